@@ -1,0 +1,1 @@
+"""Where agents act: one folder per environment family. Imports `rlanything.core` only."""

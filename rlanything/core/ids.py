@@ -1,0 +1,17 @@
+"""Content identity: canonical JSON and sha256, the same on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces, no NaN, UTF-8 kept. Raises `ValueError` for what JSON cannot hold."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def content_id(value: Any) -> str:
+    """sha256 of the canonical JSON, as 64 hex digits."""
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
