@@ -1,0 +1,331 @@
+"""The typed configuration: every number of the algorithm by name, checked before any work starts.
+
+`params.yaml` is the composed configuration (Hydra groups in `experiments/`); `parse` turns it into `Config` or
+raises `ConfigError` that names every bad key, its value, what is allowed and the nearest known name.
+Defaults here are the paper's; what differs from the paper says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+Positive = Annotated[int, Field(gt=0)]
+Rate = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be run; the message lists every problem, one a line."""
+
+
+class Section(BaseModel):
+    """A part of the configuration: unknown keys refused, values immutable, no NaN."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
+
+
+class TasksConfig(Section):
+    """How many tasks each split holds."""
+
+    train: Positive
+    in_domain: Positive
+    out_of_domain: Positive
+    reward_panel: Positive
+
+
+class Architecture(Section):
+    """Sizes of the tiny Qwen2 models that the bootstrap stage makes."""
+
+    hidden: Positive = 128
+    intermediate: Positive = 384
+    layers: Positive = 2
+    heads: Positive = 4
+    kv_heads: Positive = 2
+    vocab: Positive = 1024
+    positions: Positive = 4096
+
+
+class Checkpoint(Section):
+    """A Hugging Face folder or hub name. For embedded models the folder that `bootstrap` writes."""
+
+    path: str
+    revision: str | None = None
+
+
+class ModelConfig(Section):
+    """The three models and how they are spoken to."""
+
+    embedded: Architecture | None
+    policy: Checkpoint
+    reward: Checkpoint
+    adapter: Checkpoint
+    prompts: str
+    action_format: Literal["verbatim", "boxed_index"] = "boxed_index"
+    verdict_format: Literal["word", "boxed"] = "boxed"
+
+
+class SupervisedConfig(Section):
+    """One supervised warm start of an embedded model."""
+
+    episodes: Positive
+    steps: Positive
+    batch: Positive = 32
+    lr: Rate = 2e-3
+    noise: Share = 0.0
+
+
+class BootstrapConfig(Section):
+    """Warm starts of the embedded models; ignored for real checkpoints."""
+
+    policy: SupervisedConfig
+    reward: SupervisedConfig
+    adapter: SupervisedConfig
+    min_mu: float = 1.05
+    """The stage fails when the first reward model's mu = p+ + p- is below this (Theorem 1 needs mu > 1)."""
+
+
+class RolloutConfig(Section):
+    """Alg. 1, acting: how many tasks an iteration takes, how often each is tried, how long an episode may be."""
+
+    tasks: Positive = 16
+    rollouts: Annotated[int, Field(ge=2)] = 8
+    max_steps: Positive = 40
+    temperature: Rate = 0.8
+    decoding: Literal["free", "constrained"] = "free"
+    max_tokens: Positive = 512
+    timeout_s: Rate = 60.0
+
+
+class JudgeConfig(Section):
+    """The generative reward model: m votes a step."""
+
+    m: Positive = 3
+    temperature: Rate = 1.0
+    max_tokens: Positive = 512
+    max_invalid: Share = 0.9
+    """A run stops with an error when more than this share of an iteration's votes has no verdict."""
+
+
+class SignalsConfig(Section):
+    """Eq. 1, Eq. 2 and the data filters."""
+
+    lambda_: Annotated[float, Field(ge=0, alias="lambda")] = 1.0
+    advantage_scale: Literal["step", "task"] = "step"
+    policy_min: Share = 0.0
+    policy_max: Share = 1.0
+    reward_min: Share = 0.2
+    reward_max: Share = 0.8
+    reward_balance: Literal["none", "outcome"] = "outcome"
+    """`none` is the paper; `outcome` lets steps of successes and of failures count the same in the RM's loss."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SignalsConfig:
+        for low, high in (("policy_min", "policy_max"), ("reward_min", "reward_max")):
+            ordered(self, low, high, strict=False)
+        return self
+
+
+class AdaptationConfig(Section):
+    """Section 3 of the paper: when a task is rewritten and when the rewrite is accepted."""
+
+    alpha_low: Share = 0.2
+    alpha_high: Share = 0.8
+    acceptance: Literal["strict", "inclusive", "paired"] = "strict"
+    critic: Literal["extractive", "model"] = "model"
+    temperature: Rate = 1.0
+    max_tokens: Positive = 512
+    attempts: Positive = 2
+    """Replies sampled for a slot before its proposal is given up as invalid for this iteration."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> AdaptationConfig:
+        ordered(self, "alpha_low", "alpha_high", strict=True)
+        return self
+
+
+class OptimizerConfig(Section):
+    """AdamW for one model."""
+
+    lr: Rate = 1e-6
+    betas: tuple[Share, Share] = (0.9, 0.999)
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    clip_norm: Rate = 1.0
+
+
+class LearnConfig(Section):
+    """Section 2 of docs/paper_map.md: the clipped surrogate and its weights."""
+
+    policy: OptimizerConfig = OptimizerConfig()
+    reward: OptimizerConfig = OptimizerConfig()
+    updates: Positive = 4
+    epsilon: Rate = 0.2
+    beta: Annotated[float, Field(ge=0)] = 0.01
+    kl_reference: Literal["start_of_step", "base"] = "start_of_step"
+    loss_weight: Literal["token", "step", "trajectory"] = "step"
+    importance: Literal["recorded", "recomputed"] = "recorded"
+    importance_cap: Rate = 2.0
+    micro_batch_tokens: Positive = 16384
+
+
+class ArmConfig(Section):
+    """One row of the ablation: switches, not forks of the code."""
+
+    outcome: bool = True
+    step_votes: bool
+    train_reward: bool
+    adapt: bool
+    reward_from: str | None = None
+    """Arm whose trained reward model judges here (for `step_only`); None: the bootstrap's."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> ArmConfig:
+        if not (self.outcome or self.step_votes):
+            raise ValueError("an arm needs outcome or step_votes: without both there is no reward")
+        return self
+
+
+class TrainConfig(Section):
+    """How long, and how many seeds of each arm run side by side."""
+
+    iterations: Positive
+    seeds: Positive = 1
+    workers: Positive = 2
+    """Processes at once inside a stage; does not change any result."""
+    precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "32-true"
+    strategy: str = "auto"
+    devices: Positive = 1
+    save_rollouts: bool = True
+
+
+class EvaluateConfig(Section):
+    """How the panels are measured."""
+
+    temperature: Rate = 0.8
+    max_steps: Positive = 60
+    repeats: Positive = 3
+    votes: Positive = 3
+    reward_rollouts: Positive = 16
+    every: Positive = 10
+    curve_tasks: Positive = 32
+    resamples: Positive = 2000
+
+
+class Config(Section):
+    """The whole experiment."""
+
+    seed: Annotated[int, Field(ge=0)]
+    scale: str
+    env: dict[str, Any]
+    engine: dict[str, Any]
+    tasks: TasksConfig
+    model: ModelConfig
+    bootstrap: BootstrapConfig
+    rollout: RolloutConfig
+    judge: JudgeConfig
+    signals: SignalsConfig
+    adaptation: AdaptationConfig
+    learn: LearnConfig
+    arms: dict[str, ArmConfig]
+    train: TrainConfig
+    evaluate: EvaluateConfig
+
+    @model_validator(mode="after")
+    def _whole(self) -> Config:
+        for key in ("env", "engine"):
+            if "_target_" not in getattr(self, key):
+                raise ValueError(
+                    f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
+                )
+        for name, arm in self.arms.items():
+            if arm.reward_from is not None and arm.reward_from not in self.arms:
+                raise ValueError(
+                    f"arms.{name}.reward_from = {arm.reward_from!r}: {unknown(arm.reward_from, list(self.arms))}"
+                )
+        if self.rollout.tasks > self.tasks.train:
+            raise ValueError(
+                f"rollout.tasks = {self.rollout.tasks}: must not exceed tasks.train = {self.tasks.train}"
+            )
+        return self
+
+    def arm(self, name: str) -> ArmConfig:
+        """The arm called `name`. Raises `ConfigError` with the nearest name."""
+        if name not in self.arms:
+            raise ConfigError(f"arm {name!r}: {unknown(name, list(self.arms))}")
+        return self.arms[name]
+
+
+def ordered(section: BaseModel, low: str, high: str, *, strict: bool) -> None:
+    """Raise `ValueError` unless `low` < `high` (<= when not strict)."""
+    a, b = getattr(section, low), getattr(section, high)
+    if a > b or (strict and a == b):
+        raise ValueError(f"{low} = {a} must be {'below' if strict else 'at most'} {high} = {b}")
+
+
+def unknown(name: str, known: list[str]) -> str:
+    """'unknown; did you mean ...? Known: ...' for an error message."""
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"unknown; {hint}known: {', '.join(sorted(known))}"
+
+
+def parse(data: Mapping[str, Any]) -> Config:
+    """`Config` from a plain mapping. Raises `ConfigError` listing every problem."""
+    try:
+        return Config.model_validate(dict(data))
+    except ValidationError as error:
+        problems = [_explain(dict(item)) for item in error.errors()]
+        raise ConfigError(
+            "the configuration is not valid:\n" + "\n".join(f"  {p}" for p in problems)
+        ) from None
+
+
+def load(path: Path) -> Config:
+    """`Config` from a YAML file such as params.yaml. Raises `ConfigError`."""
+    import yaml
+
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file; write it with `rlanything config write`")
+    try:
+        data = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from None
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: expected a mapping of sections, found {type(data).__name__}")
+    return parse(data)
+
+
+def _explain(item: dict[str, Any]) -> str:
+    loc = item["loc"]
+    where = ".".join(str(part) for part in loc) or "configuration"
+    if item["type"] == "extra_forbidden":
+        return f"{where}: {unknown(str(loc[-1]), _known(loc[:-1]))}"
+    if item["type"] == "missing":
+        return f"{where}: missing"
+    message = item["msg"].removeprefix("Value error, ")
+    given = item["input"]
+    return (
+        f"{where}: {message}" if isinstance(given, (dict, BaseModel)) else f"{where} = {given!r}: {message}"
+    )
+
+
+def _known(loc: tuple[int | str, ...]) -> list[str]:
+    """Field names (as written in YAML) of the section at `loc`."""
+    section: type[BaseModel] = Config
+    for part in loc:
+        found = section.model_fields.get(str(part))
+        if found is None:  # a name inside `arms`
+            continue
+        section = next(s for s in _sections(found.annotation))
+    return [f.alias or name for name, f in section.model_fields.items()]
+
+
+def _sections(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    arguments = getattr(annotation, "__args__", ())
+    return [section for argument in arguments for section in _sections(argument)]

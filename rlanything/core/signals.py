@@ -1,0 +1,97 @@
+"""Rewards and advantages, exactly as in the paper: pure functions over plain numbers.
+
+tau: a trajectory; i: step index; j: sample index of the reward model; O: outcome; S: vote; R: integrated reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Literal
+
+Scale = Literal["step", "task"]
+EPS = 1e-9
+"""A spread below this is rounding noise of equal numbers: there is nothing to learn from it."""
+
+
+def integrated_rewards(
+    outcome: int, votes: Sequence[Sequence[int | None]], lam: float, *, use_outcome: bool = True
+) -> list[float]:
+    """Eq. 1 for every step of one trajectory: R_i = O + lambda * mean_j S_ij, over the valid votes.
+
+    `votes[i]` holds +1, -1 or None (no verdict); a step without any valid vote keeps R_i = O.
+    `use_outcome=False` is the step-only arm.
+    """
+    base = float(outcome) if use_outcome else 0.0
+    return [base + lam * mean_vote(step) for step in votes]
+
+
+def mean_vote(votes: Sequence[int | None]) -> float:
+    """Mean of the valid votes; 0.0 when none is valid (neither approval nor criticism)."""
+    valid = [v for v in votes if v is not None]
+    return sum(valid) / len(valid) if valid else 0.0
+
+
+def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step") -> list[list[float]]:
+    """Advantage of each step: z-score over the trajectories of the same task still alive at that step index.
+
+    `rewards[tau][i]`, ragged. Population std; std 0 -> 0; a lone survivor -> 0 (it has nothing to be compared with).
+    `scale="task"` keeps the mean per step index but divides by the std of all the task's rewards, so that late
+    step indexes, where only failures are alive, do not blow the votes' noise up to full size.
+    """
+    longest = max((len(r) for r in rewards), default=0)
+    task_std = spread([x for r in rewards for x in r])
+    result = [[0.0] * len(r) for r in rewards]
+    for i in range(longest):
+        alive = [tau for tau, r in enumerate(rewards) if len(r) > i]
+        column = [rewards[tau][i] for tau in alive]
+        std = task_std if scale == "task" else spread(column)
+        if len(alive) < 2 or std < EPS:
+            continue
+        centre = sum(column) / len(column)
+        for tau, value in zip(alive, column, strict=True):
+            result[tau][i] = (value - centre) / std
+    return result
+
+
+def vote_advantages(reward: float, votes: Sequence[int | None]) -> list[float | None]:
+    """Advantages of the m votes of one step: z-score of R^S_j = R * S_j (Eq. 2) over the valid votes.
+
+    None: the vote does not train the reward model (the valid votes agree, or R is 0). A vote without a verdict
+    trains with the group's minimum minus one: format errors are punished and never flatter a wrong verdict.
+    """
+    consistency = [reward * v for v in votes if v is not None]
+    std = spread(consistency)
+    scored: list[float | None] = [None] * len(votes)
+    if std >= EPS:
+        centre = sum(consistency) / len(consistency)
+        scored = [None if v is None else (reward * v - centre) / std for v in votes]
+    floor = min((a for a in scored if a is not None), default=0.0)
+    return [floor - 1.0 if v is None else a for v, a in zip(votes, scored, strict=True)]
+
+
+def accuracy(outcomes: Sequence[int]) -> float:
+    """Share of O = +1. Raises `ValueError` for no outcomes: there is no accuracy of nothing."""
+    if not outcomes:
+        raise ValueError("accuracy of no outcomes")
+    return sum(o == 1 for o in outcomes) / len(outcomes)
+
+
+def balance_weights(outcomes: Sequence[int]) -> list[float]:
+    """Weights that let rows of successes and of failures count the same in sum, mean 1.
+
+    When only one kind is present there is nothing to balance against: every weight is 0 (the rows do not train).
+    """
+    good = sum(o == 1 for o in outcomes)
+    bad = len(outcomes) - good
+    if not good or not bad:
+        return [0.0] * len(outcomes)
+    return [len(outcomes) / (2 * (good if o == 1 else bad)) for o in outcomes]
+
+
+def spread(values: Sequence[float]) -> float:
+    """Population standard deviation; 0.0 for no values."""
+    if not values:
+        return 0.0
+    centre = sum(values) / len(values)
+    return sqrt(sum((v - centre) ** 2 for v in values) / len(values))
