@@ -161,6 +161,26 @@ class Judgement:
     votes: tuple[Vote, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ScoredTrajectory:
+    """A trajectory that trains the policy: one advantage per step."""
+
+    trajectory: Trajectory
+    advantages: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredJudgements:
+    """A judged trajectory that trains the reward model: one advantage per vote, None for votes that do not train.
+
+    `weights[i]` is the weight of step i's votes in the loss (`signals.reward_balance`).
+    """
+
+    judgements: tuple[Judgement, ...]
+    advantages: tuple[tuple[float | None, ...], ...]
+    weights: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Proposal:
     """A rewritten task q' for a slot, and how it came about. `task` is None when the reply was invalid."""
@@ -260,11 +280,11 @@ class Teacher(Protocol):
     """What an embedded family additionally offers to train the first tiny models and to measure the reward model."""
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
-        """(observation, action) pairs of an expert that knows only what it has seen; `noise` = chance of a random act."""
+        """(observation, action) pairs of an expert that knows only what it has seen; `noise`: share of random acts."""
         ...
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
-        """For each action of an episode: was it one of the good actions, given what had been seen? (exact oracle)"""
+        """For each action of an episode: was it good, given what had been seen until then? (exact oracle)"""
         ...
 
     def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
@@ -272,7 +292,7 @@ class Teacher(Protocol):
         ...
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
-        """A reply that `parse` accepts and that makes the task harder or easier: a demonstration for the adapter."""
+        """A reply that `parse` accepts and that makes the task harder or easier, to teach an adapter."""
         ...
 
 
@@ -281,6 +301,10 @@ class Engine(Protocol):
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions in the order of the requests."""
+        ...
+
+    def release(self, sessions: Sequence[str]) -> None:
+        """Forget the caches of these sessions (unknown names are ignored)."""
         ...
 
     def sync(self) -> None:

@@ -1,0 +1,161 @@
+"""One LightningModule that owns policy and reward model and updates both from the same iteration.
+
+Manual optimisation: a batch is one minibatch of each model's experience, already cut into micro-batches; gradients
+accumulate over the micro-batches, then both optimizers step once. Optimizer states live across iterations.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from rlanything.config import LearnConfig, OptimizerConfig
+from rlanything.learn.losses import Packed, k3, pack, surrogate, target_logprobs
+from rlanything.learn.packing import Row, micro_batches
+
+
+@dataclass(frozen=True)
+class Minibatch:
+    """What one optimizer step of each model learns from: micro-batches of rows; either may be empty."""
+
+    iteration: int
+    policy: tuple[tuple[Row, ...], ...]
+    reward: tuple[tuple[Row, ...], ...]
+
+
+class JointModule(LightningModule):
+    """Policy and reward model under the clipped surrogate.
+
+    `reference_policy` / `reference_reward`: frozen models that the KL term anchors to (kl_reference=base); None
+    anchors to the weights at the start of the step, whose log-probs are the recorded ones.
+    """
+
+    def __init__(
+        self,
+        config: LearnConfig,
+        policy: PreTrainedModel,
+        reward: PreTrainedModel | None,
+        reference_policy: PreTrainedModel | None = None,
+        reference_reward: PreTrainedModel | None = None,
+    ) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        self.config = config
+        self.policy = policy
+        self.reward = reward
+        # Not registered as submodules: they are frozen, never checkpointed, and restored from the base models.
+        self._references = {"policy": reference_policy, "reward": reference_reward}
+        self.totals: dict[str, list[float]] = defaultdict(list)
+        """Statistics of the iteration so far: name -> one value per optimizer step."""
+
+    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+        """AdamW for the policy and, where it trains, for the reward model."""
+        optimizers = [_adamw(self.policy, self.config.policy)]
+        if self.reward is not None:
+            optimizers.append(_adamw(self.reward, self.config.reward))
+        return optimizers
+
+    def on_train_epoch_start(self) -> None:
+        """A new iteration: its statistics start empty."""
+        self.totals.clear()
+
+    def training_step(self, batch: Minibatch, _index: int) -> None:
+        """One optimizer step of each model that has something to learn."""
+        optimizers = self.optimizers(use_pl_optimizer=True)
+        optimizers = optimizers if isinstance(optimizers, list) else [optimizers]
+        parts = [("policy", self.policy, batch.policy, self.config.policy)]
+        if self.reward is not None:
+            parts.append(("reward", self.reward, batch.reward, self.config.reward))
+        for optimizer, (name, model, micro, settings) in zip(optimizers, parts, strict=True):
+            if micro:
+                self._update(name, model, micro, optimizer, settings)
+
+    def prepare(self, name: str, rows: Sequence[Row]) -> dict[str, float]:
+        """Fill in what the rows need beyond what was recorded: reference and recomputed log-probs.
+
+        Returns the mismatch between sampling engine and trainer when it was measured (importance=recomputed).
+        """
+        model = self.policy if name == "policy" else self.reward
+        reference = self._references[name]
+        recompute = self.config.importance == "recomputed"
+        if model is None or (reference is None and not recompute):
+            return {}
+        drift: list[float] = []
+        for group in micro_batches(rows, self.config.micro_batch_tokens):
+            if recompute:
+                drift += self._recompute(model, group)
+            if reference is not None:
+                _spread([r.reference for r in group], _frozen_logprobs(reference, group, self.device))
+        if not drift:
+            return {}
+        return {f"{name}/mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift)}
+
+    def _recompute(self, model: PreTrainedModel, rows: Sequence[Row]) -> list[float]:
+        """Truncated importance weights: the trainer's log-probs become `old`; weights get min(exp(new - old), cap)."""
+        fresh = _frozen_logprobs(model, rows, self.device)
+        recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
+        factor = (fresh - recorded).exp().clamp(max=self.config.importance_cap)
+        weights = torch.tensor([x for r in rows for x in r.weight], device=fresh.device)
+        _spread([r.old for r in rows], fresh)
+        _spread([r.weight for r in rows], weights * factor)
+        if self._references["policy"] is None:
+            _spread([r.reference for r in rows], fresh)
+        return [float(x) for x in fresh - recorded]
+
+    def _update(
+        self,
+        name: str,
+        model: PreTrainedModel,
+        micro: Sequence[Sequence[Row]],
+        optimizer: Any,
+        settings: OptimizerConfig,
+    ) -> None:
+        optimizer.zero_grad()
+        world = self.trainer.world_size
+        sums: dict[str, Tensor] = {}
+        for rows in micro:
+            loss, stats = self._loss(model, rows)
+            # DDP averages gradients over processes; the weights are already normalised over all of them.
+            self.manual_backward(loss * world)
+            sums = {
+                key: sums.get(key, torch.zeros((), device=self.device)) + value
+                for key, value in stats.items()
+            }
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
+        optimizer.step()
+        for key, value in sums.items():
+            self.totals[f"{name}/{key}"].append(float(self.trainer.strategy.reduce(value, reduce_op="sum")))
+        self.totals[f"{name}/grad_norm"].append(float(norm))
+
+    def _loss(self, model: PreTrainedModel, rows: Sequence[Row]) -> tuple[Tensor, dict[str, Tensor]]:
+        if not rows:  # another process has one more micro-batch: take part in its reduction with nothing
+            zero = sum((p.sum() * 0.0 for p in model.parameters()), torch.zeros((), device=self.device))
+            return zero, {key: zero.detach() for key in ("loss", "kl", "clipped", "entropy")}
+        batch = pack(rows, self.device)
+        return surrogate(target_logprobs(model, batch), batch, self.config.epsilon, self.config.beta)
+
+
+def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optimizer:
+    return torch.optim.AdamW(
+        model.parameters(), lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, foreach=True
+    )
+
+
+@torch.no_grad()
+def _frozen_logprobs(model: PreTrainedModel, rows: Sequence[Row], device: torch.device) -> Tensor:
+    batch: Packed = pack(rows, device)
+    return target_logprobs(model.to(device), batch)
+
+
+def _spread(lists: Sequence[list[float]], values: Tensor) -> None:
+    """Write a flat tensor back into the rows' lists."""
+    flat = iter(values.tolist())
+    for target in lists:
+        target[:] = [next(flat) for _ in target]

@@ -1,0 +1,184 @@
+"""Experience as training rows: what was read and sampled, token for token; nothing is re-tokenised.
+
+Policy: turns whose prompt extends the previous prompt and response exactly become one row; where that breaks a new
+row starts. Reward model: a judged trajectory is one row, a tree: the conversation once (the trunk), the question of
+each step branching off it, and the m votes branching off each question.
+
+Shape letters: T tokens of a row, N targets (sampled tokens that train), K allowed ids at a target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Judgement, ScoredJudgements, ScoredTrajectory
+
+LossWeight = Literal["token", "step", "trajectory"]
+NO_BRANCH = -1
+
+
+@dataclass(slots=True)
+class Row:
+    """One sequence for one forward pass. Lists of length T, then lists of length N.
+
+    A token t attends to: trunk tokens before `limit[t]`; tokens of its own `question` that are not a vote's; tokens of
+    its own `vote`; always causally. Rows without branches have question = vote = NO_BRANCH everywhere.
+    """
+
+    ids: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    limit: list[int] = field(default_factory=list)
+    question: list[int] = field(default_factory=list)
+    vote: list[int] = field(default_factory=list)
+    source: list[int] = field(default_factory=list)
+    """Index of the token whose hidden state predicts the target."""
+    target: list[int] = field(default_factory=list)
+    allowed: list[tuple[int, ...]] = field(default_factory=list)
+    old: list[float] = field(default_factory=list)
+    """Log-prob under the policy that the ratio compares with."""
+    reference: list[float] = field(default_factory=list)
+    """Log-prob under the model that the KL term anchors to."""
+    advantage: list[float] = field(default_factory=list)
+    weight: list[float] = field(default_factory=list)
+
+    @property
+    def branched(self) -> bool:
+        """Whether the row is a tree and needs an explicit attention mask."""
+        return self.question[-1] != NO_BRANCH
+
+    def read(self, ids: Sequence[int], start: int, limit: int | None, question: int, vote: int) -> None:
+        """Append tokens at positions `start`...; `limit` None: plain causal (everything before)."""
+        for offset, token in enumerate(ids):
+            self.limit.append(len(self.ids) + 1 if limit is None else limit)
+            self.ids.append(token)
+            self.positions.append(start + offset)
+            self.question.append(question)
+            self.vote.append(vote)
+
+    def learn(
+        self, source: int, token: int, allowed: tuple[int, ...], old: float, advantage: float, weight: float
+    ) -> None:
+        """Append one target: `token`, predicted at index `source`."""
+        self.source.append(source)
+        self.target.append(token)
+        self.allowed.append(allowed)
+        self.old.append(old)
+        self.reference.append(old)
+        self.advantage.append(advantage)
+        self.weight.append(weight)
+
+
+def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
+    """Rows of one trajectory. Weights: 1 per token, 1/len(response) per step, or 1/tokens per trajectory.
+
+    Tokens that constrained decoding forced (one allowed id) have nothing to decide and are no targets.
+    """
+    rows: list[Row] = []
+    row = Row()
+    decided = [_decisions(s.response_ids, s.allowed) for s in lesson.trajectory.steps]
+    total = sum(len(d) for d in decided)
+    for step, advantage, targets in zip(lesson.trajectory.steps, lesson.advantages, decided, strict=True):
+        if row.ids != list(step.prompt_ids[: len(row.ids)]):
+            rows.append(row)
+            row = Row()
+        fresh = step.prompt_ids[len(row.ids) :]
+        row.read(fresh, len(row.ids), None, NO_BRANCH, NO_BRANCH)
+        base = len(row.ids) - 1
+        row.read(step.response_ids, len(row.ids), None, NO_BRANCH, NO_BRANCH)
+        weight = _weight(loss_weight, len(targets), total)
+        for t in targets:
+            allowed = step.allowed[t] if step.allowed else ()
+            row.learn(base + t, step.response_ids[t], allowed, step.logprobs[t], advantage, weight)
+    return [r for r in [*rows, row] if r.target]
+
+
+def reward_rows(lesson: ScoredJudgements, loss_weight: LossWeight) -> list[Row]:
+    """The tree row of one judged trajectory. A vote counts like a step: its weight is shared by its tokens."""
+    row = Row()
+    trunk = max((j.prompt_ids for j in lesson.judgements), key=len)
+    forks = [_shared(trunk, j.prompt_ids) for j in lesson.judgements]
+    row.read(trunk[: max(forks)], 0, None, NO_BRANCH, NO_BRANCH)
+    for q, (judgement, advantages) in enumerate(zip(lesson.judgements, lesson.advantages, strict=True)):
+        _branch(row, judgement, forks[q], q, advantages, lesson.weights[q], loss_weight)
+    return [row] if row.target else []
+
+
+def _branch(
+    row: Row,
+    judgement: Judgement,
+    fork: int,
+    question: int,
+    advantages: Sequence[float | None],
+    weight: float,
+    loss_weight: LossWeight,
+) -> None:
+    """Append one step's question and those of its votes that train."""
+    row.read(judgement.prompt_ids[fork:], fork, fork, question, NO_BRANCH)
+    asked = len(row.ids) - 1
+    for j, (vote, advantage) in enumerate(zip(judgement.votes, advantages, strict=True)):
+        if advantage is None or not vote.response_ids:
+            continue
+        first = len(row.ids)
+        row.read(vote.response_ids[:-1], len(judgement.prompt_ids), fork, question, j)
+        share = weight if loss_weight == "token" else weight / len(vote.response_ids)
+        for t, (token, old) in enumerate(zip(vote.response_ids, vote.logprobs, strict=True)):
+            row.learn(asked if t == 0 else first + t - 1, token, (), old, advantage, share)
+
+
+def minibatches(
+    rows: Sequence[Sequence[Row]], updates: int, run_seed: int, iteration: int, name: str
+) -> list[list[Row]]:
+    """Split units (all rows of a trajectory stay together) into `updates` minibatches, weights of each summing to 1.
+
+    The order is drawn from the seed; an iteration with fewer units than updates gives fewer, non-empty minibatches.
+    """
+    order = sorted(range(len(rows)), key=lambda k: derive_seed(run_seed, "minibatch", iteration, name, k))
+    chunks = [order[k::updates] for k in range(updates)]
+    result = []
+    for chunk in chunks:
+        batch = [row for k in chunk for row in rows[k]]
+        total = sum(sum(row.weight) for row in batch)
+        if total <= 0.0:
+            continue
+        for row in batch:
+            row.weight = [w / total for w in row.weight]
+        result.append(batch)
+    return result
+
+
+def micro_batches(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
+    """Rows of similar length together, at most `tokens` padded tokens each (a longer single row stands alone)."""
+    result: list[list[Row]] = []
+    for row in sorted(rows, key=lambda r: len(r.ids)):
+        if (
+            result
+            and len(row.ids) * (len(result[-1]) + 1) <= tokens
+            and result[-1][0].branched == row.branched
+        ):
+            result[-1].append(row)
+        else:
+            result.append([row])
+    return result
+
+
+def _decisions(response: Sequence[int], allowed: Sequence[tuple[int, ...]]) -> list[int]:
+    """Indexes of the response tokens that were a choice."""
+    return [t for t in range(len(response)) if not allowed or len(allowed[t]) > 1]
+
+
+def _weight(kind: LossWeight, step_tokens: int, trajectory_tokens: int) -> float:
+    if kind == "token":
+        return 1.0
+    return 1.0 / max(1, step_tokens if kind == "step" else trajectory_tokens)
+
+
+def _shared(trunk: Sequence[int], prompt: Sequence[int]) -> int:
+    """Length of the common prefix, leaving the prompt at least one token of its own to predict from."""
+    most = min(len(trunk), len(prompt) - 1)
+    for k in range(most):
+        if trunk[k] != prompt[k]:
+            return k
+    return most

@@ -1,0 +1,155 @@
+"""Environment adaptation (paper, section 3): who is asked to change which task, and when the change is accepted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rlanything.buffer import TaskBuffer
+from rlanything.config import AdaptationConfig
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import (
+    Direction,
+    InvalidProposal,
+    Judgement,
+    Proposal,
+    Request,
+    Task,
+    TaskFamily,
+    Trajectory,
+)
+from rlanything.loop.prompts import Prompts
+from rlanything.loop.speaker import Speaker
+
+
+def direction(accuracy: float, config: AdaptationConfig) -> Direction | None:
+    """Alg. 1: harder above alpha_high, easier below alpha_low, otherwise the task stays."""
+    if accuracy > config.alpha_high:
+        return Direction.HARDER
+    if accuracy < config.alpha_low:
+        return Direction.EASIER
+    return None
+
+
+def accepts(way: Direction, before: float, after: float, config: AdaptationConfig) -> bool:
+    """Whether q' replaces q: harder alpha_low < acc(q') < acc(q); easier acc(q) < acc(q') < alpha_high.
+
+    `strict` is the paper's bounds; `inclusive` (reference code) lets acc(q') touch alpha_low or alpha_high;
+    `paired` is strict with acc(q) measured by the same policy in the same iteration. acc(q') > 0 always.
+    """
+    if after <= 0.0:
+        return False
+    inclusive = config.acceptance == "inclusive"
+    if way is Direction.HARDER:
+        inside = after >= config.alpha_low if inclusive else after > config.alpha_low
+        return inside and after < before
+    inside = after <= config.alpha_high if inclusive else after < config.alpha_high
+    return before < after and inside
+
+
+def marked_steps(trajectory: Trajectory, judgements: Sequence[Judgement]) -> list[tuple[str, str]]:
+    """(action, reasoning) of the steps that every valid vote calls wrong (the paper's rule for text environments)."""
+    marked = []
+    for step, judgement in zip(trajectory.steps, judgements, strict=False):
+        verdicts = [v.verdict for v in judgement.votes if v.verdict is not None]
+        if verdicts and all(v == -1 for v in verdicts):
+            marked.append((step.action, judgement.votes[0].reasoning))
+    return marked
+
+
+def summarise(steps: Sequence[tuple[str, str]], most: int = 3) -> str:
+    """An extractive critic: the most frequent reasons of the marked steps, with counts; deterministic."""
+    counts = Counter(reason or "no reason" for _, reason in steps)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
+    return "; ".join(f"{reason} x{count}" for reason, count in ranked) or "nothing was criticised"
+
+
+class Adapter:
+    """Asks one language model for rewritten tasks, and checks what it writes before a rollout is spent."""
+
+    def __init__(
+        self, family: TaskFamily, speaker: Speaker, prompts: Prompts, config: AdaptationConfig
+    ) -> None:
+        self.family = family
+        self.speaker = speaker
+        self.prompts = prompts
+        self.config = config
+
+    def critics(
+        self,
+        tasks: Sequence[Task],
+        marked: Sequence[Sequence[tuple[str, str]]],
+        run_seed: int,
+        iteration: int,
+    ) -> list[str]:
+        """One critic summary per task: extracted from the RM's reasons, or written by the adapter model."""
+        if self.config.critic == "extractive":
+            return [summarise(steps) for steps in marked]
+        asked = [
+            self.prompts.fill("critic", task=task.instruction, steps=_listed(steps))
+            for task, steps in zip(tasks, marked, strict=True)
+        ]
+        seeds = [derive_seed(run_seed, "critic", iteration, task.task_id) for task in tasks]
+        return self._ask(asked, seeds)
+
+    def propose(
+        self,
+        wanted: Sequence[tuple[int, Direction, float, str]],
+        buffer: TaskBuffer,
+        run_seed: int,
+        iteration: int,
+    ) -> list[Proposal]:
+        """One proposal per wanted (slot, direction, accuracy, critic); `task` is None when every attempt was invalid."""
+        result: dict[int, Proposal] = {}
+        for attempt in range(self.config.attempts):
+            open_ = [w for w in wanted if w[0] not in result or result[w[0]].task is None]
+            prompts = [self._prompt(buffer.head(slot), way, acc, critic) for slot, way, acc, critic in open_]
+            seeds = [
+                derive_seed(run_seed, "adapt", iteration, buffer.head(slot).task_id, attempt)
+                for slot, *_ in open_
+            ]
+            for want, prompt, seed, reply in zip(
+                open_, prompts, seeds, self._ask(prompts, seeds), strict=True
+            ):
+                result[want[0]] = self._check(want, prompt, seed, reply, buffer, iteration)
+        return [result[slot] for slot, *_ in wanted]
+
+    def _check(
+        self,
+        want: tuple[int, Direction, float, str],
+        prompt: str,
+        seed: int,
+        reply: str,
+        buffer: TaskBuffer,
+        iteration: int,
+    ) -> Proposal:
+        slot, way, acc, critic = want
+        parent = buffer.head(slot)
+        task, reason = self._parsed(parent, reply)
+        if task is not None and buffer.had(slot, task.task_id):
+            task, reason = None, "the slot already had or refused this task"
+        return Proposal(slot, way, parent.task_id, acc, critic, prompt, reply, seed, iteration, task, reason)
+
+    def _parsed(self, parent: Task, reply: str) -> tuple[Task | None, str]:
+        try:
+            task = self.family.parse(parent, reply)
+        except InvalidProposal as error:
+            return None, str(error)
+        reason = self.family.validate(task)
+        return (None, reason) if reason else (task, "")
+
+    def _prompt(self, task: Task, way: Direction, acc: float, critic: str) -> str:
+        facts = self.family.describe(task)
+        return self.prompts.fill(
+            "adapter", facts=facts, direction=way.value, accuracy=f"{acc:.0%}", critic=critic
+        )
+
+    def _ask(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str]:
+        prompts = [self.speaker.start([{"role": "user", "content": text}]) for text in texts]
+        limits = (self.config.max_tokens, self.config.temperature)
+        requests = [Request(p, s, *limits) for p, s in zip(prompts, seeds, strict=True)]
+        return [self.speaker.decode(reply.ids) for reply in self.speaker.generate(requests)]
+
+
+def _listed(steps: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(f"- {action}: {reason}" for action, reason in steps) or "- no step was criticised"

@@ -1,0 +1,32 @@
+"""Time limits for code we do not own: an environment that hangs must not hang the run."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` in the block after `seconds`.
+
+    Uses SIGALRM, so it bites only in a process's main thread (where the loop and its workers run); elsewhere the
+    environment's own time limit is the only one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def expire(_signum: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+
+    previous = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)

@@ -1,0 +1,73 @@
+"""Judging: m votes of the generative reward model for every step of every trajectory.
+
+The reward model reads the trajectory as a conversation and is asked after each step's result. All questions about
+one trajectory share that conversation, so an engine may read it once (`Request.group`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlanything.config import JudgeConfig
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Completion, Judgement, Request, Trajectory, Vote
+from rlanything.loop.prompts import Prompts
+from rlanything.loop.speaker import Speaker
+
+
+class Judge:
+    """Asks one reward model about trajectories."""
+
+    def __init__(self, reward: Speaker, prompts: Prompts, config: JudgeConfig) -> None:
+        self.reward = reward
+        self.prompts = prompts
+        self.config = config
+
+    def run(
+        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int, *, phase: str = "judge"
+    ) -> list[tuple[Judgement, ...]]:
+        """Judgements per step for each trajectory; none for trajectories that do not count (crashes)."""
+        questions = [self.questions(t) if t.counts else [] for t in trajectories]
+        requests = [
+            self._request(prompt, trajectory, (run_seed, phase, iteration), step, j)
+            for trajectory, prompts in zip(trajectories, questions, strict=True)
+            for step, prompt in enumerate(prompts)
+            for j in range(self.config.m)
+        ]
+        replies = iter(self.reward.generate(requests))
+        return [
+            tuple(
+                Judgement(prompt, tuple(self._vote(next(replies)) for _ in range(self.config.m)))
+                for prompt in prompts
+            )
+            for prompts in questions
+        ]
+
+    def questions(self, trajectory: Trajectory) -> list[tuple[int, ...]]:
+        """One prompt (token ids) per step: the conversation up to its result, then the question."""
+        prompts = []
+        trunk = self.reward.start(self.prompts.judge_opening(trajectory.first_observation))
+        for step in trajectory.steps:
+            action = self.reward.encode_choice(step.action)
+            asked = self.prompts.fill("judge", observation=step.observation, action=step.action)
+            prompts.append(self.reward.extend(trunk, action, {"role": "user", "content": asked}))
+            trunk = self.reward.extend(trunk, action, {"role": "user", "content": step.observation})
+        fits = self.reward.max_context - self.config.max_tokens
+        return [p for p in prompts if len(p) <= fits]
+
+    def _request(
+        self,
+        prompt: tuple[int, ...],
+        trajectory: Trajectory,
+        key: tuple[int, str, int],
+        step: int,
+        sample: int,
+    ) -> Request:
+        run_seed, phase, iteration = key
+        seed = derive_seed(run_seed, phase, iteration, trajectory.task_id, trajectory.rollout, step, sample)
+        group = f"{trajectory.slot}/{trajectory.task_id}/{trajectory.rollout}"
+        return Request(prompt, seed, self.config.max_tokens, self.config.temperature, group=group)
+
+    def _vote(self, reply: Completion) -> Vote:
+        text = self.reward.decode(reply.ids)
+        return Vote(self.prompts.verdict(text), self.prompts.reasoning(text), reply.ids, reply.logprobs)

@@ -1,0 +1,177 @@
+"""Acting: every episode of an iteration advances together, one batched generation per turn.
+
+What an episode samples depends on its own seeds alone, never on which other episodes run beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from rlanything.config import RolloutConfig
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import (
+    Environment,
+    Observation,
+    Request,
+    Status,
+    Step,
+    Task,
+    TaskFamily,
+    Trajectory,
+)
+from rlanything.loop.guard import deadline
+from rlanything.loop.prompts import Prompts
+from rlanything.loop.speaker import Speaker
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A task to try `rollouts` times on behalf of a slot (panels use the task's index as slot)."""
+
+    slot: int
+    task: Task
+    rollouts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How one phase acts: the key of its seeds, its temperature and its limits."""
+
+    run_seed: int
+    phase: str
+    iteration: int
+    temperature: float
+    max_steps: int
+
+    def seed(self, task: Task, rollout: int, step: int) -> int:
+        """The seed of one action."""
+        return derive_seed(self.run_seed, self.phase, self.iteration, task.task_id, rollout, step)
+
+
+@dataclass(slots=True)
+class _Episode:
+    """An episode on its way: the only mutable thing of this module."""
+
+    slot: int
+    task: Task
+    rollout: int
+    environment: Environment
+    observation: Observation
+    first_observation: str = ""
+    prompt: tuple[int, ...] = ()
+    steps: list[Step] = field(default_factory=list)
+    status: Status | None = None
+    success: bool = False
+    error: str = ""
+
+    def guarded(self, call: Callable[[], None], timeout_s: float) -> None:
+        """Run environment code; what it raises becomes this episode's status."""
+        try:
+            with deadline(timeout_s):
+                call()
+        except TimeoutError as error:
+            self.status, self.error = Status.TIMEOUT, str(error)
+        except Exception as error:  # whatever an environment raises is its episode's error, not the run's
+            self.status, self.error = Status.ENV_ERROR, f"{type(error).__name__}: {error}"
+
+
+class Roller:
+    """Runs episodes of one family with one policy."""
+
+    def __init__(self, family: TaskFamily, policy: Speaker, prompts: Prompts, config: RolloutConfig) -> None:
+        self.family = family
+        self.policy = policy
+        self.prompts = prompts
+        self.config = config
+
+    def run(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
+        """All episodes of the assignments, in their order; crashed ones carry their status."""
+        episodes = [self._open(a, r, sampling) for a in assignments for r in range(a.rollouts)]
+        try:
+            for turn in range(sampling.max_steps):
+                alive = [e for e in episodes if e.status is None]
+                if not alive:
+                    break
+                self._turn(alive, turn, sampling)
+        finally:
+            self.policy.release([self._session(e) for e in episodes])
+            for episode in episodes:
+                episode.guarded(episode.environment.close, self.config.timeout_s)
+        return [self._close(e, sampling) for e in episodes]
+
+    def _open(self, assignment: Assignment, rollout: int, sampling: Sampling) -> _Episode:
+        episode = _Episode(
+            assignment.slot, assignment.task, rollout, self.family.environment(), Observation("")
+        )
+        seed = sampling.seed(episode.task, rollout, -1)
+
+        def reset() -> None:
+            episode.observation = episode.environment.reset(episode.task, seed)
+
+        episode.guarded(reset, self.config.timeout_s)
+        episode.first_observation = episode.observation.text
+        if episode.status is None:
+            messages = self.prompts.opening(episode.observation.text, episode.observation.actions)
+            episode.prompt = self.policy.start(messages)
+        return episode
+
+    def _turn(self, alive: list[_Episode], turn: int, sampling: Sampling) -> None:
+        fitting = [e for e in alive if len(e.prompt) + self.config.max_tokens <= self.policy.max_context]
+        for episode in alive:
+            if len(episode.prompt) + self.config.max_tokens > self.policy.max_context:
+                episode.status, episode.error = Status.TRUNCATED, "the policy's context is full"
+        requests = [self._request(e, turn, sampling) for e in fitting]
+        for episode, completion in zip(fitting, self.policy.generate(requests), strict=True):
+            text = self.policy.decode(completion.ids)
+            action, valid = self.prompts.action(text, episode.observation.actions)
+            self._act(episode, action)
+            if episode.status in (Status.ENV_ERROR, Status.TIMEOUT):
+                continue
+            step = Step(
+                episode.prompt, completion.ids, completion.logprobs, completion.allowed, action, valid,
+                episode.observation.text,
+            )  # fmt: skip
+            episode.steps.append(step)
+            if episode.status is None:
+                message = self.prompts.turn(episode.observation.text, episode.observation.actions)
+                episode.prompt = self.policy.extend(episode.prompt, completion.ids, message)
+
+    def _request(self, episode: _Episode, turn: int, sampling: Sampling) -> Request:
+        constrained = self.config.decoding == "constrained"
+        choices = (
+            tuple(self.policy.encode_choice(a) for a in episode.observation.actions) if constrained else ()
+        )
+        return Request(
+            prompt_ids=episode.prompt,
+            seed=sampling.seed(episode.task, episode.rollout, turn),
+            max_tokens=self.config.max_tokens,
+            temperature=sampling.temperature,
+            choices=choices,
+            session=self._session(episode),
+        )
+
+    def _act(self, episode: _Episode, action: str) -> None:
+        def step() -> None:
+            result = episode.environment.step(action)
+            episode.observation = result.observation
+            if result.done:
+                episode.status, episode.success = Status.OK, result.success
+
+        episode.guarded(step, self.config.timeout_s)
+
+    def _session(self, episode: _Episode) -> str:
+        return f"{episode.slot}/{episode.task.task_id}/{episode.rollout}"
+
+    def _close(self, episode: _Episode, sampling: Sampling) -> Trajectory:
+        return Trajectory(
+            task_id=episode.task.task_id,
+            slot=episode.slot,
+            rollout=episode.rollout,
+            seed=sampling.seed(episode.task, episode.rollout, -1),
+            first_observation=episode.first_observation,
+            steps=tuple(episode.steps),
+            outcome=1 if episode.success else -1,
+            status=episode.status or Status.TRUNCATED,
+            error=episode.error,
+        )
