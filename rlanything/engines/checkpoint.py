@@ -1,0 +1,67 @@
+"""Models and tokenizers on disk, in the ordinary Hugging Face form and no other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be used; the message names the folder, what is missing and what to do."""
+
+
+def load(
+    source: str | Path, revision: str | None = None, *, dtype: torch.dtype = torch.float32
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """The causal language model and the tokenizer of a folder, or of a repository name on the hub.
+
+    Args:
+        source: a folder that exists, or a name such as `Qwen/Qwen2.5-0.5B-Instruct`.
+        revision: branch, tag or commit of a hub repository; ignored for folders.
+        dtype: of the weights in memory.
+
+    Raises:
+        CheckpointError: when a folder lacks its configuration, weights, tokenizer or chat template.
+    """
+    folder = Path(source)
+    if folder.exists() or folder.is_absolute():
+        _check_folder(folder)
+    tokenizer = AutoTokenizer.from_pretrained(str(source), revision=revision)
+    if not tokenizer.chat_template:
+        raise CheckpointError(
+            f"{source}: the tokenizer has no chat template; add chat_template.jinja next to it, or use an instruct model"
+        )
+    model = AutoModelForCausalLM.from_pretrained(str(source), revision=revision, dtype=dtype)
+    return model, tokenizer
+
+
+def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
+    """Write a folder that `load` and every Hugging Face program can read; weights as safetensors."""
+    model.save_pretrained(str(folder))
+    tokenizer.save_pretrained(str(folder))
+
+
+_NEEDED = {
+    "configuration": (("config.json",), "save the model with checkpoint.save or save_pretrained"),
+    "weights": (
+        ("model*.safetensors", "pytorch_model*.bin"),
+        "save the model with checkpoint.save, or pull the large files of the repository",
+    ),
+    "tokenizer": (
+        ("tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json"),
+        "save its tokenizer into the same folder",
+    ),
+}
+"""What a folder must hold: name -> (file patterns of which one must match, what to do when none does)."""
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise CheckpointError(
+            f"{folder}: no such folder; give a folder that holds a checkpoint, or a hub name"
+        )
+    for what, (patterns, advice) in _NEEDED.items():
+        if not any(True for pattern in patterns for _ in folder.glob(pattern)):
+            raise CheckpointError(f"{folder}: no {what} ({' or '.join(patterns)}); {advice}")

@@ -1,0 +1,101 @@
+"""The decoding loop: feed what is pending, sample one token per row, until every row has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rlanything.core.types import Completion, Request
+from rlanything.engines import sampling
+from rlanything.engines.choices import Cursor
+
+
+class Draft:
+    """One completion in the making. `pending` are the tokens that the model has not read yet."""
+
+    __slots__ = ("_cursor", "_stops", "allowed", "done", "finished", "ids", "logprobs", "pending", "request")
+
+    def __init__(self, request: Request, pending: Sequence[int], stops: frozenset[int]) -> None:
+        self.request, self.pending, self._stops = request, list(pending), stops
+        self._cursor = Cursor(request.choices) if request.choices else None
+        self.ids: list[int] = []
+        self.logprobs: list[float] = []
+        self.allowed: list[tuple[int, ...]] = []
+        self.done = self.finished = False
+        self.take_forced()
+
+    def options(self) -> tuple[int, ...]:
+        """The ids allowed next, sorted; empty in free decoding."""
+        return self._cursor.allowed() if self._cursor else ()
+
+    def take(self, token: int, logprob: float, options: tuple[int, ...]) -> None:
+        """Append a sampled token, and the forced ones after it."""
+        self._append(token, logprob, options)
+        self.take_forced()
+
+    def take_forced(self) -> None:
+        """Append tokens while only one is allowed: they are certain and need no logits."""
+        while self._cursor is not None and not self.done and len(options := self._cursor.allowed()) == 1:
+            self._append(options[0], 0.0, options)
+
+    def completion(self) -> Completion:
+        """The finished value."""
+        return Completion(tuple(self.ids), tuple(self.logprobs), tuple(self.allowed), self.finished)
+
+    def _append(self, token: int, logprob: float, options: tuple[int, ...]) -> None:
+        self.ids.append(token)
+        self.logprobs.append(logprob)
+        self.pending.append(token)
+        if self._cursor is None:
+            self.finished = token in self._stops
+        else:
+            self.allowed.append(options)
+            self._cursor.advance(token)
+            self.finished = not self._cursor.allowed()
+        self.done = self.finished or len(self.ids) >= self.request.max_tokens
+
+
+Feed = Callable[[list[Draft]], Tensor]
+"""Feeds the pending tokens of drafts to the model; returns logits BV in the order of the drafts."""
+
+
+def decode(drafts: Sequence[Draft], feed: Feed) -> None:
+    """Run drafts to their end. `feed` is called with those that are still open and must read their pending tokens."""
+    noise = sampling.uniforms([d.request.seed for d in drafts], max(d.request.max_tokens for d in drafts))
+    open_rows = [row for row, draft in enumerate(drafts) if not draft.done]
+    while open_rows:
+        active = [drafts[row] for row in open_rows]
+        logits = feed(active)
+        uniform = noise[open_rows, [len(draft.ids) for draft in active]]
+        step(active, logits, uniform)
+        open_rows = [row for row in open_rows if not drafts[row].done]
+
+
+def step(active: Sequence[Draft], logits: Tensor, uniform: NDArray[np.float64]) -> None:
+    """Sample one token for each active draft from logits BV and take it."""
+    options = [draft.options() for draft in active]
+    for draft in active:
+        draft.pending.clear()
+    temperature = torch.tensor([draft.request.temperature for draft in active])
+    for constrained in (False, True):
+        rows = [row for row, option in enumerate(options) if bool(option) == constrained]
+        if not rows:
+            continue
+        index = torch.tensor(rows)
+        chosen_logits = logits if len(rows) == len(active) else logits[index]
+        if constrained:
+            chosen_logits = _restrict(chosen_logits, [options[row] for row in rows])
+        chosen, logprobs = sampling.draw(chosen_logits, torch.from_numpy(uniform)[index], temperature[index])
+        for row, choice, logprob in zip(rows, chosen.tolist(), logprobs.tolist(), strict=True):
+            active[row].take(options[row][choice] if constrained else choice, logprob, options[row])
+
+
+def _restrict(logits: Tensor, options: Sequence[tuple[int, ...]]) -> Tensor:
+    """Logits BA of the allowed ids of each row, -inf where a row has fewer than A."""
+    width = max(len(option) for option in options)
+    ids = torch.tensor([option + (-1,) * (width - len(option)) for option in options])
+    return logits.gather(1, ids.clamp(min=0)).masked_fill(ids < 0, float("-inf"))

@@ -1,0 +1,150 @@
+"""The embedded default engine: samples straight from the training module's Qwen2 / Llama weights on CPU.
+
+What makes it fast: one fused forward pass per token for all rows (`forward`), prompts that are equal or share a
+trunk are read once (`plan`, `cache`), sessions keep their cache from turn to turn (`sessions`), and tokens that
+constrained decoding forces are never waited for (`decode`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from rlanything.core.types import Completion, Request
+from rlanything.engines import forward
+from rlanything.engines.cache import Branches, Trunks
+from rlanything.engines.chat import stop_ids
+from rlanything.engines.decode import Draft, decode
+from rlanything.engines.forward import Rotary, Weights
+from rlanything.engines.plan import Chunk, chunks
+from rlanything.engines.sessions import Sessions
+
+
+class NativeEngine:
+    """`Engine` over the live weights of a `Qwen2ForCausalLM` or `LlamaForCausalLM`.
+
+    Args:
+        model: the module that is being trained; its weights are copied at construction and at every `sync`.
+        tokenizer: names the ids that end a response.
+        max_batch: most rows that are decoded together.
+        dtype: of the copied weights; float32 reproduces the module's log-probs to 1e-5.
+
+    Raises:
+        ValueError: for an architecture that `forward` does not implement; the message names it.
+
+    Sessions: a request whose session is known and whose prompt extends what the session has read and written feeds
+    only the new tokens. The token prefix is compared every time: from the first different token on, the prompt is
+    read again, so a mismatch costs time and never correctness. Sessions that start in one call advance together;
+    those of them that are absent from a later call in which the others appear are released, and so are all when
+    more than `8 * max_batch` of them are kept. `release` frees named ones.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        max_batch: int = 128,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        if max_batch < 1:
+            raise ValueError(f"max_batch must be at least 1, got {max_batch}")
+        self._model, self._dtype, self._max_batch = model, dtype, max_batch
+        self._stops = frozenset(stop_ids(tokenizer))
+        self._weights: Weights
+        self._rotary: Rotary
+        self._sessions = Sessions(limit=8 * max_batch)
+        self.sync()
+
+    def sync(self) -> None:
+        """Copy the module's weights as they are now; drops every session's cache."""
+        self._sessions.clear()
+        self._weights = forward.fuse(self._model, self._dtype)
+        self._rotary = Rotary(self._weights)
+
+    def close(self) -> None:
+        """Drop every session's cache."""
+        self._sessions.clear()
+
+    def release(self, sessions: Iterable[str]) -> None:
+        """Drop the caches of these sessions; unknown names are ignored."""
+        self._sessions.release(sessions)
+
+    @torch.inference_mode()
+    def generate(self, requests: Sequence[Request]) -> list[Completion]:
+        """Completions in the order of the requests.
+
+        Raises:
+            ValueError: for a request that cannot be served: an empty prompt, a token id outside the vocabulary,
+                a negative temperature, `max_tokens` below 1, more tokens than the model has positions for,
+                unusable choices, or a session named twice in one call.
+        """
+        for request in requests:
+            self._check(request)
+        drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
+        fresh = self._continue_sessions(drafts)
+        in_session = [draft for draft in fresh if draft.request.session]
+        alone = [draft for draft in fresh if not draft.request.session]
+        for chunk in chunks(in_session, self._max_batch):
+            branches = self._run(self._open(chunk), chunk.drafts)
+            self._sessions.add(chunk.drafts, branches)
+        for chunk in chunks(alone, self._max_batch):
+            self._run(self._open(chunk), chunk.drafts)
+        return [draft.completion() for draft in drafts]
+
+    def _check(self, request: Request) -> None:
+        if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
+            raise ValueError(
+                "a request needs a prompt, max_tokens of at least 1 and a temperature of at least 0; got "
+                f"{len(request.prompt_ids)} prompt tokens, {request.max_tokens} and {request.temperature}"
+            )
+        vocabulary = len(self._weights.embed)
+        if not 0 <= min(request.prompt_ids) <= max(request.prompt_ids) < vocabulary:
+            raise ValueError(f"the prompt holds a token id outside the vocabulary of {vocabulary}")
+        total = len(request.prompt_ids) + request.max_tokens
+        if total > self._weights.context:
+            raise ValueError(
+                f"prompt and max_tokens need {total} positions; the model has {self._weights.context}"
+            )
+
+    def _continue_sessions(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Serve the requests that extend a cached session; return the others."""
+        batches, fresh = self._sessions.resume(drafts)
+        for batch in batches:
+            self._run(batch.branches, batch.drafts)
+            batch.record()
+        return fresh
+
+    def _open(self, chunk: Chunk) -> Branches:
+        trunks = Trunks.read(self._weights, self._rotary, chunk.trunks)
+        return Branches(self._rotary, trunks, np.array(chunk.trunk_of), np.array(chunk.visible))
+
+    def _run(self, branches: Branches, drafts: Sequence[Draft]) -> Branches:
+        """Decode drafts, whose pending tokens follow what the branches have cached; returns the same branches."""
+        decode(drafts, _Feeder(branches, drafts).feed)
+        return branches
+
+
+class _Feeder:
+    """Feeds the drafts that are still open to their rows, in a smaller copy once most rows have ended."""
+
+    def __init__(self, branches: Branches, drafts: Sequence[Draft]) -> None:
+        self._branches = branches
+        self._row_of = {id(draft): row for row, draft in enumerate(drafts)}
+
+    def feed(self, active: list[Draft]) -> Tensor:
+        """Logits BV of the active drafts after their pending tokens."""
+        if 2 * len(active) <= len(self._branches):
+            rows = np.array([self._row_of[id(draft)] for draft in active])
+            self._branches = self._branches.select(rows)
+            self._row_of = {id(draft): row for row, draft in enumerate(active)}
+        tokens: list[Sequence[int]] = [()] * len(self._branches)
+        rows_fed = [self._row_of[id(draft)] for draft in active]
+        for row, draft in zip(rows_fed, active, strict=True):
+            tokens[row] = draft.pending
+        logits = self._branches.feed(tokens)
+        return logits if len(active) == len(self._branches) else logits[torch.tensor(rows_fed)]
