@@ -90,14 +90,14 @@ class JointModule(LightningModule):
         drift: list[float] = []
         for group in micro_batches(rows, self.config.micro_batch_tokens):
             if recompute:
-                drift += self._recompute(model, group)
+                drift += self._recompute(model, group, anchored=reference is not None)
             if reference is not None:
                 _spread([r.reference for r in group], _frozen_logprobs(reference, group, self.device))
         if not drift:
             return {}
         return {f"{name}/mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift)}
 
-    def _recompute(self, model: PreTrainedModel, rows: Sequence[Row]) -> list[float]:
+    def _recompute(self, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool) -> list[float]:
         """Truncated importance weights: the trainer's log-probs become `old`; weights get min(exp(new - old), cap)."""
         fresh = _frozen_logprobs(model, rows, self.device)
         recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
@@ -105,7 +105,7 @@ class JointModule(LightningModule):
         weights = torch.tensor([x for r in rows for x in r.weight], device=fresh.device)
         _spread([r.old for r in rows], fresh)
         _spread([r.weight for r in rows], weights * factor)
-        if self._references["policy"] is None:
+        if not anchored:
             _spread([r.reference for r in rows], fresh)
         return [float(x) for x in fresh - recorded]
 

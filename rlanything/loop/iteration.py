@@ -98,7 +98,7 @@ class Loop:
         """Alg. 1, lines 3-14, for `state.iteration`."""
         slots, cursor = self._choose(state)
         groups = self._act(state, slots)
-        decided = [self._decide(g, groups) for g in groups]
+        decided = [self._decide(g, groups, state.iteration) for g in groups]
         groups = [g for g, _ in decided]
         events = [event for _, event in decided if event is not None]
         buffer = state.buffer.apply(events)
@@ -153,7 +153,9 @@ class Loop:
             for k, (a, proposal) in enumerate(work)
         ]
 
-    def _decide(self, group: Group, groups: Sequence[Group]) -> tuple[Group, Event | None]:
+    def _decide(
+        self, group: Group, groups: Sequence[Group], iteration: int
+    ) -> tuple[Group, Event | None]:
         """Accept or reject q'; rejected rollouts are recorded but do not train."""
         proposal, after = group.proposal, group.accuracy
         if proposal is None:
@@ -163,7 +165,8 @@ class Loop:
             parent = next(g for g in groups if g.slot == group.slot and g.proposal is None)
             before = parent.accuracy if parent.accuracy is not None else before
         if after is None:
-            return _untrained(group), Event.of(proposal, EventKind.REJECTED, reason="every rollout crashed")
+            event = Event.of(proposal, EventKind.REJECTED, iteration, reason="every rollout crashed")
+            return _untrained(group), event
         accepted = accepts(proposal.direction, before, after, self.config.adaptation)
         kind = EventKind.ACCEPTED if accepted else EventKind.REJECTED
         reason = (
@@ -189,7 +192,7 @@ class Loop:
         asked = [(g.slot, way, g.accuracy or 0.0, c) for (g, way), c in zip(wanted, critics, strict=True)]
         proposals = self.adapter.propose(asked, buffer, self.run_seed, iteration)
         kinds = [EventKind.INVALID if p.task is None else EventKind.PROPOSED for p in proposals]
-        events = [Event.of(p, kind, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)]
+        events = [Event.of(p, kind, iteration, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)]
         return tuple(p for p in proposals if p.task is not None), events
 
     def _policy_lessons(self, groups: Sequence[Group]) -> list[ScoredTrajectory]:
