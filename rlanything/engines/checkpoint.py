@@ -31,7 +31,7 @@ def load(
     tokenizer = AutoTokenizer.from_pretrained(str(source), revision=revision)
     if not tokenizer.chat_template:
         raise CheckpointError(
-            f"{source}: the tokenizer has no chat template; add chat_template.jinja next to it, or use an instruct model"
+            f"{source}: the tokenizer has no chat template; add chat_template.jinja, or use an instruct model"
         )
     model = AutoModelForCausalLM.from_pretrained(str(source), revision=revision, dtype=dtype)
     return model, tokenizer
@@ -50,7 +50,7 @@ _NEEDED = {
         "save the model with checkpoint.save, or pull the large files of the repository",
     ),
     "tokenizer": (
-        ("tokenizer.json", "tokenizer.model", "vocab.json", "tokenizer_config.json"),
+        ("tokenizer.json", "*.model", "vocab.*", "tekken.json"),
         "save its tokenizer into the same folder",
     ),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 Sequences = tuple[tuple[int, ...], ...]
 
@@ -52,7 +53,7 @@ def _sorted_choices(choices: Sequences) -> Sequences:
     ordered = tuple(sorted(set(choices)))
     if not ordered or not ordered[0]:
         raise ValueError("choices need at least one sequence, and every sequence at least one token")
-    for shorter, longer in zip(ordered, ordered[1:], strict=False):
+    for shorter, longer in pairwise(ordered):
         if longer[: len(shorter)] == shorter:
             raise ValueError(
                 f"choice {shorter} is a prefix of choice {longer}: end each with the end-of-turn id"

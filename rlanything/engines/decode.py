@@ -59,6 +59,21 @@ class Draft:
         self.done = self.finished or len(self.ids) >= self.request.max_tokens
 
 
+def check_request(request: Request, vocabulary: int, context: int | None = None) -> None:
+    """Raise `ValueError` for a request that a model with that many token ids and positions cannot serve."""
+    if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
+        raise ValueError(
+            "a request needs a prompt, max_tokens of at least 1 and a temperature of at least 0; got "
+            f"{len(request.prompt_ids)} prompt tokens, {request.max_tokens} and {request.temperature}"
+        )
+    for ids in (request.prompt_ids, *request.choices):
+        if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
+            raise ValueError(f"a prompt or choice holds a token id outside the vocabulary of {vocabulary}")
+    total = len(request.prompt_ids) + request.max_tokens
+    if context is not None and total > context:
+        raise ValueError(f"prompt and max_tokens need {total} positions; the model has {context}")
+
+
 Feed = Callable[[list[Draft]], Tensor]
 """Feeds the pending tokens of drafts to the model; returns logits BV in the order of the drafts."""
 

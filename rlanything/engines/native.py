@@ -18,7 +18,7 @@ from rlanything.core.types import Completion, Request
 from rlanything.engines import forward
 from rlanything.engines.cache import Branches, Trunks
 from rlanything.engines.chat import stop_ids
-from rlanything.engines.decode import Draft, decode
+from rlanything.engines.decode import Draft, check_request, decode
 from rlanything.engines.forward import Rotary, Weights
 from rlanything.engines.plan import Chunk, chunks
 from rlanything.engines.sessions import Sessions
@@ -84,7 +84,7 @@ class NativeEngine:
                 unusable choices, or a session named twice in one call.
         """
         for request in requests:
-            self._check(request)
+            check_request(request, len(self._weights.embed), self._weights.context)
         drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
         fresh = self._continue_sessions(drafts)
         in_session = [draft for draft in fresh if draft.request.session]
@@ -95,21 +95,6 @@ class NativeEngine:
         for chunk in chunks(alone, self._max_batch):
             self._run(self._open(chunk), chunk.drafts)
         return [draft.completion() for draft in drafts]
-
-    def _check(self, request: Request) -> None:
-        if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
-            raise ValueError(
-                "a request needs a prompt, max_tokens of at least 1 and a temperature of at least 0; got "
-                f"{len(request.prompt_ids)} prompt tokens, {request.max_tokens} and {request.temperature}"
-            )
-        vocabulary = len(self._weights.embed)
-        if not 0 <= min(request.prompt_ids) <= max(request.prompt_ids) < vocabulary:
-            raise ValueError(f"the prompt holds a token id outside the vocabulary of {vocabulary}")
-        total = len(request.prompt_ids) + request.max_tokens
-        if total > self._weights.context:
-            raise ValueError(
-                f"prompt and max_tokens need {total} positions; the model has {self._weights.context}"
-            )
 
     def _continue_sessions(self, drafts: Sequence[Draft]) -> list[Draft]:
         """Serve the requests that extend a cached session; return the others."""

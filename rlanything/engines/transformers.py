@@ -1,0 +1,145 @@
+"""The reference engine: `model.generate` of Hugging Face, for every architecture that has it.
+
+It re-reads every prompt, and it samples the same tokens as the native engine: a logits processor draws them with the
+request's own uniforms and leaves `generate` no other choice. The native engine is tested against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+from transformers import (
+    GenerationConfig,
+    LogitsProcessor,
+    LogitsProcessorList,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    StoppingCriteria,
+    StoppingCriteriaList,
+)
+from transformers.generation import GenerationMixin
+
+from rlanything.core.types import Completion, Request
+from rlanything.engines import sampling
+from rlanything.engines.chat import stop_ids
+from rlanything.engines.decode import Draft, check_request, step
+
+
+class TransformersEngine:
+    """`Engine` over a live Hugging Face causal language model on any device. Sessions and groups buy nothing here.
+
+    Args:
+        model: sampled from as it is at each call, in evaluation mode; its mode is restored afterwards.
+        tokenizer: names the ids that end a response.
+        max_batch: most prompts that one call of `model.generate` is given.
+
+    Raises:
+        ValueError: when the model has no `generate`.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, max_batch: int = 64
+    ) -> None:
+        if not isinstance(model, GenerationMixin):
+            raise ValueError(f"{type(model).__name__} cannot generate text: use a causal language model")
+        if max_batch < 1:
+            raise ValueError(f"max_batch must be at least 1, got {max_batch}")
+        self._model, self._max_batch = model, max_batch
+        self._stops = frozenset(stop_ids(tokenizer))
+
+    def sync(self) -> None:
+        """Nothing to do: the live weights are used, and nothing is cached."""
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    def generate(self, requests: Sequence[Request]) -> list[Completion]:
+        """Completions in the order of the requests. Raises `ValueError` for a request that cannot be served."""
+        vocabulary = self._model.get_input_embeddings().weight.shape[0]
+        for request in requests:
+            check_request(request, vocabulary)
+        drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
+        waiting = sorted((d for d in drafts if not d.done), key=lambda d: len(d.request.prompt_ids))
+        with _evaluating(self._model), torch.no_grad():
+            for start in range(0, len(waiting), self._max_batch):
+                self._run(waiting[start : start + self._max_batch])
+        return [draft.completion() for draft in drafts]
+
+    def _run(self, drafts: Sequence[Draft]) -> None:
+        ids, mask = _left_padded([draft.request.prompt_ids for draft in drafts])
+        sampler = _Sampler(drafts, filler=min(self._stops))
+        config = GenerationConfig(
+            do_sample=False,
+            max_new_tokens=max(draft.request.max_tokens for draft in drafts),
+            pad_token_id=min(self._stops),
+        )
+        self._model.generate(
+            ids.to(self._model.device),
+            attention_mask=mask.to(self._model.device),
+            generation_config=config,
+            logits_processor=LogitsProcessorList([sampler]),
+            stopping_criteria=StoppingCriteriaList([_AllEmitted(sampler)]),
+        )
+
+
+class _Sampler(LogitsProcessor):
+    """Draws each row's next token itself and hides every other from `generate`."""
+
+    def __init__(self, drafts: Sequence[Draft], filler: int) -> None:
+        self._drafts, self._filler = drafts, filler
+        longest = max(draft.request.max_tokens for draft in drafts)
+        self._noise = sampling.uniforms([draft.request.seed for draft in drafts], longest)
+        self._emitted = 0
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        """Scores BV that leave one token per row; called once per generated position."""
+        needy = [
+            row
+            for row, draft in enumerate(self._drafts)
+            if not draft.done and len(draft.ids) == self._emitted
+        ]
+        if needy:
+            active = [self._drafts[row] for row in needy]
+            step(active, scores[needy].float().cpu(), self._noise[needy, self._emitted])
+        tokens = [d.ids[self._emitted] if self._emitted < len(d.ids) else self._filler for d in self._drafts]
+        self._emitted += 1
+        only = torch.full_like(scores, float("-inf"))
+        return only.scatter_(1, torch.tensor(tokens, device=scores.device).unsqueeze(1), 0.0)
+
+    def ended(self) -> list[bool]:
+        """Which rows need no further position: what is forced from here on is known already."""
+        return [draft.done for draft in self._drafts]
+
+
+class _AllEmitted(StoppingCriteria):
+    """Stops `generate` by the drafts, not by a token: an end-of-turn id need not be the model's own."""
+
+    def __init__(self, sampler: _Sampler) -> None:
+        self._sampler = sampler
+
+    def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: object) -> Tensor:  # type: ignore[override]
+        return torch.tensor(self._sampler.ended(), device=input_ids.device)
+
+
+def _left_padded(prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Tensor]:
+    """Ids and attention mask (both BT) with the padding on the left, as `generate` wants them."""
+    width = max(len(prompt) for prompt in prompts)
+    ids = torch.tensor([(0,) * (width - len(prompt)) + prompt for prompt in prompts])
+    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    return ids, mask
+
+
+@contextmanager
+def _evaluating(model: PreTrainedModel) -> Iterator[None]:
+    """Dropout off, and none of the penalties that a checkpoint's generation_config.json may ask for."""
+    training, defaults = model.training, model.generation_config
+    model.eval()
+    model.generation_config = GenerationConfig()
+    try:
+        yield
+    finally:
+        model.train(training)
+        model.generation_config = defaults
