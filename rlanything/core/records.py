@@ -100,7 +100,8 @@ def judgements_from_json(data: Sequence[Mapping[str, Json]]) -> tuple[Judgement,
     for item in data:
         prompt = _restore("prompt", item, before)
         votes = tuple(
-            Vote(v["verdict"], v["reasoning"], tuple(v["response"]), tuple(v["logprobs"])) for v in item["votes"]
+            Vote(v["verdict"], v["reasoning"], tuple(v["response"]), tuple(v["logprobs"]))
+            for v in item["votes"]
         )
         result.append(Judgement(prompt, votes))
         before = prompt

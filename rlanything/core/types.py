@@ -276,6 +276,7 @@ class TaskFamily(Protocol):
         ...
 
 
+@runtime_checkable
 class Teacher(Protocol):
     """What an embedded family additionally offers to train the first tiny models and to measure the reward model."""
 

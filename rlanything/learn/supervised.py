@@ -1,0 +1,109 @@
+"""Supervised warm starts of the embedded models: maximum likelihood of given responses, one plain loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import torch
+from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+
+from rlanything.config import Architecture, SupervisedConfig
+from rlanything.core.seeds import derive_seed
+from rlanything.learn.losses import pack, target_logprobs
+from rlanything.learn.packing import NO_BRANCH, Row, micro_batches
+
+WARMUP = 0.05
+"""Share of the steps over which the learning rate rises linearly; it then falls along a cosine to zero."""
+
+
+def fresh_model(architecture: Architecture, vocab: int, end: int, pad: int, seed: int) -> Qwen2ForCausalLM:
+    """A randomly initialised Qwen2 of the declared size."""
+    config = Qwen2Config(
+        vocab_size=vocab,
+        hidden_size=architecture.hidden,
+        intermediate_size=architecture.intermediate,
+        num_hidden_layers=architecture.layers,
+        num_attention_heads=architecture.heads,
+        num_key_value_heads=architecture.kv_heads,
+        max_position_embeddings=architecture.positions,
+        initializer_range=0.7 / math.sqrt(architecture.hidden),
+        tie_word_embeddings=True,
+        eos_token_id=end,
+        pad_token_id=pad,
+        bos_token_id=None,
+    )
+    torch.manual_seed(seed)
+    return Qwen2ForCausalLM(config)
+
+
+def conversation_row(turns: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> Row:
+    """A row of (prompt, response) turns that extend each other; every response token is a target of weight 1."""
+    row = Row()
+    for prompt, response in turns:
+        if list(prompt[: len(row.ids)]) != row.ids:
+            raise ValueError("a turn does not extend the one before it")
+        row.read(prompt[len(row.ids) :], len(row.ids), None, NO_BRANCH, NO_BRANCH)
+        base = len(row.ids) - 1
+        row.read(response, len(row.ids), None, NO_BRANCH, NO_BRANCH)
+        for t, token in enumerate(response):
+            row.learn(base + t, token, (), 0.0, 0.0, 1.0)
+    return row
+
+
+def fit(
+    model: PreTrainedModel,
+    rows: Sequence[Row],
+    config: SupervisedConfig,
+    seed: int,
+    report: Callable[[int, int, float], None],
+    micro_batch_tokens: int = 16384,
+) -> float:
+    """Maximise the weighted log-likelihood of the rows' targets; returns the mean loss of the last tenth.
+
+    Batches go through the rows in a fresh shuffled order each epoch. `report(step, steps, loss)` is called each step.
+    """
+    optimizer = torch.optim.AdamW(model.parameters(), lr=config.lr, weight_decay=0.01, foreach=True)
+    model.train()
+    losses: list[float] = []
+    for step in range(config.steps):
+        for group in optimizer.param_groups:
+            group["lr"] = config.lr * schedule(step, config.steps)
+        batch = [rows[k] for k in _batch(len(rows), step, config.batch, seed)]
+        total = sum(sum(row.weight) for row in batch)
+        optimizer.zero_grad()
+        loss = 0.0
+        for micro in micro_batches(batch, micro_batch_tokens):
+            packed = pack(micro)
+            part = -(packed.weight_n * target_logprobs(model, packed)).sum() / total
+            part.backward()
+            loss += float(part)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        losses.append(loss)
+        report(step + 1, config.steps, loss)
+    tail = losses[-max(1, len(losses) // 10) :]
+    return sum(tail) / len(tail)
+
+
+def schedule(step: int, steps: int) -> float:
+    """Factor of the learning rate at `step`: linear warm-up, then a cosine to zero."""
+    warm = max(1, round(WARMUP * steps))
+    if step < warm:
+        return (step + 1) / warm
+    return 0.5 + 0.5 * math.cos(math.pi * (step - warm) / max(1, steps - warm))
+
+
+def _batch(count: int, step: int, size: int, seed: int) -> list[int]:
+    """Indexes of batch `step`, drawn epoch by epoch without replacement."""
+    result = []
+    for k in range(step * size, (step + 1) * size):
+        epoch, place = divmod(k, count)
+        result.append(_order(count, epoch, seed)[place])
+    return result
+
+
+@lru_cache(maxsize=4)
+def _order(count: int, epoch: int, seed: int) -> list[int]:
+    return sorted(range(count), key=lambda k: derive_seed(seed, "epoch", epoch, k))

@@ -1,0 +1,80 @@
+"""Putting the parts together from the configuration: family, prompts, and models one can talk to."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlanything.config import Checkpoint, Config, ConfigError, unknown
+from rlanything.core.types import TaskFamily
+from rlanything.loop.prompts import Prompts
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from rlanything.loop.speaker import Speaker
+
+
+def one_thread() -> None:
+    """One thread per process: on a contended core two busy threads are three times slower than one."""
+    import torch
+
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    torch.set_num_threads(1)
+
+
+def instantiate(section: dict[str, Any], name: str, **given: Any) -> Any:
+    """The object that `section._target_` names, with the section's keys as arguments.
+
+    Raises `ConfigError` for a class that cannot be found, an unknown key (nearest name offered) or a refused value.
+    """
+    from hydra.utils import get_class
+
+    try:
+        cls = get_class(section["_target_"])
+    except Exception as error:  # Hydra wraps whatever the import raises
+        raise ConfigError(f"{name}._target_ = {section['_target_']!r}: {error}") from None
+    arguments = {key: value for key, value in section.items() if key != "_target_"}
+    known = [p for p in inspect.signature(cls).parameters if p not in given]
+    for key in arguments:
+        if key not in known:
+            raise ConfigError(f"{name}.{key}: {unknown(key, known)}")
+    try:
+        return cls(**arguments, **given)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def family(config: Config) -> TaskFamily:
+    """The task family of the configuration."""
+    made: TaskFamily = instantiate(config.env, "env")
+    return made
+
+
+def prompts(config: Config, root: Path) -> Prompts:
+    """The prompt templates."""
+    model = config.model
+    return Prompts.load(root / model.prompts, model.action_format, model.verdict_format)
+
+
+def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer of a checkpoint: a folder under the root if there is one, otherwise a hub name."""
+    from rlanything.engines import checkpoint as files
+
+    folder = root / checkpoint.path
+    local = folder.exists() or checkpoint.path.startswith((".", "/", "models/", "runs/"))
+    try:
+        return files.load(str(folder) if local else checkpoint.path, checkpoint.revision)
+    except files.CheckpointError as error:
+        raise ConfigError(str(error)) from None
+
+
+def speaker(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> Speaker:
+    """A model with the configured engine and its own chat format."""
+    from rlanything.engines.chat import Chat
+    from rlanything.loop.speaker import Speaker
+
+    engine = instantiate(config.engine, "engine", model=model, tokenizer=tokenizer)
+    return Speaker(engine, Chat(tokenizer), model.config.max_position_embeddings)

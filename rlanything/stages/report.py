@@ -1,0 +1,55 @@
+"""The stage `report`: reads evaluation/ and runs/, writes report/, prints the table of arms beside the paper's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from rlanything.config import Config
+from rlanything.report import document, figures, findings, plots, summary, tables
+from rlanything.report.document import Material
+from rlanything.report.files import write
+from rlanything.report.panels import panels
+from rlanything.report.records import read_curves, read_evaluations
+from rlanything.report.study import Study, peaks
+
+FOLDER = "report"
+
+
+def run(config: Config, root: Path) -> None:
+    """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt."""
+    material = gather(config, root)
+    publish(material, root / FOLDER)
+    show(material, Console())
+
+
+def gather(config: Config, root: Path) -> Material:
+    """Read every input and compute every number; nothing is written."""
+    evaluations = read_evaluations(root, config.arms)
+    curves = read_curves(root, config.arms)
+    study = Study(panels(evaluations), config.seed, config.evaluate.resamples)
+    return Material(config, study, study.cells(), curves, peaks(curves))
+
+
+def publish(material: Material, folder: Path) -> None:
+    """Write the report's files, the document last: where it stands, what it links to stands too."""
+    for name, content in figures.draw(material.curves, material.cells):
+        write(folder / "figures" / name, content)
+    write(folder / "plots" / "learning.csv", plots.text(material.curves))
+    write(folder / "summary.json", summary.text(material.cells))
+    write(folder / "report.md", document.text(material))
+
+
+def show(material: Material, console: Console) -> None:
+    """The table, the peaks (labelled as such), what to be careful about, and where everything is."""
+    console.print(tables.terminal(material.cells))
+    for arm, row in material.peaks.items():
+        console.print(Text(tables.peak_line(arm, row)))
+    for line in document.terminal_notes(material):
+        console.print(Text(f"! {line}"))
+    console.print(Text(f"Report: {FOLDER}/report.md   numbers: {FOLDER}/summary.json"))
+    place = document.buffer_folder(material)
+    if place:
+        console.print(Text(f"Buffer: {place}/buffer   show it: rlanything buffer ls {place}"))

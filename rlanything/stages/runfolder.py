@@ -1,0 +1,145 @@
+"""A run on disk: an iteration is a commit.
+
+    <run>/lock                     held by the process that works here (its pid and host inside)
+    <run>/iterations/0007/         published by one rename: metrics.json, events.jsonl, rollouts.jsonl.gz, buffer.jsonl,
+                                   and, for the last one only, state.ckpt (both models, both optimizers, loop state)
+
+`export` turns it into the finished folder that DVC tracks: runs/<arm>/seed-<n>/.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rlanything.buffer import TaskBuffer, append_events, read_events, read_snapshot, write_snapshot
+from rlanything.config import ConfigError
+from rlanything.core.records import judgements_to_json, trajectory_to_json
+from rlanything.loop.iteration import Harvest
+from rlanything.stages.layout import write_json, write_lines, write_text
+
+STATE = "state.ckpt"
+
+
+class RunFolder:
+    """The live folder of one arm and seed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.iterations = path / "iterations"
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder. Raises `ConfigError` naming the holder when another process has it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / "lock").open("a+") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.seek(0)
+                raise ConfigError(
+                    f"{self.path}: another process trains here ({file.read().strip()}); wait for it or stop it"
+                ) from None
+            file.truncate(0)
+            file.write(f"pid {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            yield
+
+    def recover(self) -> int:
+        """Remove what a killed process left half-written; returns the number of published iterations."""
+        self.iterations.mkdir(parents=True, exist_ok=True)
+        for leftover in self.iterations.glob(".tmp-*"):
+            shutil.rmtree(leftover)
+        return len(self.published())
+
+    def published(self) -> list[Path]:
+        """Folders of the published iterations, in order."""
+        return sorted(p for p in self.iterations.glob("[0-9]*") if p.is_dir())
+
+    def publish(self, iteration: int, write: Callable[[Path], None]) -> None:
+        """Write an iteration beside its place, sync every file, rename; the older state file is then dropped."""
+        temporary = self.iterations / f".tmp-{iteration:04d}"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(parents=True)
+        write(temporary)
+        for file in sorted(temporary.rglob("*")):
+            _sync(file)
+        _sync(temporary)
+        temporary.rename(self.iterations / f"{iteration:04d}")
+        _sync(self.iterations)
+        for older in self.published()[:-1]:
+            (older / STATE).unlink(missing_ok=True)
+
+    def state_file(self) -> Path | None:
+        """The checkpoint to continue from, or None for a fresh start."""
+        done = self.published()
+        return done[-1] / STATE if done else None
+
+    def buffer(self, iteration: int) -> TaskBuffer:
+        """The buffer as it was after `iteration`."""
+        return read_snapshot(self.iterations / f"{iteration:04d}" / "buffer.jsonl")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The rows of the published iterations."""
+        return [json.loads((p / "metrics.json").read_text()) for p in self.published()]
+
+    def export(self, target: Path, start: TaskBuffer, save_models: Callable[[Path], None]) -> None:
+        """Write the finished run folder and put it in place with one rename."""
+        temporary = target.with_name(f".tmp-{target.name}")
+        shutil.rmtree(temporary, ignore_errors=True)
+        (temporary / "buffer").mkdir(parents=True)
+        write_snapshot(start, temporary / "buffer" / "iter_0000.jsonl")
+        events = temporary / "buffer" / "events.jsonl"
+        append_events(events, [])
+        for k, folder in enumerate(self.published(), 1):
+            shutil.copyfile(folder / "buffer.jsonl", temporary / "buffer" / f"iter_{k:04d}.jsonl")
+            append_events(events, read_events(folder / "events.jsonl").events)
+            rollouts = folder / "rollouts.jsonl.gz"
+            if rollouts.is_file():
+                (temporary / "rollouts").mkdir(exist_ok=True)
+                shutil.copyfile(rollouts, temporary / "rollouts" / f"iter_{k:04d}.jsonl.gz")
+        rows = "".join(json.dumps(row, sort_keys=True) + "\n" for row in self.metrics())
+        write_text(temporary / "metrics.jsonl", rows)
+        save_models(temporary / "checkpoints")
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary.rename(target)
+
+
+def write_harvest(folder: Path, harvest: Harvest, metrics: dict[str, Any], *, rollouts: bool) -> None:
+    """The files of one iteration, except its checkpoint."""
+    write_json(folder / "metrics.json", {k: _plain(v) for k, v in sorted(metrics.items())})
+    append_events(folder / "events.jsonl", harvest.events)
+    write_snapshot(harvest.state.buffer, folder / "buffer.jsonl")
+    if rollouts:
+        records = [
+            {
+                "proposal": group.proposal is not None,
+                "trains": group.trains,
+                "trajectory": trajectory_to_json(trajectory),
+                "judgements": judgements_to_json(judgements),
+            }
+            for group in harvest.groups
+            for trajectory, judgements in zip(group.trajectories, group.judgements, strict=True)
+        ]
+        write_lines(folder / "rollouts.jsonl.gz", records)
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no nan: what was not measured is null."""
+    return None if isinstance(value, float) and value != value else value
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,73 @@
+"""Stage `train`: the seeds of one arm side by side, one process and one thread each."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from rlanything.config import Config
+from rlanything.core.ids import content_id
+from rlanything.stages.layout import Layout
+
+INPUTS = ("data", "models")
+CODE = ("core", "buffer", "engines", "loop", "learn")
+
+
+def run(config: Config, root: Path, arm: str) -> None:
+    """Train every seed of `arm` that is not finished; a killed stage continues where it was. Raises `ConfigError`."""
+    config.arm(arm)
+    key = fingerprint(config, root, arm)
+    seeds = list(range(config.train.seeds))
+    workers = min(config.train.workers, len(seeds))
+    if workers == 1:
+        for seed in seeds:
+            train_seed(config.model_dump(by_alias=True), root, key, arm, seed)
+        return
+    os.environ["OMP_NUM_THREADS"] = "1"
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        jobs = [pool.submit(train_seed, config.model_dump(by_alias=True), root, key, arm, s) for s in seeds]
+        try:
+            for job in as_completed(jobs):
+                job.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
+
+
+def train_seed(data: dict[str, object], root: Path, key: str, arm: str, seed: int) -> None:
+    """One seed, in this process. `data` is the plain configuration (what crosses the process border)."""
+    from rlanything.config import parse
+    from rlanything.stages.seedrun import SeedRun, Where
+
+    config = parse(data)
+    live = Layout(root).live(key, arm, seed)
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"{arm} seed {seed}: {text}", file=sys.stderr, flush=True)
+
+    SeedRun(config, Where(root, arm, seed, live), say).run()
+    say(f"finished in {time.monotonic() - started:.0f} s")
+
+
+def fingerprint(config: Config, root: Path, arm: str) -> str:
+    """Names the run by everything it depends on, so that only the very same run is ever resumed."""
+    relevant = config.model_dump(mode="json", exclude={"arms", "scale", "evaluate", "bootstrap", "tasks"})
+    relevant["train"].pop("workers")
+    package = Path(__file__).resolve().parents[1]
+    files = [p for room in CODE for p in sorted((package / room).rglob("*.py"))]
+    files += [p for name in INPUTS for p in sorted((root / name).rglob("*")) if p.is_file()]
+    files += sorted((root / config.model.prompts).glob("*.txt"))
+    digests = [hashlib.sha256(p.read_bytes()).hexdigest() for p in files]
+    curve = config.evaluate.model_dump(mode="json")
+    return content_id(
+        {"config": relevant, "arm": config.arms[arm].model_dump(), "curve": curve, "files": digests}
+    )
