@@ -1,0 +1,103 @@
+"""The extracted facts of ALFWorld (facts/rooms.json, see facts/NOTICE.md), read once and typed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "facts"
+
+TASK_TYPES = {
+    "put": "pick_and_place_simple",
+    "look": "look_at_obj_in_light",
+    "clean": "pick_clean_then_place_in_recep",
+    "heat": "pick_heat_then_place_in_recep",
+    "cool": "pick_cool_then_place_in_recep",
+    "two": "pick_two_obj_and_place",
+}
+"""Our short names of the six task types -> ALFRED's."""
+
+TOOLS = {"clean": "SinkBasin", "heat": "Microwave", "cool": "Fridge"}
+"""Receptacle class that does it, by task."""
+
+LAMP_CLASSES = ("DeskLamp", "FloorLamp")
+KNIFE_CLASSES = ("ButterKnife", "Knife")
+
+
+@dataclass(frozen=True)
+class Room:
+    """One floor plan: its furniture (id -> location, no two alike) and the object classes found in it."""
+
+    number: int
+    kind: str
+    split: str
+    receptacles: Mapping[str, str]
+    objects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GoalText:
+    """Of one task type: rooms it occurs in, its two sentences and its PDDL goal, with ALFRED's placeholders."""
+
+    rooms: frozenset[str]
+    templates: tuple[str, ...]
+    pddl: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What ALFWorld says about rooms, objects and goals. Classes are ALFRED's (`CounterTop`)."""
+
+    rooms: Mapping[int, Room]
+    holds: Mapping[str, frozenset[str]]
+    affords: Mapping[str, frozenset[str]]
+    openable: frozenset[str]
+    movable: frozenset[str]
+    receptacle_classes: tuple[str, ...]
+    object_classes: tuple[str, ...]
+    goals: Mapping[str, GoalText]
+
+    def can_hold(self, receptacle_class: str, object_class: str) -> bool:
+        """Whether an object of that class may be put into such a receptacle."""
+        return object_class in self.holds.get(receptacle_class, frozenset())
+
+
+@cache
+def facts() -> Facts:
+    """The facts; read from disk on first use."""
+    data = json.loads((FOLDER / "rooms.json").read_text(encoding="utf-8"))
+    return Facts(
+        rooms={
+            int(n): Room(int(n), r["kind"], r["split"], r["receptacles"], tuple(r["objects"]))
+            for n, r in data["rooms"].items()
+        },
+        holds={k: frozenset(v) for k, v in data["holds"].items()},
+        affords={k: frozenset(v) for k, v in data["affords"].items()},
+        openable=frozenset(data["openable"]),
+        movable=frozenset(data["movable"]),
+        receptacle_classes=tuple(data["receptacle_classes"]),
+        object_classes=tuple(data["object_classes"]),
+        goals={
+            short: GoalText(
+                frozenset(data["goals"][full]["rooms"]),
+                tuple(data["goals"][full]["templates"]),
+                data["goals"][full]["pddl"],
+            )
+            for short, full in TASK_TYPES.items()
+        },
+    )
+
+
+@cache
+def domain_text() -> str:
+    """The PDDL domain of ALFWorld 0.4.2."""
+    return (FOLDER / "alfred.pddl").read_text(encoding="utf-8")
+
+
+@cache
+def grammar_text() -> str:
+    """The text grammar of ALFWorld 0.4.2; its task sentence is the placeholder `UNKNOWN GOAL`."""
+    return (FOLDER / "alfred.twl2").read_text(encoding="utf-8")

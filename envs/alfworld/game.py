@@ -1,0 +1,190 @@
+"""A game as data: a goal in a furnished room. Everything else (facts, PDDL, text, files) is derived from it.
+
+`Game` and a task's payload are the same thing, typed and as JSON:
+
+    scene        number of the floor plan
+    task_type    ALFRED's name of the task type
+    pddl_params  ALFRED's goal parameters (object_target, parent_target, toggle_target, ..)
+    receptacles  {receptacle id: location id}
+    placements   {object id: receptacle id}
+    knobs        what can be measured of the difficulty (`Game.knobs`)
+    start        location of the agent; only when it is not the usual one
+    added        PDDL facts that the rules of `scenefacts` do not give; only for downloaded games
+    removed      PDDL facts that those rules give and the game lacks; only for downloaded games
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from envs.alfworld.facts import TASK_TYPES, TOOLS, facts
+from envs.alfworld.ids import LOCATION_ID, OBJECT_ID, class_of
+
+START = "loc|0|0|0|0"
+_SHORT = {full: short for short, full in TASK_TYPES.items()}
+_REQUIRED = {"scene", "task_type", "pddl_params", "receptacles", "placements", "knobs"}
+_OPTIONAL = {"start", "added", "removed"}
+_KINDS: dict[str, type] = {
+    "scene": int,
+    "task_type": str,
+    "pddl_params": Mapping,
+    "receptacles": Mapping,
+    "placements": Mapping,
+    "knobs": Mapping,
+    "start": str,
+    "added": Sequence,
+    "removed": Sequence,
+}
+
+
+class BadGame(ValueError):
+    """A payload or a file that is no game; the message says why."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What is to be done, in ALFRED's classes. `destination` is '' for `look`; `lamp` is '' for the others."""
+
+    task: str
+    target: str
+    destination: str = ""
+    lamp: str = ""
+
+    @property
+    def tool(self) -> str:
+        """Class of the receptacle that cleans, heats or cools; '' when nothing is to be done to the target."""
+        return TOOLS.get(self.task, "")
+
+    @property
+    def copies(self) -> int:
+        """How many targets must end up in one receptacle (0 for `look`)."""
+        return {"look": 0, "two": 2}.get(self.task, 1)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """ALFRED's pddl_params."""
+        return {
+            "object_target": self.target,
+            "parent_target": self.destination,
+            "toggle_target": self.lamp,
+            "mrecep_target": "",
+            "object_sliced": False,
+        }
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences that say exactly this goal."""
+        words = {"obj": self.target.lower(), "recep": self.destination.lower(), "toggle": self.lamp.lower()}
+        return tuple(t.format(mrecep="", **words) for t in facts().goals[self.task].templates)
+
+    @classmethod
+    def from_params(cls, task_type: str, params: Mapping[str, Any]) -> Goal:
+        """Inverse of `params`. Raises `BadGame` for task types and parameters that ALFWorld does not have."""
+        if task_type not in _SHORT:
+            raise BadGame(f"task type {task_type!r} is not one of {', '.join(_SHORT)}")
+        if params.get("object_sliced"):
+            raise BadGame("sliced targets are not supported")
+        names = [params.get(k) or "" for k in ("object_target", "parent_target", "toggle_target")]
+        known = {*facts().object_classes, *facts().receptacle_classes, ""}
+        for name in names:
+            if name not in known:
+                raise BadGame(f"{name!r} is not a class of ALFRED")
+        return cls(_SHORT[task_type], *names)
+
+
+@dataclass(frozen=True)
+class Game:
+    """A goal in a room. Ids and classes are ALFRED's; see the module for the fields."""
+
+    scene: int
+    goal: Goal
+    receptacles: Mapping[str, str]
+    placements: Mapping[str, str]
+    start: str = START
+    added: tuple[str, ...] = field(default=())
+    removed: tuple[str, ...] = field(default=())
+
+    def receptacles_of(self, name: str) -> list[str]:
+        """Ids of the receptacles of a class, sorted."""
+        return sorted(r for r in self.receptacles if class_of(r) == name)
+
+    def objects_of(self, name: str) -> list[str]:
+        """Ids of the placed objects of a class, sorted."""
+        return sorted(o for o in self.placements if class_of(o) == name)
+
+    @property
+    def knobs(self) -> dict[str, Any]:
+        """Difficulty as measured: counts, and whether every copy of the target lies in a closed receptacle."""
+        targets = self.objects_of(self.goal.target)
+        return {
+            "receptacles": len(self.receptacles),
+            "distractors": len(self.placements) - len(targets) - len(self.objects_of(self.goal.lamp)),
+            "copies": len(targets),
+            "hidden": bool(targets) and all(self.is_closed(self.placements[o]) for o in targets),
+            "destinations": len(self.receptacles_of(self.goal.destination)),
+        }
+
+    def is_closed(self, receptacle: str) -> bool:
+        """Whether the receptacle is shut when the game starts."""
+        shut = class_of(receptacle) in facts().openable or f"openable {receptacle}" in self.added
+        return (
+            shut and f"openable {receptacle}" not in self.removed and f"opened {receptacle}" not in self.added
+        )
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        """The game as a task's payload (JSON)."""
+        data: dict[str, Any] = {
+            "scene": self.scene,
+            "task_type": TASK_TYPES[self.goal.task],
+            "pddl_params": self.goal.params,
+            "receptacles": dict(self.receptacles),
+            "placements": dict(self.placements),
+            "knobs": self.knobs,
+        }
+        if self.start != START:
+            data["start"] = self.start
+        if self.added:
+            data["added"] = list(self.added)
+        if self.removed:
+            data["removed"] = list(self.removed)
+        return data
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> Game:
+        """Inverse of `payload`. Raises `BadGame` for anything that is not of that form."""
+        if not isinstance(payload, Mapping):
+            raise BadGame(f"the payload is no mapping but {type(payload).__name__}")
+        keys = set(payload)
+        if missing := sorted(_REQUIRED - keys):
+            raise BadGame(f"the payload lacks {', '.join(missing)}")
+        if unknown := sorted(keys - _REQUIRED - _OPTIONAL):
+            raise BadGame(f"the payload has unknown keys: {', '.join(unknown)}")
+        for key, kind in _KINDS.items():
+            if key in payload and not isinstance(payload[key], kind):
+                raise BadGame(f"{key} is no {kind.__name__.lower()} but {type(payload[key]).__name__}")
+        game = cls(
+            payload["scene"],
+            Goal.from_params(payload["task_type"], payload["pddl_params"]),
+            payload["receptacles"],
+            payload["placements"],
+            payload.get("start", START),
+            tuple(payload.get("added", ())),
+            tuple(payload.get("removed", ())),
+        )
+        game.check_ids()
+        return game
+
+    def check_ids(self) -> None:
+        """Raises `BadGame` when an id is malformed or an object lies in a receptacle that the room lacks."""
+        for name in (*self.receptacles, *self.placements):
+            if not OBJECT_ID.fullmatch(name):
+                raise BadGame(f"{name!r} is not an object id")
+        for place in (*self.receptacles.values(), self.start):
+            if not (isinstance(place, str) and LOCATION_ID.fullmatch(place)):
+                raise BadGame(f"{place!r} is not a location id")
+        for name, receptacle in self.placements.items():
+            if receptacle not in self.receptacles:
+                raise BadGame(f"{name} lies in {receptacle}, which the room lacks")
