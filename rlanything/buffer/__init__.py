@@ -3,17 +3,22 @@
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
+from rlanything.buffer.runs import RunBuffer, find_runs, open_run, record_iteration
 from rlanything.buffer.storage import append_events, read_events, read_snapshot, rewind_events, write_snapshot
 
 __all__ = [
     "BufferError",
     "Event",
     "Lineage",
+    "RunBuffer",
     "TaskBuffer",
     "Version",
     "append_events",
+    "find_runs",
+    "open_run",
     "read_events",
     "read_snapshot",
+    "record_iteration",
     "rewind_events",
     "write_snapshot",
 ]

@@ -41,6 +41,11 @@ def text(data: Mapping[str, Json], key: str) -> str:
     return value
 
 
+def optional_text(data: Mapping[str, Json], key: str) -> str | None:
+    """The string at `key`, or None where the file says null."""
+    return None if _present(data, key) is None else text(data, key)
+
+
 def count(data: Mapping[str, Json], key: str) -> int:
     """The integer, zero or more, at `key`."""
     value = _present(data, key)

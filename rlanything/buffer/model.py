@@ -54,13 +54,14 @@ class Version:
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
         """Inverse of `to_json`. Raises `ValueError` naming the field that is not what it must be."""
+        direction = fields.optional_text(data, "direction")
         return cls(
             number=fields.count(data, "number"),
             task=fields.task(data, "task"),
             iteration=fields.count(data, "iteration"),
             accuracy_before=fields.optional_share(data, "accuracy_before"),
             accuracy=fields.optional_share(data, "accuracy"),
-            direction=None if data.get("direction") is None else Direction(fields.text(data, "direction")),
+            direction=None if direction is None else Direction(direction),
         )
 
 

@@ -1,0 +1,134 @@
+"""`rlanything buffer ls` and `rlanything buffer show`: what a run's tasks became, in a terminal or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from rlanything.buffer import view
+from rlanything.buffer.fields import BufferError
+from rlanything.buffer.render import Screen, run_text, runs_text, safe, slot_text
+from rlanything.buffer.runs import find_runs, open_run
+from rlanything.core.types import Json
+
+RUNS = Path("runs")
+"""Where runs lie; a run may be named by its path below this folder."""
+
+
+def ls(
+    where: str = str(RUNS),
+    *,
+    changed: bool = False,
+    iteration: int | None = None,
+    as_json: bool = False,
+    screen: Screen | None = None,
+) -> str:
+    """The slots of the run `where`, or the runs below the folder `where`. Raises `BufferError`."""
+    path = locate(where)
+    runs = find_runs(path)
+    if runs == [path] or not runs:
+        page = view.run_page(where, open_run(path), iteration, changed)
+        return _json(page) if as_json else run_text(page, screen or Screen())
+    if changed:
+        raise BufferError(f"{where} holds {len(runs)} runs; --changed needs one of them")
+    rows = [view.run_row(run.relative_to(path).as_posix(), run, iteration) for run in runs]
+    return _json(rows) if as_json else runs_text(rows, screen or Screen())
+
+
+def show(
+    where: str,
+    target: str,
+    *,
+    iteration: int | None = None,
+    as_json: bool = False,
+    screen: Screen | None = None,
+) -> str:
+    """One slot of the run `where`, found by its number or by the beginning of a task id. Raises `BufferError`."""
+    path = locate(where)
+    runs = find_runs(path)
+    if runs and runs != [path]:
+        raise BufferError(f"{where} is no run, it holds {len(runs)}; take {_names(runs[:3])}")
+    page = view.slot_page(where, open_run(path), target, iteration)
+    return _json(page) if as_json else slot_text(page, screen or Screen())
+
+
+def locate(where: str) -> Path:
+    """The folder that `where` names, as a path or below `runs/`. Raises `BufferError` that offers the nearest runs."""
+    for path in (Path(where), RUNS / where):
+        if path.is_dir():
+            return path
+    if Path(where).exists():
+        raise BufferError(f"{where} is a file, not the folder of a run")
+    raise BufferError(f"no run {where!r}; {_nearest(where)}")
+
+
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `buffer ls` and `buffer show`. Each sets `run`: from the parsed arguments to an exit code."""
+    buffer = subparsers.add_parser("buffer", help="what a run's tasks became", description=__doc__)
+    commands = buffer.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    lister = commands.add_parser("ls", help="list runs, or the slots of a run")
+    lister.add_argument("where", nargs="?", default=str(RUNS), metavar="RUN|FOLDER", help="default: runs")
+    lister.add_argument("--changed", action="store_true", help="only slots that are no longer at v0")
+    shower = commands.add_parser("show", help="show one slot: task, lineage, events, critic")
+    shower.add_argument("where", metavar="RUN")
+    shower.add_argument("target", metavar="SLOT|TASK_ID_PREFIX")
+    for parser, run in ((lister, _run_ls), (shower, _run_show)):
+        parser.add_argument(
+            "--iteration", type=int, metavar="N", help="as iteration N left it; default: the last"
+        )
+        parser.add_argument("--json", action="store_true", help="as JSON, complete")
+        parser.set_defaults(run=run)
+
+
+def _run_ls(args: argparse.Namespace) -> int:
+    options = {"changed": args.changed, "iteration": args.iteration, "as_json": args.json}
+    return _print(lambda: ls(args.where, **options, screen=_screen()))
+
+
+def _run_show(args: argparse.Namespace) -> int:
+    options = {"iteration": args.iteration, "as_json": args.json}
+    return _print(lambda: show(args.where, args.target, **options, screen=_screen()))
+
+
+def _print(text: Callable[[], str]) -> int:
+    """Print `text()` and give 0, or give 2 after one line that says what is wrong."""
+    try:
+        answer = text()
+    except BufferError as error:
+        print(f"rlanything buffer: {safe(str(error))}", file=sys.stderr)
+        return 2
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(answer.encode(encoding, "backslashreplace").decode(encoding))
+    return 0
+
+
+def _screen() -> Screen:
+    if not sys.stdout.isatty():
+        return Screen()
+    return Screen(shutil.get_terminal_size().columns, terminal=True)
+
+
+def _json(value: Json) -> str:
+    # ASCII: an escape sequence in a task must not reach a terminal through JSON either.
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+
+
+def _nearest(where: str) -> str:
+    known = {run.relative_to(RUNS).as_posix() for run in find_runs(RUNS)}
+    # The beginning of the path may be right: look below the last folder that exists, unless that is anywhere.
+    parent = next(p for p in Path(where).parents if p.is_dir())
+    if parent not in (Path(), Path(parent.anchor)):
+        known |= {run.as_posix() for run in find_runs(parent)}
+    close = difflib.get_close_matches(where, sorted(known), n=3, cutoff=0.4)
+    if not known:
+        return f"no runs with a buffer below {RUNS}"
+    return f"nearest: {', '.join(close)}" if close else f"{len(known)} runs with other names"
+
+
+def _names(runs: list[Path]) -> str:
+    return " or ".join(run.as_posix() for run in runs)

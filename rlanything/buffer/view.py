@@ -1,0 +1,138 @@
+"""What there is to show of buffers, as plain JSON values: the one source of the tables and of `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlanything.buffer.event import Event
+from rlanything.buffer.fields import BufferError
+from rlanything.buffer.model import Lineage, TaskBuffer, Version
+from rlanything.buffer.runs import RunBuffer, open_run
+from rlanything.core.types import Json, Task
+
+SHORTEST_PREFIX = 4
+"""Fewer characters of a task id are refused: they would name a task by accident."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The task that somebody asked for, and the slot that it belongs to."""
+
+    lineage: Lineage
+    task: Task
+    role: str
+
+
+def run_row(name: str, path: Path, iteration: int | None) -> dict[str, Json]:
+    """One run in a list of runs, from its snapshot's header alone. A damaged buffer is a row with an `error`."""
+    try:
+        run = open_run(path)
+        header = run.header(run.iterations[-1] if iteration is None else iteration)
+    except BufferError as error:
+        return {"run": name, "error": str(error)}
+    counts = {"iterations": len(run.iterations), "slots": header.slots, "accepted": header.accepted}
+    return {"run": name, **counts, "digest": header.digest}
+
+
+def run_page(name: str, run: RunBuffer, iteration: int | None, changed: bool) -> dict[str, Json]:
+    """One run at one iteration, slot by slot; `changed` leaves out the slots that are still at v0."""
+    at = run.iterations[-1] if iteration is None else iteration
+    buffer = _not_empty(run, at)
+    moved = buffer.changed()
+    rows = [_slot_row(lineage) for lineage in buffer.lineages if lineage.slot in moved or not changed]
+    totals = {
+        "slots": len(buffer),
+        "changed": len(moved),
+        "accepted": buffer.accepted,
+        "digest": buffer.digest,
+    }
+    return {"run": name, "iteration": at, **totals, "torn_bytes": run.log.torn, "rows": rows}
+
+
+def slot_page(name: str, run: RunBuffer, target: str, iteration: int | None) -> dict[str, Json]:
+    """Everything about one slot at one iteration, told from the task that `target` (slot or id prefix) names."""
+    at = run.iterations[-1] if iteration is None else iteration
+    buffer = _not_empty(run, at)
+    events = run.events_until(at)
+    found = find_task(buffer, events, target)
+    slot = found.lineage.slot
+    return {
+        "run": name,
+        "iteration": at,
+        "slot": slot,
+        "role": found.role,
+        "task": found.task.to_json(),
+        "versions": [_version_row(version) for version in found.lineage.versions],
+        "events": [event.to_json() for event in events if event.slot == slot],
+    }
+
+
+def find_task(buffer: TaskBuffer, events: tuple[Event, ...], target: str) -> Found:
+    """The task that a slot number or the beginning of a task id names. Raises `BufferError` unless it is one task."""
+    if target.isascii() and target.isdecimal() and int(target) in buffer:
+        lineage = buffer.lineage(int(target))
+        return Found(lineage, lineage.head.task, _role(lineage, lineage.head.task))
+    if len(target) < SHORTEST_PREFIX:
+        what = f"no slot {target} (slots are {buffer.slots[0]} to {buffer.slots[-1]})"
+        raise BufferError(f"{what}; a task id needs at least {SHORTEST_PREFIX} of its characters")
+    matches = dict(_matches(buffer, events, target.lower()))
+    if not matches:
+        raise BufferError(f"no slot and no task id that begins with {target}")
+    if len(matches) > 1:
+        raise BufferError(_ambiguity(target, sorted(matches)))
+    ((_, slot), task) = matches.popitem()
+    return Found(buffer.lineage(slot), task, _role(buffer.lineage(slot), task))
+
+
+def _matches(
+    buffer: TaskBuffer, events: tuple[Event, ...], prefix: str
+) -> Iterator[tuple[tuple[str, int], Task]]:
+    """Every (task id, slot) whose id begins with `prefix`, with its task: versions, and whatever was proposed."""
+    for lineage in buffer.lineages:
+        for version in lineage.versions:
+            if version.task.task_id.startswith(prefix):
+                yield (version.task.task_id, lineage.slot), version.task
+    for event in events:
+        if event.task is not None and event.slot in buffer and event.task.task_id.startswith(prefix):
+            yield (event.task.task_id, event.slot), event.task
+
+
+def _ambiguity(target: str, matches: list[tuple[str, int]], most: int = 4) -> str:
+    ids = sorted({task_id for task_id, _ in matches})
+    if len(ids) == 1:
+        slots = ", ".join(str(slot) for _, slot in matches[:most])
+        return f"task {ids[0][:12]} is in {len(matches)} slots ({slots}{_more(matches, most)}): give the slot"
+    shown = ", ".join(task_id[:16] for task_id in ids[:most])
+    return f"{target} begins {len(ids)} task ids ({shown}{_more(ids, most)}): give more of it"
+
+
+def _more(names: list[str] | list[tuple[str, int]], most: int) -> str:
+    return ", ..." if len(names) > most else ""
+
+
+def _role(lineage: Lineage, task: Task) -> str:
+    for version in lineage.versions:
+        if version.task.task_id == task.task_id:
+            return f"v{version.number}" + (" (head)" if version is lineage.head else "")
+    return "proposed, never a version"
+
+
+def _not_empty(run: RunBuffer, iteration: int) -> TaskBuffer:
+    buffer = run.at(iteration)
+    if not len(buffer):
+        raise BufferError(f"{run.folder}: the buffer is empty, it has no slots")
+    return buffer
+
+
+def _slot_row(lineage: Lineage) -> dict[str, Json]:
+    head = _version_row(lineage.head)
+    del head["number"]
+    return {"slot": lineage.slot, "versions": len(lineage.versions), **head}
+
+
+def _version_row(version: Version) -> dict[str, Json]:
+    row = version.to_json()
+    del row["task"]
+    return {**row, "task_id": version.task.task_id, "instruction": version.task.instruction}

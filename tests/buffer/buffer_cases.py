@@ -1,0 +1,96 @@
+"""Buffers to test with: small builders, one run with everything in it, and random histories that hold together."""
+
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from rlanything.buffer import Event, TaskBuffer, record_iteration
+from rlanything.core.types import Direction, EventKind, Task
+
+HARDER, EASIER = Direction.HARDER, Direction.EASIER
+PROPOSED, INVALID = EventKind.PROPOSED, EventKind.INVALID
+REJECTED, ACCEPTED = EventKind.REJECTED, EventKind.ACCEPTED
+
+NASTY = "say [bold]hi[/bold] \x1b[2J\x1b]0;title\x07 \u202egnp.exe \x9b31m\nand a second line"
+
+
+def task(n, instruction=None, **metadata):
+    return Task("toy", instruction or f"put thing {n} in the box", {"goal": {"n": n}, "rooms": 2}, metadata)
+
+
+def event(buffer, slot, kind, new=None, *, iteration=1, way=HARDER, before=0.9, after=None, **rest):
+    if after is None and kind is ACCEPTED:
+        after = 0.5
+    parent = buffer.head(slot).task_id
+    return Event(kind, slot, iteration, way, parent, before, new, after, **rest)
+
+
+def story():
+    """(iteration, events, buffer) of a run of five slots: two accepted, one rejected, one invalid, one waiting."""
+    buffer = TaskBuffer.start([task(n, split="train", level=n) for n in range(5)])
+    told = [(0, [], buffer)]
+    q1, q2, q3, q4 = task(11, level=7), task(12, NASTY), task(13), task(14)
+    critic = "Trajectory 2 opened the fridge twice.\nThe mug was in sight."
+    first = [
+        event(buffer, 1, PROPOSED, q1, critic=critic, reply="goal: 11", seed=-7, proposer="adapter"),
+        event(buffer, 2, PROPOSED, q2, way=EASIER, before=0.0),
+        event(buffer, 3, INVALID, way=EASIER, before=0.125, reason="the reply names no goal", reply=NASTY),
+    ]
+    buffer = buffer.apply(first)
+    told.append((1, first, buffer))
+    second = [
+        event(buffer, 1, ACCEPTED, q1, iteration=2, after=0.5, critic=critic),
+        event(
+            buffer,
+            2,
+            REJECTED,
+            q2,
+            iteration=2,
+            way=EASIER,
+            before=0.0,
+            after=0.0,
+            reason="0.000 is not above 0.000",
+        ),
+    ]
+    buffer = buffer.apply(second)
+    told += [(2, second, buffer), (3, [], buffer)]
+    last = [
+        event(buffer, 1, ACCEPTED, q3, iteration=4, before=0.875, after=0.25, critic="Too easy by now."),
+        event(buffer, 4, ACCEPTED, q2, iteration=4, before=1.0, after=0.75),
+        event(buffer, 0, PROPOSED, q4, iteration=4, before=1.0),
+    ]
+    told.append((4, last, buffer.apply(last)))
+    return told
+
+
+def write_story(run: Path) -> Path:
+    for iteration, events, buffer in story():
+        record_iteration(run / "buffer", iteration, buffer, events)
+    return run
+
+
+shares = st.floats(0, 1)
+texts = st.text(max_size=12)
+payloads = st.dictionaries(texts, st.none() | st.booleans() | st.integers() | texts, max_size=2)
+
+
+@st.composite
+def histories(draw, max_events=8):
+    """The tasks of a buffer and a list of events that follow from each other, iterations never falling."""
+    start = [Task("toy", draw(texts), {"n": n, **draw(payloads)}) for n in range(draw(st.integers(1, 4)))]
+    buffer, events, iteration, known = TaskBuffer.start(start), [], 0, list(start)
+    for n in range(draw(st.integers(0, max_events))):
+        iteration += draw(st.integers(0, 1))
+        slot, kind = draw(st.sampled_from(buffer.slots)), draw(st.sampled_from(EventKind))
+        fresh = Task("toy", draw(texts), {"n": 100 + n})
+        new = fresh if kind is ACCEPTED else draw(st.sampled_from([fresh, *known]))
+        after = draw(shares) if kind in (ACCEPTED, REJECTED) else None
+        words = {"critic": draw(texts), "reply": draw(texts), "seed": draw(st.integers())}
+        way, before = draw(st.sampled_from(Direction)), draw(shares)
+        made = event(
+            buffer, slot, kind, new, iteration=iteration, way=way, before=before, after=after, **words
+        )
+        events.append(made)
+        known.append(fresh)
+        buffer = buffer.apply([made])
+    return start, events
