@@ -3,8 +3,8 @@
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
-from rlanything.buffer.runs import RunBuffer, find_runs, open_run, record_iteration
-from rlanything.buffer.storage import append_events, read_events, read_snapshot, rewind_events, write_snapshot
+from rlanything.buffer.runs import RunBuffer, events_path, find_runs, open_run, snapshot_path
+from rlanything.buffer.storage import append_events, read_events, read_snapshot, write_snapshot
 
 __all__ = [
     "BufferError",
@@ -14,11 +14,11 @@ __all__ = [
     "TaskBuffer",
     "Version",
     "append_events",
+    "events_path",
     "find_runs",
     "open_run",
     "read_events",
     "read_snapshot",
-    "record_iteration",
-    "rewind_events",
+    "snapshot_path",
     "write_snapshot",
 ]

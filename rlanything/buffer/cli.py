@@ -79,7 +79,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     shower.add_argument("target", metavar="SLOT|TASK_ID_PREFIX")
     for parser, run in ((lister, _run_ls), (shower, _run_show)):
         parser.add_argument(
-            "--iteration", type=int, metavar="N", help="as iteration N left it; default: the last"
+            "--iteration", type=int, metavar="N", help="as iteration N found it; default: at the end"
         )
         parser.add_argument("--json", action="store_true", help="as JSON, complete")
         parser.set_defaults(run=run)

@@ -2,14 +2,14 @@
 
     runs/<arm>/seed-<n>/buffer/iter_0000.jsonl ... iter_NNNN.jsonl events.jsonl
 
-`iter_N` is the buffer as iteration N left it: the v0s with every event of an iteration up to N applied.
+`iter_N` is the buffer that iteration N starts with: the v0s with every event of an earlier iteration applied. So
+`iter_0000` holds the v0s, and the last one is what the run ends with.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,15 +17,7 @@ from pathlib import Path
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import TaskBuffer
-from rlanything.buffer.storage import (
-    EventLog,
-    Header,
-    append_events,
-    read_events,
-    read_header,
-    read_snapshot,
-    write_snapshot,
-)
+from rlanything.buffer.storage import EventLog, Header, read_events, read_header, read_snapshot
 
 FOLDER = "buffer"
 """Name of the buffer's folder in the folder of a run."""
@@ -44,18 +36,6 @@ def events_path(folder: Path) -> Path:
     return folder / "events.jsonl"
 
 
-def record_iteration(folder: Path, iteration: int, buffer: TaskBuffer, events: Sequence[Event]) -> None:
-    """Write what an iteration left: its events first, then its snapshot, which says that they are complete.
-
-    A run that starts again after a crash calls `rewind_events` once before it goes on.
-    """
-    strangers = sorted({event.iteration for event in events} - {iteration})
-    if strangers:
-        raise BufferError(f"events of iteration {strangers[0]} cannot be recorded with iteration {iteration}")
-    append_events(events_path(folder), events)
-    write_snapshot(buffer, snapshot_path(folder, iteration))
-
-
 @dataclass(frozen=True)
 class RunBuffer:
     """A run's buffer, read on demand: `iterations` are those that have a snapshot, ascending, at least one."""
@@ -64,7 +44,7 @@ class RunBuffer:
     iterations: tuple[int, ...]
 
     def at(self, iteration: int) -> TaskBuffer:
-        """The buffer as `iteration` left it. Raises `BufferError` when there is no such snapshot or it is damaged."""
+        """The buffer that `iteration` starts with. Raises `BufferError` for a missing or damaged one."""
         return read_snapshot(self._path(iteration))
 
     def header(self, iteration: int) -> Header:
@@ -73,7 +53,7 @@ class RunBuffer:
 
     @property
     def latest(self) -> TaskBuffer:
-        """The buffer as the last recorded iteration left it."""
+        """The buffer that the run ends with."""
         return self.at(self.iterations[-1])
 
     @cached_property
@@ -87,13 +67,13 @@ class RunBuffer:
         """Everything that happened, in order."""
         return self.log.events
 
-    def events_until(self, iteration: int) -> tuple[Event, ...]:
-        """What happened up to and including `iteration`, in order."""
-        return tuple(event for event in self.events if event.iteration <= iteration)
+    def events_before(self, iteration: int) -> tuple[Event, ...]:
+        """What happened in the iterations before `iteration`, in order."""
+        return tuple(event for event in self.events if event.iteration < iteration)
 
     def replay(self, iteration: int) -> TaskBuffer:
         """The buffer that the first snapshot's v0s and the events give for `iteration`."""
-        return self.at(self.iterations[0]).origin().apply(self.events_until(iteration))
+        return self.at(self.iterations[0]).origin().apply(self.events_before(iteration))
 
     def _path(self, iteration: int) -> Path:
         if iteration not in self.iterations:

@@ -115,18 +115,6 @@ def read_events(path: Path) -> EventLog:
     return EventLog(tuple(events), torn=len(tail))
 
 
-def rewind_events(path: Path, iteration: int) -> int:
-    """Drop the events after `iteration`, which a run that starts again from there will write anew. Returns how many."""
-    if not path.exists():
-        return 0
-    events = read_events(path).events
-    kept = [event for event in events if event.iteration <= iteration]
-    with _replacing(path) as file:
-        file.write(_events_header())
-        file.writelines(canonical_line(event.to_json()) + b"\n" for event in kept)
-    return len(events) - len(kept)
-
-
 def _snapshot_header(path: Path, line: bytes) -> Header:
     data = _check_format(path, line, SNAPSHOT)
     return _located(path, 1, lambda: _header(data))

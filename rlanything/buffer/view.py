@@ -32,7 +32,7 @@ def run_row(name: str, path: Path, iteration: int | None) -> dict[str, Json]:
         header = run.header(run.iterations[-1] if iteration is None else iteration)
     except BufferError as error:
         return {"run": name, "error": str(error)}
-    counts = {"iterations": len(run.iterations), "slots": header.slots, "accepted": header.accepted}
+    counts = {"iterations": run.iterations[-1], "slots": header.slots, "accepted": header.accepted}
     return {"run": name, **counts, "digest": header.digest}
 
 
@@ -55,7 +55,7 @@ def slot_page(name: str, run: RunBuffer, target: str, iteration: int | None) -> 
     """Everything about one slot at one iteration, told from the task that `target` (slot or id prefix) names."""
     at = run.iterations[-1] if iteration is None else iteration
     buffer = _not_empty(run, at)
-    events = run.events_until(at)
+    events = run.events_before(at)
     found = find_task(buffer, events, target)
     slot = found.lineage.slot
     return {

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
-from rlanything.buffer import Event, TaskBuffer, record_iteration
+from rlanything.buffer import Event, TaskBuffer, append_events, events_path, snapshot_path, write_snapshot
 from rlanything.core.types import Direction, EventKind, Task
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
@@ -26,26 +27,37 @@ def event(buffer, slot, kind, new=None, *, iteration=1, way=HARDER, before=0.9, 
 
 
 def story():
-    """(iteration, events, buffer) of a run of five slots: two accepted, one rejected, one invalid, one waiting."""
+    """(N, events of iteration N - 1, the buffer that iteration N starts with): of every kind of event there is one."""
     buffer = TaskBuffer.start([task(n, split="train", level=n) for n in range(5)])
     told = [(0, [], buffer)]
     q1, q2, q3, q4 = task(11, level=7), task(12, NASTY), task(13), task(14)
     critic = "Trajectory 2 opened the fridge twice.\nThe mug was in sight."
     first = [
-        event(buffer, 1, PROPOSED, q1, critic=critic, reply="goal: 11", seed=-7, proposer="adapter"),
-        event(buffer, 2, PROPOSED, q2, way=EASIER, before=0.0),
-        event(buffer, 3, INVALID, way=EASIER, before=0.125, reason="the reply names no goal", reply=NASTY),
+        event(
+            buffer, 1, PROPOSED, q1, iteration=0, critic=critic, reply="goal: 11", seed=-7, proposer="adapter"
+        ),
+        event(buffer, 2, PROPOSED, q2, way=EASIER, before=0.0, iteration=0),
+        event(
+            buffer,
+            3,
+            INVALID,
+            way=EASIER,
+            before=0.125,
+            iteration=0,
+            reason="the reply names no goal",
+            reply=NASTY,
+        ),
     ]
     buffer = buffer.apply(first)
     told.append((1, first, buffer))
     second = [
-        event(buffer, 1, ACCEPTED, q1, iteration=2, after=0.5, critic=critic),
+        event(buffer, 1, ACCEPTED, q1, iteration=1, after=0.5, critic=critic),
         event(
             buffer,
             2,
             REJECTED,
             q2,
-            iteration=2,
+            iteration=1,
             way=EASIER,
             before=0.0,
             after=0.0,
@@ -55,20 +67,28 @@ def story():
     buffer = buffer.apply(second)
     told += [(2, second, buffer), (3, [], buffer)]
     last = [
-        event(buffer, 1, ACCEPTED, q3, iteration=4, before=0.875, after=0.25, critic="Too easy by now."),
-        event(buffer, 4, ACCEPTED, q2, iteration=4, before=1.0, after=0.75),
-        event(buffer, 0, PROPOSED, q4, iteration=4, before=1.0),
+        event(buffer, 1, ACCEPTED, q3, iteration=3, before=0.875, after=0.25, critic="Too easy by now."),
+        event(buffer, 4, ACCEPTED, q2, iteration=3, before=1.0, after=0.75),
+        event(buffer, 0, PROPOSED, q4, iteration=3, before=1.0),
     ]
     told.append((4, last, buffer.apply(last)))
     return told
 
 
 def write_story(run: Path) -> Path:
-    for iteration, events, buffer in story():
-        record_iteration(run / "buffer", iteration, buffer, events)
+    for number, events, buffer in story():
+        record(run / "buffer", number, buffer, events)
     return run
 
 
+def record(folder: Path, number, buffer, events=()):
+    """Write snapshot `number`, and the events that led to it."""
+    append_events(events_path(folder), events)
+    write_snapshot(buffer, snapshot_path(folder, number))
+
+
+relaxed = settings(deadline=None, max_examples=30)
+"""A loaded machine is no failure."""
 shares = st.floats(0, 1)
 texts = st.text(max_size=12)
 payloads = st.dictionaries(texts, st.none() | st.booleans() | st.integers() | texts, max_size=2)

@@ -15,6 +15,7 @@ from buffer_cases import (
     REJECTED,
     event,
     histories,
+    relaxed,
     story,
     task,
 )
@@ -163,9 +164,10 @@ def test_a_buffer_survives_pickling():
 
 def test_the_digest_is_pinned():
     """A change of this number breaks every recorded run: raise the schema version with it."""
-    assert story()[-1][2].digest == "9fb704ff612c3d1fc7963645ea947495b0d342bae827ea95d7801e5a76c99893"
+    assert story()[-1][2].digest == "ec51dcd4bfb24f4dbab580516b1da906f7953402843f04a8b285767409eb014a"
 
 
+@relaxed
 @given(histories(), st.randoms())
 def test_the_digest_does_not_depend_on_the_order_of_construction(history, random):
     start, events = history
@@ -177,6 +179,7 @@ def test_the_digest_does_not_depend_on_the_order_of_construction(history, random
         assert (other, other.digest) == (buffer, buffer.digest)
 
 
+@relaxed
 @given(histories())
 def test_the_digest_tells_buffers_apart(history):
     start, events = history
@@ -187,6 +190,7 @@ def test_the_digest_tells_buffers_apart(history):
         buffer = after
 
 
+@relaxed
 @given(histories())
 def test_events_one_by_one_or_at_once_are_the_same(history):
     start, events = history
@@ -200,6 +204,7 @@ def test_events_one_by_one_or_at_once_are_the_same(history):
     assert all(at_once.had(e.slot, e.task.task_id) for e in events if e.kind is not INVALID)
 
 
+@relaxed
 @given(histories())
 def test_json_and_back_is_identity(history):
     start, events = history

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from buffer_cases import ACCEPTED, event, histories, story, task
-from hypothesis import given, settings
+from buffer_cases import ACCEPTED, event, histories, relaxed, story, task
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.buffer import (
@@ -16,7 +16,6 @@ from rlanything.buffer import (
     append_events,
     read_events,
     read_snapshot,
-    rewind_events,
     write_snapshot,
 )
 from rlanything.buffer.storage import read_header
@@ -33,6 +32,7 @@ def story_events():
     return [happened for _, events, _ in story() for happened in events]
 
 
+@relaxed
 @given(histories())
 def test_a_snapshot_gives_back_the_buffer_and_the_same_bytes(tmp_path_factory, history):
     start, events = history
@@ -190,7 +190,7 @@ def test_a_tail_without_a_header_is_no_events_file_unless_it_begins_one(tmp_path
         assert path.read_bytes() == content
 
 
-@settings(max_examples=60)
+@relaxed
 @given(histories(max_events=4), st.data())
 def test_cut_anywhere_every_whole_record_is_recovered(tmp_path_factory, history, data):
     path = tmp_path_factory.mktemp("b") / "events.jsonl"
@@ -198,9 +198,10 @@ def test_cut_anywhere_every_whole_record_is_recovered(tmp_path_factory, history,
     check_cut(path, path.read_bytes(), history[1], data.draw(st.integers(0, path.stat().st_size)))
 
 
-def test_cut_at_every_byte_every_whole_record_is_recovered(tmp_path):
+def test_cut_at_every_byte_every_whole_record_is_recovered(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # thousands of waits would prove nothing more
     path = tmp_path / "events.jsonl"
-    events = [replace(happened, critic="", reply="") for happened in story_events()[1:4]]
+    events = [replace(happened, critic="", reply="") for happened in story_events()[2:4]]
     append_events(path, events)
     whole = path.read_bytes()
     for size in range(len(whole) + 1):
@@ -242,15 +243,3 @@ def test_replies_are_kept_as_they_came(tmp_path):
     told = event(buffer, 0, ACCEPTED, task(1), reply=odd, critic=odd)
     append_events(tmp_path / "events.jsonl", [told])
     assert read_events(tmp_path / "events.jsonl").events == (told,)
-
-
-def test_rewind_drops_what_will_be_written_anew(tmp_path):
-    path = tmp_path / "events.jsonl"
-    assert rewind_events(path, 0) == 0
-    append_events(path, story_events())
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-5])
-    assert rewind_events(path, 1) == 4
-    assert [happened.iteration for happened in read_events(path).events] == [1, 1, 1]
-    append_events(path, story_events()[3:])
-    assert path.read_bytes() == whole
