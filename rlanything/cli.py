@@ -1,0 +1,225 @@
+"""The command line. What a command needs is imported when it runs, so that `rlanything --help` answers at once.
+
+Exit codes: 0 done; 2 the input or the machine does not allow it, in one message; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlanything import __version__
+
+if TYPE_CHECKING:
+    from rlanything.config import Config
+
+Commands = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    args = build_parser().parse_args(words)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        command = shlex.join(["rlanything", *words])
+        _say(f"interrupted; what is finished is kept. The same command goes on from there: {command}")
+        return 130
+    except BrokenPipeError:  # the reader, such as `head`, had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if args.traceback or not _expected(error):
+            raise
+        _say(str(error))
+        return 2
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of every command."""
+    from rlanything.buffer.cli import add_commands as add_buffer
+
+    parser = argparse.ArgumentParser(
+        prog="rlanything", description="Train policy, reward model and environment tasks together."
+    )
+    parser.add_argument("--version", action="version", version=f"rlanything {__version__}")
+    parser.add_argument(
+        "--root", type=Path, default=Path(), metavar="DIR", help="project folder; default: here"
+    )
+    parser.add_argument(
+        "--params", type=Path, metavar="FILE", help="configuration; default: params.yaml there"
+    )
+    parser.add_argument("--traceback", action="store_true", help="show where an error comes from")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_config(commands)
+    _add_stages(commands)
+    _add_plan(commands)
+    add_buffer(commands)
+    commands.add_parser("bench", help="measure speed, write bench.json").set_defaults(run=_bench)
+    return parser
+
+
+def _add_config(commands: Commands[argparse.ArgumentParser]) -> None:
+    config = commands.add_parser("config", help="compose, check and show the configuration")
+    actions = config.add_subparsers(title="actions", required=True, metavar="ACTION")
+    write = actions.add_parser("write", help="compose experiments/ and overrides into params.yaml")
+    write.add_argument("--output", type=Path, metavar="FILE", help="default: params.yaml")
+    show = actions.add_parser("show", help="print the composition; writes nothing")
+    for action, run in ((write, _config_write), (show, _config_show)):
+        action.add_argument(
+            "overrides", nargs="*", metavar="key=value", help="e.g. scale=smoke signals.lambda=1"
+        )
+        action.set_defaults(run=run)
+    check = actions.add_parser("check", help="check a configuration file; prints every problem")
+    check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="default: params.yaml")
+    check.set_defaults(run=_config_check)
+
+
+def _add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
+    stage = commands.add_parser("tasks", help="stage 1: make the tasks and the frozen panels")
+    stage.set_defaults(run=_tasks)
+    stage = commands.add_parser("bootstrap", help="stage 2: make or record the base models")
+    stage.set_defaults(run=_bootstrap)
+    stage = commands.add_parser("train", help="stage 3: train one arm, all its seeds; resumes by itself")
+    stage.add_argument("--arm", required=True, help="e.g. full")
+    stage.add_argument("--dry-run", action="store_true", help="print configuration and plan, do nothing")
+    stage.set_defaults(run=_train)
+    stage = commands.add_parser("evaluate", help="stage 4: measure one arm on the panels")
+    stage.add_argument("--arm", required=True, help="base, or an arm that was trained")
+    stage.set_defaults(run=_evaluate)
+    stage = commands.add_parser("report", help="stage 5: tables, figures and the report")
+    stage.set_defaults(run=_report)
+
+
+def _add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
+    plan = commands.add_parser("plan", help="dry run: print the configuration and what every arm will cost")
+    plan.add_argument("--arm", action="append", help="only this arm; may be repeated")
+    plan.set_defaults(run=_plan)
+
+
+def _config_write(args: argparse.Namespace) -> int:
+    from rlanything.stages import compose
+
+    path = args.output or _params(args)
+    config = compose.write(path, args.overrides, args.root)
+    print(f"wrote {path} (scale {config.scale})")
+    return 0
+
+
+def _config_show(args: argparse.Namespace) -> int:
+    from rlanything.config import parse
+    from rlanything.stages import compose
+
+    data = compose.compose(args.overrides, args.root)
+    parse(data)
+    print(compose.text(data, args.overrides), end="")
+    return 0
+
+
+def _config_check(args: argparse.Namespace) -> int:
+    from rlanything.stages import check
+
+    path = args.file or _params(args)
+    config = check.read(path, args.root)
+    print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
+    return 0
+
+
+def _tasks(args: argparse.Namespace) -> int:
+    from rlanything.stages import tasks
+
+    tasks.run(_config(args), args.root)
+    return 0
+
+
+def _bootstrap(args: argparse.Namespace) -> int:
+    from rlanything.stages import bootstrap
+
+    bootstrap.run(_config(args), args.root)
+    return 0
+
+
+def _train(args: argparse.Namespace) -> int:
+    from rlanything.stages import train
+
+    config = _config(args)
+    config.arm(args.arm)
+    if args.dry_run:
+        return _print_plan(args, config, [args.arm])
+    train.run(config, args.root, args.arm)
+    return 0
+
+
+def _evaluate(args: argparse.Namespace) -> int:
+    from rlanything.stages import evaluate
+
+    evaluate.run(_config(args), args.root, args.arm)
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from rlanything.stages import report
+
+    report.run(_config(args), args.root)
+    return 0
+
+
+def _plan(args: argparse.Namespace) -> int:
+    config = _config(args)
+    arms = args.arm or list(config.arms)
+    for arm in arms:
+        config.arm(arm)
+    return _print_plan(args, config, arms)
+
+
+def _print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) -> int:
+    import yaml
+
+    from rlanything.stages import plan
+    from rlanything.stages.calibrate import seconds_per_iteration
+
+    print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
+    plans = [plan.plan_arm(config, args.root, arm, seconds_per_iteration) for arm in arms]
+    print(plan.render(config, args.root, plans), end="")
+    return 0
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from rlanything.stages import bench
+
+    bench.run(_config(args), args.root)
+    return 0
+
+
+def _params(args: argparse.Namespace) -> Path:
+    path: Path = args.params or args.root / "params.yaml"
+    return path
+
+
+def _config(args: argparse.Namespace) -> Config:
+    """The checked configuration: nothing starts on one that cannot be finished."""
+    from rlanything.stages import check
+
+    args.root = args.root.resolve()
+    return check.read(_params(args), args.root)
+
+
+def _expected(error: Exception) -> bool:
+    """Errors of this project say what to do, and so do the operating system's (a full disk, no permission)."""
+    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("rlanything", "envs")
+
+
+def _say(text: str) -> None:
+    print(f"rlanything: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""What can be refused before any work: class names, constructor arguments, prompt files, the arm's name."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+from rlanything.config import Config, ConfigError, load, unknown
+from rlanything.stages import build
+
+GIVEN = ("model", "tokenizer")
+"""What an engine gets from the program; everything else it gets from its section."""
+
+
+def read(path: Path, root: Path) -> Config:
+    """The configuration in `path`, wholly checked. Raises `ConfigError`."""
+    config = load(path)
+    check(config, root)
+    return config
+
+
+def check(config: Config, root: Path) -> None:
+    """Raise `ConfigError` unless every part that the configuration names can be made.
+
+    The task family is made for real, so that its constructor refuses what it cannot do.
+    """
+    build.family(config)
+    build.prompts(config, root)
+    arguments(config.engine, "engine")
+
+
+def arguments(section: dict[str, Any], name: str) -> None:
+    """Raise `ConfigError` for a class that cannot be found or a key that its constructor does not take."""
+    from hydra.utils import get_class
+
+    try:
+        parameters = inspect.signature(get_class(section["_target_"])).parameters
+    except Exception as error:  # whatever importing the module raises
+        raise ConfigError(f"{name}._target_ = {section['_target_']!r}: {error}") from None
+    known = [key for key in parameters if key not in GIVEN]
+    for key in section:
+        if key != "_target_" and key not in known:
+            raise ConfigError(f"{name}.{key}: {unknown(key, known)}")
