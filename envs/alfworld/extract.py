@@ -70,12 +70,9 @@ def _listed(points: dict[str, list[float]], fixed: set[str]) -> dict[str, str]:
     """Receptacles with a known viewpoint: id -> `loc|x|z|rotation|horizon` (quarter metres, quarter turns, degrees)."""
     found: dict[str, str] = {}
     for object_id, (x, z, rotation, horizon) in points.items():
-        name = object_id.split("|")[0]
-        full = (
-            f"{object_id}|{name}Basin"
-            if name in ("Sink", "Bathtub") and "Basin" not in object_id
-            else object_id
-        )
+        name, *rest = object_id.split("|")
+        # one bath is called a sink basin in the package: its name and its class would disagree
+        full = "|".join([name, *rest[:3], f"{name}Basin"]) if name in ("Sink", "Bathtub") else object_id
         if class_of(full) in fixed:
             found[full] = f"loc|{round(x * 4)}|{round(z * 4)}|{round(rotation / 90) % 4}|{int(horizon)}"
     return found

@@ -11,10 +11,12 @@
     start        location of the agent; only when it is not the usual one
     added        PDDL facts that the rules of `scenefacts` do not give; only for downloaded games
     removed      PDDL facts that those rules give and the game lacks; only for downloaded games
+    annotated    true when the instruction is a person's, not one of the goal's sentences; only for downloaded games
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,7 +27,7 @@ from envs.alfworld.ids import LOCATION_ID, OBJECT_ID, class_of
 START = "loc|0|0|0|0"
 _SHORT = {full: short for short, full in TASK_TYPES.items()}
 _REQUIRED = {"scene", "task_type", "pddl_params", "receptacles", "placements", "knobs"}
-_OPTIONAL = {"start", "added", "removed"}
+_OPTIONAL = {"start", "added", "removed", "annotated"}
 _KINDS: dict[str, type] = {
     "scene": int,
     "task_type": str,
@@ -36,7 +38,15 @@ _KINDS: dict[str, type] = {
     "start": str,
     "added": Sequence,
     "removed": Sequence,
+    "annotated": bool,
 }
+PREDICATES = frozenset(
+    "receptacleType objectType canContain pickupable isReceptacleObject openable opened atLocation cleanable isClean "
+    "heatable isHot coolable isCool toggleable isToggled sliceable isSliced inReceptacle inReceptacleObject "
+    "objectAtLocation receptacleAtLocation".split()
+)
+"""The predicates that matter to what is seen and can be done."""
+_ARGUMENT = re.compile(rf"agent1|[A-Za-z]+Type|{OBJECT_ID.pattern}|{LOCATION_ID.pattern}")
 
 
 class BadGame(ValueError):
@@ -105,6 +115,7 @@ class Game:
     start: str = START
     added: tuple[str, ...] = field(default=())
     removed: tuple[str, ...] = field(default=())
+    annotated: bool = False
 
     def receptacles_of(self, name: str) -> list[str]:
         """Ids of the receptacles of a class, sorted."""
@@ -150,6 +161,8 @@ class Game:
             data["added"] = list(self.added)
         if self.removed:
             data["removed"] = list(self.removed)
+        if self.annotated:
+            data["annotated"] = True
         return data
 
     @classmethod
@@ -173,12 +186,13 @@ class Game:
             payload.get("start", START),
             tuple(payload.get("added", ())),
             tuple(payload.get("removed", ())),
+            payload.get("annotated", False),
         )
         game.check_ids()
         return game
 
     def check_ids(self) -> None:
-        """Raises `BadGame` when an id is malformed or an object lies in a receptacle that the room lacks."""
+        """Raises `BadGame` when an id or a fact is malformed, or an object lies where the room has nothing."""
         for name in (*self.receptacles, *self.placements):
             if not OBJECT_ID.fullmatch(name):
                 raise BadGame(f"{name!r} is not an object id")
@@ -188,3 +202,7 @@ class Game:
         for name, receptacle in self.placements.items():
             if receptacle not in self.receptacles:
                 raise BadGame(f"{name} lies in {receptacle}, which the room lacks")
+        for fact in (*self.added, *self.removed):
+            predicate, *arguments = str(fact).split(" ")
+            if predicate not in PREDICATES or not all(_ARGUMENT.fullmatch(a) for a in arguments):
+                raise BadGame(f"({fact}) is not a fact of ALFRED")

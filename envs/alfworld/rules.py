@@ -12,8 +12,7 @@ from envs.alfworld.world import NOTHING, State, World
 
 WELCOME = "-= Welcome to TextWorld, ALFRED! =-"
 REFUSAL = "Nothing happens."
-HELP = """
-Available commands:
+HELP = """Available commands:
   look:                             look around your current location
   inventory:                        check your current inventory
   go to (receptacle):               move to a receptacle
