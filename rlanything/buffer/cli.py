@@ -99,7 +99,7 @@ def _print(text: Callable[[], str]) -> int:
     """Print `text()` and give 0, or give 2 after one line that says what is wrong."""
     try:
         answer = text()
-    except BufferError as error:
+    except (BufferError, OSError) as error:  # OSError: a folder that may not be read
         print(f"rlanything buffer: {safe(str(error))}", file=sys.stderr)
         return 2
     encoding = sys.stdout.encoding or "utf-8"

@@ -140,9 +140,9 @@ def _check_format(path: Path, line: bytes, expected: str) -> Mapping[str, Json]:
     try:
         data = parse_line(line)
     except BufferError as error:
-        raise BufferError(f"{path}: not a {expected} file: its first line is no header") from error
+        raise BufferError(f"{path}: not an {expected} file: its first line is no header") from error
     if data.get("format") != expected:
-        raise BufferError(f"{path}: not a {expected} file: its first line is no header")
+        raise BufferError(f"{path}: not an {expected} file: its first line is no header")
     if data.get("schema") != SCHEMA:
         raise BufferError(f"{path}: schema {data.get('schema')} is not supported, only {SCHEMA} is")
     return data

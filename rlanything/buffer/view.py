@@ -14,6 +14,8 @@ from rlanything.core.types import Json, Task
 
 SHORTEST_PREFIX = 4
 """Fewer characters of a task id are refused: they would name a task by accident."""
+_LONGEST_SLOT = 19
+"""Digits; Python refuses to read numbers of thousands of them."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def slot_page(name: str, run: RunBuffer, target: str, iteration: int | None) -> 
 
 def find_task(buffer: TaskBuffer, events: tuple[Event, ...], target: str) -> Found:
     """The task that a slot number or the beginning of a task id names. Raises `BufferError` unless it is one task."""
-    if target.isascii() and target.isdecimal() and int(target) in buffer:
+    if target.isascii() and target.isdecimal() and len(target) < _LONGEST_SLOT and int(target) in buffer:
         lineage = buffer.lineage(int(target))
         return Found(lineage, lineage.head.task, _role(lineage, lineage.head.task))
     if len(target) < SHORTEST_PREFIX:

@@ -104,6 +104,7 @@ def test_a_task_is_found_by_the_beginning_of_its_id(here):
         (["ls", "runs", "--changed"], "runs holds 2 runs; --changed needs one of them"),
         (["show", "runs", "0"], "runs is no run, it holds 2; take runs/full/seed-0 or runs/static/seed-0"),
         (["show", RUN, "7"], "no slot 7 (slots are 0 to 4); a task id needs at least 4 of its characters"),
+        (["show", RUN, "9" * 5000], "no slot and no task id that begins with 999"),
         (["show", RUN, "beef\x1b[2J"], r"no slot and no task id that begins with beef\x1b[2J"),
         (["show", RUN, task(12, NASTY).task_id[:9]], "is in 2 slots (2, 4): give the slot"),
         (["show", "many", "PREFIX"], "task ids ("),
@@ -142,7 +143,7 @@ def test_one_damaged_run_does_not_hide_the_others(here):
     text = ls("runs")
     assert "full/seed-0" in text
     assert "static/seed-0" in text
-    assert "not a rlanything task buffer file" in text
+    assert "not an rlanything task buffer file" in text
 
 
 def test_a_torn_events_file_is_reported(here):

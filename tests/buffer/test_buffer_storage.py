@@ -143,7 +143,7 @@ def test_any_truncation_of_a_snapshot_is_noticed(snapshot):
 def test_files_that_are_no_buffer(tmp_path, content):
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
-    with pytest.raises(BufferError, match=r"x\.jsonl: not a rlanything task buffer file"):
+    with pytest.raises(BufferError, match=r"x\.jsonl: not an rlanything task buffer file"):
         read_snapshot(path)
 
 
@@ -165,12 +165,12 @@ def test_events_come_back_in_order(tmp_path):
 
 def test_a_snapshot_is_no_events_file_and_the_other_way_round(snapshot, tmp_path):
     append_events(tmp_path / "events.jsonl", [])
-    with pytest.raises(BufferError, match="not a rlanything task buffer file"):
+    with pytest.raises(BufferError, match="not an rlanything task buffer file"):
         read_snapshot(tmp_path / "events.jsonl")
-    with pytest.raises(BufferError, match="not a rlanything task events file"):
+    with pytest.raises(BufferError, match="not an rlanything task events file"):
         read_events(snapshot)
     before = snapshot.read_bytes()
-    with pytest.raises(BufferError, match="not a rlanything task events file"):
+    with pytest.raises(BufferError, match="not an rlanything task events file"):
         append_events(snapshot, story_events())
     assert snapshot.read_bytes() == before
 
