@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rlanything.config import Config
-from rlanything.report import document, figures, findings, plots, summary, tables
+from rlanything.report import document, figures, plots, summary, tables
 from rlanything.report.document import Material
 from rlanything.report.files import write
 from rlanything.report.panels import panels
@@ -45,8 +45,8 @@ def publish(material: Material, folder: Path) -> None:
 def show(material: Material, console: Console) -> None:
     """The table, the peaks (labelled as such), what to be careful about, and where everything is."""
     console.print(tables.terminal(material.cells))
-    for arm, row in material.peaks.items():
-        console.print(Text(tables.peak_line(arm, row)))
+    if material.peaks:
+        console.print(tables.terminal_peaks(material.peaks))
     for line in document.terminal_notes(material):
         console.print(Text(f"! {line}"))
     console.print(Text(f"Report: {FOLDER}/report.md   numbers: {FOLDER}/summary.json"))

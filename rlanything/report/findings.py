@@ -1,0 +1,115 @@
+"""What the numbers say, as sentences made from them: differences with intervals, and the paper's order checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from rlanything.report import paper
+from rlanything.report.records import BASE, METRICS
+from rlanything.report.statistics import Contrast
+from rlanything.report.study import CURVE_METRICS, Peak, Study
+from rlanything.report.words import TITLES, code, interval, number
+
+ACCURACIES = METRICS[:2]
+DECLINE = 0.05
+"""A curve that ends this far below its peak is worth a sentence."""
+
+
+def against_base(study: Study) -> list[str]:
+    """One sentence per arm and accuracy: how far it is from the base."""
+    arms = [arm for arm in study.arms if arm != BASE]
+    return [_sentence(study, arm, BASE, metric) for arm in arms for metric in ACCURACIES]
+
+
+def ladder(study: Study) -> list[str]:
+    """One sentence per step of the paper's order, among the arms that were run."""
+    steps = list(pairwise(present(study)))
+    return [
+        _sentence(study, upper, lower, metric)
+        for metric in ACCURACIES
+        for lower, upper in steps
+        if lower != BASE
+    ]
+
+
+def order(study: Study) -> list[str]:
+    """For every metric of the paper's table: is our order its order, and is each step separated from 0?"""
+    return [line for metric in CURVE_METRICS if (line := _order(study, metric))]
+
+
+def declines(peaks: Mapping[str, Mapping[str, Peak]]) -> list[str]:
+    """Arms whose curve ends well below its peak."""
+    return [
+        f"{code(arm)} ends {number(peak.value - peak.last, metric)} points below its peak of iteration "
+        f"{peak.iteration} ({TITLES[metric]}, small panel): it was better earlier, and what is reported is its end."
+        for arm, row in peaks.items()
+        for metric, peak in row.items()
+        if peak.value - peak.last >= DECLINE
+    ]
+
+
+def present(study: Study) -> list[str]:
+    """The paper's order, reduced to the arms that were evaluated."""
+    return [arm for arm in paper.ORDER if arm in study.arms]
+
+
+def _sentence(study: Study, arm: str, other: str, metric: str) -> str:
+    found = study.contrast(arm, other, metric)
+    where = TITLES[metric].removeprefix("Accuracy ")
+    if found is None:
+        return f"{code(arm)} and {code(other)} share no measured {where} task: no comparison."
+    difference = interval(found.difference, metric, sign=True)
+    doubt = "" if found.difference.mean == 0.0 or separated(found) else ", but not clearly"
+    gain = paper.gain(arm, metric, other)
+    theirs = "" if gain is None else f" (paper: {number(gain, metric, sign=True)})"
+    return f"{code(arm)} {_relation(found)} {code(other)} {where}{doubt}: difference {difference}{theirs}."
+
+
+def separated(found: Contrast | None) -> bool:
+    """Whether the 95 % interval of a difference leaves out 0."""
+    if found is None or found.difference.low is None or found.difference.high is None:
+        return False
+    return found.difference.low > 0 or found.difference.high < 0
+
+
+def _relation(found: Contrast) -> str:
+    if found.difference.mean == 0.0:
+        return "equals"
+    return "is above" if found.difference.mean > 0 else "is below"
+
+
+def _order(study: Study, metric: str) -> str:
+    means = {a: e.mean for a in present(study) if (e := study.estimate(a, metric)) is not None}
+    if len(means) < 2:
+        return ""
+    names = list(means)
+    same = all(_agrees(means, pair, metric) for pair in pairwise(names))
+    answer = "the paper's order" if same else "not the paper's order"
+    return f"{TITLES[metric]}: {answer}: {_chain(means, metric)}. {_separated(study, names, metric)}"
+
+
+def _agrees(means: Mapping[str, float], pair: tuple[str, str], metric: str) -> bool:
+    """Whether a step goes the paper's way; where the paper shows no difference, any is allowed."""
+    gain = paper.gain(pair[1], metric, pair[0])
+    return gain == 0.0 or means[pair[1]] > means[pair[0]]
+
+
+def _separated(study: Study, names: Sequence[str], metric: str) -> str:
+    steps = [(lower, upper) for lower, upper in pairwise(names) if paper.gain(upper, metric, lower)]
+    clear = sum(_rises(study.contrast(upper, lower, metric)) for lower, upper in steps)
+    return f"Steps with a 95 % interval above 0: {clear} of {len(steps)}."
+
+
+def _rises(found: Contrast | None) -> bool:
+    return found is not None and found.difference.mean > 0 and separated(found)
+
+
+def _chain(means: Mapping[str, float], metric: str) -> str:
+    """`base` 39.0 < `policy` 51.1 = ..., lowest first."""
+    rising = sorted(means, key=lambda arm: means[arm])
+    chain = f"{code(rising[0])} {number(means[rising[0]], metric)}"
+    for lower, upper in pairwise(rising):
+        sign = "<" if means[upper] > means[lower] else "="
+        chain += f" {sign} {code(upper)} {number(means[upper], metric)}"
+    return chain

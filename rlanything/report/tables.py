@@ -1,0 +1,106 @@
+"""The table of arms beside the paper's: for the terminal (rich) and as Markdown, from the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from rlanything.report import paper
+from rlanything.report.records import METRICS
+from rlanything.report.study import CURVE_METRICS, Cell, Peak
+from rlanything.report.words import NONE, SHORT, TITLES, code, interval, markdown_table, number, p_text, plain
+
+Cells = Mapping[str, Mapping[str, Cell]]
+UNIT = "percent; [95 % interval]; differences in points"
+
+
+def terminal(cells: Cells) -> Table:
+    """One block per metric, one line per arm; fits 80 columns."""
+    table = _table("Arms beside the paper", ("arm", "here", "vs base", "paper", "vs base"))
+    table.caption = f"{UNIT}\npaper: {paper.SOURCE}"
+    for metric in METRICS:
+        rows = list(_rows(cells, metric))
+        if rows:
+            table.add_row(Text(SHORT[metric], style="bold"))
+        for arm, found in rows:
+            table.add_row(*_texts(arm, _columns(arm, metric, found)), end_section=arm == rows[-1][0])
+    return table
+
+
+def terminal_peaks(peaks: Mapping[str, Mapping[str, Peak]]) -> Table:
+    """The best point of each curve and its iteration, labelled for what it is."""
+    table = _table("Peaks of the curves", ("arm", *(SHORT[m] for m in CURVE_METRICS)))
+    table.caption = "highest point on the small curve panels @ iteration: optimistic, not the result"
+    for arm, row in peaks.items():
+        table.add_row(*_texts(arm, [_short_peak(row.get(m), m) for m in CURVE_METRICS]))
+    return table
+
+
+def _table(title: str, columns: Sequence[str]) -> Table:
+    table = Table(title=title, box=box.SIMPLE_HEAD, title_style="bold", caption_justify="left")
+    for i, name in enumerate(columns):
+        table.add_column(name, justify="right" if i else "left", no_wrap=True)
+    return table
+
+
+def _texts(arm: str, row: Sequence[str]) -> list[Text]:
+    """Cells that rich takes literally: an arm's name must not be read as markup."""
+    return [Text(cell) for cell in (plain(arm, 16), *row)]
+
+
+def _short_peak(found: Peak | None, metric: str) -> str:
+    return NONE if found is None else f"{number(found.value, metric)} @ {found.iteration}"
+
+
+def _rows(cells: Cells, metric: str) -> Iterator[tuple[str, Cell]]:
+    return ((arm, row[metric]) for arm, row in cells.items() if metric in row)
+
+
+def _columns(arm: str, metric: str, cell: Cell) -> list[str]:
+    against = NONE if arm == "base" else interval(cell.vs_base, metric, sign=True)
+    theirs = NONE if arm == "base" else number(paper.gain(arm, metric), metric, sign=True)
+    return [interval(cell.value, metric), against, number(paper.value(arm, metric), metric), theirs]
+
+
+def overview(cells: Cells) -> str:
+    """Markdown, the paper's layout: a line per arm; our mean and the paper's side by side for each metric."""
+    header = ["arm"]
+    for metric in CURVE_METRICS:
+        header += [TITLES[metric], "paper"]
+    rows = [_overview_row(arm, row) for arm, row in cells.items()]
+    return markdown_table([*header, TITLES["accepted_tasks"]], rows)
+
+
+def _overview_row(arm: str, row: Mapping[str, Cell]) -> list[str]:
+    cells = [code(arm)]
+    for metric in CURVE_METRICS:
+        mean = number(row[metric].value.mean, metric) if metric in row else NONE
+        cells += [f"**{mean}**", number(paper.value(arm, metric), metric)]
+    accepted = row.get("accepted_tasks")
+    return [*cells, NONE if accepted is None else number(accepted.value.mean, "accepted_tasks")]
+
+
+def details(cells: Cells, metric: str) -> str:
+    """Markdown: every arm of one metric with intervals, the difference from the base and Holm's p."""
+    header = ["arm", "here", "vs base", "p (Holm)", "paper", "paper vs base"]
+    rows = []
+    for arm, cell in _rows(cells, metric):
+        here, against, theirs, gain = _columns(arm, metric, cell)
+        rows.append([code(arm), here, against, p_text(cell.p), theirs, gain])
+    return markdown_table(header, rows)
+
+
+def peak_table(peaks: Mapping[str, Mapping[str, Peak]]) -> str:
+    """Markdown: the best and the last point of each curve on the small panel."""
+    header = ["arm", *(f"{TITLES[m]}: peak (iteration) / last" for m in CURVE_METRICS)]
+    rows = [[code(arm), *(_peak(row.get(m), m) for m in CURVE_METRICS)] for arm, row in peaks.items()]
+    return markdown_table(header, rows)
+
+
+def _peak(found: Peak | None, metric: str) -> str:
+    if found is None:
+        return NONE
+    return f"{number(found.value, metric)} ({found.iteration}) / {number(found.last, metric)}"

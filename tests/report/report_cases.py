@@ -1,0 +1,140 @@
+"""A made-up project: evaluation and metrics files with known effects, written where the report looks for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlanything.config import Config, parse
+
+GAINS = {"base": 0.0, "outcome": 0.5, "policy": 0.7, "policy_reward": 0.9, "full": 1.2}
+"""Log-odds above the base."""
+RM = {"policy_reward": 0.06, "full": 0.1}
+SWITCHES = {
+    "outcome": (False, False, False),
+    "policy": (True, False, False),
+    "policy_reward": (True, True, False),
+    "full": (True, True, True),
+}
+
+
+def config(**changes: Any) -> Config:
+    """A small valid configuration; `changes` replace whole sections."""
+    supervised = {"episodes": 8, "steps": 8}
+    data: dict[str, Any] = {
+        "seed": 7,
+        "scale": "smoke",
+        "env": {"_target_": "envs.alfworld.family.AlfworldFamily", "secret": "do not print"},
+        "engine": {"_target_": "rlanything.engines.native.NativeEngine"},
+        "tasks": {"train": 16, "in_domain": 24, "out_of_domain": 24, "reward_panel": 12},
+        "model": {
+            "embedded": {},
+            **{role: {"path": f"models/{role}"} for role in ("policy", "reward", "adapter")},
+            "prompts": "experiments/prompts/embedded",
+        },
+        "bootstrap": dict.fromkeys(("policy", "reward", "adapter"), supervised),
+        "rollout": {"tasks": 8},
+        "judge": {},
+        "signals": {"lambda": 0.5},
+        "adaptation": {},
+        "learn": {},
+        "arms": {
+            arm: {"step_votes": votes, "train_reward": reward, "adapt": adapt}
+            for arm, (votes, reward, adapt) in SWITCHES.items()
+        },
+        "train": {"iterations": 24, "seeds": 3},
+        "evaluate": {"resamples": 400},
+    }
+    return parse({**data, **changes})
+
+
+def evaluation(arm: str, seeds: int = 3, tasks: int = 24, repeats: int = 3) -> dict[str, Any]:
+    """The evaluation file of an arm: outcomes follow the task's difficulty plus the arm's gain."""
+    panel = np.random.default_rng(1).normal(0.0, 1.0, size=(2, tasks)) - 0.4
+    found = {str(seed): _seed(arm, seed, panel, repeats) for seed in range(seeds)}
+    return {"arm": arm, "seeds": found}
+
+
+def _seed(arm: str, seed: int, panel: np.ndarray, repeats: int) -> dict[str, Any]:
+    rng = np.random.default_rng([len(arm), seed])
+    odds = panel + GAINS.get(arm, 0.3) + 0.1 * rng.normal() * (arm != "base")
+    outcomes = rng.random((*odds.shape, repeats)) < (1 / (1 + np.exp(-odds)))[..., None]
+    skill = 0.66 + RM.get(arm, 0.0)
+    judge = rng if arm in RM else np.random.default_rng(seed)
+    hits = judge.binomial(30, skill, size=(12, 3)).tolist()
+    return {
+        "in_domain": {f"in-{t}": outcomes[0, t].astype(int).tolist() for t in range(odds.shape[1])},
+        "out_of_domain": {f"out-{t}": outcomes[1, t].astype(int).tolist() for t in range(odds.shape[1])},
+        "rm_process": {f"rm-{t}": {"good": [g, 30], "bad": [b, 30]} for t, (g, b, _) in enumerate(hits)},
+        "rm_outcome": {f"rm-{t}": [o, 30] for t, (_, _, o) in enumerate(hits)},
+        "accepted_tasks": int(rng.integers(90, 110)) if arm == "full" else 0,
+    }
+
+
+def metrics(arm: str, seed: int, iterations: int = 24) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl of a run that goes well."""
+    rng = np.random.default_rng([len(arm), seed, 5])
+    return [_line(arm, i, iterations, rng) for i in range(iterations + 1)]
+
+
+def _line(arm: str, i: int, iterations: int, rng: np.random.Generator) -> dict[str, Any]:
+    done, learned = i / iterations, 1 - np.exp(-3 * i / iterations)
+    line: dict[str, Any] = {
+        "iteration": i,
+        "accepted_total": 4.0 * i + int(rng.integers(0, 4)) if arm == "full" else 0.0,
+    }
+    if i < iterations:
+        line |= {
+            "accuracy": 0.4 + 0.1 * learned + 0.04 * rng.normal(),
+            "band_coverage": 0.5 + (0.2 * learned if arm == "full" else -0.1 * done) + 0.05 * rng.normal(),
+            "proposals": 3.0,
+            "invalid_proposals": 0.1,
+            "accept_rate": float("nan") if i % 5 else 0.6,
+        }
+    if i < iterations and arm != "outcome":
+        line |= {
+            "mu": 1.2 + 0.15 * learned * (arm in RM) + 0.03 * rng.normal(),
+            "mean_vote": 0.1,
+            "invalid_votes": 0.01,
+        }
+    if i % 6 == 0:
+        gain = 0.23 * GAINS.get(arm, 0.3) * learned
+        line |= {
+            "panel/in_domain": 0.4 + gain + 0.03 * rng.normal(),
+            "panel/out_of_domain": 0.36 + gain + 0.03 * rng.normal(),
+        }
+    if i % 6 == 0 and (i == 0 or arm in RM):
+        skill = 0.66 + RM.get(arm, 0.0) * learned
+        line |= {
+            "panel/rm_process": skill + 0.01 * rng.normal(),
+            "panel/rm_outcome": skill - 0.05 + 0.01 * rng.normal(),
+        }
+    return line
+
+
+def write_evaluation(root: Path, data: dict[str, Any]) -> Path:
+    """evaluation/<arm>.json"""
+    path = root / "evaluation" / f"{data['arm']}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data))
+    return path
+
+
+def write_metrics(root: Path, arm: str, seed: int, lines: list[dict[str, Any]]) -> Path:
+    """runs/<arm>/seed-<n>/metrics.jsonl"""
+    path = root / "runs" / arm / f"seed-{seed}" / "metrics.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def project(root: Path, arms: tuple[str, ...] = tuple(GAINS), seeds: int = 3) -> Path:
+    """A whole project with the inputs of the report."""
+    for arm in arms:
+        write_evaluation(root, evaluation(arm, seeds))
+        for seed in range(seeds if arm != "base" else 0):
+            write_metrics(root, arm, seed, metrics(arm, seed))
+    return root
