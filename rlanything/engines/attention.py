@@ -1,104 +1,101 @@
-"""Attention of branches: every row sees a stretch of a trunk that it shares with others, then tokens of its own.
+"""Attention of branches: every token sees a stretch of a trunk that it shares with others, then its row's own tokens.
 
-Letters in shapes: see `forward`; X is any batch of matrices, Q queries per matrix. The trunk part is one matrix
-product for all rows of a trunk, which is what makes many votes on one trajectory (or many rollouts of one prompt)
-cheap. The two parts are softmaxed separately and merged by their maxima and sums, as in flash attention.
+Letters in shapes: see `forward`; X owners of caches (rows or trunks), Q queries per owner, N packed query tokens.
+The trunk part is one matrix product for all rows of a trunk, which is what makes many votes on one trajectory (or
+many rollouts of one prompt) cheap. The two parts are softmaxed separately and merged by their log-sum-exps.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+Ints = NDArray[np.int64]
 
 HIDDEN = -1e30
 """Bias of a key that a query must not see. Finite, so that a query that sees no key at all gives no NaN."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
-    """Where the rows stand when they are ordered by trunk.
+class Layout:
+    """Packed query tokens arranged by the owner of the keys that they attend to.
 
-    `rows`: (E * R,) row at each place of the grid (0 where there is none), or None when place and row coincide.
-    `places`: (B,) place of each row. `per_trunk`: R. `visible`: ER, how many trunk tokens the place may see.
+    `inward`: (X * K * Q,) rows of N*K to gather; `outward`: (N * K,) the way back; both None when every owner has
+    exactly one token, in order. `bias`: X1(Q*G)T, or None when every query sees all `width` (T) keys.
     """
 
-    rows: Tensor | None
-    places: Tensor
-    per_trunk: int
-    visible: Tensor
+    owners: int
+    queries: int
+    width: int
+    inward: Tensor | None
+    outward: Tensor | None
+    bias: Tensor | None
+
+    def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs NKGD and log-sum-exps NKG1 of queries NKGD over the first T of their owners' keys and values XK-D."""
+        N, K, G, D = queries.shape
+        shape = (self.owners, K, self.queries * G, D)
+        placed = queries if self.inward is None else queries.reshape(N * K, G * D)[self.inward].view(shape)
+        out, total = attend(placed, keys[:, :, : self.width], values[:, :, : self.width], self.bias)
+        if self.outward is None:
+            return out, total.unsqueeze(-1)
+        out, total = out.reshape(-1, G * D)[self.outward], total.reshape(-1, G)[self.outward]
+        return out.view(N, K, G, D), total.view(N, K, G, 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What a softmax over some of the keys leaves: the sum of values XQD, the maximum and the sum of weights XQ1."""
+def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Outputs XKQD and log-sum-exps XKQ of (pre-scaled) queries XKQD over keys and values XKTD.
 
-    values: Tensor
-    maximum: Tensor
-    weight: Tensor
-
-
-def attend_part(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Part:
-    """Unnormalised attention of queries XQD over keys and values XTD; `bias` XQT or None."""
-    transposed = keys.transpose(1, 2)
-    scores = torch.bmm(queries, transposed) if bias is None else torch.baddbmm(bias, queries, transposed)
-    maximum = scores.amax(-1, keepdim=True)
-    weights = scores.sub_(maximum).exp_()
-    return Part(torch.bmm(weights, values), maximum, weights.sum(-1, keepdim=True))
+    This is the kernel behind `scaled_dot_product_attention` on CPU, called by its own name because only that
+    returns the log-sum-exps.
+    """
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+        queries, keys, values, attn_mask=bias, scale=1.0
+    )
 
 
-def attend_own(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> Part:
-    """Attention of BSKGD queries to their row's own keys and values BKTD; the parts come back as BSKG-."""
-    B, S, K, G, D = queries.shape
-    flat = queries.transpose(1, 2).reshape(B * K, S * G, D)
-    part = attend_part(flat, keys.flatten(0, 1), values.flatten(0, 1), bias)
-    return _each(part, lambda x: x.view(B, K, S, G, -1).transpose(1, 2))
+def merge(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
+    """The attention output over the keys of both parts, each given as output and log-sum-exp."""
+    share = torch.sigmoid(other[1] - one[1]).to(one[0].dtype)
+    return torch.lerp(one[0], other[0], share)
 
 
-def attend_trunk(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, grid: Grid) -> Part:
-    """Attention of BSKGD queries to their trunk's keys and values EKTD; the parts come back as BSKG-."""
-    _, S, K, G, D = queries.shape
-    E, R = len(keys), grid.per_trunk
-    placed = queries if grid.rows is None else queries[grid.rows]
-    flat = placed.view(E, R, S, K, G, D).permute(0, 3, 1, 2, 4, 5).reshape(E * K, R * S * G, D)
-    part = attend_part(flat, keys.flatten(0, 1), values.flatten(0, 1), bias)
+def arrange(
+    owner: Ints, owners: int, last_visible: Ints, width: int, heads: tuple[int, int], dtype: torch.dtype
+) -> Layout:
+    """The layout of N tokens.
 
-    def back(x: Tensor) -> Tensor:
-        placed = x.view(E, K, R, S, G, -1).permute(0, 2, 3, 1, 4, 5)
-        return placed.reshape(E * R, S, K, G, -1) if grid.rows is None else placed.flatten(0, 1)[grid.places]
-
-    return _each(part, back)
-
-
-def merge(first: Part, second: Part) -> Tensor:
-    """The attention output over the keys of both parts."""
-    maximum = torch.maximum(first.maximum, second.maximum)
-    left, right = (first.maximum - maximum).exp_(), (second.maximum - maximum).exp_()
-    weight = first.weight * left + second.weight * right
-    return first.values * (left / weight) + second.values * (right / weight)
-
-
-def own_bias(last_visible: Tensor, width: int, kv_heads: int, group: int) -> Tensor | None:
-    """Bias (B * K, S * G, T) that hides keys after `last_visible` (BS); None when every query sees all `width`."""
-    B, S = last_visible.shape
-    hidden = torch.arange(width) > last_visible.unsqueeze(-1)
-    if not bool(hidden.any()):
-        return None
-    bias = torch.zeros(B, S, width).masked_fill_(hidden, HIDDEN)
-    return bias[:, None, :, None].expand(B, kv_heads, S, group, width).reshape(B * kv_heads, S * group, width)
+    Args:
+        owner: N, whose keys each token attends to, below `owners`.
+        last_visible: N, the last key that each token may see (-1: none).
+        width: how many keys there are (T).
+        heads: K and G.
+        dtype: of the bias.
+    """
+    K, G = heads
+    counts = np.bincount(owner, minlength=owners)
+    Q = int(counts.max())
+    place = np.empty(len(owner), dtype=np.int64)
+    place[np.argsort(owner, kind="stable")] = np.repeat(np.arange(owners) * Q, counts) + ragged(counts)[1]
+    token, seen = np.zeros(owners * Q, dtype=np.int64), np.zeros(owners * Q, dtype=np.int64)
+    token[place], seen[place] = np.arange(len(owner)), last_visible
+    bias = None
+    if last_visible.min() < width - 1:
+        hidden = torch.arange(width) > torch.from_numpy(seen).view(owners, Q, 1, 1)
+        bias = torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, HIDDEN)
+        bias = bias.expand(owners, Q, G, width).reshape(owners, 1, Q * G, width)
+    if Q == 1 and len(owner) == owners and bool((token == np.arange(owners)).all()):
+        return Layout(owners, Q, width, None, None, bias)
+    inward = token.reshape(owners, 1, Q) * K + np.arange(K)[:, None]
+    outward = (place // Q * K * Q + place % Q)[:, None] + np.arange(K) * Q
+    return Layout(owners, Q, width, torch.from_numpy(inward.ravel()), torch.from_numpy(outward.ravel()), bias)
 
 
-def trunk_bias(grid: Grid, width: int, kv_heads: int, queries: int) -> Tensor | None:
-    """Bias (E * K, R * queries, T) that hides trunk tokens from `visible` on; None when every row sees them all."""
-    hidden = torch.arange(width) >= grid.visible.unsqueeze(-1)
-    if not bool(hidden.any()):
-        return None
-    E, R = grid.visible.shape
-    bias = torch.zeros(E, R, width).masked_fill_(hidden, HIDDEN)
-    shape = (E, kv_heads, R, queries, width)
-    return bias[:, None, :, None].expand(shape).reshape(E * kv_heads, R * queries, width)
-
-
-def _each(part: Part, change) -> Part:  # type: ignore[no-untyped-def]
-    return Part(change(part.values), change(part.maximum), change(part.weight))
+def ragged(counts: Ints) -> tuple[Ints, Ints]:
+    """For packed tokens of rows with these counts: the row of each token, and its index inside the row."""
+    rows = np.repeat(np.arange(len(counts)), counts)
+    return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
