@@ -153,9 +153,7 @@ class Loop:
             for k, (a, proposal) in enumerate(work)
         ]
 
-    def _decide(
-        self, group: Group, groups: Sequence[Group], iteration: int
-    ) -> tuple[Group, Event | None]:
+    def _decide(self, group: Group, groups: Sequence[Group], iteration: int) -> tuple[Group, Event | None]:
         """Accept or reject q'; rejected rollouts are recorded but do not train."""
         proposal, after = group.proposal, group.accuracy
         if proposal is None:
@@ -192,7 +190,9 @@ class Loop:
         asked = [(g.slot, way, g.accuracy or 0.0, c) for (g, way), c in zip(wanted, critics, strict=True)]
         proposals = self.adapter.propose(asked, buffer, self.run_seed, iteration)
         kinds = [EventKind.INVALID if p.task is None else EventKind.PROPOSED for p in proposals]
-        events = [Event.of(p, kind, iteration, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)]
+        events = [
+            Event.of(p, kind, iteration, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)
+        ]
         return tuple(p for p in proposals if p.task is not None), events
 
     def _policy_lessons(self, groups: Sequence[Group]) -> list[ScoredTrajectory]:

@@ -57,7 +57,9 @@ def measure_policy(
     return results
 
 
-def measure_reward(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -> dict[str, RewardScore]:
+def measure_reward(
+    judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int
+) -> dict[str, RewardScore]:
     """Per task id: steps judged rightly among the good ones, among the bad ones, and as the outcome has it.
 
     A step's verdict is the majority of its votes; one without a majority is wrong about everything.
@@ -74,9 +76,7 @@ def measure_reward(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: 
             tally[kind + 1] += 1
             tally[4] += verdict == item.trajectory.outcome
             tally[5] += 1
-    return {
-        task_id: RewardScore((t[0], t[1]), (t[2], t[3]), (t[4], t[5])) for task_id, t in counts.items()
-    }
+    return {task_id: RewardScore((t[0], t[1]), (t[2], t[3]), (t[4], t[5])) for task_id, t in counts.items()}
 
 
 def success_rate(results: Mapping[str, Sequence[int]]) -> float:

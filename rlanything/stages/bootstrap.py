@@ -43,7 +43,7 @@ from rlanything.stages.layout import SPLITS, Layout, read_tasks, write_json, wri
 from rlanything.stages.progress import Ticker
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from rlanything.learn.packing import Row
     from rlanything.loop.prompts import Prompts
@@ -286,7 +286,7 @@ def _answer(talk: Speaker, verdict_format: str, good: bool, reason: str) -> Vote
     return Vote(1 if good else -1, reason, ids, (0.0,) * len(ids))
 
 
-def _new(config: Config, tokenizer: PreTrainedTokenizerFast, name: str) -> PreTrainedModel:
+def _new(config: Config, tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedModel:
     from rlanything.learn.supervised import fresh_model
 
     if config.model.embedded is None:

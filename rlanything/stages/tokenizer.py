@@ -1,18 +1,25 @@
-"""The embedded models' tokenizer: learned from the games' text, with whole phrases as single tokens.
+"""The embedded models' tokenizer: an ordinary Qwen2 tokenizer whose added tokens are the games' phrases.
 
-Ordinary word-level splitting makes an episode three times longer than it needs to be for a tiny model. Here the text
-is cut around names that carry a number ("cabinet 1") and around the numbers; what stands between them ("You arrive
-at", ", you see a") may merge into one token. Names stay tokens of their own, so that "cabinet" is the same thing in a
-command and in an observation, and numbers too, so that larger rooms need no new tokens. Bytes are the fallback.
+Word-level splitting makes an episode two to three times longer than it needs to be for a tiny model. Phrases are found
+by a byte-pair encoding that may merge across spaces, but not across names that carry a number ("cabinet 1") nor
+across numbers: names stay tokens of their own, so that "cabinet" is the same thing in a command and in an
+observation, and so do numbers, so that a larger room needs no new tokens.
+
+The phrases become added tokens because transformers loads every qwen2 folder with Qwen2Tokenizer, whatever class and
+pre-tokenizer the folder declares; added tokens are matched before any pre-tokenizer and survive that.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerBase
+from transformers.models.qwen2 import Qwen2Tokenizer
 
 END = "<|end|>"
 PAD = "<|pad|>"
@@ -22,29 +29,65 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 NAMED = re.compile(r"\b([a-z]+) \d+")
+BASE = 384
+"""Entries of the byte-level fallback: 256 bytes and the commonest merges."""
+NUMBERS = 40
+"""Numbers up to here are tokens, whether the corpus holds them or not."""
 
 
-def train_tokenizer(texts: Iterable[str], vocab: int) -> PreTrainedTokenizerFast:
-    """A byte-level BPE tokenizer of at most `vocab` entries with the chat template of the embedded models."""
+def train_tokenizer(texts: Iterable[str], vocab: int) -> PreTrainedTokenizerBase:
+    """A tokenizer of at most `vocab` entries with the chat template of the embedded models.
+
+    Raises `ValueError` when `vocab` leaves no room for phrases.
+    """
     texts = list(texts)
+    special = [PAD, END, *(f"<|{role}|>" for role in ROLES)]
+    room = vocab - BASE - len(special) - NUMBERS
+    if room <= 0:
+        raise ValueError(f"a vocabulary of {vocab} is too small; the least is {vocab - room + 1}")
+    fallback = Qwen2Tokenizer().train_new_from_iterator(texts, BASE, show_progress=False)
+    tokenizer = Qwen2Tokenizer(
+        vocab=_model(fallback)["vocab"],
+        merges=[tuple(merge) for merge in _model(fallback)["merges"]],
+        eos_token=END,
+        pad_token=PAD,
+        unk_token=None,
+    )
+    tokenizer.add_tokens([AddedToken(token, special=True) for token in special], special_tokens=True)
+    numbers = [f" {n}" for n in range(NUMBERS)]
+    chosen = [p for p in phrases(texts, 4 * vocab) if p not in numbers][:room]
+    # single_word looks at both ends, so it fits only phrases that begin with a word of their own.
+    tokenizer.add_tokens(
+        [AddedToken(p, single_word=p[0].isalnum(), normalized=False) for p in [*numbers, *chosen]]
+    )
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
+def phrases(texts: Sequence[str], vocab: int) -> list[str]:
+    """The pieces of more than one character that a phrase-level encoding of the texts uses, commonest first."""
     names = sorted({name for text in texts for name in NAMED.findall(text)}, key=lambda n: (-len(n), n))
-    raw = Tokenizer(models.BPE())
-    raw.pre_tokenizer = pre_tokenizers.Sequence(
+    coder = Tokenizer(models.BPE())
+    coder.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(_pattern(names)), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )
-    raw.decoder = decoders.ByteLevel()
-    special = [PAD, END, *(f"<|{role}|>" for role in ROLES)]
+    coder.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    coder.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=vocab, initial_alphabet=alphabet, show_progress=False)
     )
-    raw.train_from_iterator(texts, trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=raw, eos_token=END, pad_token=PAD)
-    tokenizer.chat_template = TEMPLATE
-    return tokenizer
+    used = Counter(token for coded in coder.encode_batch(texts) for token in coded.ids)
+    counted = [(coder.decode([token]), count) for token, count in used.items()]
+    ranked = sorted(counted, key=lambda item: (-item[1], item[0]))
+    return [text for text, _ in ranked if len(text) > 1 and "\ufffd" not in text]
+
+
+def _model(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
+    return parsed
 
 
 def _pattern(names: list[str]) -> str:

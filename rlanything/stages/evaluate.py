@@ -1,0 +1,84 @@
+"""Stage `evaluate`: an arm's final checkpoints on the frozen panels, raw results per task, every seed."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from rlanything.config import Checkpoint, Config, ConfigError
+from rlanything.core.seeds import derive_seed
+from rlanything.stages.layout import Layout, read_lines, read_tasks, write_json
+
+BASE = "base"
+"""The arm that never trained: the bootstrap's policy and reward model."""
+
+
+def run(config: Config, root: Path, arm: str) -> None:
+    """Write evaluation/<arm>.json (format: docs/results.md). `arm` may be `base`. Raises `ConfigError`."""
+    if arm != BASE:
+        config.arm(arm)
+    seeds = range(config.train.seeds)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(config.train.workers, len(seeds)), mp_context=context) as pool:
+        jobs = [pool.submit(evaluate_seed, config.model_dump(by_alias=True), root, arm, seed) for seed in seeds]
+        results = {str(seed): job.result() for seed, job in zip(seeds, jobs, strict=True)}
+    write_json(Layout(root).evaluation(arm), {"arm": arm, "seeds": results})
+    print(f"evaluate: {arm}: {len(results)} seeds")
+
+
+def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> dict[str, Any]:
+    """Raw panel results of one seed; base and arms meet the same draws for the same seed."""
+    from rlanything.config import parse
+    from rlanything.loop.judge import Judge
+    from rlanything.loop.panel import LabelledTrajectory, measure_policy, measure_reward
+    from rlanything.loop.rollout import Roller
+    from rlanything.stages import build
+
+    build.one_thread()
+    config = parse(data)
+    layout = Layout(root)
+    prompts = build.prompts(config, root)
+    policy_at, reward_at = _checkpoints(config, layout, arm, seed)
+    policy = build.speaker(config, *build.load(policy_at, root))
+    roller = Roller(build.family(config), policy, prompts, config.rollout)
+    run_seed = derive_seed(config.seed, "evaluate", seed)
+    evaluate = config.evaluate
+    settings = (run_seed, evaluate.repeats, evaluate.temperature, evaluate.max_steps)
+    result: dict[str, Any] = {
+        split: measure_policy(roller, read_tasks(layout.tasks(split)), *settings)
+        for split in ("in_domain", "out_of_domain")
+    }
+    reward = build.speaker(config, *build.load(reward_at, root))
+    panel = [LabelledTrajectory.from_json(r) for r in read_lines(layout.reward_panel, "rlanything bootstrap")]
+    judge = Judge(reward, prompts, config.judge.model_copy(update={"m": evaluate.votes}))
+    scores = measure_reward(judge, panel, run_seed)
+    result["rm_process"] = {task: {"good": list(s.good), "bad": list(s.bad)} for task, s in scores.items()}
+    result["rm_outcome"] = {task: list(s.outcome) for task, s in scores.items()}
+    result["accepted_tasks"] = _accepted(layout, arm, seed)
+    return result
+
+
+def _checkpoints(config: Config, layout: Layout, arm: str, seed: int) -> tuple[Checkpoint, Checkpoint]:
+    """Policy and reward model to measure; an arm that trains no reward model has the bootstrap's."""
+    if arm == BASE:
+        return config.model.policy, config.model.reward
+    folder = layout.run(arm, seed) / "checkpoints"
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; train first with `rlanything train --arm {arm}`")
+    policy = Checkpoint(path=str((folder / "policy").relative_to(layout.root)))
+    if not config.arms[arm].train_reward:
+        return policy, config.model.reward
+    return policy, Checkpoint(path=str((folder / "reward").relative_to(layout.root)))
+
+
+def _accepted(layout: Layout, arm: str, seed: int) -> int:
+    """Tasks accepted by the end of the run."""
+    if arm == BASE:
+        return 0
+    rows = (layout.run(arm, seed) / "metrics.jsonl").read_text().splitlines()
+    return int(json.loads(rows[-1])["accepted_total"])
