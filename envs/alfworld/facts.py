@@ -11,7 +11,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "facts"
 
 TASK_TYPES = {
-    "put": "pick_and_place_simple",
+    "pick": "pick_and_place_simple",
     "look": "look_at_obj_in_light",
     "clean": "pick_clean_then_place_in_recep",
     "heat": "pick_heat_then_place_in_recep",

@@ -47,7 +47,9 @@ def write_game(task: Task, root: Path) -> Path:
     if reason := why_invalid(task):
         raise BadGame(reason)
     if not _PLAIN_TEXT.fullmatch(task.instruction):
-        raise BadGame(f"the real engine would evaluate {task.instruction!r}: only letters, digits and , . ' - are safe")
+        raise BadGame(
+            f"the real engine would evaluate {task.instruction!r}: only letters, digits and , . ' - are safe"
+        )
     game = Game.from_payload(task.payload)
     goal, trial = game.goal, f"trial_G{task.task_id[:16]}"
     place = goal.destination or goal.lamp
@@ -144,7 +146,7 @@ def data_root(data: str) -> Path:
 
 
 def trial_folders(root: Path, task_types: Collection[str]) -> Iterator[Path]:
-    """The games that ALFWorld plays, in the order of their names: of these task types, nothing sliced, nothing movable."""
+    """The games that ALFWorld plays, by name: of these task types, without sliced or nested targets."""
     wanted = tuple(f"{TASK_TYPES[t]}-" for t in task_types)
     for group in sorted(root.iterdir()):
         if group.is_dir() and group.name.startswith(wanted) and "Sliced" not in group.name:
@@ -186,5 +188,7 @@ def _first(trials: Sequence[Path], count: int, split: str, skip: bool) -> tuple[
             _LOG.warning("left out: %s", error)
             bad.append(str(error))
             continue
-        tasks[task.task_id] = Task(task.env, task.instruction, task.payload, {**task.metadata, "split": split})
+        tasks[task.task_id] = Task(
+            task.env, task.instruction, task.payload, {**task.metadata, "split": split}
+        )
     return list(tasks.values()), bad

@@ -41,9 +41,30 @@ _KINDS: dict[str, type] = {
     "annotated": bool,
 }
 PREDICATES = frozenset(
-    "receptacleType objectType canContain pickupable isReceptacleObject openable opened atLocation cleanable isClean "
-    "heatable isHot coolable isCool toggleable isToggled sliceable isSliced inReceptacle inReceptacleObject "
-    "objectAtLocation receptacleAtLocation".split()
+    (
+        "receptacleType",
+        "objectType",
+        "canContain",
+        "pickupable",
+        "isReceptacleObject",
+        "openable",
+        "opened",
+        "atLocation",
+        "cleanable",
+        "isClean",
+        "heatable",
+        "isHot",
+        "coolable",
+        "isCool",
+        "toggleable",
+        "isToggled",
+        "sliceable",
+        "isSliced",
+        "inReceptacle",
+        "inReceptacleObject",
+        "objectAtLocation",
+        "receptacleAtLocation",
+    )
 )
 """The predicates that matter to what is seen and can be done."""
 _ARGUMENT = re.compile(rf"agent1|[A-Za-z]+Type|{OBJECT_ID.pattern}|{LOCATION_ID.pattern}")
@@ -181,8 +202,8 @@ class Game:
         game = cls(
             payload["scene"],
             Goal.from_params(payload["task_type"], payload["pddl_params"]),
-            payload["receptacles"],
-            payload["placements"],
+            dict(sorted(payload["receptacles"].items())),
+            dict(sorted(payload["placements"].items())),
             payload.get("start", START),
             tuple(payload.get("added", ())),
             tuple(payload.get("removed", ())),

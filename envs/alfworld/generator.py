@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from envs.alfworld.facts import LAMP_CLASSES, TOOLS, Room, facts
@@ -21,6 +21,12 @@ LAMP_SUPPORTS = (
     "CounterTop",
 )
 """Where lamps stand."""
+
+OTHER_TOOLS = 0.6
+"""Chance that a tool which the goal does not need stands in the room, if the floor plan has it."""
+
+FURNITURE_BIAS = 3
+"""How much likelier a class of furniture is kept when the target could lie in it."""
 
 _TREATMENTS = {"clean": "Cleanable", "heat": "Heatable", "cool": "Coolable"}
 
@@ -44,16 +50,16 @@ class Recipe:
 def generate(room: Room, recipe: Recipe, rng: random.Random) -> Game:
     """One game, with fewer receptacles than asked for where the room has fewer. Raises `Infeasible`."""
     goal = _draw_goal(room, recipe.task, rng)
-    lamp_site = _draw_lamp_site(room, goal, rng)
+    lamp, lamp_sites = _draw_lamp(room, goal, rng)
     sites = target_sites(room.receptacles, goal, recipe.hidden)
     if not sites:
         raise Infeasible(f"no place for {goal.target}")
-    required = {*_fixed_furniture(room, goal, recipe, rng), *lamp_site, rng.choice(sites)}
+    required = {*_fixed_furniture(room, goal, recipe, rng), *lamp_sites, rng.choice(sites)}
     kept = _furnish(room, goal, required, recipe.receptacles, rng)
     receptacles = {r: room.receptacles[r] for r in sorted(kept)}
     placements: dict[str, str] = {}
-    for site in lamp_site:
-        place_object(goal.lamp, [site], placements, rng)
+    for site in lamp_sites:
+        place_object(lamp, [site], placements, rng)
     sites = target_sites(receptacles, goal, recipe.hidden)
     for _ in range(max(recipe.copies, goal.copies)):
         place_object(goal.target, sites, placements, rng)
@@ -66,12 +72,21 @@ def treatable(task: str, object_class: str) -> bool:
     return task not in _TREATMENTS or object_class in facts().affords[_TREATMENTS[task]]
 
 
-def target_sites(receptacles: Collection[str], goal: Goal, hidden: bool | None) -> list[str]:
+def is_openable(receptacle: str) -> bool:
+    """Whether a receptacle of a generated game can be opened; then it is shut at the start."""
+    return class_of(receptacle) in facts().openable
+
+
+def target_sites(
+    receptacles: Collection[str],
+    goal: Goal,
+    hidden: bool | None,
+    is_closed: Callable[[str], bool] = is_openable,
+) -> list[str]:
     """Receptacles where copies of the target may lie at the start: never at the destination."""
-    tables = facts()
     found = [r for r in sorted(receptacles) if class_of(r) != goal.destination]
-    found = [r for r in found if tables.can_hold(class_of(r), goal.target)]
-    return found if hidden is None else [r for r in found if (class_of(r) in tables.openable) == hidden]
+    found = [r for r in found if facts().can_hold(class_of(r), goal.target)]
+    return found if hidden is None else [r for r in found if is_closed(r) == hidden]
 
 
 def place_object(name: str, sites: Sequence[str], placements: dict[str, str], rng: random.Random) -> str:
@@ -110,34 +125,45 @@ def _draw_goal(room: Room, task: str, rng: random.Random) -> Goal:
     return Goal(task, target, rng.choice(destinations))
 
 
-def _draw_lamp_site(room: Room, goal: Goal, rng: random.Random) -> list[str]:
-    """Where the lamp stands; nowhere when the goal needs none."""
-    if not goal.lamp:
-        return []
-    sites = [r for r in sorted(room.receptacles) if class_of(r) in LAMP_SUPPORTS]
-    if not sites:
+def _draw_lamp(room: Room, goal: Goal, rng: random.Random) -> tuple[str, list[str]]:
+    """The lamp and where it stands: in every room that has lamps, so that `look` can be asked for."""
+    lamps = [lamp for lamp in LAMP_CLASSES if lamp in room.objects]
+    sites = [
+        r
+        for r in sorted(room.receptacles)
+        if class_of(r) in LAMP_SUPPORTS and class_of(r) != goal.destination
+    ]
+    if goal.lamp and not sites:
         raise Infeasible("no place for the lamp")
-    return [rng.choice(sites)]
+    if not lamps or not sites:
+        return "", []
+    return goal.lamp or rng.choice(lamps), [rng.choice(sites)]
 
 
 def _fixed_furniture(room: Room, goal: Goal, recipe: Recipe, rng: random.Random) -> list[str]:
-    """The destinations and the tool."""
+    """The destinations, the tool, and mostly the other tools, so that other treatments can be asked for."""
+    wanted = {goal.destination: recipe.destinations}
+    for tool in TOOLS.values():
+        if tool == goal.tool or rng.random() < OTHER_TOOLS:
+            wanted.setdefault(tool, 1)
     found: list[str] = []
-    for name, count in ((goal.destination, recipe.destinations), (goal.tool, 1)):
+    for name, count in wanted.items():
         there = [r for r in sorted(room.receptacles) if class_of(r) == name]
         found += rng.sample(there, min(count, len(there)))
     return found
 
 
 def _furnish(room: Room, goal: Goal, required: set[str], count: int, rng: random.Random) -> set[str]:
-    """`required` and more furniture, drawn class by class so that a kitchen is not all cabinets."""
+    """`required` and more furniture, drawn class by class: taken as they are, kitchens are mostly cabinets."""
     rest: dict[str, list[str]] = {}
     for r in sorted(set(room.receptacles) - required):
-        if class_of(r) not in (goal.destination, goal.tool):
+        if class_of(r) not in (goal.destination, *TOOLS.values()):
             rest.setdefault(class_of(r), []).append(r)
     kept = set(required)
     while rest and len(kept) < count:
-        name = rng.choice(sorted(rest))
+        names = sorted(rest)
+        chances = [FURNITURE_BIAS if facts().can_hold(n, goal.target) else 1 for n in names]
+        name = rng.choices(names, chances)[0]
         kept.add(rest[name].pop(rng.randrange(len(rest[name]))))
         if not rest[name]:
             del rest[name]

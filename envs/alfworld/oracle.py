@@ -102,7 +102,7 @@ class Oracle:
 
     def _judge_search(self, state: State, act: Act) -> Verdict:
         """Nothing can be done with what is known: find what is missing."""
-        wanted = self._wanted(state)
+        wanted = self.wanted()
         here = self.world.receptacles_at[state.place]
         shut = [r for r in here if r in wanted and not self.world.is_open(state, r)]
         good = False
@@ -118,7 +118,7 @@ class Oracle:
             good = act.thing not in self.world.targets
         return Verdict(good, self._merit(state, act) if good else self._fault(state, act, searching=True))
 
-    def _wanted(self, state: State) -> set[int]:
+    def wanted(self) -> set[int]:
         """Receptacles to inspect: those that could hold what is missing; when there are none, any."""
         world, tables = self.world, facts()
         unseen = [r for r in range(len(world.receptacles)) if r not in self.inspected]
@@ -126,7 +126,7 @@ class Oracle:
         if len(self.known & world.targets) < max(1, world.goal.copies):
             kinds = world.receptacle_classes
             found = {r for r in unseen if tables.can_hold(kinds[r], world.goal.target)}
-            if world.goal.task == "put":
+            if world.goal.task == "pick":
                 found -= world.destinations
         if world.goal.lamp and not self.known & world.lamps:
             found |= {r for r in unseen if r not in world.openable}

@@ -14,7 +14,9 @@ from envs.alfworld.scenefacts import Fact, all_facts, derived_facts
 
 _INDENT = "\n        "
 _TOKEN = re.compile(r";[^\n]*|[()]|[^\s();]+")
-_IGNORED = frozenset({"=", "wasInReceptacle", "checked", "examined", "moveable", "isOn", "full", "isReceptacleObjectFull"})
+_IGNORED = frozenset(
+    {"=", "wasInReceptacle", "checked", "examined", "moveable", "isOn", "full", "isReceptacleObjectFull"}
+)
 """Predicates that change nothing that can be seen or done."""
 
 
@@ -64,7 +66,9 @@ def _with_differences(plain: Game, found: list[Fact], annotated: bool) -> Game:
     derived = set(derived_facts(plain))
     added = tuple(sorted(" ".join(f) for f in set(found) - derived))
     removed = tuple(sorted(" ".join(f) for f in derived - set(found)))
-    game = Game(plain.scene, plain.goal, plain.receptacles, plain.placements, plain.start, added, removed, annotated)
+    game = Game(
+        plain.scene, plain.goal, plain.receptacles, plain.placements, plain.start, added, removed, annotated
+    )
     game.check_ids()
     return game
 
@@ -120,5 +124,3 @@ def _trees(tokens: Iterator[str]) -> Iterator[Any]:
             stack[-1].append(token)
     if stack:
         raise BadGame(f"the PDDL problem is truncated: {len(stack)} parentheses are open at its end")
-
-

@@ -97,10 +97,14 @@ def apply(world: World, state: State, act: Act) -> State:
         return state._replace(opened=state.opened - {r})
     if verb == "take":
         inside = (*state.inside[:r], state.inside[r] - {o}, *state.inside[r + 1 :])
-        return state._replace(held=o, inside=inside, beside=state.beside - {(o, state.place)})
+        gone = {(o, state.place)}
+        return state._replace(held=o, inside=inside, beside=state.beside - gone, left=state.left | {(o, r)})
     if verb == "move":
         inside = (*state.inside[:r], state.inside[r] | {o}, *state.inside[r + 1 :])
-        return state._replace(held=NOTHING, inside=inside, beside=state.beside | {(o, state.place)})
+        near = {(o, state.place)}
+        return state._replace(
+            held=NOTHING, inside=inside, beside=state.beside | near, left=state.left - {(o, r)}
+        )
     if verb == "clean":
         return state._replace(clean=state.clean | {o})
     if verb == "heat":
@@ -183,8 +187,8 @@ def look_text(world: World, state: State, opening: bool = False) -> str:
     here = world.receptacles_at[state.place]
     if here:
         facing = enumerate_text([world.receptacle_names[r] for r in here])
-        beside = [o for o, place in sorted(state.beside) if place == state.place]
-        seen = [f"a {world.object_names[o]}" for r in here for o in beside if o not in state.inside[r]]
+        near = [o for o, r in sorted(state.left) if r in here and (o, state.place) in state.beside]
+        seen = [f"a {world.object_names[o]}" for o in near]
         return f"You are facing the {facing}. Next to it, you see {enumerate_text(seen)}."
     furniture = [f"a {name}" for name in world.receptacle_names] if opening else []
     return (

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from envs.alfworld.difficulty import expected_steps
 from envs.alfworld.facts import Room, facts
 from envs.alfworld.game import Game
 from envs.alfworld.generator import Infeasible, Recipe, generate
@@ -73,7 +74,13 @@ def _draw(
             continue
         if len(game.receptacles) < mixture.receptacles[0] or why_unplayable(game):
             continue
-        task = task_of(game, rng.randrange(2), {"split": split, "level": level, "seed": draw})
+        origin = {
+            "split": split,
+            "level": level,
+            "seed": draw,
+            "expected_steps": round(expected_steps(game), 1),
+        }
+        task = task_of(game, rng.randrange(2), origin)
         if task.task_id not in taken:
             return task
     raise ValueError(f"no {mixture.floor_plans} room gives a {level} {kind!r} task with these settings")

@@ -34,7 +34,9 @@ class EngineCrashed(RuntimeError):
 
 def require_textworld() -> None:
     """Raises `ValueError` when the packages of the real engine are not installed. Imports none of them."""
-    missing = [name for name in ("alfworld", "textworld", "fast_downward") if importlib.util.find_spec(name) is None]
+    missing = [
+        name for name in ("alfworld", "textworld", "fast_downward") if importlib.util.find_spec(name) is None
+    ]
     if missing:
         raise ValueError(
             f"engine: 'textworld' needs {', '.join(missing)}: install the extra with pip install 'rlanything[alfworld]'"
@@ -99,7 +101,7 @@ class TextworldEnvironment:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._child is None:
-            self._errors = tempfile.TemporaryFile()
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
             paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
             self._child = subprocess.Popen(
                 self._command,

@@ -78,7 +78,9 @@ def _replace(self: Any, start: Any) -> list[Any]:
         raise textgen.CSGUnknownSymbolError(start)
     state, mapping = start.context["state"], start.context["mapping"]
     for rule in rules:
-        if not rule.condition or any(True for _ in state.all_assignments(_parse_query(rule.condition), mapping)):
+        if not rule.condition or any(
+            True for _ in state.all_assignments(_parse_query(rule.condition), mapping)
+        ):
             return [_copy_symbol(symbol, start.context) for symbol in rule.rhs]
     raise IndexError(f"no rule of #{start}# applies")
 

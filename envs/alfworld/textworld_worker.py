@@ -41,7 +41,11 @@ class RealEngine:
     def answer(self, request: dict[str, str]) -> dict[str, Any]:
         """The answer to one request."""
         if "problem" in request:
-            game = {"pddl_domain": domain_text(), "grammar": grammar_text(), "pddl_problem": request["problem"]}
+            game = {
+                "pddl_domain": domain_text(),
+                "grammar": grammar_text(),
+                "pddl_problem": request["problem"],
+            }
             self._env.load(game)
             state, done = self._env.reset(), False
         else:
@@ -57,7 +61,10 @@ def main() -> None:
         for line in sys.stdin:
             try:
                 answer = engine.answer(json.loads(line))
-            except (Exception, SystemExit) as error:  # the planner exits on bad input; the parent decides what to do
+            except (
+                Exception,
+                SystemExit,
+            ) as error:  # the planner exits on bad input; the parent decides what to do
                 answer = {"error": f"{type(error).__name__}: {error}"}
             replies.write(json.dumps(answer) + "\n")
             replies.flush()

@@ -32,7 +32,9 @@ class State(NamedTuple):
     toggled: Ints
     sliced: Ints
     beside: frozenset[tuple[int, int]]
-    """(object, place): ALFRED's objectAtLocation; needed for `slice` and for `look` at shared places."""
+    """(object, place): ALFRED's objectAtLocation; needed for `slice` and `look`."""
+    left: frozenset[tuple[int, int]]
+    """(object, receptacle) that it was taken from: the real engine's `look` lists these when the object is near."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,4 +219,5 @@ def _initial(index: _Index) -> State:
             for o, p in index.by_predicate["objectAtLocation"]
             if o in index.number and p in index.places
         ),
+        left=frozenset(),
     )
