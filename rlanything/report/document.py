@@ -57,6 +57,13 @@ def _measured(study: Study, arm: str) -> list[str]:
     gaps = [TITLES[m] for m in METRICS if m not in study.panels[arm]]
     if gaps:
         lines.append(f"{code(arm)} was not measured on: {', '.join(gaps)}.")
+    base = study.panels[BASE]
+    changed = [TITLES[m] for m, p in study.panels[arm].items() if m in base and p.tasks != base[m].tasks]
+    if changed:
+        lines.append(
+            f"{code(arm)} and the base were measured on different tasks ({', '.join(changed)}): only the shared ones "
+            f"are compared. If the panels changed, run `{EVALUATE}` again."
+        )
     alone = [seed for seed in study.seeds(arm) if seed not in study.seeds(BASE)]
     if alone:
         listed = ", ".join(map(str, alone))

@@ -139,6 +139,7 @@ def _finals(axis: Axes, plot: Plot, cells: Cells, shown: list[str], end: int) ->
     found = {arm: cells[arm][plot.final].value for arm in shown if plot.final in cells.get(arm, {})}
     found = {arm: value for arm, value in found.items() if value.mean or not plot.only_changing}
     last = _place(end, len(found) + 0.5)
+    axis.set_xlim(right=last)
     axis.axvspan(_place(end, 0.5), last, color=PALE, lw=0, zorder=0)
     axis.text(last, 1.0, "final ", transform=axis.get_xaxis_transform(), ha="right", va="top", fontsize=8)
     for rank, (arm, value) in enumerate(found.items(), start=1):

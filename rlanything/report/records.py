@@ -114,7 +114,7 @@ def _evaluation(path: Path, arm: str) -> Evaluation:
         evaluation = Evaluation.model_validate(json.loads(path.read_text()))
     except ValidationError as error:
         raise ReportError(f"{name}: {_first(error)}; make it again with `{EVALUATE}`") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReportError(f"{name}: not valid JSON ({error}); make it again with `{EVALUATE}`") from None
     if evaluation.arm != arm:
         raise ReportError(
@@ -157,13 +157,19 @@ def read_run(path: Path, root: Path) -> Run:
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-            lines[int(record["iteration"])] = record
-        except (ValueError, TypeError, KeyError) as error:
-            trouble = "no iteration" if isinstance(error, (TypeError, KeyError)) else "not valid JSON"
-            raise ReportError(f"{name}, line {number}: {trouble}; make it again with `{TRAIN}`") from None
+        record = _line(line, f"{name}, line {number}")
+        lines[record["iteration"]] = record
     return _series(lines)
+
+
+def _line(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ReportError(f"{where}: not valid JSON ({error}); make it again with `{TRAIN}`") from None
+    if not isinstance(record, dict) or not isinstance(record.get("iteration"), int):
+        raise ReportError(f"{where}: no iteration number; make it again with `{TRAIN}`")
+    return record
 
 
 def _series(lines: Mapping[int, Mapping[str, Any]]) -> Run:

@@ -127,18 +127,21 @@ def paired(arm: Panel, base: Panel) -> tuple[Panel, Panel]:
     tasks = [t for t in arm.tasks if t in known]
     left, right = arm.at(seeds, tasks), base.at(seeds, tasks)
     both = (left.totals > 0) & (right.totals > 0)
-    return tuple(_measured([_masked(left, both), _masked(right, both)]))  # type: ignore[return-value]
+    left, right = _measured([_masked(left, both), _masked(right, both)])
+    return left, right
 
 
 def sample(terms: Sequence[tuple[float, Panel]], drawn: Draws) -> tuple[float, Floats]:
-    """The weighted sum of the panels' means, and its replicates (resamples,); see the module's docstring."""
+    """The weighted sum of the panels' means, and its replicates (1-d); see the module's docstring."""
     values = _combined(terms, drawn.tasks)
     centre = _combined(terms, np.ones((1, drawn.tasks.shape[1])))[0]
     point = float(centre.mean())
     shift = (values.mean(axis=1) - point) * _task_scale(terms)
     if len(centre) == 1:
         return point, point + shift
-    return point, point + shift + drawn.student * centre.std(ddof=1) / np.sqrt(len(centre))
+    between = drawn.student * centre.std(ddof=1) / np.sqrt(len(centre))
+    # Each draw also with its mirror image, so that a - b and b - a have mirrored intervals.
+    return point, np.concatenate([point + shift + between, point + shift - between])
 
 
 def seed_values(panel: Panel, weights: Floats) -> Floats:
@@ -150,7 +153,7 @@ def seed_values(panel: Panel, weights: Floats) -> Floats:
 
 
 def p_value(replicates: Floats) -> float:
-    """Two-sided: twice the share of replicates on the far side of 0, never below 2 / (resamples + 1)."""
+    """Two-sided: twice the share of replicates on the far side of 0, never below 2 / (replicates + 1)."""
     kept = replicates[np.isfinite(replicates)]
     far = min(int((kept <= 0).sum()), int((kept >= 0).sum()))
     return min(1.0, 2.0 * (far + 1) / (len(kept) + 1))

@@ -138,3 +138,30 @@ def project(root: Path, arms: tuple[str, ...] = tuple(GAINS), seeds: int = 3) ->
         for seed in range(seeds if arm != "base" else 0):
             write_metrics(root, arm, seed, metrics(arm, seed))
     return root
+
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def steady(markdown: str) -> str:
+    """The document without its list of settings, which changes with every new setting."""
+    before, rest = markdown.split("## Settings\n", 1)
+    return before + rest[rest.index("## How to read this") :]
+
+
+def regenerate() -> None:
+    """Rewrite the golden files: `python tests/report/report_cases.py`, then look at the difference."""
+    import tempfile
+
+    from rlanything.report import document, summary
+    from rlanything.stages.report import gather
+
+    with tempfile.TemporaryDirectory() as folder:
+        material = gather(config(), project(Path(folder)))
+    GOLDEN.mkdir(exist_ok=True)
+    (GOLDEN / "summary.json").write_text(summary.text(material.cells))
+    (GOLDEN / "report.md").write_text(steady(document.text(material)))
+
+
+if __name__ == "__main__":
+    regenerate()

@@ -1,0 +1,115 @@
+"""Reading inputs: what is missing is left out, what is broken stops with the file and the command that makes it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from report_cases import config, evaluation, metrics, project, write_evaluation, write_metrics
+
+from rlanything.report.panels import panels
+from rlanything.report.records import ReportError, ordered, read_curves, read_evaluations
+from rlanything.report.statistics import estimate
+
+ARMS = tuple(config().arms)
+
+
+def test_arms_come_in_the_order_of_the_tables():
+    assert ordered(["zeta", "full", "alpha", "base", "policy"]) == ["base", "policy", "full", "alpha", "zeta"]
+
+
+def test_an_arm_that_was_not_run_is_left_out(tmp_path):
+    project(tmp_path, ("base", "full"))
+    assert list(read_evaluations(tmp_path, ARMS)) == ["base", "full"]
+    assert list(read_curves(tmp_path, ARMS)) == ["full"]
+
+
+def test_without_the_base_there_is_no_report(tmp_path):
+    with pytest.raises(ReportError, match=r"evaluation/base\.json: no such file.*dvc repro evaluate"):
+        read_evaluations(tmp_path, ARMS)
+
+
+@pytest.mark.parametrize(
+    ("content", "trouble"),
+    [
+        ("", "not valid JSON"),
+        ('{"arm": "full", "seeds": {"0": {', "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        ("[]", "file: Input should be"),
+        ('{"arm": "full"}', "seeds: Field required"),
+        ('{"arm": "full", "seeds": {}}', "seeds: "),
+        ('{"arm": "policy", "seeds": {"0": {}}}', "holds arm 'policy', not 'full'"),
+        ('{"arm": "full", "seeds": {"one": {}}}', "seeds.one"),
+        ('{"arm": "full", "seeds": {"0": {"in_domain": {"t": [0, 2]}}}}', "seeds.0.in_domain.t.1"),
+        ('{"arm": "full", "seeds": {"0": {"in_domain": {"t": [NaN]}}}}', "seeds.0.in_domain.t.0"),
+        ('{"arm": "full", "seeds": {"0": {"rm_outcome": {"t": [3, 2]}}}}', "3 hits of 2"),
+        ('{"arm": "full", "seeds": {"0": {"rm_outcome": {"t": [3]}}}}', "expected [hits, total]"),
+        ('{"arm": "full", "seeds": {"0": {"rm_process": {"t": {"good": [-1, 2]}}}}}', "good.hits"),
+    ],
+)
+def test_a_broken_evaluation_is_named(tmp_path, content, trouble):
+    project(tmp_path, ("base",))
+    (tmp_path / "evaluation" / "full.json").write_text(content)
+    with pytest.raises(ReportError) as caught:
+        read_evaluations(tmp_path, ARMS)
+    assert str(caught.value).startswith("evaluation/full.json: ")
+    assert trouble in str(caught.value)
+    assert "dvc repro evaluate" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "trouble"),
+    [
+        (b'{"iteration": 1, "mu"', "not valid JSON"),
+        (b"\xff\xfe", "not valid JSON"),
+        (b"[1]", "no iteration number"),
+        (b'{"mu": 1}', "no iteration number"),
+        (b'{"iteration": NaN}', "no iteration number"),
+    ],
+)
+def test_a_broken_line_of_metrics_is_named(tmp_path, line, trouble):
+    path = write_metrics(tmp_path, "full", 0, metrics("full", 0, 2))
+    path.write_bytes(path.read_bytes() + line)
+    with pytest.raises(ReportError) as caught:
+        read_curves(tmp_path, ARMS)
+    assert str(caught.value).startswith("runs/full/seed-0/metrics.jsonl, line 4: ")
+    assert trouble in str(caught.value)
+    assert "dvc repro train" in str(caught.value)
+
+
+def test_what_was_not_measured_has_no_point_and_a_repeated_iteration_counts_once(tmp_path):
+    lines = [
+        {"iteration": 1, "mu": float("nan"), "accuracy": None, "note": "text", "accepted_total": 3},
+        {"iteration": 0, "mu": 1.1},
+        {"iteration": 1, "mu": 1.2},
+    ]
+    write_metrics(tmp_path, "full", 10, lines)
+    write_metrics(tmp_path, "full", 9, lines[1:2])
+    (tmp_path / "runs" / "full" / "seed-tmp").mkdir()
+    curves = read_curves(tmp_path, ARMS)
+    assert list(curves["full"]) == [9, 10]
+    assert curves["full"][10] == {"mu": {0: 1.1, 1: 1.2}}
+
+
+def test_crashed_repeats_do_not_count_and_tasks_weigh_the_same(tmp_path):
+    data = {"arm": "base", "seeds": {"0": {"in_domain": {"a": [1, None, None], "b": [0, 0, 0], "c": []}}}}
+    write_evaluation(tmp_path, data)
+    panel = panels(read_evaluations(tmp_path, ARMS))["base"]["in_domain"]
+    assert panel.tasks == ("a", "b")
+    assert estimate(panel, 1, "in_domain", 100).mean == 0.5
+
+
+def test_metrics_that_were_not_measured_are_absent(tmp_path):
+    data = evaluation("base")
+    for result in data["seeds"].values():
+        del result["rm_process"]
+        result["accepted_tasks"] = None
+    write_evaluation(tmp_path, data)
+    found = panels(read_evaluations(tmp_path, ARMS))["base"]
+    assert set(found) == {"in_domain", "out_of_domain", "rm_outcome"}
+
+
+def test_seeds_are_sorted_as_numbers(tmp_path):
+    data = evaluation("base", seeds=11)
+    write_evaluation(tmp_path, json.loads(json.dumps(data)))
+    assert panels(read_evaluations(tmp_path, ARMS))["base"]["in_domain"].seeds == tuple(range(11))

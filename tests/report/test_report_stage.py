@@ -1,0 +1,149 @@
+"""The whole stage: golden numbers and text, equal bytes twice, what is missing is said, nothing half-written."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+
+import pytest
+from report_cases import GOLDEN, config, evaluation, project, steady, write_evaluation
+
+from rlanything.report import document, figures, plots, summary
+from rlanything.report.files import write
+from rlanything.report.records import ReportError
+from rlanything.report.style import KNOWN, looks
+from rlanything.stages import report
+
+FILES = {
+    "report.md",
+    "summary.json",
+    "plots/learning.csv",
+    *(f"figures/{name}.{kind}" for name in (*figures.FIGURES, figures.GAINS) for kind in ("png", "svg")),
+}
+
+
+def contents(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_the_report_is_whole_and_equal_bytes_twice(tmp_path, capsys):
+    project(tmp_path)
+    report.run(config(), tmp_path)
+    first, said = contents(tmp_path / "report"), capsys.readouterr().out
+    report.run(config(), tmp_path)
+    assert set(first) == FILES
+    assert contents(tmp_path / "report") == first
+    assert first["figures/learning.png"].startswith(b"\x89PNG")
+    assert "Arms beside the paper" in said
+    assert "rlanything buffer ls runs/full/seed-0" in said
+    assert "Report: report/report.md" in said
+
+
+def test_golden(tmp_path):
+    material = report.gather(config(), project(tmp_path))
+    assert summary.text(material.cells) == (GOLDEN / "summary.json").read_text()
+    assert steady(document.text(material)) == (GOLDEN / "report.md").read_text()
+
+
+def test_summary_has_every_arm_and_metric_in_order(tmp_path):
+    data = json.loads((GOLDEN / "summary.json").read_text())
+    assert list(data) == ["base", "outcome", "policy", "policy_reward", "full"]
+    for row in data.values():
+        assert list(row) == ["in_domain", "out_of_domain", "rm_process", "rm_outcome", "accepted_tasks"]
+        for cell in row.values():
+            assert list(cell) == ["mean", "low", "high", "vs_base"]
+            assert list(cell["vs_base"]) == ["mean", "low", "high"]
+            assert cell["low"] <= cell["mean"] <= cell["high"]
+
+
+def test_what_is_missing_is_said(tmp_path):
+    project(tmp_path, ("base", "full"), seeds=1)
+    write_evaluation(tmp_path, evaluation("policy", seeds=2))
+    material = report.gather(config(), tmp_path)
+    notes = " ".join(document.notes(material))
+    assert "Not evaluated, so left out: `outcome`, `policy_reward`" in notes
+    assert "no curves: `policy`" in notes
+    assert "`policy`: the base was not measured with seed 1" in notes
+    assert "One seed only" in notes
+    data = json.loads(summary.text(material.cells))
+    assert data["full"]["accepted_tasks"]["low"] is None
+    assert data["full"]["in_domain"]["low"] is not None
+
+
+def test_changed_panels_are_said(tmp_path):
+    project(tmp_path, ("base",))
+    data = evaluation("full")
+    for result in data["seeds"].values():
+        result["in_domain"] = {f"new-{task}": outcomes for task, outcomes in result["in_domain"].items()}
+    write_evaluation(tmp_path, data)
+    material = report.gather(config(), tmp_path)
+    assert "measured on different tasks (Accuracy in-domain)" in " ".join(document.notes(material))
+    assert json.loads(summary.text(material.cells))["full"]["in_domain"]["vs_base"] is None
+    assert "share no measured in-domain task" in document.text(material)
+
+
+def test_the_base_alone_makes_a_report(tmp_path):
+    project(tmp_path, ("base",))
+    report.run(config(), tmp_path)
+    assert set(contents(tmp_path / "report")) == FILES
+    assert "No arm that adapts its tasks was run" in (tmp_path / "report" / "report.md").read_text()
+
+
+def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path):
+    name = "_$\\frac"
+    arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
+    material = report.gather(config(arms=arms), project(tmp_path, ("base", name), seeds=1))
+    assert len(list(figures.draw(material.curves, material.cells))) == 10
+
+
+def test_an_arm_looks_the_same_everywhere():
+    assert looks(["full", "mine"])["full"] == looks(["base", "full"])["full"] == KNOWN["full"]
+    assert len({(look.colour, look.marker) for look in looks([*KNOWN, "a", "b", "c"]).values()}) == 8
+
+
+def test_a_broken_input_leaves_the_old_report_alone(tmp_path):
+    project(tmp_path)
+    report.run(config(), tmp_path)
+    before = contents(tmp_path / "report")
+    (tmp_path / "evaluation" / "full.json").write_text("{")
+    with pytest.raises(ReportError, match=r"evaluation/full\.json"):
+        report.run(config(), tmp_path)
+    assert contents(tmp_path / "report") == before
+
+
+def test_writing_is_all_or_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "deep" / "file.txt"
+    write(path, "old\n")
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rlanything.report.files.os.replace", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        write(path, "new\n")
+    assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
+    assert path.read_text() == "old\n"
+
+
+def test_learning_csv_is_long_and_finite(tmp_path):
+    curves = {
+        "full": {0: {"panel/in_domain": {0: 0.4, 5: 0.5}, "mu": {0: float("inf"), 1: 1.2}, "other": {0: 1.0}}}
+    }
+    rows = list(csv.reader(plots.text(curves).splitlines()))
+    assert rows[0] == ["arm", "seed", "iteration", "metric", "value"]
+    assert rows[1:] == [
+        ["full", "0", "0", "in_domain", "0.4"],
+        ["full", "0", "5", "in_domain", "0.5"],
+        ["full", "0", "1", "mu", "1.2"],
+    ]
+
+
+def test_the_stage_needs_no_torch():
+    code = (
+        "import sys, rlanything.stages.report; "
+        "print([m for m in ('torch', 'lightning', 'transformers', 'matplotlib.pyplot') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

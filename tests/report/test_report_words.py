@@ -1,0 +1,163 @@
+"""Sentences, warnings, settings and tables; text from outside stays text."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from report_cases import config, project
+from rich.console import Console
+
+from rlanything.report import document, findings, health, paper, settings, tables, words
+from rlanything.report.statistics import Contrast, Estimate
+from rlanything.report.study import Cell, Peak, peaks
+from rlanything.stages.report import gather
+
+EVIL = "a|b`c<script>\n[link](http://x) \x1b[31m**"
+
+
+def run_of(values: dict[str, list[float]]) -> dict[str, dict[int, float]]:
+    return {key: dict(enumerate(series)) for key, series in values.items()}
+
+
+def test_numbers_in_the_metrics_unit():
+    assert words.number(0.5123, "in_domain") == "51.2"
+    assert words.number(12.0, "accepted_tasks") == "12.0"
+    assert words.number(-0.0001, "in_domain", sign=True) == "+0.0"
+    assert words.interval(Estimate(0.12, 0.08, 0.16), "in_domain", sign=True) == "+12.0 [+8.0, +16.0]"
+    assert words.interval(Estimate(3.0, None, None), "accepted_tasks") == "3.0"
+    assert words.interval(None, "in_domain") == words.number(None, "in_domain") == "–"
+    assert [words.p_text(p) for p in (None, 0.0002, 0.04)] == ["–", "<0.001", "0.040"]
+
+
+def test_code_spans_hold_anything():
+    span = words.code(EVIL)
+    assert span.startswith("`a\\|b")
+    assert span.count("`") == 2
+    assert "\n" not in span
+    assert "\x1b" not in span
+    assert words.code("") == "` `"
+    assert len(words.plain("x" * 900)) == 200
+
+
+def test_the_papers_table():
+    assert paper.gain("full", "in_domain") == pytest.approx(0.212)
+    assert paper.gain("full", "rm_process", "policy_reward") == pytest.approx(0.04)
+    assert paper.value("outcome", "in_domain") is None
+    assert paper.gain("outcome", "in_domain") is None
+    assert "v1" in paper.SOURCE
+
+
+def test_sentences_follow_the_numbers(tmp_path):
+    study = gather(config(), project(tmp_path)).study
+    assert "`outcome` is above `base` in-domain: difference +21.8 [" in findings.against_base(study)[0]
+    below = next(
+        line for line in findings.ladder(study) if line.startswith("`full` is below `policy_reward`")
+    )
+    assert "but not clearly" in below
+    assert "(paper: +4.6)" in below
+    assert findings.order(study)[0].startswith("Accuracy in-domain: not the paper's order: `base` 38.0 < ")
+    assert findings.order(study)[2].startswith(
+        "RM process accuracy: the paper's order: `base` 65.5 = `policy` 65.5"
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"), [(0.1, 0.3, True), (-0.3, -0.1, True), (-0.1, 0.3, False), (None, None, False)]
+)
+def test_separated_means_that_zero_is_outside(low, high, answer):
+    assert findings.separated(Contrast(Estimate(0.2, low, high), 0.1)) is answer
+
+
+def test_a_curve_that_ends_below_its_peak_is_mentioned():
+    found = findings.declines(
+        {"full": {"in_domain": Peak(0.6, 10, 0.5), "out_of_domain": Peak(0.5, 10, 0.49)}}
+    )
+    assert len(found) == 1
+    assert "10.0 points below its peak of iteration 10" in found[0]
+
+
+def test_peaks_take_the_mean_over_seeds_where_all_have_measured():
+    curves = {
+        "full": {
+            0: run_of({"panel/in_domain": [0.4, 0.6, 0.5, 0.9]}),
+            1: run_of({"panel/in_domain": [0.4, 0.5, 0.6]}),
+        },
+        "policy": {0: {"panel/rm_process": {0: 0.7}}},
+    }
+    assert peaks(curves) == {"full": {"in_domain": Peak(pytest.approx(0.55), 1, pytest.approx(0.55))}}
+
+
+HEALTHY = {"mu": [1.2] * 20, "mean_vote": [0.1] * 20, "accuracy": [0.4] * 20, "band_coverage": [0.5] * 20}
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"mu": [1.2] * 10 + [0.9] * 10}, "mu was at most 1 in 10 of 20 iterations (last 5: 0.90)"),
+        ({"invalid_votes": [0.3] * 20}, "30% of the votes had no verdict"),
+        ({"unanimous": [0.95] * 20}, "95% of the steps had unanimous votes"),
+        ({"force_ratio": [1.0] * 10 + [float("inf")] * 10}, "almost only from successes"),
+        ({"force_ratio": [0.01] * 20}, "almost only from failures"),
+        ({"band_coverage": [0.1] * 20}, "only 10% of the tasks"),
+        ({"proposals": [4] * 20, "invalid_proposals": [0.75] * 20}, "60 of 80 proposals were invalid"),
+        (
+            {"accepted_total": [1, 2, 3, 4, 5, 6, 6, 6]},
+            "no task was accepted in the last 2 iterations (6 before)",
+        ),
+        (
+            {"mean_vote": [0.0] * 10 + [0.5] * 10, "accuracy": [0.5] * 10 + [0.3] * 10},
+            "please the reward model",
+        ),
+        ({"policy_trajectories": [0.0, 5.0] * 10}, "nothing to learn from in 10 of 20"),
+        ({"status/env_error": [0, 2], "status/timeout": [1]}, "3 episodes crashed or timed out"),
+        ({"policy/loss": [float("inf")]}, "policy/loss was infinite"),
+        ({"policy/kl": [0.01, 0.5]}, "a KL of 0.50 in iteration 1"),
+    ],
+)
+def test_each_trouble_is_said_in_words(changes, said):
+    found = health.warnings({"full": {3: run_of(HEALTHY | changes)}})["full"]
+    assert len(found) == 1
+    assert found[0].startswith("seed 3: ")
+    assert said in found[0]
+
+
+def test_a_healthy_or_empty_run_gives_no_warning():
+    assert health.warnings({"full": {0: run_of(HEALTHY), 1: {}}}) == {"full": []}
+
+
+def test_settings_show_what_differs_and_no_options_of_env_or_engine():
+    rows = settings.rows(config())
+    assert ("signals.lambda", "0.5", "1.0") in rows
+    assert ("learn.policy.lr", "1e-06", "") in rows
+    assert not any("do not print" in value for _, value, _ in rows)
+
+
+def test_terminal_table_fits_eighty_columns_and_takes_names_literally():
+    value = Estimate(0.512, 0.48, 0.541)
+    row = {
+        "in_domain": Cell(value, Estimate(-0.321, -0.399, -0.201), 0.01),
+        "accepted_tasks": Cell(value, value, None),
+    }
+    console = Console(file=io.StringIO(), width=80)
+    console.print(tables.terminal({"base": row, "policy_reward": row, "[bold]x": row}))
+    console.print(tables.terminal_peaks({"[red]y": {"in_domain": Peak(0.5, 100, 0.4)}}))
+    shown = console.file.getvalue()
+    assert "[bold]x" in shown
+    assert "[red]y" in shown
+    assert "-32.1 [-39.9, -20.1]" in shown
+    assert "+16.6" in shown
+    assert "optimistic, not the result" in " ".join(shown.split())
+    assert "…" not in shown
+
+
+def test_text_from_outside_is_harmless_in_the_document(tmp_path):
+    name = "x`<b>$\\frac"
+    arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
+    changed = config(arms=arms, scale=EVIL)
+    project(tmp_path, ("base", name))
+    page = document.text(gather(changed, tmp_path))
+    bare = re.sub("`[^`\n]*`", "", page)
+    assert words.code(EVIL) in page
+    assert not any(piece in bare for piece in ("<b>", "<script>", "http://x", "\x1b", "frac"))
