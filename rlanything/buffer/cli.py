@@ -17,7 +17,7 @@ from rlanything.buffer.runs import find_runs, open_run
 from rlanything.core.types import Json
 
 RUNS = Path("runs")
-"""Where runs lie; a run may be named by its path below this folder."""
+"""Where a project's runs lie; a run may be named by its path below this folder."""
 
 
 def ls(
@@ -26,10 +26,11 @@ def ls(
     changed: bool = False,
     iteration: int | None = None,
     as_json: bool = False,
+    root: Path = Path(),
     screen: Screen | None = None,
 ) -> str:
-    """The slots of the run `where`, or the runs below the folder `where`. Raises `BufferError`."""
-    path = locate(where)
+    """The slots of the run `where`, or the runs below the folder `where`, in the project `root`. Raises `BufferError`."""
+    path = locate(where, root)
     runs = find_runs(path)
     if runs == [path] or not runs:
         page = view.run_page(where, open_run(path), iteration, changed)
@@ -46,29 +47,30 @@ def show(
     *,
     iteration: int | None = None,
     as_json: bool = False,
+    root: Path = Path(),
     screen: Screen | None = None,
 ) -> str:
     """One slot of the run `where`, found by its number or by the beginning of a task id. Raises `BufferError`."""
-    path = locate(where)
+    path = locate(where, root)
     runs = find_runs(path)
     if runs and runs != [path]:
-        raise BufferError(f"{where} is no run, it holds {len(runs)}; take {_names(runs[:3])}")
+        raise BufferError(f"{where} is no run, it holds {len(runs)}; take {_names(runs[:3], root)}")
     page = view.slot_page(where, open_run(path), target, iteration)
     return _json(page) if as_json else slot_text(page, screen or Screen())
 
 
-def locate(where: str) -> Path:
+def locate(where: str, root: Path = Path()) -> Path:
     """The folder that `where` names, as a path or below `runs/`. Raises `BufferError` that offers the nearest runs."""
-    for path in (Path(where), RUNS / where):
+    for path in (root / where, root / RUNS / where):
         if path.is_dir():
             return path
-    if Path(where).exists():
+    if (root / where).exists():
         raise BufferError(f"{where} is a file, not the folder of a run")
-    raise BufferError(f"no run {where!r}; {_nearest(where)}")
+    raise BufferError(f"no run {where!r}; {_nearest(where, root)}")
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `buffer ls` and `buffer show`. Each sets `run`: from the parsed arguments to an exit code."""
+    """Add `buffer ls` and `buffer show`. Each sets `run`: from the parsed arguments, with `root`, to an exit code."""
     buffer = subparsers.add_parser("buffer", help="what a run's tasks became", description=__doc__)
     commands = buffer.add_subparsers(title="commands", required=True, metavar="COMMAND")
     lister = commands.add_parser("ls", help="list runs, or the slots of a run")
@@ -86,12 +88,12 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def _run_ls(args: argparse.Namespace) -> int:
-    options = {"changed": args.changed, "iteration": args.iteration, "as_json": args.json}
+    options = {"changed": args.changed, "iteration": args.iteration, "as_json": args.json, "root": args.root}
     return _print(lambda: ls(args.where, **options, screen=_screen()))
 
 
 def _run_show(args: argparse.Namespace) -> int:
-    options = {"iteration": args.iteration, "as_json": args.json}
+    options = {"iteration": args.iteration, "as_json": args.json, "root": args.root}
     return _print(lambda: show(args.where, args.target, **options, screen=_screen()))
 
 
@@ -118,17 +120,23 @@ def _json(value: Json) -> str:
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
 
 
-def _nearest(where: str) -> str:
-    known = {run.relative_to(RUNS).as_posix() for run in find_runs(RUNS)}
+def _nearest(where: str, root: Path) -> str:
+    below = root / RUNS
+    known = {run.relative_to(below).as_posix() for run in find_runs(below)}
     # The beginning of the path may be right: look below the last folder that exists, unless that is anywhere.
-    parent = next(p for p in Path(where).parents if p.is_dir())
-    if parent not in (Path(), Path(parent.anchor)):
-        known |= {run.as_posix() for run in find_runs(parent)}
+    parent = next(p for p in (root / where).parents if p.is_dir())
+    if parent not in (Path(), root, Path(parent.anchor)):
+        known |= {_name(run, root) for run in find_runs(parent)}
     close = difflib.get_close_matches(where, sorted(known), n=3, cutoff=0.4)
     if not known:
-        return f"no runs with a buffer below {RUNS}"
+        return f"no runs with a buffer below {below}"
     return f"nearest: {', '.join(close)}" if close else f"{len(known)} runs with other names"
 
 
-def _names(runs: list[Path]) -> str:
-    return " or ".join(run.as_posix() for run in runs)
+def _names(runs: list[Path], root: Path) -> str:
+    return " or ".join(_name(run, root) for run in runs)
+
+
+def _name(run: Path, root: Path) -> str:
+    """As a user may type it: relative to the project where it lies in it."""
+    return (run.relative_to(root) if run.is_relative_to(root) else run).as_posix()

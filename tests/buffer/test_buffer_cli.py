@@ -29,10 +29,11 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def command(*words):
+def command(*words, root="."):
     parser = argparse.ArgumentParser(prog="rlanything")
+    parser.add_argument("--root", type=Path)
     add_commands(parser.add_subparsers(required=True))
-    args = parser.parse_args(["buffer", *words])
+    args = parser.parse_args(["--root", root, "buffer", *words])
     return args.run(args)
 
 
@@ -67,6 +68,18 @@ def test_golden(here, capsys, name):
 def test_plain_text_has_no_control_characters(name):
     text = (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
     assert all(line.isprintable() for line in text.split("\n"))
+
+
+def test_another_project_is_read_through_its_root(here, capsys, monkeypatch):
+    texts = [ls("runs"), ls(RUN), show("full/seed-0", "1")]
+    (here / "elsewhere").mkdir()
+    monkeypatch.chdir(here / "elsewhere")
+    for words in (["ls"], ["ls", RUN], ["show", "full/seed-0", "1"]):
+        assert command(*words, root="..") == 0
+    assert capsys.readouterr().out == "".join(texts)
+    assert command("ls", "runs/full/sed-0", root="..") == 2
+    assert "nearest: runs/full/seed-0" in capsys.readouterr().err
+    assert command("ls", str(here / RUN), root="..") == 0
 
 
 def test_json_is_complete_and_ascii(here):
