@@ -29,7 +29,7 @@ def ls(
     root: Path = Path(),
     screen: Screen | None = None,
 ) -> str:
-    """The slots of the run `where`, or the runs below the folder `where`, in the project `root`. Raises `BufferError`."""
+    """The slots of the run `where`, or the runs below the folder `where`, in project `root`. Raises `BufferError`."""
     path = locate(where, root)
     runs = find_runs(path)
     if runs == [path] or not runs:
