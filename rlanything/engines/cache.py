@@ -1,8 +1,8 @@
 """Key-value caches: trunks that are read once, and the branches that grow from them.
 
 Letters in shapes: see `forward`. A branch sees the first `visible` tokens of its trunk, then its own tokens, whose
-slot t holds position visible + t. Slots at and after a branch's length hold rubbish that no query sees: the rows that
-are fed nothing write there, and the next token overwrites it.
+slot t holds position visible + t. Slots at and after a branch's length hold what no query sees: zeros, or tokens that
+a shorter `lengths` has taken back.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Branches:
         shape = (len(trunk_of), self.weights.kv_heads, 0, self.weights.head_size)
         self._keys = [self.weights.embed.new_zeros(shape) for _ in self.weights.layers]
         self._values = [self.weights.embed.new_zeros(shape) for _ in self.weights.layers]
-        self._ends = self._trunk_layout(np.arange(len(trunk_of)))
+        self._trunk_rows: Ints = np.zeros(0, dtype=np.int64)
+        self._trunk_layout: Layout | None = None
 
     def __len__(self) -> int:
         return len(self.visible)
@@ -108,43 +109,61 @@ class Branches:
         chosen._values = [v[:, :, :width][index] for v in self._values]
         return chosen
 
+    def read(self, tokens: Sequence[Sequence[int]]) -> None:
+        """Append tokens to each row (none where empty) of which nobody wants the logits."""
+        if any(tokens):
+            self._run(self._read_all_but(self._most_at_once(tokens), tokens), keep_hidden=False)
+
     def feed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
-        """Append tokens to each row (to none where empty) and return logits BV after each row's last token.
+        """Append tokens to each row (none where empty); logits AV after the last token of each of the A rows fed."""
+        tokens = self._read_all_but(self._most_at_once(tokens), tokens)
+        return forward.logits(self.weights, self._run(tokens, keep_hidden=True))
 
-        The logits of rows that were fed nothing mean nothing.
-        """
-        longest = max(len(row) for row in tokens)
-        step = max(1, FEED_SCORES // (len(self) * (self._trunks.width + int(self.lengths.max()) + longest)))
-        if longest > step:
-            self._run([row[:step] if len(row) > step else () for row in tokens])
-            return self.feed([row[step:] if len(row) > step else row for row in tokens])
-        return forward.logits(self.weights, self._run(tokens))
+    def _most_at_once(self, tokens: Sequence[Sequence[int]]) -> int:
+        """How many tokens per row may be fed in one pass."""
+        width = self._trunks.width + int(self.lengths.max()) + max(len(row) for row in tokens)
+        return max(1, FEED_SCORES // (len(self) * width))
 
-    def _run(self, tokens: Sequence[Sequence[int]]) -> Tensor:
-        """`feed` without the head: hidden states BM at each row's last token."""
+    def _read_all_but(self, most: int, tokens: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
+        """Read the beginnings of rows with too many tokens; what is left has at most `most` per row."""
+        while max(len(row) for row in tokens) > most:
+            self._run([row[:most] if len(row) > most else () for row in tokens], keep_hidden=False)
+            tokens = [row[most:] if len(row) > most else row for row in tokens]
+        return tokens
+
+    def _run(self, tokens: Sequence[Sequence[int]], *, keep_hidden: bool) -> Tensor:
+        """One forward pass; hidden states AM at the last token of each row that is fed, or nothing of use."""
         weights = self.weights
-        fed = np.array([len(row) for row in tokens], dtype=np.int64)
-        counts = np.maximum(fed, 1)
+        counts = np.array([len(row) for row in tokens], dtype=np.int64)
         rows, offsets = ragged(counts)
-        slots, last = self.lengths[rows] + offsets, np.cumsum(counts) - 1
+        slots, last = self.lengths[rows] + offsets, np.cumsum(counts)[counts > 0] - 1
         self._reserve(int(slots.max()) + 1)
-        K, C, D = self._keys[0].shape[1:]
-        write = torch.from_numpy(((rows[:, None] * K + np.arange(K)) * C + slots[:, None]).ravel())
-        positions = slots + self.visible[rows]
-        angles = self._rotary.at(torch.from_numpy(positions), int(positions.max()) + 1)
-        ids = np.fromiter(chain.from_iterable(row or (0,) for row in tokens), dtype=np.int64, count=len(rows))
+        write, angles = self._addresses(rows, slots), self._angles(slots + self.visible[rows])
+        ids = np.fromiter(chain.from_iterable(tokens), dtype=np.int64, count=len(rows))
         hidden = weights.embed[torch.from_numpy(ids)]
-        ends = self._own_layout(np.arange(len(self)), slots[last]), self._ends
-        every = ends if len(rows) == len(self) else (self._own_layout(rows, slots), self._trunk_layout(rows))
+        every = ends = self._layouts(rows, slots)
+        if keep_hidden and len(last) < len(rows):
+            ends = self._layouts(rows[last], slots[last])
+        self.lengths = self.lengths + counts
         for index, layer in enumerate(weights.layers):
             q, k, v = forward.project_qkv(layer, weights, hidden, angles)
-            self._keys[index].view(-1, D).index_copy_(0, write, k.reshape(-1, D))
-            self._values[index].view(-1, D).index_copy_(0, write, v.reshape(-1, D))
-            if index == len(weights.layers) - 1 and every is not ends:
-                q, hidden, every = q[torch.from_numpy(last)], hidden[torch.from_numpy(last)], ends
+            for cache, new in ((self._keys[index], k), (self._values[index], v)):
+                cache.view(-1, weights.head_size).index_copy_(0, write, new.reshape(-1, weights.head_size))
+            if index == len(weights.layers) - 1:
+                if not keep_hidden:
+                    break
+                if every is not ends:
+                    q, hidden, every = q[torch.from_numpy(last)], hidden[torch.from_numpy(last)], ends
             hidden = forward.finish_layer(layer, weights, hidden, self._attend(index, q, *every))
-        self.lengths = self.lengths + fed
         return hidden
+
+    def _addresses(self, rows: Ints, slots: Ints) -> Tensor:
+        """Where the keys of N tokens go in a cache seen as a list of heads; N*K."""
+        _, heads, room, _ = self._keys[0].shape
+        return torch.from_numpy(((rows[:, None] * heads + np.arange(heads)) * room + slots[:, None]).ravel())
+
+    def _angles(self, positions: Ints) -> Tensor:
+        return self._rotary.at(torch.from_numpy(positions), int(positions.max()) + 1)
 
     def _attend(self, index: int, queries: Tensor, own: Layout, trunk: Layout | None) -> Tensor:
         """Attention outputs N(HD) of queries NHD."""
@@ -157,22 +176,22 @@ class Branches:
             part, trunk.attend(grouped, self._trunks.keys[index], self._trunks.values[index])
         ).flatten(1)
 
-    def _own_layout(self, rows: Ints, slots: Ints) -> Layout:
-        weights, width = self.weights, int(slots.max()) + 1
-        heads = weights.kv_heads, weights.heads // weights.kv_heads
-        return attention.arrange(rows, len(self), slots, width, heads, weights.embed.dtype)
-
-    def _trunk_layout(self, rows: Ints) -> Layout | None:
-        """None when there is nothing in the trunks to see."""
+    def _layouts(self, rows: Ints, slots: Ints) -> tuple[Layout, Layout | None]:
+        """How tokens at `slots` of `rows` see their own row and their trunk; None when the trunks are empty."""
         weights, trunks = self.weights, self._trunks
+        heads, dtype = (weights.kv_heads, weights.heads // weights.kv_heads), weights.embed.dtype
+        own = attention.arrange(rows, len(self), slots, int(slots.max()) + 1, heads, dtype)
         if not trunks.width:
-            return None
-        heads = weights.kv_heads, weights.heads // weights.kv_heads
+            return own, None
+        if np.array_equal(rows, self._trunk_rows):
+            return own, self._trunk_layout
         owner, last = self._trunk_of[rows], self.visible[rows] - 1
-        return attention.arrange(owner, len(trunks), last, trunks.width, heads, weights.embed.dtype)
+        self._trunk_rows = rows
+        self._trunk_layout = attention.arrange(owner, len(trunks), last, trunks.width, heads, dtype)
+        return own, self._trunk_layout
 
     def _reserve(self, slots: int) -> None:
-        """Make room for `slots` own tokens per row; what is added is zero, because rubbish must be finite."""
+        """Make room for `slots` own tokens per row; what is added is zero, because even hidden keys must be finite."""
         have = self._keys[0].shape[2]
         if slots > have:
             room = max(slots, 2 * have, 32)

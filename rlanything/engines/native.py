@@ -105,8 +105,12 @@ class NativeEngine:
         return fresh
 
     def _open(self, chunk: Chunk) -> Branches:
+        """Rows for the drafts of a chunk; what equal prompts have beyond their trunk is read once and copied."""
         trunks = Trunks.read(self._weights, self._rotary, chunk.trunks)
-        return Branches(self._rotary, trunks, np.array(chunk.trunk_of), np.array(chunk.visible))
+        branches = Branches(self._rotary, trunks, np.array(chunk.trunk_of), np.array(chunk.visible))
+        branches.read(chunk.suffixes)
+        copied = len(chunk.suffixes) < len(chunk.drafts)
+        return branches.select(np.array(chunk.prompt_of)) if copied else branches
 
     def _run(self, branches: Branches, drafts: Sequence[Draft]) -> Branches:
         """Decode drafts, whose pending tokens follow what the branches have cached; returns the same branches."""
@@ -122,14 +126,12 @@ class _Feeder:
         self._row_of = {id(draft): row for row, draft in enumerate(drafts)}
 
     def feed(self, active: list[Draft]) -> Tensor:
-        """Logits BV of the active drafts after their pending tokens."""
+        """Logits of the active drafts, which are in the order of the rows, after their pending tokens."""
         if 2 * len(active) <= len(self._branches):
             rows = np.array([self._row_of[id(draft)] for draft in active])
             self._branches = self._branches.select(rows)
             self._row_of = {id(draft): row for row, draft in enumerate(active)}
         tokens: list[Sequence[int]] = [()] * len(self._branches)
-        rows_fed = [self._row_of[id(draft)] for draft in active]
-        for row, draft in zip(rows_fed, active, strict=True):
-            tokens[row] = draft.pending
-        logits = self._branches.feed(tokens)
-        return logits if len(active) == len(self._branches) else logits[torch.tensor(rows_fed)]
+        for draft in active:
+            tokens[self._row_of[id(draft)]] = draft.pending
+        return self._branches.feed(tokens)

@@ -12,61 +12,61 @@ Ids = tuple[int, ...]
 
 @dataclass(slots=True)
 class Chunk:
-    """Rows that are decoded together: draft i sees `visible[i]` tokens of `trunks[trunk_of[i]]`, then `pending`."""
+    """Rows that are decoded together.
+
+    Prompt p is the first `visible[p]` tokens of `trunks[trunk_of[p]]`, then `suffixes[p]`, then one more token.
+    Draft i continues prompt `prompt_of[i]`; its `pending` begins with that last token.
+    """
 
     trunks: list[Ids] = field(default_factory=list)
-    drafts: list[Draft] = field(default_factory=list)
     trunk_of: list[int] = field(default_factory=list)
     visible: list[int] = field(default_factory=list)
+    suffixes: list[Ids] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
+    prompt_of: list[int] = field(default_factory=list)
 
-
-@dataclass(frozen=True, slots=True)
-class _Cluster:
-    trunk: Ids
-    drafts: list[Draft]
-    visible: list[int]
+    def add(self, trunk: Ids, prompts: dict[Ids, list[Draft]]) -> None:
+        """Append the drafts of prompts that share a trunk."""
+        for prompt, drafts in prompts.items():
+            seen = min(common_prefix(prompt, trunk), len(prompt) - 1)
+            for draft in drafts:
+                draft.pending[:] = prompt[-1:] + tuple(draft.ids)
+            self.prompt_of += [len(self.suffixes)] * len(drafts)
+            self.drafts += drafts
+            self.trunk_of.append(len(self.trunks))
+            self.visible.append(seen)
+            self.suffixes.append(prompt[seen:-1])
+        self.trunks.append(trunk[: max(self.visible[-len(prompts) :])])
 
 
 def chunks(drafts: Sequence[Draft], max_rows: int) -> Iterator[Chunk]:
-    """Chunks of at most `max_rows` rows, long trunks first, so that little of a chunk is padding.
-
-    Sets each draft's `pending` to what follows the visible part of its trunk (never nothing).
-    """
+    """Chunks of at most `max_rows` rows, long prompts first, so that little of a chunk is padding."""
     chunk = Chunk()
-    for cluster in sorted(_clusters(drafts), key=lambda cluster: -len(cluster.trunk)):
-        for start in range(0, len(cluster.drafts), max_rows):
-            members = cluster.drafts[start : start + max_rows]
+    for cluster in sorted(_clusters(drafts), key=lambda group: -_longest(group)):
+        for start in range(0, len(cluster), max_rows):
+            members = cluster[start : start + max_rows]
             if len(chunk.drafts) + len(members) > max_rows:
                 yield chunk
                 chunk = Chunk()
-            chunk.trunk_of += [len(chunk.trunks)] * len(members)
-            chunk.trunks.append(cluster.trunk)
-            chunk.drafts += members
-            chunk.visible += cluster.visible[start : start + max_rows]
+            prompts: dict[Ids, list[Draft]] = {}
+            for draft in members:
+                prompts.setdefault(draft.request.prompt_ids, []).append(draft)
+            chunk.add(max(prompts, key=len), prompts)
     if chunk.drafts:
         yield chunk
 
 
-def _clusters(drafts: Sequence[Draft]) -> list[_Cluster]:
-    """Drafts of one group, or with equal prompts, with the trunk that they share."""
+def _clusters(drafts: Sequence[Draft]) -> list[list[Draft]]:
+    """Drafts of one group, or with equal prompts. A session keeps its cache, so it shares nothing but its prompt."""
     members: dict[str | Ids, list[Draft]] = {}
     for draft in drafts:
         group = "" if draft.request.session else draft.request.group
         members.setdefault(group or draft.request.prompt_ids, []).append(draft)
-    return [_cluster(group) for group in members.values()]
+    return list(members.values())
 
 
-def _cluster(drafts: list[Draft]) -> _Cluster:
-    longest = max((draft.request.prompt_ids for draft in drafts), key=len)
-    shared: dict[Ids, int] = {}
-    for draft in drafts:
-        prompt = draft.request.prompt_ids
-        if prompt not in shared:
-            shared[prompt] = min(common_prefix(prompt, longest), len(prompt) - 1)
-    visible = [shared[draft.request.prompt_ids] for draft in drafts]
-    for draft, seen in zip(drafts, visible, strict=True):
-        draft.pending[:] = draft.request.prompt_ids[seen:] + tuple(draft.ids)
-    return _Cluster(longest[: max(visible)], drafts, visible)
+def _longest(cluster: list[Draft]) -> int:
+    return max(len(draft.request.prompt_ids) for draft in cluster)
 
 
 def common_prefix(left: Ids, right: Ids) -> int:

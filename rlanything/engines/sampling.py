@@ -49,16 +49,15 @@ def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, 
     Returns:
         The chosen indices (B, int64) and their log-probs at temperature 1 (B, float32).
     """
-    logprobs = logits.float().log_softmax(-1)
-    greedy = temperature == 0
-    if bool((temperature == 1).all()):
-        probabilities = logprobs.exp()
-    else:
-        scale = temperature.masked_fill(greedy, 1.0).to(logprobs.dtype)
-        probabilities = (logprobs / scale[:, None]).softmax(-1)
+    logits, greedy = logits.float(), temperature == 0
+    plain = logits.softmax(-1)
+    probabilities = plain
+    if not bool((temperature == 1).all()):
+        scale = temperature.masked_fill(greedy, 1.0).to(logits.dtype)
+        probabilities = (logits / scale[:, None]).softmax(-1)
     cumulative = probabilities.cumsum(-1, dtype=torch.float64)
     threshold = (uniform * cumulative[:, -1]).unsqueeze(1)
     chosen = torch.searchsorted(cumulative, threshold, right=True).squeeze(1)
     if bool(greedy.any()):
-        chosen = torch.where(greedy, logprobs.argmax(-1), chosen)
-    return chosen, logprobs.gather(1, chosen.unsqueeze(1)).squeeze(1)
+        chosen = torch.where(greedy, logits.argmax(-1), chosen)
+    return chosen, plain.gather(1, chosen.unsqueeze(1)).squeeze(1).log()

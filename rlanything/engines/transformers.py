@@ -53,6 +53,9 @@ class TransformersEngine:
     def sync(self) -> None:
         """Nothing to do: the live weights are used, and nothing is cached."""
 
+    def release(self, sessions: Sequence[str]) -> None:
+        """Nothing to free: every prompt is read again."""
+
     def close(self) -> None:
         """Nothing to free."""
 
