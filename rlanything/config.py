@@ -75,7 +75,10 @@ class SupervisedConfig(Section):
     episodes: Positive
     steps: Positive
     batch: Positive = 32
-    lr: Rate = 2e-3
+    lr: Rate = 5e-3
+    """AdamW: embeddings, norms and biases."""
+    matrix_lr: Rate = 0.02
+    """Muon: the hidden matrices."""
     noise: Share = 0.0
 
 

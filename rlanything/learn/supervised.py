@@ -1,4 +1,7 @@
-"""Supervised warm starts of the embedded models: maximum likelihood of given responses, one plain loop."""
+"""Supervised warm starts of the embedded models: maximum likelihood of given responses, one plain loop.
+
+The models are made in minutes, so what counts is success per CPU-second.
+"""
 
 from __future__ import annotations
 
@@ -58,33 +61,53 @@ def fit(
     config: SupervisedConfig,
     seed: int,
     report: Callable[[int, int, float], None],
-    micro_batch_tokens: int = 16384,
+    micro_batch_tokens: int = 4096,
 ) -> float:
     """Maximise the weighted log-likelihood of the rows' targets; returns the mean loss of the last tenth.
 
     Batches go through the rows in a fresh shuffled order each epoch. `report(step, steps, loss)` is called each step.
     """
-    optimizer = torch.optim.AdamW(model.parameters(), lr=config.lr, weight_decay=0.01, foreach=True)
+    optimizers = _optimizers(model, config)
     model.train()
     losses: list[float] = []
     for step in range(config.steps):
-        for group in optimizer.param_groups:
-            group["lr"] = config.lr * schedule(step, config.steps)
+        for optimizer, lr in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = lr * schedule(step, config.steps)
+            optimizer.zero_grad()
         batch = [rows[k] for k in _batch(len(rows), step, config.batch, seed)]
-        total = sum(sum(row.weight) for row in batch)
-        optimizer.zero_grad()
-        loss = 0.0
-        for micro in micro_batches(batch, micro_batch_tokens):
-            packed = pack(micro)
-            part = -(packed.weight_n * target_logprobs(model, packed)).sum() / total
-            part.backward()
-            loss += float(part)
+        losses.append(_backward(model, batch, micro_batch_tokens))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss)
-        report(step + 1, config.steps, loss)
+        for optimizer, _ in optimizers:
+            optimizer.step()
+        report(step + 1, config.steps, losses[-1])
     tail = losses[-max(1, len(losses) // 10) :]
     return sum(tail) / len(tail)
+
+
+def _backward(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: int) -> float:
+    """Gradients of the batch's mean loss; returns it."""
+    total = sum(sum(row.weight) for row in batch)
+    loss = 0.0
+    for micro in micro_batches(batch, micro_batch_tokens):
+        packed = pack(micro)
+        part = -(packed.weight_n * target_logprobs(model, packed)).sum() / total
+        part.backward()
+        loss += float(part.detach())
+    return loss
+
+
+def _optimizers(model: PreTrainedModel, config: SupervisedConfig) -> list[tuple[torch.optim.Optimizer, float]]:
+    """(optimizer, its highest learning rate): Muon for the hidden matrices, AdamW for everything else.
+
+    AdamW alone needs several times as many steps to the same success rate.
+    """
+    embedding = model.get_input_embeddings().weight
+    matrices = [p for p in model.parameters() if p.ndim == 2 and p is not embedding]
+    others = [p for p in model.parameters() if p.ndim != 2 or p is embedding]
+    muon = torch.optim.Muon(matrices, lr=config.matrix_lr, weight_decay=0.01, momentum=0.95)
+    adamw = torch.optim.AdamW(others, lr=config.lr, betas=(0.9, 0.98), weight_decay=0.01, foreach=True)
+    return [(muon, config.matrix_lr), (adamw, config.lr)]
 
 
 def schedule(step: int, steps: int) -> float:
