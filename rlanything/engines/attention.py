@@ -1,8 +1,9 @@
-"""Attention of branches: every token sees a stretch of a trunk that it shares with others, then its row's own tokens.
+"""Attention of branches: a token sees a stretch of a trunk that it shares with others, then its row's own tokens.
 
-Letters in shapes: see `forward`; X owners of caches (rows or trunks), Q queries per owner, N packed query tokens.
-The trunk part is one matrix product for all rows of a trunk, which is what makes many votes on one trajectory (or
-many rollouts of one prompt) cheap. The two parts are softmaxed separately and merged by their log-sum-exps.
+Letters in shapes: see `forward`; X owners of caches (rows or trunks), Q queries per owner, N packed query
+tokens. The trunk part is one matrix product for all rows of a trunk, which is what makes many votes on one
+trajectory (or many rollouts of one prompt) cheap. The two parts are softmaxed separately and merged by their
+log-sum-exps.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ HIDDEN = -1e30
 class Layout:
     """Packed query tokens arranged by the owner of the keys that they attend to.
 
-    `inward`: (X * K * Q,) rows of N*K to gather; `outward`: (N * K,) the way back; both None when every owner has
-    exactly one token, in order. `bias`: X1(Q*G)T, or None when every query sees all `width` (T) keys.
+    `width`: T, how many of an owner's keys are looked at. `inward`: (X * K * Q,) rows of N*K to gather;
+    `outward`: (N * K,) the way back; both None when every owner has exactly one token, in order.
+    `bias`: X1(Q*G)T, or None when every query sees every key.
     """
 
     owners: int
@@ -36,15 +38,17 @@ class Layout:
     bias: Tensor | None
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs NKGD and log-sum-exps NKG1 of queries NKGD over the first T of their owners' keys and values XK-D."""
-        N, K, G, D = queries.shape
-        shape = (self.owners, K, self.queries * G, D)
-        placed = queries if self.inward is None else queries.reshape(N * K, G * D)[self.inward].view(shape)
+        """Outputs NKGD and log-sum-exps NKG1 of queries NKGD over the first T keys and values of XK-D."""
+        tokens, heads, group, size = queries.shape
+        placed = queries
+        if self.inward is not None:
+            flat = queries.reshape(tokens * heads, group * size)[self.inward]
+            placed = flat.view(self.owners, heads, self.queries * group, size)
         out, total = attend(placed, keys[:, :, : self.width], values[:, :, : self.width], self.bias)
-        if self.outward is None:
-            return out, total.unsqueeze(-1)
-        out, total = out.reshape(-1, G * D)[self.outward], total.reshape(-1, G)[self.outward]
-        return out.view(N, K, G, D), total.view(N, K, G, 1)
+        if self.outward is not None:
+            out = out.reshape(-1, group * size)[self.outward].view(queries.shape)
+            total = total.reshape(-1, group)[self.outward].view(tokens, heads, group)
+        return out, total.unsqueeze(-1)
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -53,9 +57,10 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -
     This is the kernel behind `scaled_dot_product_attention` on CPU, called by its own name because only that
     returns the log-sum-exps.
     """
-    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+    out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
         queries, keys, values, attn_mask=bias, scale=1.0
     )
+    return out, total
 
 
 def merge(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
@@ -71,31 +76,41 @@ def arrange(
 
     Args:
         owner: N, whose keys each token attends to, below `owners`.
+        owners: X.
         last_visible: N, the last key that each token may see (-1: none).
         width: how many keys there are (T).
         heads: K and G.
         dtype: of the bias.
     """
-    K, G = heads
     counts = np.bincount(owner, minlength=owners)
-    Q = int(counts.max())
+    queries = int(counts.max())
     place = np.empty(len(owner), dtype=np.int64)
-    place[np.argsort(owner, kind="stable")] = np.repeat(np.arange(owners) * Q, counts) + ragged(counts)[1]
-    token, seen = np.zeros(owners * Q, dtype=np.int64), np.zeros(owners * Q, dtype=np.int64)
+    place[np.argsort(owner, kind="stable")] = (
+        np.repeat(np.arange(owners) * queries, counts) + ragged(counts)[1]
+    )
+    token, seen = (np.zeros(owners * queries, dtype=np.int64) for _ in range(2))
     token[place], seen[place] = np.arange(len(owner)), last_visible
     bias = None
     if last_visible.min() < width - 1:
-        hidden = torch.arange(width) > torch.from_numpy(seen).view(owners, Q, 1, 1)
-        bias = torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, HIDDEN)
-        bias = bias.expand(owners, Q, G, width).reshape(owners, 1, Q * G, width)
-    if Q == 1 and len(owner) == owners and bool((token == np.arange(owners)).all()):
-        return Layout(owners, Q, width, None, None, bias)
-    inward = token.reshape(owners, 1, Q) * K + np.arange(K)[:, None]
-    outward = (place // Q * K * Q + place % Q)[:, None] + np.arange(K) * Q
-    return Layout(owners, Q, width, torch.from_numpy(inward.ravel()), torch.from_numpy(outward.ravel()), bias)
+        bias = _bias(torch.from_numpy(seen).view(owners, queries), width, heads[1], dtype)
+    if queries == 1 and len(owner) == owners and np.array_equal(token, np.arange(owners)):
+        return Layout(owners, queries, width, None, None, bias)
+    each = np.arange(heads[0])
+    inward = token.reshape(owners, 1, queries) * len(each) + each[:, None]
+    outward = (place // queries * len(each) * queries + place % queries)[:, None] + each * queries
+    ways = torch.from_numpy(inward.ravel()), torch.from_numpy(outward.ravel())
+    return Layout(owners, queries, width, ways[0], ways[1], bias)
 
 
 def ragged(counts: Ints) -> tuple[Ints, Ints]:
     """For packed tokens of rows with these counts: the row of each token, and its index inside the row."""
     rows = np.repeat(np.arange(len(counts)), counts)
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _bias(last_visible: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
+    """X1(Q*G)T for last visible keys XQ: 0 where a key is seen."""
+    owners, queries = last_visible.shape
+    hidden = torch.arange(width) > last_visible.view(owners, queries, 1, 1)
+    bias = torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, HIDDEN)
+    return bias.expand(owners, queries, group, width).reshape(owners, 1, queries * group, width)

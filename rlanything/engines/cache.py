@@ -17,7 +17,8 @@ from torch.nn import functional
 
 from rlanything.engines import attention, forward
 from rlanything.engines.attention import Ints, Layout, ragged
-from rlanything.engines.forward import Rotary, Weights
+from rlanything.engines.forward import Rotary
+from rlanything.engines.weights import Weights
 
 READ_TOKENS = 8192
 """Most tokens of trunks read at once, padding included: bounds the memory of the widest intermediate."""
@@ -58,27 +59,27 @@ class Trunks:
 
     def _read(self, rotary: Rotary, prompts: Sequence[Sequence[int]], start: int) -> None:
         lengths = np.array([len(prompt) for prompt in prompts], dtype=np.int64)
-        E, S = len(prompts), int(lengths.max())
+        count, longest = len(prompts), int(lengths.max())
         rows, offsets = ragged(lengths)
-        places = torch.from_numpy(rows * S + offsets)
-        angles = rotary.at(torch.from_numpy(offsets), S)
+        places = torch.from_numpy(rows * longest + offsets)
+        angles = rotary.at(torch.from_numpy(offsets), longest)
         hidden = self.weights.embed[torch.tensor(list(chain.from_iterable(prompts)))]
         for index, layer in enumerate(self.weights.layers):
             q, k, v = forward.project_qkv(layer, self.weights, hidden, angles)
-            keys, values = (_padded(x, places, E, S).transpose(1, 2) for x in (k, v))
-            self.keys[index][start : start + E, :, :S] = keys
-            self.values[index][start : start + E, :, :S] = values
+            keys, values = (_padded(x, places, count, longest).transpose(1, 2) for x in (k, v))
+            self.keys[index][start : start + count, :, :longest] = keys
+            self.values[index][start : start + count, :, :longest] = values
             if index == len(self.weights.layers) - 1:
                 return
             attended = functional.scaled_dot_product_attention(
-                _padded(q, places, E, S).transpose(1, 2),
+                _padded(q, places, count, longest).transpose(1, 2),
                 keys,
                 values,
                 is_causal=True,
                 scale=1.0,
                 enable_gqa=q.shape[1] != k.shape[1],
             )
-            packed = attended.transpose(1, 2).reshape(E * S, -1)[places]
+            packed = attended.transpose(1, 2).reshape(count * longest, -1)[places]
             hidden = forward.finish_layer(layer, self.weights, hidden, packed)
 
 
@@ -201,8 +202,8 @@ class Branches:
 
 def _grown(cache: Tensor, room: int) -> Tensor:
     """A copy of BKCD with `room` slots."""
-    B, K, have, D = cache.shape
-    grown = cache.new_empty(B, K, room, D)
+    rows, heads, have, size = cache.shape
+    grown = cache.new_empty(rows, heads, room, size)
     grown[:, :, :have] = cache
     grown[:, :, have:] = 0.0
     return grown

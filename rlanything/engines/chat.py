@@ -85,15 +85,16 @@ class Chat:
 
     def _find_end(self) -> int:
         tail = self._encode(self._after_probe([], False).lstrip())
-        if not tail:
+        if not tail or tail[0] not in self._tokenizer.added_tokens_decoder:
             raise ValueError(
-                "the chat template writes nothing after an assistant's message: no end of turn to sample"
+                f"the chat template of {self._tokenizer.name_or_path!r} must end an assistant's message with one "
+                "special token: there is no end of turn to sample"
             )
         return tail[0]
 
     def _tokenise_between(self, role: str, content: str) -> tuple[int, ...]:
         ids = self._encode(self._after_probe([{"role": role, "content": content}], True).lstrip())
-        if ids[0] != self._end:
+        if ids[:1] != (self._end,):
             raise ValueError(
                 f"the chat template ends an assistant's message differently before role {role!r}"
             )

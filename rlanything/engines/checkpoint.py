@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
 
 
 class CheckpointError(ValueError):
@@ -15,7 +19,7 @@ class CheckpointError(ValueError):
 def load(
     source: str | Path, revision: str | None = None, *, dtype: torch.dtype = torch.float32
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The causal language model and the tokenizer of a folder, or of a repository name on the hub.
+    """The causal language model (in evaluation mode) and the tokenizer of a folder, or of a name on the hub.
 
     Args:
         source: a folder that exists, or a name such as `Qwen/Qwen2.5-0.5B-Instruct`.
@@ -23,24 +27,34 @@ def load(
         dtype: of the weights in memory.
 
     Raises:
-        CheckpointError: when a folder lacks its configuration, weights, tokenizer or chat template.
+        CheckpointError: when the configuration, weights, tokenizer or chat template is missing or unreadable.
     """
     folder = Path(source)
     if folder.exists() or folder.is_absolute():
         _check_folder(folder)
-    tokenizer = AutoTokenizer.from_pretrained(str(source), revision=revision)
+    try:
+        with _no_progress_bars():
+            tokenizer = AutoTokenizer.from_pretrained(str(source), revision=revision)
+            model, report = AutoModelForCausalLM.from_pretrained(  # type: ignore[misc]
+                str(source), revision=revision, dtype=dtype, output_loading_info=True
+            )
+    except (OSError, ValueError, SafetensorError) as error:
+        raise CheckpointError(f"{source}: cannot be loaded: {error}") from error
     if not tokenizer.chat_template:
         raise CheckpointError(
             f"{source}: the tokenizer has no chat template; add chat_template.jinja, or use an instruct model"
         )
-    model = AutoModelForCausalLM.from_pretrained(str(source), revision=revision, dtype=dtype)
+    if report["missing_keys"]:
+        names = ", ".join(sorted(report["missing_keys"])[:3])
+        raise CheckpointError(f"{source}: the weights lack {names}; save the whole model again")
     return model, tokenizer
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
     """Write a folder that `load` and every Hugging Face program can read; weights as safetensors."""
-    model.save_pretrained(str(folder))
-    tokenizer.save_pretrained(str(folder))
+    with _no_progress_bars():
+        model.save_pretrained(str(folder))
+        tokenizer.save_pretrained(str(folder))
 
 
 _NEEDED = {
@@ -65,3 +79,15 @@ def _check_folder(folder: Path) -> None:
     for what, (patterns, advice) in _NEEDED.items():
         if not any(True for pattern in patterns for _ in folder.glob(pattern)):
             raise CheckpointError(f"{folder}: no {what} ({' or '.join(patterns)}); {advice}")
+
+
+@contextmanager
+def _no_progress_bars() -> Iterator[None]:
+    """Small models load in a blink, and a bar per checkpoint would bury the log."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

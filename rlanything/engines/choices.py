@@ -1,7 +1,7 @@
 """Constrained decoding: which token may come next when one of a few given sequences must be produced.
 
 A set of sequences is kept as a sorted tuple, and a position inside it as an interval of that tuple: all sequences
-in the interval share the tokens taken so far. That is a trie of which only the path really taken is ever built.
+of the interval share the tokens taken so far. That is a trie of which only the path really taken is ever built.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ Sequences = tuple[tuple[int, ...], ...]
 class Cursor:
     """A position inside a set of token sequences, moved forward one token at a time.
 
+    `allowed`: the ids that keep the prefix inside the set, sorted; empty when a sequence is complete.
+
     Raises `ValueError` when the set is empty, holds an empty sequence, or holds one that is a prefix of another
     (then nobody could say whether the shorter one is complete).
     """
 
-    __slots__ = ("_depth", "_high", "_low", "_sequences")
+    __slots__ = ("_depth", "_high", "_low", "_sequences", "allowed")
 
     def __init__(self, choices: Sequence[Sequence[int]]) -> None:
-        self._sequences = _sorted_choices(tuple(tuple(choice) for choice in choices))
+        self._sequences = _ordered(tuple(tuple(choice) for choice in choices))
         self._low, self._high, self._depth = 0, len(self._sequences), 0
+        self.allowed = self._next()
 
-    def allowed(self) -> tuple[int, ...]:
-        """The token ids that keep the prefix inside the set, sorted; empty when a sequence is complete."""
+    def advance(self, token: int) -> None:
+        """Take `token`, which must be one of `allowed`; raises `ValueError` otherwise."""
+        if token not in self.allowed:
+            raise ValueError(f"token {token} is not among the allowed tokens {self.allowed}")
+        while self._sequences[self._low][self._depth] < token:
+            self._low += 1
+        while self._sequences[self._high - 1][self._depth] > token:
+            self._high -= 1
+        self._depth += 1
+        self.allowed = self._next()
+
+    def _next(self) -> tuple[int, ...]:
         if self._depth == len(self._sequences[self._low]):
             return ()
-        first, last = self._sequences[self._low], self._sequences[self._high - 1]
-        if first[self._depth] == last[self._depth]:
-            return (first[self._depth],)
         rows = self._sequences[self._low : self._high]
         return tuple(dict.fromkeys(row[self._depth] for row in rows))
 
-    def advance(self, token: int) -> None:
-        """Take `token`, which must be one of `allowed()`; raises `ValueError` otherwise."""
-        depth, rows = self._depth, self._sequences
-        matching = [
-            index for index in range(self._low, self._high) if rows[index][depth : depth + 1] == (token,)
-        ]
-        if not matching:
-            raise ValueError(f"token {token} is not among the allowed tokens {self.allowed()}")
-        self._low, self._high, self._depth = matching[0], matching[-1] + 1, depth + 1
-
 
 @lru_cache(maxsize=4096)
-def _sorted_choices(choices: Sequences) -> Sequences:
+def _ordered(choices: Sequences) -> Sequences:
     """The distinct sequences in order, checked. Cached: the rollouts of one task offer the same choices."""
     ordered = tuple(sorted(set(choices)))
     if not ordered or not ordered[0]:

@@ -30,7 +30,7 @@ class Draft:
 
     def options(self) -> tuple[int, ...]:
         """The ids allowed next, sorted; empty in free decoding."""
-        return self._cursor.allowed() if self._cursor else ()
+        return self._cursor.allowed if self._cursor else ()
 
     def take(self, token: int, logprob: float, options: tuple[int, ...]) -> None:
         """Append a sampled token, and the forced ones after it."""
@@ -39,8 +39,8 @@ class Draft:
 
     def take_forced(self) -> None:
         """Append tokens while only one is allowed: they are certain and need no logits."""
-        while self._cursor is not None and not self.done and len(options := self._cursor.allowed()) == 1:
-            self._append(options[0], 0.0, options)
+        while self._cursor is not None and not self.done and len(self._cursor.allowed) == 1:
+            self._append(self._cursor.allowed[0], 0.0, self._cursor.allowed)
 
     def completion(self) -> Completion:
         """The finished value."""
@@ -55,7 +55,7 @@ class Draft:
         else:
             self.allowed.append(options)
             self._cursor.advance(token)
-            self.finished = not self._cursor.allowed()
+            self.finished = not self._cursor.allowed
         self.done = self.finished or len(self.ids) >= self.request.max_tokens
 
 

@@ -15,13 +15,13 @@ from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.core.types import Completion, Request
-from rlanything.engines import forward
 from rlanything.engines.cache import Branches, Trunks
 from rlanything.engines.chat import stop_ids
 from rlanything.engines.decode import Draft, check_request, decode
-from rlanything.engines.forward import Rotary, Weights
+from rlanything.engines.forward import Rotary
 from rlanything.engines.plan import Chunk, chunks
 from rlanything.engines.sessions import Sessions
+from rlanything.engines.weights import Weights, fuse
 
 
 class NativeEngine:
@@ -63,7 +63,7 @@ class NativeEngine:
     def sync(self) -> None:
         """Copy the module's weights as they are now; drops every session's cache."""
         self._sessions.clear()
-        self._weights = forward.fuse(self._model, self._dtype)
+        self._weights = fuse(self._model, self._dtype)
         self._rotary = Rotary(self._weights)
 
     def close(self) -> None:

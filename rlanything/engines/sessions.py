@@ -14,7 +14,10 @@ from rlanything.engines.plan import Ids, common_prefix
 
 @dataclass(slots=True, eq=False)
 class SessionBatch:
-    """Sessions that advance together. `texts`: name -> prompt and response so far, in the order of the rows."""
+    """Sessions that advance together, in the order of the rows of `branches`.
+
+    `texts`: name -> prompt and response so far. `drafts`: what the sessions write in the call that goes on.
+    """
 
     texts: dict[str, Ids]
     branches: Branches
@@ -27,6 +30,33 @@ class SessionBatch:
         }
         self.drafts = []
 
+    def keep(self, names: Sequence[str]) -> None:
+        """Let go of all sessions but these, of which there is at least one, in the order of the rows."""
+        rows = [row for row, name in enumerate(self.texts) if name in set(names)]
+        if len(rows) < len(self.texts):
+            self.branches = self.branches.select(np.array(rows))
+            self.texts = {name: self.texts[name] for name in names}
+
+    def resume(self, drafts: dict[str, Draft]) -> list[str]:
+        """Point drafts behind what the cache holds of their prompts; the names of those that it is of use to.
+
+        From the first token on that differs from what the session has read and written, nothing is used; a row
+        that differs before the end of its trunk is of no use at all.
+        """
+        useful = []
+        for row, (name, text) in enumerate(self.texts.items()):
+            if name not in drafts:
+                continue
+            prompt, trunk = drafts[name].request.prompt_ids, int(self.branches.visible[row])
+            cached = min(
+                trunk + int(self.branches.lengths[row]), common_prefix(text, prompt), len(prompt) - 1
+            )
+            if cached >= trunk:
+                self.branches.lengths[row] = cached - trunk
+                drafts[name].pending[:] = prompt[cached:] + tuple(drafts[name].ids)
+                useful.append(name)
+        return useful
+
 
 class Sessions:
     """All batches of sessions, least recently used first; at most `limit` rows are kept."""
@@ -35,6 +65,9 @@ class Sessions:
         self._limit = limit
         self._batches: list[SessionBatch] = []
 
+    def __len__(self) -> int:
+        return sum(len(batch.texts) for batch in self._batches)
+
     def clear(self) -> None:
         """Forget everything."""
         self._batches = []
@@ -42,58 +75,34 @@ class Sessions:
     def release(self, names: Iterable[str]) -> None:
         """Forget these sessions; unknown names are ignored."""
         gone = set(names)
-        for batch in list(self._batches):
-            self._keep(batch, [name for name in batch.texts if name not in gone])
+        self._batches = [batch for batch in self._batches if batch.texts.keys() - gone]
+        for batch in self._batches:
+            batch.keep([name for name in batch.texts if name not in gone])
 
     def add(self, drafts: Sequence[Draft], branches: Branches) -> None:
         """Keep the caches of sessions that have just had their first turn."""
         batch = SessionBatch({}, branches, list(drafts))
         batch.record()
         self._batches.append(batch)
-        while len(self._batches) > 1 and sum(len(old.texts) for old in self._batches) > self._limit:
+        while len(self._batches) > 1 and len(self) > self._limit:
             self._batches.pop(0)
 
     def resume(self, drafts: Sequence[Draft]) -> tuple[list[SessionBatch], list[Draft]]:
         """The batches that serve a call, with their drafts in the order of their rows, and the unserved drafts.
 
-        A batch in which any of the call's sessions lives lets go of its sessions that are absent from the call, and
-        of those of which too little is cached to be of use. Raises `ValueError` for a session named twice.
+        A batch in which any of the call's sessions lives lets go of its sessions that are absent from the call.
+        Raises `ValueError` for a session named twice.
         """
-        by_name = {draft.request.session: draft for draft in drafts if draft.request.session}
-        if len(by_name) < sum(bool(draft.request.session) for draft in drafts):
-            raise ValueError(
-                "a session is named twice in one call; its turns must be asked for one after the other"
-            )
-        served: list[SessionBatch] = []
-        for batch in list(self._batches):
-            if by_name.keys() & batch.texts.keys():
-                self._keep(
-                    batch, [name for name in batch.texts if name in by_name and _resume(batch, by_name[name])]
-                )
-                batch.drafts = [by_name.pop(name) for name in batch.texts]
-                served += [batch] if batch.drafts else []
-        self._batches = [batch for batch in self._batches if batch not in served] + served
-        return served, [d for d in drafts if not d.request.session or d.request.session in by_name]
-
-    def _keep(self, batch: SessionBatch, names: Sequence[str]) -> None:
-        if len(names) == len(batch.texts):
-            return
-        rows = {name: row for row, name in enumerate(batch.texts)}
-        batch.texts = {name: batch.texts[name] for name in names}
-        if names:
-            batch.branches = batch.branches.select(np.array([rows[name] for name in names]))
-        else:
-            self._batches.remove(batch)
-
-
-def _resume(batch: SessionBatch, draft: Draft) -> bool:
-    """Point a draft behind what its row has cached of its prompt; False when that is less than the row's trunk."""
-    row = list(batch.texts).index(draft.request.session)
-    prompt, visible = draft.request.prompt_ids, int(batch.branches.visible[row])
-    known = min(common_prefix(batch.texts[draft.request.session], prompt), len(prompt) - 1)
-    cached = min(known, visible + int(batch.branches.lengths[row]))
-    if cached < visible:
-        return False
-    batch.branches.lengths[row] = cached - visible
-    draft.pending[:] = prompt[cached:] + tuple(draft.ids)
-    return True
+        waiting = {draft.request.session: draft for draft in drafts if draft.request.session}
+        if len(waiting) < sum(bool(draft.request.session) for draft in drafts):
+            raise ValueError("a session is named twice in one call: ask for its turns one after the other")
+        served, idle = [], []
+        for batch in self._batches:
+            if not waiting.keys() & batch.texts.keys():
+                idle.append(batch)
+            elif names := batch.resume(waiting):
+                batch.keep(names)
+                batch.drafts = [waiting.pop(name) for name in names]
+                served.append(batch)
+        self._batches = idle + served
+        return served, [d for d in drafts if not d.request.session or d.request.session in waiting]

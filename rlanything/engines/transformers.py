@@ -61,7 +61,7 @@ class TransformersEngine:
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions in the order of the requests. Raises `ValueError` for a request that cannot be served."""
-        vocabulary = self._model.get_input_embeddings().weight.shape[0]
+        vocabulary = self._model.config.get_text_config().vocab_size
         for request in requests:
             check_request(request, vocabulary)
         drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
@@ -79,7 +79,7 @@ class TransformersEngine:
             max_new_tokens=max(draft.request.max_tokens for draft in drafts),
             pad_token_id=min(self._stops),
         )
-        self._model.generate(
+        self._model.generate(  # type: ignore[misc]
             ids.to(self._model.device),
             attention_mask=mask.to(self._model.device),
             generation_config=config,
@@ -123,7 +123,7 @@ class _AllEmitted(StoppingCriteria):
     def __init__(self, sampler: _Sampler) -> None:
         self._sampler = sampler
 
-    def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: object) -> Tensor:  # type: ignore[override]
+    def __call__(self, input_ids: Tensor, scores: Tensor, **kwargs: object) -> Tensor:
         return torch.tensor(self._sampler.ended(), device=input_ids.device)
 
 
