@@ -2,7 +2,7 @@
 
     task: heat object: apple receptacle: countertop copies: 1 hidden: yes destinations: 1
 
-For `look` the receptacle is the lamp and there are no destinations. Missing knobs are the parent's.
+For `look` the receptacle is the lamp and there are no destinations. Knobs that are not said change nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _START = re.compile(r"\btask\W*:")
 
 @dataclass(frozen=True)
 class Wish:
-    """A task as an adapter writes it: words, not yet checked against a room. None: as in the parent."""
+    """A task as an adapter writes it: words, not yet checked against a room. None: not said."""
 
     task: str
     target: str
@@ -103,9 +103,10 @@ def read_wish(reply: str) -> Wish:
 
 def _parts(text: str) -> Iterator[str]:
     """The text from each `task:` to the next one, the last part first."""
-    starts = [m.start() for m in _START.finditer(text)]
-    for start, end in reversed(list(zip(starts, [*starts[1:], len(text)], strict=True))):
+    end = len(text)
+    for start in reversed([m.start() for m in _START.finditer(text)]):
         yield text[start:end]
+        end = start
 
 
 def _wish(pairs: dict[str, str]) -> Wish:

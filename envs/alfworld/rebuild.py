@@ -47,24 +47,28 @@ def fit(game: Game, wish: Wish, rng: random.Random) -> Game:
     new = replace(game, goal=goal, annotated=False)
     if wish.destinations is not None and goal.destination:
         new = _resize(new, goal.destination, wish.destinations, rng)
-    # A knob that says what is there already moves nothing; a new goal's target may only have to leave its destination.
-    hidden = wish.hidden if wish.hidden != now.hidden else None
     copies = now.copies if wish.copies is None else wish.copies
-    return _arrange(new, max(copies or 1, goal.copies), hidden, rng)
+    return _arrange(new, max(copies or 1, goal.copies), wish.hidden, rng)
 
 
 def _arrange(game: Game, copies: int, hidden: bool | None, rng: random.Random) -> Game:
-    """Exactly `copies` of the target, none of them at the destination, all of them hidden or in sight if asked."""
+    """Exactly `copies` of the target, none at the destination; hidden: all shut away, not hidden: at least one in sight.
+
+    Copies that are where they may be stay there.
+    """
     sites = target_sites(game.receptacles, game.goal, hidden, game.is_closed)
     if not sites:
         where = {True: "closed ", False: "open ", None: ""}[hidden]
         raise InvalidProposal(f"no other {where}receptacle in the room can hold a {game.goal.target.lower()}")
-    there = game.objects_of(game.goal.target)
-    settled = [o for o in there if game.placements[o] in sites]
+    allowed = sites if hidden else target_sites(game.receptacles, game.goal, None)
+    there = sorted(game.objects_of(game.goal.target), key=lambda o: game.placements[o] not in sites)
+    settled = [o for o in there if game.placements[o] in allowed]
     keep = (settled + [o for o in there if o not in settled])[:copies]
     game = _without_objects(game, [o for o in there if o not in keep])
     placements = dict(game.placements)
     moved = [o for o in keep if o not in settled]
+    if len(keep) == copies and not moved and placements[keep[0]] not in sites:
+        moved = keep[:1]
     for o in moved:
         placements[o] = rng.choice(sites)
     for _ in range(copies - len(keep)):
