@@ -1,0 +1,253 @@
+"""The real engine: parity with the fast one, instruction text that stays text, and children that hang or crash.
+
+The first half needs no real engine: a child that misbehaves is a few lines of Python. The rest runs where the extra
+is installed (`pip install 'rlanything[alfworld]'`) and is skipped elsewhere. Set ALFWORLD_DATA to also compare
+downloaded games.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from envs.alfworld.family import AlfworldFamily
+from envs.alfworld.fast import FastEnvironment
+from envs.alfworld.files import data_root, load_tasks, write_game
+from envs.alfworld.game import BadGame, Game
+from envs.alfworld.oracle import Oracle
+from envs.alfworld.sampling import task_of
+from envs.alfworld.textworld_engine import WORKER, EngineCrashed, TextworldEnvironment
+from envs.alfworld.world import compile_world
+from rlanything.core.types import Environment, Task
+
+GAMES = 300
+"""Fresh games compared."""
+INSTALLED = all(importlib.util.find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
+needs_engine = pytest.mark.skipif(
+    not INSTALLED, reason="the real engine is not installed: pip install 'rlanything[alfworld]'"
+)
+
+
+def child(code: str) -> tuple[str, ...]:
+    """A child process that runs `code` instead of the engine."""
+    return (sys.executable, "-c", f"import sys, time, json\n{code}")
+
+
+ANSWER = json.dumps({"text": "Your task is to: UNKNOWN GOAL.", "actions": ["look"], "done": False})
+
+
+def test_a_hanging_child_is_killed_in_time(tasks: list[Task]) -> None:
+    environment = TextworldEnvironment(0.5, child("time.sleep(60)"))
+    start = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"did not answer within 0.5 s"):
+        environment.reset(tasks[0], 0)
+    assert time.monotonic() - start < 5
+    environment.close()
+
+
+def test_a_child_that_trickles_is_killed_in_time(tasks: list[Task]) -> None:
+    """Output without an end of line does not postpone the deadline."""
+    code = "while True:\n sys.stdout.write('x'); sys.stdout.flush(); time.sleep(0.05)"
+    environment = TextworldEnvironment(0.5, child(code))
+    with pytest.raises(TimeoutError):
+        environment.reset(tasks[0], 0)
+
+
+def test_a_child_that_hangs_in_a_step_costs_one_episode(tasks: list[Task]) -> None:
+    environment = TextworldEnvironment(
+        5.0,
+        child(f"sys.stdin.readline(); print({ANSWER!r}, flush=True); sys.stdin.readline(); time.sleep(60)"),
+    )
+    environment.reset(tasks[0], 0)
+    environment._timeout = 0.3
+    with pytest.raises(TimeoutError):
+        environment.step("look")
+    with pytest.raises(RuntimeError, match="call reset first"):
+        environment.step("look")
+    environment._timeout = 5.0
+    assert environment.reset(tasks[0], 0).actions == ("look",)
+    environment.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("sys.exit('no memory')", "no memory"),
+        ("import os; os.kill(os.getpid(), 9)", "the engine ended|BrokenPipeError"),
+        ("sys.stdin.readline(); print('planner says hello', flush=True)", "JSONDecodeError"),
+        ('sys.stdin.readline(); print(\'{"error": "KeyError: val1"}\', flush=True)', "KeyError: val1"),
+    ],
+)
+def test_a_crashing_child_is_reported(code: str, says: str, tasks: list[Task]) -> None:
+    environment = TextworldEnvironment(5.0, child(code))
+    with pytest.raises(EngineCrashed, match=says):
+        environment.reset(tasks[0], 0)
+
+
+def test_the_sentence_is_put_in_by_the_parent(tasks: list[Task]) -> None:
+    """The child never gets it, whatever it holds; nothing in it is read again."""
+    code = (
+        "line = sys.stdin.readline()\n"
+        "leaked = 'UNKNOWN' in line or 'getpid' in line\n"
+        f"print('leaked' if leaked else {ANSWER!r}, flush=True)\n"
+        "sys.stdin.read()"
+    )
+    evil = "{__import__('os').getpid()} UNKNOWN GOAL \"quoted\" #look#"
+    task = Task("alfworld", evil, {**tasks[0].payload, "annotated": True})
+    environment = TextworldEnvironment(5.0, child(code))
+    assert environment.reset(task, 0).text == f"Your task is to: {evil}."
+    environment.close()
+
+
+def test_unplayable_games_never_reach_the_child(tasks: list[Task]) -> None:
+    game = Game.from_payload(tasks[0].payload)
+    bare = task_of(replace(game, placements={}))
+    with pytest.raises(BadGame, match="cannot be reached"):
+        TextworldEnvironment(1.0, child("time.sleep(60)")).reset(bare, 0)
+
+
+@pytest.mark.skipif(INSTALLED, reason="says what to install only where it is missing")
+def test_the_missing_extra_is_named() -> None:
+    with pytest.raises(ValueError, match=r"pip install 'rlanything\[alfworld\]'"):
+        AlfworldFamily(engine="textworld")
+
+
+def compare(task: Task, real: Environment, fast: FastEnvironment, seed: int, oracle_share: float) -> int:
+    """Plays one game in both engines; every text, command list, reward and end must be equal. Returns the steps."""
+    rng, oracle = random.Random(seed), Oracle(compile_world(Game.from_payload(task.payload)))
+    first = fast.reset(task, 0)
+    assert real.reset(task, 0) == first
+    actions, steps = first.actions, 0
+    for turn in range(40):
+        hands_on = [c for c in actions if not c.startswith(("go to", "look", "help", "inventory"))]
+        action = rng.choice(hands_on) if hands_on and rng.random() < 0.5 else rng.choice([*actions, "xyzzy"])
+        if rng.random() < oracle_share or turn > 20:
+            action = rng.choice(oracle.good_commands() or actions)
+        expected, steps = fast.step(action), steps + 1
+        assert real.step(action) == expected, (task.task_id, turn, action)
+        oracle.step(action)
+        actions = expected.observation.actions
+        if expected.done:
+            break
+    return steps
+
+
+@pytest.mark.textworld
+@needs_engine
+def test_parity_on_fresh_games(record_property: pytest.RecordProperty) -> None:
+    """Random and oracle play over all task types, levels and rooms: zero differences."""
+    family = AlfworldFamily(engine="textworld")
+    tasks = family.make("train", GAMES - 100, 77) + family.make("out_of_domain", 100, 77)
+    real, fast, steps = family.environment(), FastEnvironment(), 0
+    for seed, task in enumerate(tasks):
+        steps += compare(task, real, fast, seed, oracle_share=(seed % 3) / 2)
+    real.close()
+    record_property("parity", f"{len(tasks)} games, {steps} steps, 0 differences")
+    print(f"\nparity: {len(tasks)} games, {steps} steps, 0 differences")
+
+
+@pytest.mark.textworld
+@needs_engine
+def test_parity_where_receptacles_share_a_location(family: AlfworldFamily) -> None:
+    """As in most downloaded games; also with the agent starting in front of furniture."""
+    real, fast = TextworldEnvironment(60.0), FastEnvironment()
+    for seed, task in enumerate(family.make("out_of_domain", 24, 5)):
+        game, rng = Game.from_payload(task.payload), random.Random(seed)
+        places = sorted(game.receptacles.values())[:3]
+        start = places[0] if seed % 3 == 0 else game.start
+        crowded = task_of(
+            replace(game, start=start, receptacles={r: rng.choice(places) for r in game.receptacles})
+        )
+        if not family.validate(crowded):
+            compare(crowded, real, fast, seed, oracle_share=0.2)
+    real.close()
+
+
+@pytest.mark.textworld
+@needs_engine
+@pytest.mark.skipif("ALFWORLD_DATA" not in os.environ, reason="ALFWORLD_DATA names no downloaded set")
+def test_parity_on_downloaded_games() -> None:
+    root = data_root(os.environ["ALFWORLD_DATA"])
+    kinds = ["pick", "look", "clean", "heat", "cool", "two"]
+    real, fast = TextworldEnvironment(60.0), FastEnvironment()
+    for split in ("in_domain", "out_of_domain"):
+        for seed, task in enumerate(load_tasks(root, split, 20, 0, kinds, "refuse")[0]):
+            compare(task, real, fast, seed, oracle_share=0.5)
+    real.close()
+
+
+@pytest.mark.textworld
+@needs_engine
+def test_the_caches_change_nothing(family: AlfworldFamily) -> None:
+    """The same games in the engine as it is distributed."""
+    plain, fast = TextworldEnvironment(120.0, (*WORKER, "--plain")), FastEnvironment()
+    for seed, task in enumerate(family.make("train", 6, 9)):
+        compare(task, plain, fast, seed, oracle_share=0.7)
+    plain.close()
+
+
+@pytest.mark.textworld
+@needs_engine
+def test_instruction_text_is_never_evaluated(tasks: list[Task]) -> None:
+    real, fast = TextworldEnvironment(60.0), FastEnvironment()
+    for text in (
+        "{__import__('os').getpid()}",
+        '"quoted" and {braces} [x | holds(a, o)]',
+        "#look.feedback#",
+        "back\\slash \\n UNKNOWN GOAL",
+        '"""; action evil {}',
+    ):
+        task = Task("alfworld", text, {**tasks[0].payload, "annotated": True})
+        assert real.reset(task, 0) == fast.reset(task, 0)
+        assert real.reset(task, 0).text.endswith(f"Your task is to: {text}.")
+    real.close()
+
+
+@pytest.mark.textworld
+@needs_engine
+def test_alfworld_itself_accepts_the_written_games(family: AlfworldFamily, tmp_path: Path) -> None:
+    """Its own environment collects, loads and plays them; the actions of the expert win."""
+    for task in family.make("train", 6, 13):
+        write_game(task, tmp_path / "train")
+    code = """
+import json, sys
+from alfworld.agents.environment.alfred_tw_env import AlfredTWEnv
+config = {"env": {"goal_desc_human_anns_prob": 0, "task_types": [1, 2, 3, 4, 5, 6], "domain_randomization": False,
+    "expert_type": "handcoded"}, "general": {"training_method": "dqn"},
+    "rl": {"training": {"max_nb_steps_per_episode": 50}},
+    "dataset": {"data_path": sys.argv[1], "num_train_games": 0}}
+found = AlfredTWEnv(config, train_eval="train")
+env = found.init_env(batch_size=1)
+texts = [env.reset()[0][0] for _ in range(2)]
+print(json.dumps([found.num_games, texts]))
+"""
+    data = {**os.environ, "ALFWORLD_DATA": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        env=data,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    count, texts = json.loads(done.stdout.strip().splitlines()[-1])
+    assert count == 6
+    assert all("Your task is to: " in text and "UNKNOWN" not in text for text in texts)
+
+
+@pytest.mark.textworld
+@needs_engine
+def test_the_facts_are_what_extraction_gives(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[3] / "envs" / "alfworld"
+    subprocess.run([sys.executable, str(folder / "extract.py"), str(tmp_path)], check=True, timeout=120)
+    for path in sorted(tmp_path.iterdir()):
+        assert path.read_bytes() == (folder / "facts" / path.name).read_bytes(), path.name
