@@ -7,6 +7,7 @@ special token, which splits the text before any merge.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
@@ -21,6 +22,9 @@ _PROBE = "7319"
 class Chat:
     """The chat template of one tokenizer. `stop_ids`: the ids that end a response, the end-of-turn id first.
 
+    A special token spelled out in a message's content (an environment's or another model's words) gets a space after
+    its first character, so that it stays text.
+
     Raises `ValueError` when the tokenizer has no chat template, or one that does not end an assistant's message
     with a token.
     """
@@ -31,6 +35,10 @@ class Chat:
                 f"the tokenizer {tokenizer.name_or_path!r} has no chat template: set `chat_template`"
             )
         self._tokenizer = tokenizer
+        added = tokenizer.added_tokens_decoder.values()
+        self._markers = re.compile(
+            "|".join(re.escape(str(token)) for token in added if token.special) or r"(?!)"
+        )
         self._end = self._find_end()
         eos = tokenizer.eos_token_id
         ends = [self._end] if eos is None else [self._end, eos]
@@ -73,10 +81,14 @@ class Chat:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _render(self, messages: Sequence[Message], prompt: bool) -> str:
-        conversation = [dict(message) for message in messages]
+        conversation = [{**message, "content": self._plain(message["content"])} for message in messages]
         text = self._tokenizer.apply_chat_template(conversation, tokenize=False, add_generation_prompt=prompt)
         assert isinstance(text, str)
         return text
+
+    def _plain(self, content: str) -> str:
+        """Content in which special tokens are only text: nobody's words may end a turn or open another."""
+        return self._markers.sub(lambda found: f"{found[0][0]} {found[0][1:]}", content)
 
     def _after_probe(self, messages: Sequence[Message], prompt: bool) -> str:
         """What the template writes after an assistant's message that follows a user's one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -35,11 +36,12 @@ def load(
     try:
         with _no_progress_bars():
             tokenizer = AutoTokenizer.from_pretrained(str(source), revision=revision)
-            model, report = AutoModelForCausalLM.from_pretrained(  # type: ignore[misc]
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
                 str(source), revision=revision, dtype=dtype, output_loading_info=True
             )
     except (OSError, ValueError, SafetensorError) as error:
         raise CheckpointError(f"{source}: cannot be loaded: {error}") from error
+    model, report = loaded
     if not tokenizer.chat_template:
         raise CheckpointError(
             f"{source}: the tokenizer has no chat template; add chat_template.jinja, or use an instruct model"
