@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlanything.config import Config, ConfigError, parse, unknown
+from rlanything.stages import check
 from rlanything.stages.layout import write_text
 
 if TYPE_CHECKING:
@@ -47,9 +48,10 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
 
 
 def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Config:
-    """Compose, validate and write `path` atomically; nothing is written when the configuration is not valid."""
+    """Compose, check and write `path` atomically; nothing is written when the configuration cannot run."""
     data = compose(overrides, root)
     config = parse(data)
+    check.check(config, root)
     write_text(path, text(data, overrides))
     return config
 
