@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from envs.alfworld.facts import TASK_TYPES, TOOLS, facts
@@ -40,33 +40,13 @@ _KINDS: dict[str, type] = {
     "removed": Sequence,
     "annotated": bool,
 }
-PREDICATES = frozenset(
-    (
-        "receptacleType",
-        "objectType",
-        "canContain",
-        "pickupable",
-        "isReceptacleObject",
-        "openable",
-        "opened",
-        "atLocation",
-        "cleanable",
-        "isClean",
-        "heatable",
-        "isHot",
-        "coolable",
-        "isCool",
-        "toggleable",
-        "isToggled",
-        "sliceable",
-        "isSliced",
-        "inReceptacle",
-        "inReceptacleObject",
-        "objectAtLocation",
-        "receptacleAtLocation",
-    )
-)
-"""The predicates that matter to what is seen and can be done."""
+_ONE = "pickupable isReceptacleObject openable opened cleanable isClean heatable isHot coolable isCool toggleable"
+_TWO = "receptacleType objectType canContain atLocation inReceptacle inReceptacleObject objectAtLocation"
+PREDICATES = {
+    **dict.fromkeys((*_ONE.split(" "), "isToggled", "sliceable", "isSliced"), 1),
+    **dict.fromkeys((*_TWO.split(" "), "receptacleAtLocation"), 2),
+}
+"""The predicates that matter to what is seen and can be done -> how many arguments they have."""
 _ARGUMENT = re.compile(rf"agent1|[A-Za-z]+Type|{OBJECT_ID.pattern}|{LOCATION_ID.pattern}")
 
 
@@ -115,9 +95,11 @@ class Goal:
         """Inverse of `params`. Raises `BadGame` for task types and parameters that ALFWorld does not have."""
         if task_type not in _SHORT:
             raise BadGame(f"task type {task_type!r} is not one of {', '.join(_SHORT)}")
+        if not isinstance(params, Mapping):
+            raise BadGame(f"pddl_params is no mapping but {type(params).__name__}")
         if params.get("object_sliced"):
             raise BadGame("sliced targets are not supported")
-        names = [params.get(k) or "" for k in ("object_target", "parent_target", "toggle_target")]
+        names = [str(params.get(k) or "") for k in ("object_target", "parent_target", "toggle_target")]
         known = {*facts().object_classes, *facts().receptacle_classes, ""}
         for name in names:
             if name not in known:
@@ -134,8 +116,8 @@ class Game:
     receptacles: Mapping[str, str]
     placements: Mapping[str, str]
     start: str = START
-    added: tuple[str, ...] = field(default=())
-    removed: tuple[str, ...] = field(default=())
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     annotated: bool = False
 
     def receptacles_of(self, name: str) -> list[str]:
@@ -199,14 +181,17 @@ class Game:
         for key, kind in _KINDS.items():
             if key in payload and not isinstance(payload[key], kind):
                 raise BadGame(f"{key} is no {kind.__name__.lower()} but {type(payload[key]).__name__}")
+        for key in ("receptacles", "placements"):
+            if not all(isinstance(word, str) for pair in payload[key].items() for word in pair):
+                raise BadGame(f"{key} holds something that is no text")
         game = cls(
             payload["scene"],
             Goal.from_params(payload["task_type"], payload["pddl_params"]),
             dict(sorted(payload["receptacles"].items())),
             dict(sorted(payload["placements"].items())),
             payload.get("start", START),
-            tuple(payload.get("added", ())),
-            tuple(payload.get("removed", ())),
+            tuple(map(str, payload.get("added", ()))),
+            tuple(map(str, payload.get("removed", ()))),
             payload.get("annotated", False),
         )
         game.check_ids()
@@ -218,12 +203,15 @@ class Game:
             if not OBJECT_ID.fullmatch(name):
                 raise BadGame(f"{name!r} is not an object id")
         for place in (*self.receptacles.values(), self.start):
-            if not (isinstance(place, str) and LOCATION_ID.fullmatch(place)):
+            if not LOCATION_ID.fullmatch(place):
                 raise BadGame(f"{place!r} is not a location id")
         for name, receptacle in self.placements.items():
             if receptacle not in self.receptacles:
                 raise BadGame(f"{name} lies in {receptacle}, which the room lacks")
         for fact in (*self.added, *self.removed):
-            predicate, *arguments = str(fact).split(" ")
-            if predicate not in PREDICATES or not all(_ARGUMENT.fullmatch(a) for a in arguments):
+            predicate, *arguments = fact.split(" ")
+            wellformed = PREDICATES.get(predicate) == len(arguments) and all(
+                map(_ARGUMENT.fullmatch, arguments)
+            )
+            if not wellformed:
                 raise BadGame(f"({fact}) is not a fact of ALFRED")

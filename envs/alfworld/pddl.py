@@ -91,7 +91,7 @@ def _fact(node: Any) -> Fact:
 def _relevant(found: list[Fact]) -> list[Fact]:
     """The facts that matter: no distances, and `canContain` only of classes that are there."""
     for fact in found:
-        if fact[0] not in PREDICATES and fact[0] not in _IGNORED:
+        if PREDICATES.get(fact[0]) != len(fact) - 1 and fact[0] not in _IGNORED:
             raise BadGame(f"({' '.join(fact)}) is not a fact of ALFRED")
     kinds = {f[2] for f in found if f[0] in ("receptacleType", "objectType")}
     return [f for f in found if f[0] in PREDICATES and (f[0] != "canContain" or {*f[1:]} <= kinds)]

@@ -52,7 +52,7 @@ def fit(game: Game, wish: Wish, rng: random.Random) -> Game:
 
 
 def _arrange(game: Game, copies: int, hidden: bool | None, rng: random.Random) -> Game:
-    """Exactly `copies` of the target, none at the destination; hidden: all shut away, not hidden: at least one in sight.
+    """Exactly `copies` of the target, none at the destination; all shut away, or else at least one in sight.
 
     Copies that are where they may be stay there.
     """

@@ -24,8 +24,8 @@ class RealEngine:
     """ALFWorld's own stack: TextWorld's PddlEnv under ALFWorld's demangler of names."""
 
     def __init__(self, plain: bool) -> None:
-        # alfworld makes its data folder when it is imported; it holds nothing that is needed here.
-        os.environ["ALFWORLD_DATA"] = tempfile.mkdtemp(prefix="alfworld-data-")
+        # alfworld makes its data folder when it is imported; nothing in it is needed, so it is one that exists.
+        os.environ["ALFWORLD_DATA"] = tempfile.gettempdir()
         from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
         from textworld import EnvInfos
         from textworld.envs import PddlEnv

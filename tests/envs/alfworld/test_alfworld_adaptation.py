@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from statistics import mean
 
 import pytest
@@ -18,6 +19,7 @@ from envs.alfworld.game import Game
 from envs.alfworld.ids import class_of
 from envs.alfworld.measure import BASE, ROWS, measured
 from envs.alfworld.proposal import read_wish, wish_of
+from envs.alfworld.sampling import task_of
 from envs.alfworld.world import compile_world
 from rlanything.core.types import Direction, InvalidProposal, Task
 
@@ -229,3 +231,30 @@ def test_wishes_survive_their_line() -> None:
         task = rng.choice(sorted(TASK_TYPES))
         line = f"task: {task} object: mug receptacle: shelf copies: 2 hidden: yes destinations: 3"
         assert read_wish(line).line == line
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 10**6), way=st.sampled_from(list(Direction)))
+def test_rooms_as_downloaded_games_have_them(
+    data: st.DataObject, seed: int, way: Direction, family: AlfworldFamily, tasks: list[Task]
+) -> None:
+    """Shared places, a start in front of furniture, odd facts: labels lead to the goal, and rewrites stay valid."""
+    game, rng = game_of(tasks[data.draw(st.integers(0, len(tasks) - 1))]), random.Random(seed)
+    places = sorted(game.receptacles.values())[:4]
+    things, furniture = sorted(game.placements), sorted(game.receptacles)
+    spare = [o for o in things if class_of(o) != game.goal.target]
+    odd = replace(
+        game,
+        receptacles={r: rng.choice(places) for r in furniture},
+        start=places[0],
+        added=(f"isCool {things[0]}", *(f"inReceptacle {o} {rng.choice(furniture)}" for o in spare[:1])),
+        removed=tuple(f"pickupable {o}" for o in spare[1:2]),
+    )
+    task = task_of(odd)
+    if family.validate(task):
+        return
+    actions = [action for _, action in family.demonstrate(task, seed, 0.0)]
+    assert all(family.label_steps(task, actions))
+    assert family.explain(task, actions)[-1] == "goal reached"
+    child = family.parse(task, family.rewrite(task, way, seed))
+    assert family.validate(child) == ""

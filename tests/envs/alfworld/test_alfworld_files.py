@@ -122,6 +122,30 @@ def test_bad_files_are_named(name: str, change: Callable[[str], str], says: str,
     assert str(folder) in str(caught.value)
 
 
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_any_damage_is_named_or_harmless(data: st.DataObject, damaged: Path) -> None:
+    """A slice cut out of, or a few characters put into, any of the three files."""
+    path = damaged / data.draw(st.sampled_from(["traj_data.json", "initial_state.pddl", "game.tw-pddl"]))
+    whole = path.read_text()
+    at = data.draw(st.integers(0, len(whole)))
+    cut = data.draw(st.integers(0, 200))
+    text = data.draw(st.text(alphabet='()[]{}",:; aA1|_-\n', max_size=5))
+    path.write_text(whole[:at] + text + whole[at + cut :])
+    try:
+        read_game(damaged)
+    except BadGameFile as error:
+        assert str(damaged) in str(error)  # noqa: PT017 - harmless damage raises nothing
+    finally:
+        path.write_text(whole)
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    task = AlfworldFamily(task_types=["heat"]).make("train", 1, 0)[0]
+    return write_game(task, tmp_path_factory.mktemp("damaged"))
+
+
 def test_missing_files_are_named(tasks: list[Task], tmp_path: Path) -> None:
     folder = write_game(tasks[0], tmp_path)
     (folder / "initial_state.pddl").unlink()

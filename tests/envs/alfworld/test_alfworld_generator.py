@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from envs.alfworld.facts import TASK_TYPES, facts
 from envs.alfworld.family import AlfworldFamily, panel_hash
-from envs.alfworld.game import START, Game
+from envs.alfworld.game import PREDICATES, START, Game
 from envs.alfworld.generator import Infeasible, Recipe, generate
 from envs.alfworld.ids import class_of, display_names, from_pddl, to_pddl
 from envs.alfworld.sampling import spread, task_of
@@ -200,6 +200,37 @@ def test_validate_says_what_is_wrong(family: AlfworldFamily) -> None:
     assert "not a fact" in family.validate(_with(task, added=["opened (evil)"]))
     assert "task type" in family.validate(_with(task, task_type="make_tea"))
     assert "not a class" in family.validate(_with(task, pddl_params={"object_target": "{evil}"}))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+odd_facts = st.lists(
+    st.builds(
+        " ".join,
+        st.lists(
+            st.sampled_from(
+                [*PREDICATES, "agent1", "AppleType", "Apple|+01.00|+01.00|+01.00", "loc|1|1|1|1", "x"]
+            ),
+            max_size=4,
+        ),
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data())
+def test_validate_never_raises(data: st.DataObject, family: AlfworldFamily, tasks: list[Task]) -> None:
+    """Whatever a payload holds, the answer is a sentence."""
+    task = tasks[data.draw(st.integers(0, len(tasks) - 1))]
+    keys = [*task.payload, "start", "added", "removed", "annotated", "other"]
+    changes = data.draw(st.dictionaries(st.sampled_from(keys), json_values | odd_facts, max_size=3))
+    reason = family.validate(Task("alfworld", task.instruction, {**task.payload, **changes}))
+    assert isinstance(reason, str)
+    assert reason or set(changes) <= {"scene", "added", "removed", "annotated", "start"}
 
 
 def test_validate_refuses_solved_and_unsolvable_games(tasks: list[Task]) -> None:
