@@ -17,7 +17,7 @@ from envs.alfworld.facts import TASK_TYPES
 from envs.alfworld.family import AlfworldFamily
 from envs.alfworld.game import Game
 from envs.alfworld.ids import class_of
-from envs.alfworld.measure import BASE, ROWS, measured
+from envs.alfworld.measure import ROWS, measured
 from envs.alfworld.proposal import read_wish, wish_of
 from envs.alfworld.sampling import task_of
 from envs.alfworld.world import compile_world
@@ -217,12 +217,16 @@ def test_the_closed_form_is_the_experts_mean(tasks: list[Task]) -> None:
 
 
 def test_knobs_move_the_experts_steps() -> None:
-    rows = {name: measured(recipe, 120)[0] for name, recipe in ROWS if recipe != BASE}
-    base = measured(BASE, 120)[0]
-    assert rows["receptacles: 5"] < base < rows["receptacles: 12"] < rows["receptacles: 18"]
-    assert rows["copies: 4"] < rows["copies: 2"] < base < rows["hidden: yes"]
-    assert rows["hidden: no"] < rows["hidden: yes"]
-    assert base < rows["task: look"] < rows["task: heat"] < rows["task: two"]
+    recipes = dict(ROWS)
+
+    def steps(name: str) -> float:
+        return measured(recipes[name], 100)[0]
+
+    base, hidden = steps("base"), steps("hidden: yes")
+    assert steps("receptacles: 5") < base < steps("receptacles: 12") < steps("receptacles: 18")
+    assert steps("copies: 4") < base < hidden
+    assert steps("hidden: no") < hidden
+    assert base < steps("task: heat") < steps("task: two")
 
 
 def test_wishes_survive_their_line() -> None:
