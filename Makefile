@@ -1,0 +1,92 @@
+# `make help` lists what there is. Everything runs in .venv, which the first target makes.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+SCALE ?= default
+TORCH ?= torch==2.13.0
+# Where torch comes from; empty: where pip looks anyway. An index of CPU builds saves gigabytes on a machine without GPU.
+TORCH_INDEX ?=
+# Processes that pytest uses; each keeps one core busy.
+JOBS ?= 2
+
+WORKSPACE := .rla/$(SCALE)
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEV := $(VENV)/.installed-dev
+
+# One thread a process: stages run processes side by side, and two busy threads on one core are slower than one.
+export OMP_NUM_THREADS := 1
+export OMP_WAIT_POLICY := PASSIVE
+export DVC_NO_ANALYTICS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+# The embedded models need no hub. With real checkpoints: HF_HUB_OFFLINE=0 make repro
+HF_HUB_OFFLINE ?= 1
+export HF_HUB_OFFLINE
+
+.PHONY: help venv install install-dev alfworld params repro test test-slow lint bench clean
+
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(VENV)/bin/python  ## Make the virtual environment (PYTHON=... to choose the interpreter)
+
+$(VENV)/bin/python:
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	"$(PYTHON)" -m venv "$(VENV)"
+
+install: $(INSTALLED)  ## Install what the experiment needs
+
+$(INSTALLED): pyproject.toml | $(VENV)/bin/python
+	python -m pip install --quiet "$(TORCH)" $(if $(TORCH_INDEX),--index-url "$(TORCH_INDEX)")
+	python -m pip install --quiet --editable .
+	@touch $@
+
+install-dev: $(INSTALLED_DEV)  ## Install what tests and linters need as well
+
+$(INSTALLED_DEV): pyproject.toml | $(INSTALLED)
+	python -m pip install --quiet --editable ".[dev]"
+	@touch $@
+
+alfworld: install  ## Install the real TextWorld engine too (compiles: needs g++, make and cmake)
+	python -m pip install --quiet --editable ".[alfworld]"
+
+params: install  ## Compose experiments/ into params.yaml
+	python -m rlanything config write
+
+repro: install  ## Run the whole experiment; SCALE=smoke runs a tiny one in .rla/smoke, apart from the real results
+ifeq ($(SCALE),default)
+	dvc repro
+	@echo "Report: report/report.md   numbers: report/summary.json   buffers: runs/<arm>/seed-<n>/buffer"
+else
+	rm -rf $(WORKSPACE)/envs $(WORKSPACE)/experiments $(WORKSPACE)/rlanything $(WORKSPACE)/.dvc/config
+	mkdir -p $(WORKSPACE)/.dvc
+	cp -R envs experiments rlanything dvc.yaml .dvcignore $(WORKSPACE)/
+	cp -R .dvc/config .dvc/plots $(WORKSPACE)/.dvc/
+	printf '[core]\n    no_scm = true\n' > $(WORKSPACE)/.dvc/config.local
+	cd $(WORKSPACE) && python -m rlanything config write scale=$(SCALE) && dvc repro
+	@echo "Report: $(WORKSPACE)/report/report.md   buffers: $(WORKSPACE)/runs/<arm>/seed-<n>/buffer"
+endif
+
+test: install-dev  ## Install and run the tests, except the slow ones
+	python -m pytest -n $(JOBS) -m "not slow"
+
+test-slow: install-dev  ## Run the learning checks, which take minutes
+	python -m pytest -m slow
+
+lint: install-dev  ## Check style, types and who imports whom
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+
+bench: install  ## Measure speed; prints a table and writes bench.json
+	python -m rlanything bench
+
+clean:  ## Remove trial workspaces, unfinished runs and tool caches; results and .venv stay
+	rm -rf .rla .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build
+	find envs experiments rlanything tests -name __pycache__ -type d -prune -exec rm -rf {} +
