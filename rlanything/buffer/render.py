@@ -60,14 +60,14 @@ def runs_text(rows: Sequence[Mapping[str, Any]], screen: Screen) -> str:
     ]
     wrong = [safe(row["error"]) + "\n" for row in rows if "error" in row]
     names = ("run", "iterations", "slots", "accepted", "digest")
-    return "".join([*_aligned(names, cells, {1, 2, 3}, screen), *wrong])
+    return "".join([*aligned(names, cells, {1, 2, 3}, screen), *wrong])
 
 
 def run_text(page: Mapping[str, Any], screen: Screen) -> str:
     """One run: a summary, and a table of its slots, one line each."""
     counts = ", ".join(f"{page[key]} {key}" for key in ("slots", "changed", "accepted"))
     title = f"{page['run']}  iteration {page['iteration']}: {counts}; digest {_digest(page)}"
-    top = _text([_heading(title), *_torn(page["torn_bytes"])], screen)
+    top = lay_out([heading(title), *_torn(page["torn_bytes"])], screen)
     if not page["rows"]:
         return top + "no slot has changed\n"
     room = max(16, screen.width - _BESIDE)
@@ -76,13 +76,13 @@ def run_text(page: Mapping[str, Any], screen: Screen) -> str:
             str(row["slot"]),
             str(row["versions"]),
             row["direction"] or "-",
-            _cut(_one_line(row["instruction"]), room),
+            cut(one_line(row["instruction"]), room),
             _step(row),
         ]
         for row in page["rows"]
     ]
     names = ("slot", "versions", "direction", "instruction", "accuracy")
-    return top + "".join(_aligned(names, cells, {0, 1}, screen))
+    return top + "".join(aligned(names, cells, {0, 1}, screen))
 
 
 def slot_text(page: Mapping[str, Any], screen: Screen) -> str:
@@ -90,8 +90,8 @@ def slot_text(page: Mapping[str, Any], screen: Screen) -> str:
     task = page["task"]
     title = f"{page['run']}  slot {page['slot']}, {page['role']}, at iteration {page['iteration']}"
     parts: list[RenderableType] = [
-        _heading(title),
-        _plain(f"task {task['task_id']}  env {safe(task['env'])}"),
+        heading(title),
+        plain(f"task {task['task_id']}  env {safe(task['env'])}"),
     ]
     parts += _section("instruction", [_lines(task["instruction"])])
     parts += _section("facts", _facts(task["payload"]))
@@ -99,7 +99,7 @@ def slot_text(page: Mapping[str, Any], screen: Screen) -> str:
     parts += _section("lineage", [_lineage(page["versions"])])
     parts += _section("events", [_events(page["events"])] if page["events"] else [])
     parts += _section("critic", [line for event in _critics(page["events"]) for line in _critic(event)])
-    return _text(parts, screen)
+    return lay_out(parts, screen)
 
 
 def _lineage(versions: Sequence[Mapping[str, Any]]) -> Table:
@@ -136,7 +136,7 @@ def _critics(events: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]
 
 
 def _critic(event: Mapping[str, Any]) -> list[RenderableType]:
-    return [_plain(f"  iteration {event['iteration']}, {event['kind']}:"), _lines(event["critic"], indent=4)]
+    return [plain(f"  iteration {event['iteration']}, {event['kind']}:"), _lines(event["critic"], indent=4)]
 
 
 def _facts(values: Mapping[str, Json]) -> list[RenderableType]:
@@ -146,17 +146,18 @@ def _facts(values: Mapping[str, Json]) -> list[RenderableType]:
 def _fact(key: str, value: Json) -> Text:
     text = value if isinstance(value, str) else canonical_json(value)
     rest = f" ... ({len(text) - _LONGEST} characters more)" if len(text) > _LONGEST else ""
-    return _plain(f"  {safe(key)}: {safe(text[:_LONGEST])}{rest}")
+    return plain(f"  {safe(key)}: {safe(text[:_LONGEST])}{rest}")
 
 
 def _step(row: Mapping[str, Any]) -> str:
     before, after = row["accuracy_before"], row["accuracy"]
     if before is None and after is None:
         return "-"
-    return f"{_share(before)} -> {_share(after)}"
+    return f"{share(before)} -> {share(after)}"
 
 
-def _share(value: float | None) -> str:
+def share(value: float | None) -> str:
+    """An accuracy, or ? where it was not measured."""
     return "?" if value is None else f"{value:.3f}"
 
 
@@ -166,10 +167,10 @@ def _digest(row: Mapping[str, Any]) -> str:
 
 def _torn(size: int) -> list[Text]:
     told = f"events.jsonl ends in {size} bytes of a record cut short; they are left out"
-    return [_plain(told)] if size else []
+    return [plain(told)] if size else []
 
 
-def _aligned(
+def aligned(
     names: Sequence[str], rows: Sequence[Sequence[str]], numbers: set[int], screen: Screen
 ) -> Iterator[str]:
     """Lines of a table, one a row, nothing wrapped. Rich would lay out every cell: minutes for a million slots."""
@@ -194,22 +195,26 @@ def _table(*names: str) -> Table:
 
 def _add(table: Table, *cells: object) -> None:
     # Text, not str: square brackets in a task are no markup.
-    table.add_row(*(Text(_one_line(str(cell))) for cell in cells))
+    table.add_row(*(Text(one_line(str(cell))) for cell in cells))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """`text` made safe, its runs of blanks and line breaks single spaces."""
     return safe(" ".join(text.split()))
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """`text` in at most `width` columns, a cut one ending in an ellipsis."""
     return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
-def _heading(text: str) -> Text:
+def heading(text: str) -> Text:
+    """A bold line, made safe."""
     return Text(safe(text), style="bold")
 
 
-def _plain(text: str) -> Text:
+def plain(text: str) -> Text:
+    """A line as it is: square brackets in it are no markup."""
     return Text(text)
 
 
@@ -218,10 +223,10 @@ def _lines(text: str, indent: int = 2) -> Text:
 
 
 def _section(name: str, parts: Sequence[RenderableType]) -> list[RenderableType]:
-    return [Text(""), _heading(name), *parts] if parts else []
+    return [Text(""), heading(name), *parts] if parts else []
 
 
-def _text(parts: Sequence[RenderableType], screen: Screen) -> str:
+def lay_out(parts: Sequence[RenderableType], screen: Screen) -> str:
     """The parts one below the other, without trailing spaces; an empty `Text` is a blank line."""
     console = Console(
         width=screen.width, force_terminal=screen.terminal, markup=False, highlight=False, emoji=False

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
+from rlanything.buffer.files import DISK, Files
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.storage import EventLog, Header, read_events, read_header, read_snapshot
 
@@ -42,14 +43,15 @@ class RunBuffer:
 
     folder: Path
     iterations: tuple[int, ...]
+    files: Files = DISK
 
     def at(self, iteration: int) -> TaskBuffer:
         """The buffer that `iteration` starts with. Raises `BufferError` for a missing or damaged one."""
-        return read_snapshot(self._path(iteration))
+        return read_snapshot(self._path(iteration), self.files)
 
     def header(self, iteration: int) -> Header:
         """What that snapshot says of itself, without reading it."""
-        return read_header(self._path(iteration))
+        return read_header(self._path(iteration), self.files)
 
     @property
     def latest(self) -> TaskBuffer:
@@ -60,7 +62,7 @@ class RunBuffer:
     def log(self) -> EventLog:
         """The events file; empty when the run has none."""
         path = events_path(self.folder)
-        return read_events(path) if path.exists() else EventLog(())
+        return read_events(path, self.files) if path.name in self.files.names(self.folder) else EventLog(())
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -82,15 +84,15 @@ class RunBuffer:
         return snapshot_path(self.folder, iteration)
 
 
-def open_run(path: Path) -> RunBuffer:
+def open_run(path: Path, files: Files = DISK) -> RunBuffer:
     """The buffer of the run in folder `path` (the buffer's own folder will do). Raises `BufferError` if it has none."""
-    if not path.is_dir():
+    if files is DISK and not path.is_dir():
         raise BufferError(f"{path}: no such folder")
     for folder in (path / FOLDER, path):
-        iterations = _iterations(folder)
+        iterations = _iterations(folder, files)
         if iterations:
-            return RunBuffer(folder, iterations)
-    if (path / FOLDER).is_dir():
+            return RunBuffer(folder, iterations, files)
+    if FOLDER in files.names(path):
         raise BufferError(f"{path / FOLDER}: empty, it has no snapshot iter_0000.jsonl")
     raise BufferError(f"{path}: no buffer there")
 
@@ -100,23 +102,28 @@ def find_runs(root: Path) -> list[Path]:
     found: list[Path] = []
     for name, folders, _ in os.walk(root):
         here = Path(name)
-        if _iterations(here / FOLDER) or _iterations(here):
+        if _iterations(here / FOLDER, DISK) or _iterations(here, DISK):
             found.append(here)
             folders.clear()
         if len(here.relative_to(root).parts) >= _DEPTH:
             folders.clear()
         folders[:] = [folder for folder in folders if not folder.startswith(".")]
-    return sorted(found, key=_natural)
+    return sorted(found, key=natural)
 
 
-def _iterations(folder: Path) -> tuple[int, ...]:
-    if not folder.is_dir():
-        return ()
-    names = (_SNAPSHOT_NAME.fullmatch(name) for name in os.listdir(folder))
-    return tuple(sorted(int(match[1]) for match in names if match))
+def snapshot_iteration(name: str) -> int | None:
+    """The iteration that a snapshot's file name says; None for any other name."""
+    match = _SNAPSHOT_NAME.fullmatch(name)
+    return int(match[1]) if match else None
 
 
-def _natural(path: Path) -> list[tuple[int, str]]:
+def _iterations(folder: Path, files: Files) -> tuple[int, ...]:
+    found = (snapshot_iteration(name) for name in files.names(folder))
+    return tuple(sorted(iteration for iteration in found if iteration is not None))
+
+
+def natural(path: Path) -> list[tuple[int, str]]:
+    """A sort key by which seed-2 comes before seed-10."""
     # re.split with a group alternates text and digits, so equal positions compare like with like.
     parts = re.split(r"(\d+)", path.as_posix())
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -17,6 +17,7 @@ from typing import BinaryIO, TypeVar
 from rlanything.buffer import fields
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError, canonical_line, parse_line
+from rlanything.buffer.files import DISK, Files
 from rlanything.buffer.model import Lineage, TaskBuffer, combine
 from rlanything.core.types import Json
 
@@ -58,11 +59,11 @@ def write_snapshot(buffer: TaskBuffer, path: Path) -> None:
         file.writelines(lineage.line + b"\n" for lineage in buffer.lineages)
 
 
-def read_snapshot(path: Path) -> TaskBuffer:
+def read_snapshot(path: Path, files: Files = DISK) -> TaskBuffer:
     """The buffer in a snapshot, every line checked. Raises `BufferError` naming the file, and the line if it is one."""
     lineages: list[Lineage] = []
     digests: list[bytes] = []
-    with _opened(path) as file:
+    with _opened(path, files) as file:
         header = _snapshot_header(path, file.readline())
         for number, line in enumerate(file, start=2):
             lineages.append(_record(path, number, line, Lineage.from_json))
@@ -75,9 +76,9 @@ def read_snapshot(path: Path) -> TaskBuffer:
     return buffer
 
 
-def read_header(path: Path) -> Header:
+def read_header(path: Path, files: Files = DISK) -> Header:
     """What a snapshot says of itself, at the price of one line: not held against the content."""
-    with _opened(path) as file:
+    with _opened(path, files) as file:
         return _snapshot_header(path, file.readline())
 
 
@@ -99,9 +100,9 @@ def append_events(path: Path, events: Iterable[Event]) -> int:
     return torn
 
 
-def read_events(path: Path) -> EventLog:
+def read_events(path: Path, files: Files = DISK) -> EventLog:
     """Every whole record of an events file. A torn last line is reported in the value; any other damage raises."""
-    with _opened(path) as file:
+    with _opened(path, files) as file:
         content = file.read()
     *lines, tail = content.split(b"\n")
     if lines:
@@ -200,11 +201,11 @@ def _last_partial_line(file: BinaryIO, block: int = 1 << 16) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: Path, files: Files) -> Iterator[BinaryIO]:
     try:
-        file = path.open("rb")
+        file = files.open(path)
     except OSError as error:
-        raise BufferError(f"{path}: {error.strerror}") from error
+        raise BufferError(f"{path}: {error.strerror or error}") from error
     with file:
         yield file
 
