@@ -1,22 +1,33 @@
-"""What the native engine's caches buy, measured: turns of episodes, and votes on the steps of a trajectory.
+"""What the native engine's caches buy, measured: turns of episodes, and votes on the steps of trajectories.
 
-Every function builds its own random model, so the numbers need no checkpoint; the text is random ids, so no response
-ends before `max_tokens`. Times are process CPU seconds: run with OMP_NUM_THREADS=1.
+The model is random and the text is random ids, so the numbers need no checkpoint. Times are CPU seconds of this
+process: set OMP_NUM_THREADS=1, then `python -m rlanything.engines.bench`.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
-from transformers import GenerationConfig, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+from transformers import (
+    GenerationConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
+from transformers.models.qwen2 import Qwen2Tokenizer
 
 from rlanything.core.types import Completion, Engine, Request
+from rlanything.engines.native import NativeEngine
 
 Ids = tuple[int, ...]
+Respond = Callable[[Sequence[Request]], Sequence[Ids]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +40,35 @@ class Workload:
     prompt: int = 200
     observation: int = 16
     response: int = 12
+    actions: int = 20
     trajectories: int = 8
     steps: int = 12
     votes: int = 3
     reasoning: int = 24
+
+
+def measure(work: Workload) -> dict[str, float]:
+    """Rates per CPU second of the native engine and of what one would write first.
+
+    `episodes_*`: sampled tokens of multi-turn episodes, with sessions or reading the prompt again every turn.
+    `actions_native`: actions chosen among `work.actions` by constrained decoding. `votes_*`: judge's votes,
+    with trajectories read once, or every vote by itself (by the native engine or by `model.generate`).
+    """
+    model = small_model()
+    engine = NativeEngine(model, endless_tokenizer())
+    votes = vote_requests(work)
+    actions = work.tasks * work.rollouts * work.turns
+    warm_up = [Request((11, 12, 13), 0, 2)]
+    ids_of(engine.generate(warm_up))
+    plain_generate(model, warm_up)
+    return {
+        "episodes_native": actions * work.response / episodes(lambda r: ids_of(engine.generate(r)), work),
+        "episodes_generate": actions * work.response / episodes(lambda r: plain_generate(model, r), work),
+        "actions_native": actions / episodes(lambda r: ids_of(engine.generate(r)), work, constrained=True),
+        "votes_group": len(votes) / timed(lambda: engine.generate(votes)),
+        "votes_separate": len(votes) / one_by_one(engine, votes, work.votes),
+        "votes_generate": len(votes) / timed(lambda: plain_generate(model, votes)),
+    }
 
 
 def small_model(vocabulary: int = 1024) -> PreTrainedModel:
@@ -51,29 +87,31 @@ def small_model(vocabulary: int = 1024) -> PreTrainedModel:
     return Qwen2ForCausalLM(config).eval()
 
 
-def episodes(
-    generate: Callable[[Sequence[Request]], Sequence[Ids]], work: Workload, choices: int = 0
-) -> float:
+def endless_tokenizer() -> PreTrainedTokenizerBase:
+    """A tokenizer whose end of sequence the small model cannot sample, so that every response has full length."""
+    vocabulary = {chr(0x4E00 + index): index for index in range(1024)}
+    return Qwen2Tokenizer(vocab={**vocabulary, "<|endoftext|>": 1024}, merges=[])
+
+
+def episodes(respond: Respond, work: Workload, *, constrained: bool = False) -> float:
     """CPU seconds of all turns of tasks x rollouts episodes that advance together.
 
-    `choices` > 0 offers that many random actions of 3 to 6 tokens (with common beginnings) instead of free decoding.
+    `constrained` offers `work.actions` random actions of 3 to 6 tokens, with common beginnings.
     """
     rng = random.Random(0)
-    prompts = [_ids(rng, work.prompt + rng.randrange(40)) for _ in range(work.tasks)]
-    texts = {
-        f"{task}/{rollout}": prompts[task] for task in range(work.tasks) for rollout in range(work.rollouts)
-    }
+    prompts = [_ids(rng, work.prompt + rng.randrange(work.prompt // 5)) for _ in range(work.tasks)]
+    names = [(task, f"{task}/{rollout}") for task in range(work.tasks) for rollout in range(work.rollouts)]
+    texts = {name: prompts[task] for task, name in names}
     start = time.process_time()
     for turn in range(work.turns):
-        actions = _actions(rng, choices)
+        choices = _actions(rng, work.actions) if constrained else ()
         requests = [
-            Request(text, 1000 * turn + index, work.response, session=name, choices=actions)
+            Request(text, 1000 * turn + index, work.response, choices=choices, session=name)
             for index, (name, text) in enumerate(texts.items())
         ]
-        responses = generate(requests)
-        for request, response in zip(requests, responses, strict=True):
+        for request, response in zip(requests, respond(requests), strict=True):
             seen = _ids(rng, work.observation // 2 + rng.randrange(work.observation))
-            texts[request.session] = request.prompt_ids + tuple(response) + seen
+            texts[request.session] = request.prompt_ids + response + seen
     return time.process_time() - start
 
 
@@ -85,23 +123,23 @@ def vote_requests(work: Workload) -> list[Request]:
         text = _ids(rng, work.prompt)
         for step in range(work.steps):
             text += _ids(rng, work.observation + work.response)
-            prompt = text + _ids(rng, 4)
+            prompt = text + _ids(rng, work.observation)
             seeds = (trajectory * 10_000 + step * 10 + vote for vote in range(work.votes))
             requests += [Request(prompt, seed, work.reasoning, group=f"{trajectory}") for seed in seeds]
     return requests
 
 
-def timed(engine: Engine, requests: Sequence[Request]) -> float:
-    """CPU seconds of one call."""
-    start = time.process_time()
-    engine.generate(requests)
-    return time.process_time() - start
-
-
 def one_by_one(engine: Engine, requests: Sequence[Request], votes: int) -> float:
     """CPU seconds when every vote reads its own prompt: no groups, and equal prompts in separate calls."""
     plain = [replace(request, group="") for request in requests]
-    return sum(timed(engine, plain[vote::votes]) for vote in range(votes))
+    return sum(timed(partial(engine.generate, plain[vote::votes])) for vote in range(votes))
+
+
+def timed(call: Callable[[], object]) -> float:
+    """CPU seconds of one call."""
+    start = time.process_time()
+    call()
+    return time.process_time() - start
 
 
 def ids_of(completions: Sequence[Completion]) -> list[Ids]:
@@ -113,9 +151,7 @@ def plain_generate(model: PreTrainedModel, requests: Sequence[Request], max_batc
     """`model.generate` with its own sampler, left padding and no stop token: what one would write first."""
     responses: list[Ids] = []
     count = max(request.max_tokens for request in requests)
-    config = GenerationConfig(
-        do_sample=True, top_k=0, max_new_tokens=count, min_new_tokens=count, pad_token_id=0
-    )
+    config = GenerationConfig(do_sample=True, top_k=0, max_new_tokens=count, pad_token_id=0)
     for start in range(0, len(requests), max_batch):
         prompts = [request.prompt_ids for request in requests[start : start + max_batch]]
         width = max(map(len, prompts))
@@ -134,3 +170,8 @@ def _ids(rng: random.Random, count: int) -> Ids:
 def _actions(rng: random.Random, count: int) -> tuple[Ids, ...]:
     verbs = [_ids(rng, 1) for _ in range(4)]
     return tuple(rng.choice(verbs) + _ids(rng, rng.randrange(1, 5)) + (2,) for _ in range(count))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    print(json.dumps({name: round(rate, 1) for name, rate in measure(Workload()).items()}, indent=2))

@@ -47,7 +47,21 @@ VOCABULARY = 360
 
 @cache
 def tokenizer(template: str = CHATML) -> Qwen2Tokenizer:
-    """Byte-level BPE as Qwen2's, with `<|im_end|>` as the end of turn and the three special ids first."""
+    """`fresh_tokenizer`, made once; not to be changed."""
+    return fresh_tokenizer(template)
+
+
+def fresh_tokenizer(template: str | None, eos: str | None = "<|im_end|>") -> Qwen2Tokenizer:
+    """Byte-level BPE as Qwen2's, with the three special tokens first."""
+    learned = Qwen2Tokenizer(
+        **_learned(), eos_token=eos, pad_token="<|endoftext|>", extra_special_tokens=SPECIAL[1:]
+    )
+    learned.chat_template = template
+    return learned
+
+
+@cache
+def _learned() -> dict[str, object]:
     backend = Tokenizer(tokenizer_models.BPE())
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
@@ -57,15 +71,8 @@ def tokenizer(template: str = CHATML) -> Qwen2Tokenizer:
         show_progress=False,
     )
     backend.train_from_iterator(CORPUS * 4, trainer)
-    learned = Qwen2Tokenizer(
-        vocab=backend.get_vocab(),
-        merges=[tuple(merge) for merge in json.loads(backend.to_str())["model"]["merges"]],
-        eos_token="<|im_end|>",
-        pad_token="<|endoftext|>",
-        extra_special_tokens=["<|im_start|>"],
-    )
-    learned.chat_template = template
-    return learned
+    merges = [tuple(merge) for merge in json.loads(backend.to_str())["model"]["merges"]]
+    return {"vocab": backend.get_vocab(), "merges": merges}
 
 
 SIZES = {

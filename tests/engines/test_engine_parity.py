@@ -116,7 +116,7 @@ def test_another_architecture_through_generate():
     completions = engine.generate(requests)
     assert model.training
     assert cases.worst_error(model.eval(), requests, completions) < TOLERANCE
-    with pytest.raises(ValueError, match="GPT2LMHeadModel.*engine=transformers"):
+    with pytest.raises(ValueError, match=r"GPT2LMHeadModel.*engine=transformers"):
         NativeEngine(model, cases.tokenizer())
 
 
