@@ -21,7 +21,7 @@ from rlanything.engines.forward import Rotary
 from rlanything.engines.weights import Weights
 
 READ_TOKENS = 8192
-"""Most tokens of trunks read at once, padding included: bounds the memory of the widest intermediate."""
+"""Most tokens read in one pass, padding included: bounds the memory of the widest intermediate."""
 FEED_SCORES = 1 << 24
 """Most (query, key) pairs at once when branches are fed many tokens: bounds the memory of the bias."""
 
@@ -123,7 +123,7 @@ class Branches:
     def _most_at_once(self, tokens: Sequence[Sequence[int]]) -> int:
         """How many tokens per row may be fed in one pass."""
         width = self._trunks.width + int(self.lengths.max()) + max(len(row) for row in tokens)
-        return max(1, FEED_SCORES // (len(self) * width))
+        return max(1, min(FEED_SCORES // (len(self) * width), READ_TOKENS // len(self)))
 
     def _read_all_but(self, most: int, tokens: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
         """Read the beginnings of rows with too many tokens; what is left has at most `most` per row."""

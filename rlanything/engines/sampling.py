@@ -48,6 +48,9 @@ def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, 
 
     Returns:
         The chosen indices (B, int64) and their log-probs at temperature 1 (B, float32).
+
+    Raises:
+        ValueError: when a row's logits hold NaN or +inf.
     """
     logits, greedy = logits.float(), temperature == 0
     plain = logits.softmax(-1)
@@ -56,6 +59,8 @@ def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, 
         scale = temperature.masked_fill(greedy, 1.0).to(logits.dtype)
         probabilities = (logits / scale[:, None]).softmax(-1)
     cumulative = probabilities.cumsum(-1, dtype=torch.float64)
+    if not bool(cumulative[:, -1].isfinite().all()):
+        raise ValueError("the model gives logits that are not finite: its weights have diverged")
     threshold = (uniform * cumulative[:, -1]).unsqueeze(1)
     chosen = torch.searchsorted(cumulative, threshold, right=True).squeeze(1)
     if bool(greedy.any()):

@@ -18,8 +18,7 @@ def engine(request):
     return request.param(cases.qwen2(), cases.tokenizer())
 
 
-def test_nothing_to_do(engine):
-    engine: Engine = engine
+def test_nothing_to_do(engine: Engine):
     assert engine.generate([]) == []
     engine.release(["nobody"])
     engine.sync()
@@ -76,3 +75,10 @@ def test_positions_that_the_model_does_not_have():
     assert len(engine.generate([Request((5,) * 500, 0, 12)])) == 1
     with pytest.raises(ValueError, match="513 positions; the model has 512"):
         engine.generate([Request((5,) * 500, 0, 13)])
+
+
+def test_diverged_weights_are_named(engine):
+    model = cases.qwen2()
+    model.model.norm.weight.data[0] = float("nan")
+    with pytest.raises(ValueError, match="not finite"):
+        type(engine)(model, cases.tokenizer()).generate([Request((5, 6), 0, 2)])
