@@ -79,6 +79,8 @@ class SupervisedConfig(Section):
     """AdamW: embeddings, norms and biases."""
     matrix_lr: Rate = 0.02
     """Muon: the hidden matrices."""
+    context_weight: Share = 0.0
+    """Weight in the loss of tokens that are only read; those that are said have 1."""
     noise: Share = 0.0
 
 

@@ -47,16 +47,6 @@ class Cursor:
         return tuple(dict.fromkeys(row[self._depth] for row in rows))
 
 
-def allowed_along(choices: Sequence[Sequence[int]], response: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """The allowed ids at each token of `response`; raises `ValueError` when it leaves the set of choices."""
-    cursor = Cursor(choices)
-    path = []
-    for token in response:
-        path.append(cursor.allowed)
-        cursor.advance(token)
-    return tuple(path)
-
-
 @lru_cache(maxsize=4096)
 def _ordered(choices: Sequences) -> Sequences:
     """The distinct sequences in order, checked. Cached: the rollouts of one task offer the same choices."""

@@ -62,6 +62,12 @@ class JointModule(LightningModule):
             optimizers.append(_adamw(self.reward, self.config.reward))
         return optimizers
 
+    def transfer_batch_to_device(
+        self, batch: Minibatch, device: torch.device, dataloader_idx: int
+    ) -> Minibatch:
+        """Rows stay lists until a forward pass packs them onto the device."""
+        return batch
+
     def on_train_epoch_start(self) -> None:
         """A new iteration: its statistics start empty."""
         self.totals.clear()

@@ -78,7 +78,7 @@ def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
     """
     rows: list[Row] = []
     row = Row()
-    decided = [_decisions(s.response_ids, s.allowed) for s in lesson.trajectory.steps]
+    decided = [decisions(s.response_ids, s.allowed) for s in lesson.trajectory.steps]
     total = sum(len(d) for d in decided)
     for step, advantage, targets in zip(lesson.trajectory.steps, lesson.advantages, decided, strict=True):
         if row.ids != list(step.prompt_ids[: len(row.ids)]):
@@ -164,7 +164,7 @@ def micro_batches(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
     return result
 
 
-def _decisions(response: Sequence[int], allowed: Sequence[tuple[int, ...]]) -> list[int]:
+def decisions(response: Sequence[int], allowed: Sequence[tuple[int, ...]]) -> list[int]:
     """Indexes of the response tokens that were a choice."""
     return [t for t in range(len(response)) if not allowed or len(allowed[t]) > 1]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import torch
@@ -41,16 +42,34 @@ def fresh_model(architecture: Architecture, vocab: int, end: int, pad: int, seed
     return Qwen2ForCausalLM(config)
 
 
-def conversation_row(turns: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> Row:
-    """A row of (prompt, response) turns that extend each other; every response token is a target of weight 1."""
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What was read, and what is to be said then (token ids)."""
+
+    prompt: tuple[int, ...]
+    response: tuple[int, ...]
+
+
+def conversation_row(turns: Sequence[Turn], context_weight: float = 0.0) -> Row:
+    """A row of turns that extend each other. Every response token is a target of weight 1.
+
+    `context_weight`: weight of the tokens that are only read. Predicting what the world answers teaches a small
+    model to look up and copy names, which is what acting waits for.
+
+    Raises `ValueError` for a turn that does not extend the one before it.
+    """
     row = Row()
-    for prompt, response in turns:
-        if list(prompt[: len(row.ids)]) != row.ids:
+    for turn in turns:
+        if list(turn.prompt[: len(row.ids)]) != row.ids:
             raise ValueError("a turn does not extend the one before it")
-        row.read(prompt[len(row.ids) :], len(row.ids), None, NO_BRANCH, NO_BRANCH)
+        known = len(row.ids)
+        row.read(turn.prompt[known:], known, None, NO_BRANCH, NO_BRANCH)
         base = len(row.ids) - 1
-        row.read(response, len(row.ids), None, NO_BRANCH, NO_BRANCH)
-        for t, token in enumerate(response):
+        if context_weight:
+            for t in range(max(known, 1), base + 1):
+                row.learn(t - 1, row.ids[t], (), 0.0, 0.0, context_weight)
+        row.read(turn.response, len(row.ids), None, NO_BRANCH, NO_BRANCH)
+        for t, token in enumerate(turn.response):
             row.learn(base + t, token, (), 0.0, 0.0, 1.0)
     return row
 
@@ -97,7 +116,9 @@ def _backward(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: 
     return loss
 
 
-def _optimizers(model: PreTrainedModel, config: SupervisedConfig) -> list[tuple[torch.optim.Optimizer, float]]:
+def _optimizers(
+    model: PreTrainedModel, config: SupervisedConfig
+) -> list[tuple[torch.optim.Optimizer, float]]:
     """(optimizer, its highest learning rate): Muon for the hidden matrices, AdamW for everything else.
 
     AdamW alone needs several times as many steps to the same success rate.

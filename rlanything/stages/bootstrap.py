@@ -140,7 +140,13 @@ def _train_all(config: Config, root: Path, family: TaskFamily) -> None:
     )  # type: ignore[union-attr]
     policy = _new(config, tokenizer, "policy")
     talk = build.speaker(config, policy, tokenizer)
-    _fit(policy, [_demo_row(talk, prompts, d) for d in demos], settings.policy, config.seed, "policy")
+    _fit(
+        policy,
+        [_demo_row(talk, prompts, d, settings.policy.context_weight) for d in demos],
+        settings.policy,
+        config.seed,
+        "policy",
+    )
     talk.engine.sync()
     checkpoint.save(policy, tokenizer, root / config.model.policy.path)
     reward = _new(config, tokenizer, "reward")
@@ -148,7 +154,13 @@ def _train_all(config: Config, root: Path, family: TaskFamily) -> None:
     _fit(reward, rows, settings.reward, config.seed, "reward")
     checkpoint.save(reward, tokenizer, root / config.model.reward.path)
     adapter = _new(config, tokenizer, "adapter")
-    _fit(adapter, [_reply_row(talk, *pair) for pair in rewrites], settings.adapter, config.seed, "adapter")
+    _fit(
+        adapter,
+        [_reply_row(talk, *pair, settings.adapter.context_weight) for pair in rewrites],
+        settings.adapter,
+        config.seed,
+        "adapter",
+    )
     checkpoint.save(adapter, tokenizer, root / config.model.adapter.path)
 
 
@@ -205,25 +217,27 @@ def _corpus(
     ]
 
 
-def _demo_row(talk: Speaker, prompts: Prompts, demo: Demonstration) -> Row:
-    from rlanything.learn.supervised import conversation_row
+def _demo_row(talk: Speaker, prompts: Prompts, demo: Demonstration, context_weight: float) -> Row:
+    """A demonstration as one row; also when decoding is constrained, the model learns to spell whole commands."""
+    from rlanything.learn.supervised import Turn, conversation_row
 
     first, _ = demo[0]
     prompt = talk.start(prompts.opening(first.text, first.actions))
     turns = []
     for k, (_, action) in enumerate(demo):
         response = talk.encode_choice(action)
-        turns.append((prompt, response))
+        turns.append(Turn(prompt, response))
         if k + 1 < len(demo):
             following = demo[k + 1][0]
             prompt = talk.extend(prompt, response, prompts.turn(following.text, following.actions))
-    return conversation_row(turns)
+    return conversation_row(turns, context_weight)
 
 
-def _reply_row(talk: Speaker, prompt: str, reply: str) -> Row:
-    from rlanything.learn.supervised import conversation_row
+def _reply_row(talk: Speaker, prompt: str, reply: str, context_weight: float) -> Row:
+    from rlanything.learn.supervised import Turn, conversation_row
 
-    return conversation_row([(talk.start([{"role": "user", "content": prompt}]), talk.encode_choice(reply))])
+    turn = Turn(talk.start([{"role": "user", "content": prompt}]), talk.encode_choice(reply))
+    return conversation_row([turn], context_weight)
 
 
 def _judged_rows(

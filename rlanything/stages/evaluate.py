@@ -25,7 +25,9 @@ def run(config: Config, root: Path, arm: str) -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(config.train.workers, len(seeds)), mp_context=context) as pool:
-        jobs = [pool.submit(evaluate_seed, config.model_dump(by_alias=True), root, arm, seed) for seed in seeds]
+        jobs = [
+            pool.submit(evaluate_seed, config.model_dump(by_alias=True), root, arm, seed) for seed in seeds
+        ]
         results = {str(seed): job.result() for seed, job in zip(seeds, jobs, strict=True)}
     write_json(Layout(root).evaluation(arm), {"arm": arm, "seeds": results})
     print(f"evaluate: {arm}: {len(results)} seeds")
