@@ -6,6 +6,7 @@ Exit codes: 0 done; 2 the input or the machine does not allow it, in one message
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import shlex
 import sys
@@ -25,16 +26,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     args = build_parser().parse_args(words)
+    again = f"the same command goes on from there: {shlex.join(['rlanything', *words])}"
     try:
         code: int = args.run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        command = shlex.join(["rlanything", *words])
-        _say(f"interrupted; what is finished is kept. The same command goes on from there: {command}")
+        _say(f"interrupted; what is finished is kept, {again}")
         return 130
     except BrokenPipeError:  # the reader, such as `head`, had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if args.traceback:
+            raise
+        _say(_explain(error, again))
+        return 2
     except Exception as error:
         if args.traceback or not _expected(error):
             raise
@@ -161,7 +167,10 @@ def _train(args: argparse.Namespace) -> int:
 def _evaluate(args: argparse.Namespace) -> int:
     from rlanything.stages import evaluate
 
-    evaluate.run(_config(args), args.root, args.arm)
+    config = _config(args)
+    if args.arm != evaluate.BASE:
+        config.arm(args.arm)
+    evaluate.run(config, args.root, args.arm)
     return 0
 
 
@@ -213,8 +222,14 @@ def _config(args: argparse.Namespace) -> Config:
 
 
 def _expected(error: Exception) -> bool:
-    """Errors of this project say what to do, and so do the operating system's (a full disk, no permission)."""
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in ("rlanything", "envs")
+    """Errors whose class this project defines: their message says what is wrong and what to do."""
+    return type(error).__module__.partition(".")[0] in ("rlanything", "envs")
+
+
+def _explain(error: OSError, again: str) -> str:
+    """What the operating system refused, and for a full disk how to go on."""
+    text = f"{error.strerror}: {error.filename}" if error.strerror and error.filename else str(error)
+    return f"{text}. Free some space; {again}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else text
 
 
 def _say(text: str) -> None:

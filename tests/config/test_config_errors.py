@@ -1,0 +1,175 @@
+"""Bad configurations: refused before any work, with the key, its value, what is allowed and the nearest name."""
+
+import copy
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlanything.config import ConfigError, load, parse
+
+ROOT = Path(__file__).parents[2]
+PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text())
+
+
+def changed(**values: Any) -> dict[str, Any]:
+    """params.yaml with dotted keys (double underscore for a dot) set to other values."""
+    data = copy.deepcopy(PARAMS)
+    for name, value in values.items():
+        *parents, last = name.split("__")
+        section = data
+        for parent in parents:
+            section = section[parent]
+        section[last] = value
+    return data
+
+
+def problem(**values: Any) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse(changed(**values))
+    return str(caught.value)
+
+
+def test_the_committed_file_is_valid():
+    assert parse(PARAMS) == load(ROOT / "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"signals__lamda": 1.0}, "signals.lamda: unknown; did you mean 'lambda'?"),
+        ({"adaption": {}}, "adaption: unknown; did you mean 'adaptation'?"),
+        ({"learn__policy__learning_rate": 1}, "learn.policy.learning_rate: unknown"),
+        (
+            {"arms__full__train_rewards": True},
+            "arms.full.train_rewards: unknown; did you mean 'train_reward'?",
+        ),
+        ({"model__embedded__layer": 2}, "model.embedded.layer: unknown; did you mean 'layers'?"),
+    ],
+)
+def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
+    assert expected in problem(**values)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"judge__m": 0}, "judge.m = 0"),
+        ({"judge__m": 2.5}, "judge.m = 2.5"),
+        ({"rollout__rollouts": 1}, "rollout.rollouts = 1"),
+        ({"rollout__temperature": 0}, "rollout.temperature = 0"),
+        ({"rollout__tasks": "many"}, "rollout.tasks = 'many'"),
+        (
+            {"rollout__decoding": "greedy"},
+            "rollout.decoding = 'greedy': Input should be 'free' or 'constrained'",
+        ),
+        ({"signals__lambda": -0.5}, "signals.lambda = -0.5"),
+        ({"signals__lambda": math.nan}, "signals.lambda = nan"),
+        ({"learn__policy__lr": math.inf}, "learn.policy.lr = inf"),
+        ({"signals__reward_max": 1.5}, "signals.reward_max = 1.5"),
+        ({"learn__policy__betas": [0.9]}, "learn.policy.betas"),
+        ({"learn__epsilon": None}, "learn.epsilon = None"),
+        ({"train__seeds": -1}, "train.seeds = -1"),
+        ({"seed": -1}, "seed = -1"),
+        ({"signals": []}, "signals = []"),
+        ({"env": {}}, "env._target_ is missing"),
+    ],
+)
+def test_wrong_types_and_ranges_are_refused_with_key_and_value(values, expected):
+    assert expected in problem(**values)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.8, 0.2), (0.5, 0.5)])
+def test_alpha_low_must_be_below_alpha_high(low, high):
+    message = problem(adaptation__alpha_low=low, adaptation__alpha_high=high)
+    assert f"adaptation: alpha_low = {low} must be below alpha_high = {high}" in message
+
+
+@pytest.mark.parametrize("name", ["policy", "reward"])
+def test_data_filters_must_be_ordered(name):
+    message = problem(**{f"signals__{name}_min": 0.9, f"signals__{name}_max": 0.1})
+    assert f"{name}_min = 0.9 must be at most {name}_max = 0.1" in message
+
+
+def test_every_problem_is_listed_at_once():
+    message = problem(judge__m=0, signals__lamda=1, rollout__temperature=-1)
+    lines = message.splitlines()
+    assert lines[0] == "the configuration is not valid:"
+    assert {line.split()[0].rstrip(":") for line in lines[1:]} == {
+        "judge.m",
+        "signals.lamda",
+        "rollout.temperature",
+    }
+
+
+@pytest.mark.parametrize("name", sorted(PARAMS))
+def test_a_missing_section_is_named(name):
+    data = copy.deepcopy(PARAMS)
+    del data[name]
+    with pytest.raises(ConfigError, match=rf"\b{name}: missing"):
+        parse(data)
+
+
+def test_an_unknown_arm_is_refused_with_the_nearest_name():
+    with pytest.raises(ConfigError, match="arm 'policy_rewards': unknown; did you mean 'policy_reward'"):
+        parse(PARAMS).arm("policy_rewards")
+
+
+def test_an_arm_may_take_its_reward_model_only_from_an_arm_that_exists():
+    message = problem(arms__full__reward_from="polcy")
+    assert "arms.full.reward_from = 'polcy': unknown; did you mean 'policy'?" in message
+
+
+def test_an_arm_without_any_reward_is_refused():
+    assert "needs outcome or step_votes" in problem(arms__outcome__outcome=False)
+
+
+def test_an_iteration_cannot_take_more_tasks_than_there_are():
+    assert "rollout.tasks = 99: must not exceed tasks.train = 8" in problem(rollout__tasks=99, tasks__train=8)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("seed: [", "not valid YAML"),
+        ("- 1\n- 2\n", "expected a mapping of sections, found list"),
+        ("", "expected a mapping of sections, found NoneType"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path, content, expected):
+    path = tmp_path / "params.yaml"
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=expected) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_says_how_to_make_it(tmp_path):
+    with pytest.raises(ConfigError, match="rlanything config write"):
+        load(tmp_path / "params.yaml")
+
+
+def leaves(data: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    if isinstance(data, dict) and data:
+        return [leaf for key, value in data.items() for leaf in leaves(value, (*path, key))]
+    return [path]
+
+
+@given(
+    st.sampled_from([leaf for leaf in leaves(PARAMS) if leaf[0] not in ("env", "engine")]),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.lists(st.integers())
+    ),
+)
+def test_any_value_anywhere_is_either_taken_or_refused_by_name(leaf, value):
+    data = changed(**{"__".join(leaf): value})
+    refused = ""
+    try:
+        parse(data)
+    except ConfigError as error:
+        refused = str(error)
+    assert not refused or leaf[0] in refused
