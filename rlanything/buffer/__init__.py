@@ -1,5 +1,6 @@
 """The versioned task buffer: slots, versions and events (model), their files (storage), and how they are shown."""
 
+from rlanything.buffer.commands import diff
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
@@ -14,6 +15,7 @@ __all__ = [
     "TaskBuffer",
     "Version",
     "append_events",
+    "diff",
     "events_path",
     "find_runs",
     "open_run",

@@ -1,23 +1,19 @@
-"""`rlanything buffer ls` and `rlanything buffer show`: what a run's tasks became, in a terminal or as JSON."""
+"""`rlanything buffer`: its commands, and `ls` and `show`: what a run's tasks became, in a terminal or as JSON."""
 
 from __future__ import annotations
 
 import argparse
 import difflib
-import json
-import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from rlanything.buffer import view
+from rlanything.buffer.cli_compare import add_diff
 from rlanything.buffer.fields import BufferError
-from rlanything.buffer.render import Screen, run_text, runs_text, safe, slot_text
+from rlanything.buffer.output import json_text, print_text, report, screen
+from rlanything.buffer.render import Screen, run_text, runs_text, slot_text
 from rlanything.buffer.runs import find_runs, open_run
-from rlanything.core.types import Json
-
-RUNS = Path("runs")
-"""Where a project's runs lie; a run may be named by its path below this folder."""
+from rlanything.buffer.source import RUNS
 
 
 def ls(
@@ -34,11 +30,11 @@ def ls(
     runs = find_runs(path)
     if runs == [path] or not runs:
         page = view.run_page(where, open_run(path), iteration, changed)
-        return _json(page) if as_json else run_text(page, screen or Screen())
+        return json_text(page) if as_json else run_text(page, screen or Screen())
     if changed:
         raise BufferError(f"{where} holds {len(runs)} runs; --changed needs one of them")
     rows = [view.run_row(run.relative_to(path).as_posix(), run, iteration) for run in runs]
-    return _json(rows) if as_json else runs_text(rows, screen or Screen())
+    return json_text(rows) if as_json else runs_text(rows, screen or Screen())
 
 
 def show(
@@ -56,7 +52,7 @@ def show(
     if runs and runs != [path]:
         raise BufferError(f"{where} is no run, it holds {len(runs)}; take {_names(runs[:3], root)}")
     page = view.slot_page(where, open_run(path), target, iteration)
-    return _json(page) if as_json else slot_text(page, screen or Screen())
+    return json_text(page) if as_json else slot_text(page, screen or Screen())
 
 
 def locate(where: str, root: Path = Path()) -> Path:
@@ -70,7 +66,7 @@ def locate(where: str, root: Path = Path()) -> Path:
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `buffer ls` and `buffer show`. Each sets `run`: from the parsed arguments, with `root`, to an exit code."""
+    """Add the commands of `rlanything buffer`. Each sets `run`: from parsed arguments, with `root`, to an exit code."""
     buffer = subparsers.add_parser("buffer", help="what a run's tasks became", description=__doc__)
     commands = buffer.add_subparsers(title="commands", required=True, metavar="COMMAND")
     lister = commands.add_parser("ls", help="list runs, or the slots of a run")
@@ -85,39 +81,25 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         )
         parser.add_argument("--json", action="store_true", help="as JSON, complete")
         parser.set_defaults(run=run)
+    add_diff(commands)
 
 
 def _run_ls(args: argparse.Namespace) -> int:
     options = {"changed": args.changed, "iteration": args.iteration, "as_json": args.json, "root": args.root}
-    return _print(lambda: ls(args.where, **options, screen=_screen()))
+    return _print(lambda: ls(args.where, **options, screen=screen()))
 
 
 def _run_show(args: argparse.Namespace) -> int:
     options = {"iteration": args.iteration, "as_json": args.json, "root": args.root}
-    return _print(lambda: show(args.where, args.target, **options, screen=_screen()))
+    return _print(lambda: show(args.where, args.target, **options, screen=screen()))
 
 
 def _print(text: Callable[[], str]) -> int:
-    """Print `text()` and give 0, or give 2 after one line that says what is wrong."""
-    try:
-        answer = text()
-    except (BufferError, OSError) as error:  # OSError: a folder that may not be read
-        print(f"rlanything buffer: {safe(str(error))}", file=sys.stderr)
-        return 2
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(answer.encode(encoding, "backslashreplace").decode(encoding))
-    return 0
+    def answer() -> int:
+        print_text(text())
+        return 0
 
-
-def _screen() -> Screen:
-    if not sys.stdout.isatty():
-        return Screen()
-    return Screen(shutil.get_terminal_size().columns, terminal=True)
-
-
-def _json(value: Json) -> str:
-    # ASCII: an escape sequence in a task must not reach a terminal through JSON either.
-    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+    return report(answer)
 
 
 def _nearest(where: str, root: Path) -> str:

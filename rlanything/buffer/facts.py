@@ -59,7 +59,7 @@ def kinds(found: Iterable[Mapping[str, Json]]) -> list[str]:
     tasks, values, present = 0, dict[str, set[str]](), Counter[str]()
     for task in found:
         tasks += 1
-        present.update(task)
+        present.update(task.keys())
         for path, value in task.items():
             values.setdefault(path, set()).add(spelled(value))
     return [path for path in sorted(values) if _sorts(len(values[path]), present[path], tasks)]
@@ -88,7 +88,9 @@ def named(field: str, known: Iterable[str]) -> str:
             return found[0]
         if found:
             raise BufferError(f"{field!r} names {len(found)} fields: {', '.join(found)}")
-    raise BufferError(f"no field {field!r} that sorts these tasks into kinds; there are: {', '.join(paths) or 'none'}")
+    raise BufferError(
+        f"no field {field!r} that sorts these tasks into kinds; there are: {', '.join(paths) or 'none'}"
+    )
 
 
 def _sorts(distinct: int, present: int, tasks: int) -> bool:

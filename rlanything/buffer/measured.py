@@ -1,6 +1,6 @@
 """What a run's rollouts say about its tasks: acc(q), iteration by iteration, counted from the stored outcomes.
 
-    runs/<arm>/seed-<n>/rollouts/iter_0007.jsonl.gz    the rollouts that led to snapshot 7: those of iteration 6
+runs/<arm>/seed-<n>/rollouts/iter_0007.jsonl.gz    the rollouts that led to snapshot 7: those of iteration 6
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.buffer import fields
+from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError, parse_line
 from rlanything.buffer.runs import FOLDER, RunBuffer
 from rlanything.core.types import EventKind, Status
@@ -67,19 +68,35 @@ def read_measurements(run: RunBuffer, iteration: int, path: Path) -> list[Measur
     ]
 
 
-def last_accuracies(run: RunBuffer, iteration: int) -> dict[tuple[int, str], float]:
-    """(slot, task id) -> the last acc(q) known when `iteration` starts: from rollouts, and from events without them."""
-    known: list[tuple[int, tuple[int, str], float]] = []
-    for event in run.events_before(iteration):
-        measured = event.kind in (EventKind.PROPOSED, EventKind.INVALID)
-        if measured:  # the head was rolled out in this iteration; a decision only repeats what was known
-            known.append((event.iteration, (event.slot, event.parent_id), event.parent_accuracy))
-        if event.task is not None and event.accuracy is not None:
-            known.append((event.iteration, (event.slot, event.task.task_id), event.accuracy))
+Accuracies = dict[tuple[int, str], float]
+"""(slot, task id) -> acc(q)."""
+
+
+def last_accuracies(run: RunBuffer, iteration: int) -> Accuracies:
+    """The last acc(q) of every task that was measured before `iteration`."""
+    return {key: value for _, key, value in history(run, iteration)}
+
+
+def first_accuracies(run: RunBuffer, iteration: int) -> Accuracies:
+    """The first acc(q) of every task that was measured before `iteration`."""
+    return {key: value for _, key, value in reversed(history(run, iteration))}
+
+
+def history(run: RunBuffer, iteration: int) -> list[tuple[int, tuple[int, str], float]]:
+    """(iteration, (slot, task id), acc(q)) of every measurement before `iteration`, in order."""
+    known = [found for event in run.events_before(iteration) for found in _told(event)]
     for m in measurements(run):
         if m.accuracy is not None and m.iteration < iteration:
             known.append((m.iteration, (m.slot, m.task_id), m.accuracy))
-    return {key: value for _, key, value in sorted(known, key=lambda item: item[0])}
+    return sorted(known, key=lambda item: item[0])  # stable: rollouts have the last word on their iteration
+
+
+def _told(event: Event) -> Iterator[tuple[int, tuple[int, str], float]]:
+    """The measurements that an event reports: a decision only repeats what was known of its parent."""
+    if event.kind in (EventKind.PROPOSED, EventKind.INVALID):
+        yield event.iteration, (event.slot, event.parent_id), event.parent_accuracy
+    if event.task is not None and event.accuracy is not None:
+        yield event.iteration, (event.slot, event.task.task_id), event.accuracy
 
 
 def _episode(record: Mapping[str, Any]) -> tuple[tuple[int, str, bool], list[int]]:

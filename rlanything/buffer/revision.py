@@ -39,14 +39,14 @@ class Revision:
 
     def names(self, folder: Path) -> list[str]:
         """What lies in a folder; nothing when there is no such folder."""
-        try:
-            return [Path(path).name for path in self._tree.ls(folder.as_posix(), detail=False)]
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        path = folder.as_posix()
+        with _explained(self):
+            return [Path(p).name for p in self._tree.ls(path, detail=False)] if self._tree.isdir(path) else []
 
     def open(self, path: Path) -> BinaryIO:
         """A file's content, whole: DVC may have to fetch it. Raises `OSError`."""
-        file: BinaryIO = self._tree.open(path.as_posix(), "rb")
+        with _explained(self):
+            file: BinaryIO = self._tree.open(path.as_posix(), "rb")
         return file
 
     @cached_property
@@ -69,10 +69,7 @@ class Revision:
     def text(self, path: str) -> str:
         """A file of the project at this revision, or '' when it has none."""
         with _explained(self):
-            try:
-                return str(self._tree.read_text(path))
-            except FileNotFoundError:
-                return ""
+            return str(self._tree.read_text(path)) if self._tree.isfile(path) else ""
 
 
 def known_revisions(root: Path) -> list[str]:
@@ -98,15 +95,19 @@ def nearest(name: str, known: list[str]) -> str:
 @contextmanager
 def _explained(revision: Revision) -> Iterator[None]:
     """Turn what git and DVC say into one line."""
-    from dvc.exceptions import DvcException, NotDvcRepoError
+    from dvc.exceptions import DvcException
     from dvc.scm import RevError
+    from dvc_data.index import DataIndexDirError
 
     try:
         yield
     except RevError:
         known = known_revisions(revision.root)
-        raise BufferError(f"no path, run or revision {revision.name!r}; {nearest(revision.name, known)}") from None
-    except NotDvcRepoError:
-        raise BufferError(f"{revision.name!r} is no path and no run, and {revision.root} is no DVC project") from None
+        raise BufferError(
+            f"no path, run or revision {revision.name!r}; {nearest(revision.name, known)}"
+        ) from None
+    except (DataIndexDirError, FileNotFoundError) as error:
+        told = f"revision {revision.name}: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
+        raise BufferError(f"{told} ({' '.join(str(error).split())})") from None
     except (DvcException, OSError) as error:
         raise BufferError(f"revision {revision.name}: {' '.join(str(error).split())}") from None

@@ -1,11 +1,14 @@
 """Buffers to test with: small builders, one run with everything in it, and random histories that hold together."""
 
+import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from rlanything.buffer import Event, TaskBuffer, append_events, events_path, snapshot_path, write_snapshot
+from rlanything.buffer.cli import add_commands
 from rlanything.core.types import Direction, EventKind, Task
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
@@ -13,6 +16,15 @@ PROPOSED, INVALID = EventKind.PROPOSED, EventKind.INVALID
 REJECTED, ACCEPTED = EventKind.REJECTED, EventKind.ACCEPTED
 
 NASTY = "say [bold]hi[/bold] \x1b[2J\x1b]0;title\x07 \u202egnp.exe \x9b31m\nand a second line"
+
+
+def command(*words, root="."):
+    """Run `rlanything buffer WORDS`; its exit code."""
+    parser = argparse.ArgumentParser(prog="rlanything")
+    parser.add_argument("--root", type=Path)
+    add_commands(parser.add_subparsers(required=True))
+    args = parser.parse_args(["--root", str(root), "buffer", *words])
+    return args.run(args)
 
 
 def task(n, instruction=None, **metadata):
@@ -114,3 +126,62 @@ def histories(draw, max_events=8):
         known.append(fresh)
         buffer = buffer.apply([made])
     return start, events
+
+
+def kitchen(slot, thing, place, copies=1, level="easy"):
+    """A household task, told as the families of this project tell theirs."""
+    payload = {
+        "task_type": "put",
+        "scene": 1 + slot % 4,
+        "goal": {"object": thing, "receptacle": place},
+        "knobs": {"copies": copies, "hidden": slot % 3 == 0},
+    }
+    metadata = {"level": level, "seed": 1000 + slot}
+    return Task("kitchen", f"put {'two' if copies > 1 else 'a'} {thing} in the {place}", payload, metadata)
+
+
+def house():
+    """A start of twelve slots, and two runs from it: events by iteration."""
+    things, places = ("mug", "apple", "knife"), ("cabinet", "fridge")
+    start = TaskBuffer.start(kitchen(n, things[n % 3], places[n % 2]) for n in range(12))
+    critic = "opened the fridge twice x3; looked away x1"
+    one = [
+        [
+            event(start, n, PROPOSED, kitchen(n, "mug", "shelf", 2), before=1.0, critic=critic)
+            for n in (0, 3, 6)
+        ],
+        [
+            event(start, 0, ACCEPTED, kitchen(0, "mug", "shelf", 2), before=1.0, after=0.5, critic=critic),
+            event(start, 3, ACCEPTED, kitchen(3, "mug", "shelf", 2), before=0.875, after=0.25, critic=critic),
+            event(
+                start,
+                6,
+                REJECTED,
+                kitchen(6, "mug", "shelf", 2),
+                before=1.0,
+                after=0.0,
+                reason="0.000 is not above 0",
+            ),
+            event(start, 5, INVALID, way=EASIER, before=0.0, reason="there is no spoon in the room"),
+        ],
+    ]
+    two = [
+        [event(start, 0, ACCEPTED, kitchen(0, "mug", "shelf", 2), before=1.0, after=0.75)],
+        [
+            event(start, 3, ACCEPTED, kitchen(3, "mug", "drawer"), way=EASIER, before=0.0, after=0.5),
+            event(start, 8, ACCEPTED, kitchen(8, "knife", "drawer"), way=EASIER, before=0.125, after=0.5),
+        ],
+    ]
+    return start, one, two
+
+
+def write_house(root: Path) -> None:
+    """Two runs of `house` below `root`/runs."""
+    start, *runs = house()
+    for name, iterations in zip(("full/seed-0", "full/seed-1"), runs, strict=True):
+        folder, buffer = root / "runs" / name / "buffer", start
+        record(folder, 0, buffer)
+        for number, events in enumerate(iterations):
+            events = [replace(e, iteration=number) for e in events]
+            buffer = buffer.apply(events)
+            record(folder, number + 1, buffer, events)

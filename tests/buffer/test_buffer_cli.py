@@ -1,6 +1,5 @@
 """What `rlanything buffer ls` and `show` print: golden texts, JSON, and one clear line for everything that is wrong."""
 
-import argparse
 import json
 import os
 import subprocess
@@ -9,12 +8,12 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from buffer_cases import NASTY, record, relaxed, story, task, write_story
+from buffer_cases import NASTY, command, record, relaxed, story, task, write_story
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.buffer import BufferError, TaskBuffer, append_events
-from rlanything.buffer.cli import add_commands, ls, show
+from rlanything.buffer.cli import ls, show
 from rlanything.buffer.render import Screen, safe
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,14 +26,6 @@ def here(tmp_path, monkeypatch):
     record(tmp_path / "runs" / "static" / "seed-0" / "buffer", 0, story()[0][2])
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def command(*words, root="."):
-    parser = argparse.ArgumentParser(prog="rlanything")
-    parser.add_argument("--root", type=Path)
-    add_commands(parser.add_subparsers(required=True))
-    args = parser.parse_args(["--root", root, "buffer", *words])
-    return args.run(args)
 
 
 GOLDEN_COMMANDS = {

@@ -1,0 +1,41 @@
+"""The commands of the task buffer as Python functions: buffers by name in, plain JSON values out.
+
+    from rlanything.buffer import diff
+    page = diff("full/seed-0@0", "full/seed-0", only="harder")
+
+What a function needs is imported when it runs: naming a command must not cost the columnar library's start.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rlanything.buffer.fields import BufferError
+from rlanything.buffer.source import Source, find, workspace
+
+
+def diff(
+    a: str, b: str = "", *, only: str = "", by: str = "", details: bool = True, root: Path = Path()
+) -> dict[str, Any]:
+    """What changed from buffer `a` to `b` in project `root`. Raises `BufferError`.
+
+    Without `b`: a revision is compared with the run on disk, an iteration with the run's end, a run's start with it.
+    `only`: slots of one kind (`compare.page.ONLY`). `by`: the concentration of one field. `details`: the slots at all.
+    """
+    from rlanything.buffer.compare.page import diff_page
+
+    left, right = _pair(a, b, root)
+    return diff_page(left, right, only=only, by=by, details=details)
+
+
+def _pair(a: str, b: str, root: Path) -> tuple[Source, Source]:
+    left = find(a, root)
+    if b:
+        return left, find(b, root, prefer=left.short)
+    if left.revision:
+        return left, workspace(left, root)
+    if left.run is None:
+        raise BufferError(f"{left.name} is a file: name a second buffer to compare it with")
+    ends = left.run.iterations
+    return (left if left.iteration != ends[-1] else left.at(ends[0])), left.at(ends[-1])

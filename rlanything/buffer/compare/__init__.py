@@ -1,0 +1,1 @@
+"""Comparing task buffers: columns (table), what changed (changes), how to say it (page and the renderings)."""

@@ -1,0 +1,93 @@
+"""`diff A B` as Markdown for a pull request; task text is escaped, so that it can neither format nor mention anyone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rlanything.buffer.compare.page import listed
+from rlanything.buffer.compare.text import counts_line, field_line, inside_line, title
+from rlanything.buffer.render import one_line, share
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<#|~@&])")
+_SLOTS = 50
+"""Slots that are listed; a pull request is read by people."""
+_FIELDS = 6
+_LISTED = 8
+
+
+def diff_markdown(page: dict[str, Any]) -> str:
+    """The comparison as one Markdown section."""
+    lines = [
+        f"### Task buffer: {escaped(title(page))}",
+        "",
+        f"**{escaped(counts_line(page['counts']))}**",
+        "",
+    ]
+    lines += [f"Inside the band {escaped(inside_line(page['difficulty']['inside']))}", ""]
+    lines += [*_histogram(page["difficulty"]), "", *_concentration(page), *_slots(listed(page))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text on one line that Markdown shows as it is; an entity keeps @ from naming an account."""
+    return _SPECIAL.sub(lambda m: "&#64;" if m[1] == "@" else f"\\{m[1]}", one_line(text))
+
+
+def _histogram(told: Mapping[str, Any]) -> Iterator[str]:
+    rows = [k for k in range(len(told["old"])) if told["old"][k] or told["new"][k]]
+    labels = [f"{told['edges'][k]:.1f} to {told['edges'][k + 1]:.1f}" for k in rows]
+    yield "| accuracy | " + " | ".join([*labels, "not measured"]) + " |"
+    yield "|---" * (len(rows) + 2) + "|"
+    for side in ("old", "new"):
+        values = [*(told[side][k] for k in rows), told["unmeasured"][side]]
+        yield f"| {side} | " + " | ".join(map(str, values)) + " |"
+
+
+def _concentration(page: Mapping[str, Any]) -> Iterator[str]:
+    rows = page["concentration"]
+    shown = rows if page["by"] else [row for row in rows if row["ratio"] > 1][:_LISTED]
+    if shown:
+        yield "| field | value | changed | ratio | p |"
+        yield "|---|---|---|---|---|"
+    for row in shown:
+        what = f"{escaped(row['field'])} | {escaped(row['value'])}"
+        yield f"| {what} | {row['changed']} of {row['tasks']} | {row['ratio']:.2f} | {row['p']:.2g} |"
+    if shown:
+        yield ""
+
+
+def _slots(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if not rows:
+        return
+    yield "| slot | versions | direction | accuracy | task | why |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows[:_SLOTS]:
+        yield "| " + " | ".join(_cells(row)) + " |"
+    if len(rows) > _SLOTS:
+        yield f"\n{len(rows) - _SLOTS} more slots are not listed here."
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    accuracy = f"{share(row['accuracy']['old'])} → {share(row['accuracy']['new'])}"
+    fields = [escaped(field_line(field)) for field in row["fields"][:_FIELDS]]
+    more = [f"{len(row['fields']) - _FIELDS} fields more"] if len(row["fields"]) > _FIELDS else []
+    task = "<br>".join([_sentence(row["instruction"]), *fields, *more])
+    ways = ", ".join(row["directions"]) or row["status"]
+    return [str(row["slot"]), escaped(row["path"]), ways, accuracy, task, escaped(row["reason"])]
+
+
+def _sentence(parts: list[tuple[str, str]]) -> str:
+    return "".join(_part(kind, text) for kind, text in parts).strip()
+
+
+def _part(kind: str, text: str) -> str:
+    # Emphasis must touch its words: blanks go outside.
+    inner = escaped(text)
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() else ""
+    if kind == "same" or not inner:
+        return before + inner + after if inner else " "
+    mark = "~~" if kind == "old" else "**"
+    return f"{before}{mark}{inner}{mark}{after}"

@@ -1,0 +1,270 @@
+"""`rlanything buffer diff`: golden answers, what must hold for any two buffers, and what cannot be compared."""
+
+import json
+import os
+import random
+from dataclasses import replace
+from math import comb
+from pathlib import Path
+
+import pytest
+from buffer_cases import (
+    NASTY,
+    command,
+    histories,
+    kitchen,
+    record,
+    relaxed,
+    task,
+    write_house,
+    write_story,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlanything.buffer import BufferError, TaskBuffer, diff
+from rlanything.buffer.compare.markdown import escaped
+from rlanything.buffer.compare.page import diff_page
+from rlanything.buffer.compare.slots import patch
+from rlanything.buffer.compare.statistics import upper_tail
+from rlanything.buffer.compare.words import word_diff
+from rlanything.buffer.source import Band, Source
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    write_house(tmp_path)
+    write_story(tmp_path / "runs" / "nasty" / "seed-0")
+    (tmp_path / "params.yaml").write_text("adaptation: {alpha_low: 0.3, alpha_high: 0.7}\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+GOLDEN_COMMANDS = {
+    "diff.txt": ["full/seed-0@0", "full/seed-0"],
+    "diff_stat.txt": ["full/seed-0", "--stat", "--by", "object"],
+    "diff_rejected.txt": ["full/seed-0", "--only", "rejected"],
+    "diff_runs.txt": ["full/seed-0", "full/seed-1"],
+    "diff.md": ["full/seed-0", "--md"],
+    "diff.json": ["full/seed-0", "full/seed-1", "--json"],
+    "diff_nasty.txt": ["nasty/seed-0"],
+    "diff_nasty.md": ["nasty/seed-0", "--md"],
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN_COMMANDS)
+def test_golden(here, capsys, name):
+    """After a wanted change: UPDATE_GOLDEN=1 pytest tests/buffer, and read the diff."""
+    assert command("diff", *GOLDEN_COMMANDS[name]) == 0
+    out, err = capsys.readouterr()
+    path = GOLDEN / name
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(out, encoding="utf-8")
+    assert (out, err) == (path.read_text(encoding="utf-8"), "")
+    assert all(line.isprintable() for line in out.split("\n"))
+
+
+def source(buffer):
+    """A buffer that lies in no file."""
+    made = Source("memory", Band())
+    made.__dict__["buffer"] = buffer
+    return made
+
+
+@st.composite
+def pairs(draw):
+    """Two buffers: histories of their own, of the same start or not, slots of each left out."""
+    start, events = draw(histories())
+    first, second = TaskBuffer.start(start), TaskBuffer.start(start)
+    cut = draw(st.integers(0, len(events)))
+    a = first.apply(events[:cut])
+    b = draw(st.sampled_from([second.apply(events), TaskBuffer.start(draw(histories())[0])]))
+    keep = [draw(st.sets(st.sampled_from(x.slots))) for x in (a, b)]
+    return tuple(
+        TaskBuffer(tuple(lineage for lineage in x.lineages if lineage.slot in kept))
+        for x, kept in zip((a, b), keep, strict=True)
+    )
+
+
+@relaxed
+@given(pairs())
+def test_a_buffer_does_not_differ_from_itself(two):
+    for buffer in two:
+        page = diff_page(source(buffer), source(buffer))
+        assert page["slots"] == []
+        assert page["counts"]["unchanged"] == page["counts"]["slots"] == len(buffer)
+
+
+@relaxed
+@given(pairs())
+def test_the_difference_applied_to_the_first_gives_the_second(two):
+    a, b = two
+    page = json.loads(json.dumps(diff_page(source(a), source(b))))
+    assert patch(a, page["slots"]).digest == b.digest
+
+
+@relaxed
+@given(pairs())
+def test_counts_add_up_and_match_the_slots(two):
+    page = diff_page(source(two[0]), source(two[1]))
+    counts = page["counts"]
+    statuses = ("unchanged", "harder", "easier", "both_ways", "replaced", "added", "removed")
+    assert sum(counts[status] for status in statuses) == counts["slots"]
+    assert counts["slots"] == len(set(two[0].slots) | set(two[1].slots))
+    for status in statuses[1:]:
+        assert counts[status] == sum(row["status"].replace(" ", "_") == status for row in page["slots"])
+    for side, buffer in (("old", two[0]), ("new", two[1])):
+        told = page["difficulty"]
+        assert sum(told[side]) + told["unmeasured"][side] == len(buffer)
+
+
+@relaxed
+@given(pairs(), st.randoms(use_true_random=False))
+def test_the_order_of_slots_does_not_matter(two, rng):
+    shuffled = [list(buffer.lineages) for buffer in two]
+    for lineages in shuffled:
+        rng.shuffle(lineages)
+    again = [TaskBuffer(tuple(lineages)) for lineages in shuffled]
+    assert diff_page(*map(source, again)) == diff_page(*map(source, two))
+
+
+@relaxed
+@given(pairs())
+def test_back_is_the_mirror_of_there(two):
+    there = diff_page(source(two[0]), source(two[1]))["counts"]
+    back = diff_page(source(two[1]), source(two[0]))["counts"]
+    mirror = {"harder": "easier", "easier": "harder", "added": "removed", "removed": "added"}
+    for key in (
+        "unchanged",
+        "harder",
+        "easier",
+        "both_ways",
+        "replaced",
+        "added",
+        "removed",
+        "more_than_once",
+    ):
+        assert there[key] == back[mirror.get(key, key)]
+
+
+def test_a_difference_fits_one_buffer_only(here):
+    page = diff("full/seed-0@0", "full/seed-0")
+    other = TaskBuffer.start([kitchen(n, "spoon", "shelf") for n in range(12)])
+    after = other.apply([])
+    assert patch(after, [row for row in page["slots"] if not row["patch"]["gone"]])
+    back = diff("full/seed-0", "full/seed-0@0")
+    with pytest.raises(BufferError, match="slot 0: the difference was not made from this buffer"):
+        patch(other, back["slots"])
+
+
+@relaxed
+@given(st.text("ab \n", max_size=12), st.text("ab \n", max_size=12))
+def test_word_diffs_read_as_both_sentences(old, new):
+    parts = word_diff(old, new)
+    assert "".join(text for kind, text in parts if kind != "new") == old
+    assert "".join(text for kind, text in parts if kind != "old") == new
+
+
+def test_words_that_changed_side_by_side_are_one_change():
+    assert word_diff("put a red mug here", "put a blue cup here") == [
+        ("same", "put a "),
+        ("old", "red mug"),
+        ("new", "blue cup"),
+        ("same", " here"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("k", "n", "changed", "total"), [(2, 3, 4, 10), (0, 3, 4, 10), (3, 3, 4, 10), (5, 5, 8, 9)]
+)
+def test_the_upper_tail_is_the_hypergeometric_one(k, n, changed, total):
+    exact = sum(comb(changed, j) * comb(total - changed, n - j) for j in range(k, n + 1)) / comb(total, n)
+    assert upper_tail(k, n, changed, total) == pytest.approx(exact)
+
+
+def test_the_concentration_says_where(here):
+    rows = diff("full/seed-0", by="object")["concentration"]
+    assert rows[0]["value"] == "mug"
+    assert (rows[0]["changed"], rows[0]["tasks"]) == (2, 4)
+    assert {row["field"] for row in rows} == {"goal.object"}
+
+
+def test_the_band_comes_from_the_projects_parameters(here):
+    inside = diff("full/seed-0")["difficulty"]["inside"]
+    assert (inside["new"]["low"], inside["new"]["high"]) == (0.3, 0.7)
+
+
+def test_only_and_exit_code(here, capsys):
+    for only, slots in (("harder", [0, 3]), ("easier", []), ("rejected", [5, 6]), ("changed", [0, 3])):
+        assert [row["slot"] for row in diff("full/seed-0", only=only)["slots"]] == slots
+    assert command("diff", "full/seed-0", "--exit-code") == 1
+    assert command("diff", "full/seed-0", "--exit-code", "--stat") == 1
+    assert command("diff", "full/seed-0", "--exit-code", "--only", "easier") == 0
+    assert command("diff", "full/seed-0@1", "full/seed-0@1", "--exit-code") == 0
+    assert command("diff", "full/seed-0", "--only", "more-than-once") == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["full/sed-0"], "no run 'full/sed-0'; nearest: full/seed-0"),
+        (["full/seed-0@9"], "full/seed-0: no snapshot of iteration 9 (there are 0 to 2)"),
+        (["full"], "full is no run, it holds 2; take runs/full/seed-0 or runs/full/seed-1"),
+        (["params.yaml"], "params.yaml is a file, but no buffer: those end in .jsonl or .parquet"),
+        (["alone.jsonl"], "alone.jsonl is a file: name a second buffer to compare it with"),
+        (["alone.jsonl@1"], "alone.jsonl is a file: it has no iterations to choose from"),
+        (["old.jsonl", "alone.jsonl"], "old.jsonl: schema 7 is not supported, only 1 is"),
+        (["full/seed-0", "--only", "nicer"], "--only 'nicer': it must be one of changed, harder, easier"),
+        (
+            ["full/seed-0", "--by", "colour"],
+            "no field 'colour' that sorts these tasks into kinds; there are: goal.",
+        ),
+    ],
+)
+def test_one_clear_line_and_exit_code_2(here, capsys, words, message):
+    record(here / "one", 0, TaskBuffer.start([task(0)]))
+    (here / "one" / "iter_0000.jsonl").rename(here / "alone.jsonl")
+    text = (here / "alone.jsonl").read_text()
+    (here / "old.jsonl").write_text(text.replace('"schema":1', '"schema":7'))
+    assert command("diff", *words) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert message in err
+
+
+def test_an_empty_buffer_and_a_buffer_of_one(here, capsys):
+    for name, buffer in (("none", TaskBuffer.start([])), ("one", TaskBuffer.start([task(0)]))):
+        record(here / name, 0, buffer)
+    assert command("diff", "none", "none") == 0
+    assert "0 slots: 0 unchanged" in capsys.readouterr().out
+    assert command("diff", "none", "one") == 0
+    assert "1 slot: 0 unchanged, 0 harder, 0 easier, 1 added" in capsys.readouterr().out
+    assert command("diff", "one", "none", "--md") == 0
+    assert "1 removed" in capsys.readouterr().out
+
+
+def test_markdown_shows_task_text_as_it_is():
+    assert escaped("<b>@me</b> `x` | *y*\nz") == "\\<b>&#64;me\\</b> \\`x\\` \\| \\*y\\* z"
+    assert "\x1b" not in escaped(NASTY)
+
+
+def test_rollouts_of_the_same_run_may_be_listed_in_any_order(here):
+    first = diff("full/seed-0")
+    path = here / "runs/full/seed-0/buffer/events.jsonl"
+    header, *lines = path.read_text().splitlines()
+    random.Random(1).shuffle(lines)
+    lines.sort(key=lambda line: json.loads(line)["iteration"])
+    path.write_text("\n".join([header, *lines, ""]))
+    assert diff("full/seed-0") == first
+
+
+def test_the_same_task_by_another_way_is_unchanged():
+    start = TaskBuffer.start([task(0)])
+    a, b = (replace(start.lineage(0).versions[0], accuracy=value) for value in (None, 0.5))
+    left, right = (TaskBuffer((replace(start.lineage(0), versions=(v,)),)) for v in (a, b))
+    page = diff_page(source(left), source(right))
+    assert page["counts"]["unchanged"] == 1
+    assert patch(left, page["slots"]) == right

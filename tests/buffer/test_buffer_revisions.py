@@ -1,0 +1,131 @@
+"""Buffers read at git revisions and DVC experiments: nothing is checked out, nothing in the work tree changes."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from buffer_cases import command, house, record, write_house
+
+from rlanything.buffer import BufferError, diff
+from rlanything.buffer.source import find
+
+pytestmark = pytest.mark.integration
+
+DVC = [sys.executable, "-m", "dvc"]
+SETTINGS = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_AUTHOR_NAME": "n",
+    "GIT_AUTHOR_EMAIL": "n@example.org",
+    "GIT_COMMITTER_NAME": "n",
+    "GIT_COMMITTER_EMAIL": "n@example.org",
+    "DVC_NO_ANALYTICS": "1",
+}
+
+
+def do(folder, *words):
+    subprocess.run(words, cwd=folder, check=True, capture_output=True, env={**os.environ, **SETTINGS})
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project with a commit of the start, one of two runs, a tag, and an experiment's reference."""
+    root = tmp_path_factory.mktemp("project")
+    do(root, "git", "init", "-q", "-b", "main")
+    do(root, *DVC, "init", "-q")
+    for name in ("full/seed-0", "full/seed-1"):
+        record(root / "runs" / name / "buffer", 0, house()[0])
+    (root / "params.yaml").write_text("adaptation: {alpha_low: 0.2, alpha_high: 0.8}\n")
+    keep(root, "the start")
+    do(root, "git", "tag", "beginning")
+    shutil.rmtree(root / "runs" / "full")
+    write_house(root)
+    (root / "params.yaml").write_text("adaptation: {alpha_low: 0.4, alpha_high: 0.8}\n")
+    keep(root, "two runs")
+    do(root, "git", "update-ref", "refs/exps/ab/cdef/bold-try", "HEAD")
+    return root
+
+
+def keep(root, message):
+    do(root, *DVC, "add", "-q", "runs/full")
+    do(root, "git", "add", "-A")
+    do(root, "git", "commit", "-q", "-m", message)
+
+
+@pytest.fixture
+def project(made, tmp_path, monkeypatch):
+    root = tmp_path / "project"
+    shutil.copytree(made, root, symlinks=True)
+    monkeypatch.chdir(root)
+    return root
+
+
+def test_a_revision_names_a_buffer(project):
+    start, one, _ = house()
+    assert find("beginning:full/seed-0").buffer == start
+    assert find("HEAD~1:runs/full/seed-0@0").buffer == start
+    head = find("main")
+    assert (head.name, len(head.events)) == ("main:full/seed-0@2", sum(map(len, one)))
+    assert find("bold-try:full/seed-1@1").name == "bold-try:full/seed-1@1"
+    assert (find("HEAD~1").band.low, head.band.low) == (0.2, 0.4)
+
+
+def test_revisions_are_compared_without_a_checkout(project, capsys):
+    shutil.rmtree(project / "runs")
+    page = diff("HEAD~1", "bold-try:full/seed-0")
+    assert (page["a"]["name"], page["b"]["name"]) == ("HEAD~1:full/seed-0@0", "bold-try:full/seed-0@2")
+    assert page["counts"]["harder"] == 2
+    assert page["difficulty"]["inside"]["old"]["low"] == 0.2
+    assert page["difficulty"]["inside"]["new"]["low"] == 0.4
+    assert command("diff", "beginning", "main", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["harder"] == 2
+    assert not (project / "runs").exists()
+
+
+def test_a_revision_alone_is_compared_with_the_disk(project):
+    page = diff("beginning")
+    assert page["b"]["name"] == "full/seed-0@2"
+    assert page["counts"]["harder"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["maim"], "no path, run or revision 'maim'; nearest: main"),
+        (["bold-tri:full/seed-0"], "no path, run or revision 'bold-tri'; nearest: bold-try"),
+        (["main:full/sed-0"], "no run 'full/sed-0' at revision main; nearest: full/seed-0"),
+        (["main:full/seed-0@9"], "main:full/seed-0: no snapshot of iteration 9 (there are 0 to 2)"),
+        (["zzz"], "no path, run or revision 'zzz'"),
+    ],
+)
+def test_unknown_names_offer_the_nearest(project, capsys, words, message):
+    assert command("diff", *words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_the_cache_lacks_comes_from_the_remote_or_is_an_error(project, tmp_path):
+    do(project, *DVC, "remote", "add", "-q", "-d", "store", str(tmp_path / "store"))
+    do(project, *DVC, "push", "-q")
+    do(project, "git", "commit", "-q", "-a", "-m", "a remote")
+    shutil.rmtree(project / ".dvc" / "cache")
+    assert find("main:full/seed-0").buffer
+    shutil.rmtree(project / ".dvc" / "cache", ignore_errors=True)
+    shutil.rmtree(tmp_path / "store")
+    with pytest.raises(
+        BufferError, match="revision main: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
+    ):
+        assert find("main:full/seed-0").buffer
+
+
+def test_a_git_project_without_dvc_will_do(tmp_path):
+    do(tmp_path, "git", "init", "-q", "-b", "main")
+    do(tmp_path, "git", "commit", "-q", "--allow-empty", "-m", "empty")
+    with pytest.raises(BufferError, match="revision main has no run with a buffer below runs/"):
+        find("main", tmp_path)
+    write_house(tmp_path)
+    do(tmp_path, "git", "add", "-A")
+    do(tmp_path, "git", "commit", "-q", "-m", "runs")
+    shutil.rmtree(tmp_path / "runs")
+    assert find("main", tmp_path).name == "main:full/seed-0@2"
