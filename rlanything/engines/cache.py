@@ -26,6 +26,10 @@ FEED_SCORES = 1 << 24
 """Most (query, key) pairs at once when branches are fed many tokens: bounds the memory of the bias."""
 
 
+SPARE_SLOTS = 32
+"""Free slots that a copy of rows takes over, so that it need not grow at its first token."""
+
+
 class Trunks:
     """Keys and values (per layer EKTD) of E token sequences, read in full; none of them is ever sampled from."""
 
@@ -105,9 +109,9 @@ class Branches:
         trunks = self._trunks if len(used) == len(self._trunks) else self._trunks.select(used)
         chosen = Branches(self._rotary, trunks, trunk_of.astype(np.int64), self.visible[rows])
         chosen.lengths = self.lengths[rows]
-        width, index = int(chosen.lengths.max()), torch.from_numpy(rows)
-        chosen._keys = [k[:, :, :width][index] for k in self._keys]
-        chosen._values = [v[:, :, :width][index] for v in self._values]
+        used_slots, index = int(chosen.lengths.max()) + SPARE_SLOTS, torch.from_numpy(rows)
+        chosen._keys = [k[:, :, :used_slots][index] for k in self._keys]
+        chosen._values = [v[:, :, :used_slots][index] for v in self._values]
         return chosen
 
     def read(self, tokens: Sequence[Sequence[int]]) -> None:

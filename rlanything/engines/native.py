@@ -24,6 +24,10 @@ from rlanything.engines.sessions import Sessions
 from rlanything.engines.weights import Weights, fuse
 
 
+SHRINK = 0.5
+"""Share of open rows at which a batch is copied without its ended ones."""
+
+
 class NativeEngine:
     """`Engine` over the live weights of a `Qwen2ForCausalLM` or `LlamaForCausalLM`.
 
@@ -31,10 +35,10 @@ class NativeEngine:
         model: the module that is being trained; its weights are copied at construction and at every `sync`.
         tokenizer: names the ids that end a response.
         max_batch: most rows that are decoded together.
-        dtype: of the copied weights; float32 reproduces the module's log-probs to 1e-5.
+        dtype: of the copied weights, float32 or bfloat16; float32 reproduces the module's log-probs to 1e-5.
 
     Raises:
-        ValueError: for an architecture that `forward` does not implement; the message names it.
+        ValueError: for an architecture or dtype that `forward` does not implement; the message names it.
 
     Sessions: a request whose session is known and whose prompt extends what the session has read and written feeds
     only the new tokens. The token prefix is compared every time: from the first different token on, the prompt is
@@ -48,11 +52,13 @@ class NativeEngine:
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
         *,
-        max_batch: int = 128,
+        max_batch: int = 256,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         if max_batch < 1:
             raise ValueError(f"max_batch must be at least 1, got {max_batch}")
+        if dtype not in (torch.float32, torch.bfloat16):
+            raise ValueError(f"the native engine computes in float32 or bfloat16, not {dtype}")
         self._model, self._dtype, self._max_batch = model, dtype, max_batch
         self._stops = frozenset(stop_ids(tokenizer))
         self._weights: Weights
@@ -127,7 +133,7 @@ class _Feeder:
 
     def feed(self, active: list[Draft]) -> Tensor:
         """Logits of the active drafts, which are in the order of the rows, after their pending tokens."""
-        if 2 * len(active) <= len(self._branches):
+        if len(active) <= SHRINK * len(self._branches):
             rows = np.array([self._row_of[id(draft)] for draft in active])
             self._branches = self._branches.select(rows)
             self._row_of = {id(draft): row for row, draft in enumerate(active)}
