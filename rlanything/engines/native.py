@@ -23,7 +23,6 @@ from rlanything.engines.plan import Chunk, chunks
 from rlanything.engines.sessions import Sessions
 from rlanything.engines.weights import Weights, fuse
 
-
 SHRINK = 0.5
 """Share of open rows at which a batch is copied without its ended ones."""
 

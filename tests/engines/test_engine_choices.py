@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rlanything.core.types import Request
 from rlanything.engines.cache import Branches
-from rlanything.engines.choices import Cursor, allowed_along
+from rlanything.engines.choices import Cursor
 from rlanything.engines.native import NativeEngine
 
 CHOICES = st.lists(st.lists(st.integers(3, 6), max_size=5).map(lambda x: (*x, 2)), min_size=1, max_size=12)
@@ -36,18 +36,6 @@ def test_every_choice_can_be_walked(choices):
         for token in choice:
             cursor.advance(token)
         assert cursor.allowed == ()
-
-
-def test_what_was_allowed_along_a_response():
-    choices = [(5, 6, 2), (5, 7, 2), (8, 2)]
-    assert allowed_along(choices, (5, 7, 2)) == ((5, 8), (6, 7), (2,))
-    engine = NativeEngine(cases.qwen2(), cases.tokenizer())
-    for completion in engine.generate(
-        [Request((9, 9), seed, 4, choices=tuple(choices)) for seed in range(9)]
-    ):
-        assert allowed_along(choices, completion.ids) == completion.allowed
-    with pytest.raises(ValueError, match="not among the allowed"):
-        allowed_along(choices, (5, 8))
 
 
 def test_leaving_the_set_is_refused():
