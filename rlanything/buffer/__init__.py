@@ -1,6 +1,6 @@
 """The versioned task buffer: slots, versions and events (model), their files (storage), and how they are shown."""
 
-from rlanything.buffer.commands import diff
+from rlanything.buffer.commands import diff, log, verify
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
@@ -18,9 +18,11 @@ __all__ = [
     "diff",
     "events_path",
     "find_runs",
+    "log",
     "open_run",
     "read_events",
     "read_snapshot",
     "snapshot_path",
+    "verify",
     "write_snapshot",
 ]

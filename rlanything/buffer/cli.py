@@ -9,11 +9,12 @@ from pathlib import Path
 
 from rlanything.buffer import view
 from rlanything.buffer.cli_compare import add_diff
+from rlanything.buffer.cli_history import add_log, add_verify
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.output import json_text, print_text, report, screen
 from rlanything.buffer.render import Screen, run_text, runs_text, slot_text
 from rlanything.buffer.runs import find_runs, open_run
-from rlanything.buffer.source import RUNS
+from rlanything.buffer.source import RUNS, find
 
 
 def ls(
@@ -47,11 +48,8 @@ def show(
     screen: Screen | None = None,
 ) -> str:
     """One slot of the run `where`, found by its number or by the beginning of a task id. Raises `BufferError`."""
-    path = locate(where, root)
-    runs = find_runs(path)
-    if runs and runs != [path]:
-        raise BufferError(f"{where} is no run, it holds {len(runs)}; take {_names(runs[:3], root)}")
-    page = view.slot_page(where, open_run(path), target, iteration)
+    found = find(where, root)
+    page = view.slot_page(where, found if iteration is None else found.at(iteration), target)
     return json_text(page) if as_json else slot_text(page, screen or Screen())
 
 
@@ -81,7 +79,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         )
         parser.add_argument("--json", action="store_true", help="as JSON, complete")
         parser.set_defaults(run=run)
-    add_diff(commands)
+    for add in (add_log, add_diff, add_verify):
+        add(commands)
 
 
 def _run_ls(args: argparse.Namespace) -> int:
@@ -113,10 +112,6 @@ def _nearest(where: str, root: Path) -> str:
     if not known:
         return f"no runs with a buffer below {below}"
     return f"nearest: {', '.join(close)}" if close else f"{len(known)} runs with other names"
-
-
-def _names(runs: list[Path], root: Path) -> str:
-    return " or ".join(_name(run, root) for run in runs)
 
 
 def _name(run: Path, root: Path) -> str:

@@ -9,10 +9,13 @@ What a function needs is imported when it runs: naming a command must not cost t
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.source import Source, find, workspace
+
+if TYPE_CHECKING:
+    from rlanything.buffer.history import Filter
 
 
 def diff(
@@ -39,3 +42,23 @@ def _pair(a: str, b: str, root: Path) -> tuple[Source, Source]:
         raise BufferError(f"{left.name} is a file: name a second buffer to compare it with")
     ends = left.run.iterations
     return (left if left.iteration != ends[-1] else left.at(ends[0])), left.at(ends[-1])
+
+
+def log(name: str, target: str = "", *, wanted: Filter | None = None, root: Path = Path()) -> dict[str, Any]:
+    """What happened in the run `name`, in order; to one slot, if `target` (a number or task id) names it.
+
+    Raises `BufferError`.
+    """
+    from rlanything.buffer.history import Filter, log_page
+
+    return log_page(find(name, root), target, wanted or Filter())
+
+
+def verify(name: str, *, root: Path = Path()) -> dict[str, Any]:
+    """Everything about the run `name` computed again; `ok` says whether all of it holds. Raises `BufferError`."""
+    from rlanything.buffer.verify import verify_run
+
+    source = find(name, root)
+    checks = verify_run(source)
+    ok = not any(check.problem for check in checks)
+    return {"name": source.name.rpartition("@")[0], "ok": ok, "checks": [check.to_json() for check in checks]}

@@ -98,6 +98,7 @@ def slot_text(page: Mapping[str, Any], screen: Screen) -> str:
     parts += _section("metadata", _facts(task["metadata"]))
     parts += _section("lineage", [_lineage(page["versions"])])
     parts += _section("events", [_events(page["events"])] if page["events"] else [])
+    parts += _section("rollouts", [_rollouts(page)] if page["rollouts"] else [])
     parts += _section("critic", [line for event in _critics(page["events"]) for line in _critic(event)])
     return lay_out(parts, screen)
 
@@ -123,6 +124,17 @@ def _events(events: Sequence[Mapping[str, Any]]) -> Table:
         accuracy = _step({"accuracy_before": event["parent_accuracy"], "accuracy": event["accuracy"]})
         what = (event["iteration"], event["kind"], event["direction"], accuracy, task["task_id"][:_ID])
         _add(table, *what, event["reason"] or task["instruction"])
+    return table
+
+
+def _rollouts(page: Mapping[str, Any]) -> Table:
+    numbers = {row["task_id"]: f"v{row['number']}" for row in page["versions"]}
+    table = _table("iteration", "task", "solved", "accuracy", "of")
+    for row in page["rollouts"]:
+        accuracy = share(row["solved"] / row["rollouts"] if row["rollouts"] else None)
+        what = "a proposal" if row["proposal"] else numbers.get(row["task_id"], "another task")
+        solved = f"{row['solved']} of {row['rollouts']}"
+        _add(table, row["iteration"], row["task_id"][:_ID], solved, accuracy, what)
     return table
 
 

@@ -107,7 +107,9 @@ def _explained(revision: Revision) -> Iterator[None]:
             f"no path, run or revision {revision.name!r}; {nearest(revision.name, known)}"
         ) from None
     except (DataIndexDirError, FileNotFoundError) as error:
-        told = f"revision {revision.name}: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
+        told = (
+            f"revision {revision.name}: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
+        )
         raise BufferError(f"{told} ({' '.join(str(error).split())})") from None
     except (DvcException, OSError) as error:
         raise BufferError(f"revision {revision.name}: {' '.join(str(error).split())}") from None

@@ -21,6 +21,7 @@ from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.revision import Revision, known_revisions, nearest
 from rlanything.buffer.runs import RunBuffer, find_runs, open_run, snapshot_iteration
 from rlanything.buffer.storage import read_snapshot
+from rlanything.core.types import Direction
 
 RUNS = Path("runs")
 """Where a project's runs lie; a run may be named by its path below this folder."""
@@ -30,10 +31,26 @@ _AT = re.compile(r"(.+)@(\d{1,9})")
 
 @dataclass(frozen=True)
 class Band:
-    """Accuracies that leave a task as it is (Alg. 1): above `high` it is made harder, below `low` easier."""
+    """Accuracies that leave a task as it is (Alg. 1): above `high` it is made harder, below `low` easier.
+
+    `acceptance` names the rule by which a changed task is taken.
+    """
 
     low: float = 0.2
     high: float = 0.8
+    acceptance: str = "strict"
+
+    def accepts(self, way: Direction, before: float, after: float) -> bool:
+        """Whether a q' with acc `after` may replace a q with acc `before`: Alg. 1, lines 13 and 14.
+
+        `inclusive` lets q' touch the band's edge; `paired` is strict, with both measured in one iteration.
+        """
+        if after <= 0.0:
+            return False
+        inclusive = self.acceptance == "inclusive"
+        if way is Direction.HARDER:
+            return (after >= self.low if inclusive else after > self.low) and after < before
+        return (after <= self.high if inclusive else after < self.high) and after > before
 
 
 @dataclass(frozen=True)
@@ -210,6 +227,7 @@ def _band(params: str) -> Band:
 
     try:
         declared: Any = (yaml.safe_load(params) or {})["adaptation"]
-        return Band(float(declared["alpha_low"]), float(declared["alpha_high"]))
-    except (yaml.YAMLError, LookupError, TypeError, ValueError):
+        acceptance = str(declared.get("acceptance", "strict"))
+        return Band(float(declared["alpha_low"]), float(declared["alpha_high"]), acceptance)
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
         return Band()

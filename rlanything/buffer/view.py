@@ -8,8 +8,10 @@ from pathlib import Path
 
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
+from rlanything.buffer.measured import measurements
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.runs import RunBuffer, open_run
+from rlanything.buffer.source import Source
 from rlanything.core.types import Json, Task
 
 SHORTEST_PREFIX = 4
@@ -53,22 +55,40 @@ def run_page(name: str, run: RunBuffer, iteration: int | None, changed: bool) ->
     return {"run": name, "iteration": at, **totals, "torn_bytes": run.log.torn, "rows": rows}
 
 
-def slot_page(name: str, run: RunBuffer, target: str, iteration: int | None) -> dict[str, Json]:
+def slot_page(name: str, source: Source, target: str) -> dict[str, Json]:
     """Everything about one slot at one iteration, told from the task that `target` (slot or id prefix) names."""
-    at = run.iterations[-1] if iteration is None else iteration
-    buffer = _not_empty(run, at)
-    events = run.events_before(at)
-    found = find_task(buffer, events, target)
+    if not len(source.buffer):
+        raise BufferError(f"{name}: the buffer is empty, it has no slots")
+    events = source.events
+    found = find_task(source.buffer, events, target)
     slot = found.lineage.slot
     return {
         "run": name,
-        "iteration": at,
+        "iteration": source.iteration,
         "slot": slot,
         "role": found.role,
         "task": found.task.to_json(),
         "versions": [_version_row(version) for version in found.lineage.versions],
         "events": [event.to_json() for event in events if event.slot == slot],
+        "rollouts": _rollouts(source, slot),
     }
+
+
+def _rollouts(source: Source, slot: int) -> list[Json]:
+    """What the stored rollouts of a slot's tasks came to, iteration by iteration."""
+    if source.run is None:
+        return []
+    return [
+        {
+            "iteration": m.iteration,
+            "task_id": m.task_id,
+            "solved": m.solved,
+            "rollouts": m.rollouts,
+            "proposal": m.proposal,
+        }
+        for m in measurements(source.run)
+        if m.slot == slot and m.iteration < source.iteration
+    ]
 
 
 def find_task(buffer: TaskBuffer, events: tuple[Event, ...], target: str) -> Found:

@@ -1,13 +1,23 @@
 """Buffers to test with: small builders, one run with everything in it, and random histories that hold together."""
 
 import argparse
+import gzip
+import json
 from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from rlanything.buffer import Event, TaskBuffer, append_events, events_path, snapshot_path, write_snapshot
+from rlanything.buffer import (
+    Event,
+    TaskBuffer,
+    append_events,
+    events_path,
+    open_run,
+    snapshot_path,
+    write_snapshot,
+)
 from rlanything.buffer.cli import add_commands
 from rlanything.core.types import Direction, EventKind, Task
 
@@ -147,8 +157,8 @@ def house():
     critic = "opened the fridge twice x3; looked away x1"
     one = [
         [
-            event(start, n, PROPOSED, kitchen(n, "mug", "shelf", 2), before=1.0, critic=critic)
-            for n in (0, 3, 6)
+            event(start, n, PROPOSED, kitchen(n, "mug", "shelf", 2), before=acc, critic=critic)
+            for n, acc in ((0, 1.0), (3, 0.875), (6, 1.0))
         ],
         [
             event(start, 0, ACCEPTED, kitchen(0, "mug", "shelf", 2), before=1.0, after=0.5, critic=critic),
@@ -185,3 +195,35 @@ def write_house(root: Path) -> None:
             events = [replace(e, iteration=number) for e in events]
             buffer = buffer.apply(events)
             record(folder, number + 1, buffer, events)
+
+
+def write_rollouts(run: Path) -> None:
+    """The rollouts that the events of a run tell of, in the format of a run's folder; slot 9 is measured besides."""
+    opened = open_run(run)
+    for iteration in opened.iterations[:-1]:
+        groups = [(9, opened.at(iteration).head(9).task_id, False, 4)]
+        for e in (e for e in opened.events if e.iteration == iteration):
+            decided = e.kind in (ACCEPTED, REJECTED)
+            accuracy = e.accuracy if decided else e.parent_accuracy
+            groups.append((e.slot, e.task.task_id if decided else e.parent_id, decided, round(8 * accuracy)))
+        lines = [line for group in groups for line in rollout_lines(*group)]
+        path = run / "rollouts" / f"iter_{iteration + 1:04d}.jsonl.gz"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+
+
+def rollout_lines(slot, task_id, proposal, solved, count=8):
+    """Episodes of one task, and one that crashed."""
+    outcomes = [(1, "ok")] * solved + [(-1, "truncated")] * (count - solved) + [(-1, "env_error")]
+    for number, (outcome, status) in enumerate(outcomes):
+        trajectory = {
+            "slot": slot,
+            "task_id": task_id,
+            "outcome": outcome,
+            "status": status,
+            "rollout": number,
+        }
+        yield (
+            json.dumps({"proposal": proposal, "trains": True, "trajectory": trajectory, "judgements": []})
+            + "\n"
+        )

@@ -114,7 +114,8 @@ def test_what_the_cache_lacks_comes_from_the_remote_or_is_an_error(project, tmp_
     shutil.rmtree(project / ".dvc" / "cache", ignore_errors=True)
     shutil.rmtree(tmp_path / "store")
     with pytest.raises(
-        BufferError, match="revision main: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
+        BufferError,
+        match="revision main: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`",
     ):
         assert find("main:full/seed-0").buffer
 

@@ -1,0 +1,207 @@
+"""`log` and `verify`: what happened, and whether the record of it holds, down to the first broken record."""
+
+import gzip
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from buffer_cases import command, kitchen, write_house, write_rollouts
+
+from rlanything.buffer import log, open_run, verify
+from rlanything.buffer.history import Filter
+from rlanything.core.types import Direction, EventKind
+
+GOLDEN = Path(__file__).parent / "golden"
+RUN = Path("runs/full/seed-0")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    write_house(tmp_path)
+    write_rollouts(tmp_path / RUN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+GOLDEN_COMMANDS = {
+    "log.txt": ["log", "full/seed-0"],
+    "log_slot.txt": ["log", "full/seed-0", "3"],
+    "log.json": ["log", "full/seed-0", "--kind", "rejected", "--json"],
+    "verify.txt": ["verify", "full/seed-0"],
+    "show_rollouts.txt": ["show", "full/seed-0", "3"],
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN_COMMANDS)
+def test_golden(here, capsys, name):
+    """After a wanted change: UPDATE_GOLDEN=1 pytest tests/buffer, and read the diff."""
+    assert command(*GOLDEN_COMMANDS[name]) == 0
+    out, err = capsys.readouterr()
+    if os.environ.get("UPDATE_GOLDEN"):
+        (GOLDEN / name).write_text(out, encoding="utf-8")
+    assert (out, err) == ((GOLDEN / name).read_text(encoding="utf-8"), "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "slots"),
+    [
+        (Filter(kind=EventKind.ACCEPTED), [0, 3]),
+        (Filter(direction=Direction.EASIER), [5]),
+        (Filter(first=1), [0, 3, 6, 5]),
+        (Filter(last=0), [0, 3, 6]),
+        (Filter(words="SPOON"), [5]),
+        (Filter(proposer="nobody"), []),
+    ],
+)
+def test_filters(here, wanted, slots):
+    assert [row["slot"] for row in log("full/seed-0", wanted=wanted)["rows"]] == slots
+
+
+def test_a_log_ends_where_its_name_says(here, capsys):
+    assert [row["slot"] for row in log("full/seed-0@1")["rows"]] == [0, 3, 6]
+    assert log("full/seed-0", kitchen(3, "mug", "shelf", 2).task_id[:10])["slot"] == 3
+    for words in (["--iterations", "1"], ["--iterations", "0:1", "--by", "x"], ["--iterations", ":0"]):
+        assert command("log", "full/seed-0", *words) == 0
+    with pytest.raises(SystemExit):
+        command("log", "full/seed-0", "--iterations", "soon")
+    capsys.readouterr()
+
+
+def test_a_run_that_holds(here):
+    page = verify("full/seed-0")
+    assert page["ok"]
+    assert [check["records"] for check in page["checks"]] == [38, 7, 3, 7, 9, 7]
+    assert verify("full/seed-1@1")["ok"], "a run without rollouts"
+
+
+def change(path, old, new):
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def change_snapshot(here):
+    change(here / RUN / "buffer/iter_0002.jsonl", '"accuracy":0.5', '"accuracy":0.625')
+
+
+def change_task(here):
+    change(here / RUN / "buffer/iter_0001.jsonl", "put a mug", "put a mop")
+
+
+def change_event(here):
+    change(here / RUN / "buffer/events.jsonl", '"accuracy":0.5', '"accuracy":0.625')
+
+
+def change_parent(here):
+    path = here / RUN / "buffer/events.jsonl"
+    change(path, '"parent_id":"' + kitchen(0, "mug", "cabinet").task_id, '"parent_id":"' + "0" * 64)
+
+
+def change_decision(here):
+    (here / "params.yaml").write_text("adaptation: {alpha_low: 0.3, alpha_high: 0.8}\n")
+
+
+def change_request(here):
+    (here / "params.yaml").write_text("adaptation: {alpha_low: 0.2, alpha_high: 0.9}\n")
+
+
+def cut_event(here):
+    path = here / RUN / "buffer/events.jsonl"
+    path.write_bytes(path.read_bytes()[:-7])
+
+
+def drop_event(here):
+    path = here / RUN / "buffer/events.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text(
+        "".join(line for line in lines if '"kind":"accepted"' not in line or '"slot":3' not in line)
+    )
+
+
+def move_event(here):
+    path = here / RUN / "buffer/events.jsonl"
+    header, *lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([header, *reversed(lines)]))
+
+
+def edit_rollouts(here, edit):
+    path = here / RUN / "rollouts/iter_0002.jsonl.gz"
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+    path.write_bytes(gzip.compress("".join(edit(lines)).encode()))
+
+
+def solve_one_more(here):
+    def edit(lines):
+        place = next(k for k, line in enumerate(lines) if '"slot": 3' in line and '"outcome": -1' in line)
+        lines[place] = lines[place].replace('"outcome": -1', '"outcome": 1')
+        return lines
+
+    edit_rollouts(here, edit)
+
+
+def lose_rollouts(here):
+    edit_rollouts(here, lambda lines: [line for line in lines if '"slot": 6' not in line])
+
+
+def roll_out_another_task(here):
+    edit_rollouts(
+        here,
+        lambda lines: [line.replace(open_run(here / RUN).at(1).head(9).task_id, "f" * 64) for line in lines],
+    )
+
+
+def break_rollouts(here):
+    path = here / RUN / "rollouts/iter_0002.jsonl.gz"
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def write_no_rollout(here):
+    edit_rollouts(here, lambda lines: ['{"proposal": 3}\n', *lines])
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (change_snapshot, "iter_0002.jsonl: digest mismatch"),
+        (change_task, r"iter_0001.jsonl, line 2: task_id \w+ does not match its content"),
+        (change_event, "snapshot 2: slot 0 is not what the events make of it"),
+        (
+            change_parent,
+            "slot 0, iteration 0: proposed event has parent 000000000000, but the slot's head is",
+        ),
+        (
+            change_decision,
+            r"slot 3, iteration 1, accepted event: harder 0.875 -> 0.250 must be rejected by the strict",
+        ),
+        (
+            change_request,
+            r"slot 3, iteration 0, proposed event: a task solved 0.875 is not to be made harder",
+        ),
+        (cut_event, "events.jsonl ends in"),
+        (drop_event, "snapshot 2: slot 3 is not what the events make of it"),
+        (move_event, "slot 6, iteration 0: the event comes after iteration 1"),
+        (
+            solve_one_more,
+            r"slot 3, iteration 1, accepted event: 3 of 8 rollouts solved task \w{12}, the event says 0.25",
+        ),
+        (lose_rollouts, "slot 6, iteration 1, rejected event: no rollouts of task"),
+        (roll_out_another_task, "slot 9: rollouts of task ffffffffffff, but the slot had"),
+        (break_rollouts, "iter_0002.jsonl.gz: cannot be read"),
+        (write_no_rollout, "iter_0002.jsonl.gz, line 1: not the record of a rollout"),
+    ],
+)
+def test_the_first_broken_record_is_named(here, capsys, damage, message):
+    damage(here)
+    assert command("verify", "full/seed-0") == 1
+    assert re.search(message, capsys.readouterr().out)
+    assert command("verify", "full/seed-0", "--json") == 1
+    assert not json.loads(capsys.readouterr().out)["ok"]
+
+
+def test_what_is_no_run_is_said_so(here, capsys):
+    (here / "alone.jsonl").write_bytes((here / RUN / "buffer/iter_0000.jsonl").read_bytes())
+    for words in (["verify", "alone.jsonl"], ["log", "alone.jsonl"]):
+        assert command(*words) == 2
+        assert "alone.jsonl is a file" in capsys.readouterr().err
