@@ -47,8 +47,8 @@ class Workload:
     reasoning: int = 24
 
 
-def measure(work: Workload) -> dict[str, float]:
-    """Rates per CPU second of the native engine and of what one would write first.
+def measure(work: Workload, repeats: int = 2) -> dict[str, float]:
+    """Rates per CPU second, the best of `repeats`, of the native engine and of what one would write first.
 
     `episodes_*`: sampled tokens of multi-turn episodes, with sessions or reading the prompt again every turn.
     `actions_native`: actions chosen among `work.actions` by constrained decoding. `votes_*`: judge's votes,
@@ -58,17 +58,22 @@ def measure(work: Workload) -> dict[str, float]:
     engine = NativeEngine(model, endless_tokenizer())
     votes = vote_requests(work)
     actions = work.tasks * work.rollouts * work.turns
-    warm_up = [Request((11, 12, 13), 0, 2)]
-    ids_of(engine.generate(warm_up))
-    plain_generate(model, warm_up)
-    return {
-        "episodes_native": actions * work.response / episodes(lambda r: ids_of(engine.generate(r)), work),
-        "episodes_generate": actions * work.response / episodes(lambda r: plain_generate(model, r), work),
-        "actions_native": actions / episodes(lambda r: ids_of(engine.generate(r)), work, constrained=True),
-        "votes_group": len(votes) / timed(lambda: engine.generate(votes)),
-        "votes_separate": len(votes) / one_by_one(engine, votes, work.votes),
-        "votes_generate": len(votes) / timed(lambda: plain_generate(model, votes)),
+
+    def native(requests: Sequence[Request]) -> list[Ids]:
+        return ids_of(engine.generate(requests))
+
+    measured: dict[str, tuple[int, Callable[[], float]]] = {
+        "episodes_native": (actions * work.response, lambda: episodes(native, work)),
+        "episodes_generate": (
+            actions * work.response,
+            lambda: episodes(partial(plain_generate, model), work),
+        ),
+        "actions_native": (actions, lambda: episodes(native, work, constrained=True)),
+        "votes_group": (len(votes), lambda: timed(partial(native, votes))),
+        "votes_separate": (len(votes), lambda: one_by_one(engine, votes, work.votes)),
+        "votes_generate": (len(votes), lambda: timed(partial(plain_generate, model, votes))),
     }
+    return {name: count / min(run() for _ in range(repeats)) for name, (count, run) in measured.items()}
 
 
 def small_model(vocabulary: int = 1024) -> PreTrainedModel:
