@@ -1,0 +1,87 @@
+"""A copy of the project whose stages are stand-ins, while its dependencies and parameters are the real ones."""
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import networkx
+import yaml
+from dvc.repo import Repo
+
+ROOT = Path(__file__).parents[2]
+CODE = ("envs", "experiments", "rlanything")
+TRAINED = ("outcome", "policy", "policy_reward", "full")
+ARMS = ("base", *TRAINED)
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with a pipeline that has run once."""
+
+    root: Path
+
+    def change(self, name: str, value: object) -> None:
+        """Change one parameter in params.yaml by its dotted name."""
+        path = self.root / "params.yaml"
+        data = yaml.safe_load(path.read_text())
+        *parents, last = name.split(".")
+        section = data
+        for parent in parents:
+            section = section[parent]
+        assert last in section, f"params.yaml has no {name}"
+        assert section[last] != value, f"{name} is {value!r} already"
+        section[last] = value
+        path.write_text(yaml.safe_dump(data, sort_keys=False))
+
+    def touch(self, name: str) -> None:
+        """Append a line to a file."""
+        path = self.root / name
+        path.write_text(path.read_text() + "\n# changed\n")
+
+    def would_run(self, same: str = "") -> set[str]:
+        """The stages that changed, and those that follow from them unless a stage in `same` writes what it wrote."""
+        with Repo(str(self.root)) as repo:
+            changed = {name.rpartition("dvc.yaml:")[2] for name in repo.status()}
+            follows = {stage.addressing.rpartition("dvc.yaml:")[2]: stage for stage in repo.index.stages}
+            graph = repo.index.graph.reverse(copy=False)
+            effective = [follows[name] for name in changed if name not in same.split()]
+            after = {d for stage in effective for d in networkx.descendants(graph, stage)}
+        return changed | {stage.addressing.rpartition("dvc.yaml:")[2] for stage in after}
+
+    def repro(self, same: str = "") -> set[str]:
+        """Run `dvc repro` and say which stages ran; those in `same` write what they wrote before."""
+        log = self.root / "ran.log"
+        log.unlink(missing_ok=True)
+        dvc(self.root, "repro", "--quiet", "--no-run-cache", same=same)
+        return set(log.read_text().split()) if log.is_file() else set()
+
+
+def dvc(root: Path, *words: str, same: str = "") -> None:
+    """Run a DVC command there; its message is the failure's message."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "DVC_NO_ANALYTICS": "1", "SAME": same}
+    command = [sys.executable, "-m", "dvc", *words]
+    result = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def pipeline() -> dict:
+    """The real dvc.yaml."""
+    return yaml.safe_load((ROOT / "dvc.yaml").read_text())
+
+
+def with_stand_ins(data: dict) -> dict:
+    """The same stages, dependencies, parameters and outputs, with commands that take no time."""
+    for name, stage in data["stages"].items():
+        body = stage.get("do", stage)
+        label = f"{name}@${{key}}" if "do" in stage else name
+        outputs = [next(iter(out)) if isinstance(out, dict) else out for out in outs(body)]
+        body["cmd"] = " ".join(["python stand_in.py", label, *outputs])
+    return data
+
+
+def outs(body: dict) -> list:
+    """Everything that a stage writes."""
+    return [out for kind in ("outs", "metrics", "plots") for out in body.get(kind, [])]

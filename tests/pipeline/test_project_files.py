@@ -1,0 +1,102 @@
+"""Makefile, CI script and Dockerfile: what they promise can be checked without running all of it."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+
+import pytest
+from pipeline_cases import ROOT
+
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+INSTRUCTIONS = re.sub(r"\\\n\s*", " ", "\n".join(x for x in DOCKERFILE.splitlines() if not x.startswith("#")))
+
+
+def instructions(name: str) -> list[str]:
+    return re.findall(rf"^{name} (.+)$", INSTRUCTIONS, flags=re.MULTILINE)
+
+
+def test_make_help_describes_every_target():
+    result = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    described = set(re.findall(r"^  make (\S+)", result.stdout, flags=re.MULTILINE))
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    assert phony is not None
+    assert set(phony[1].split()) == described
+
+
+def test_make_repro_of_another_scale_leaves_the_real_results_alone():
+    result = subprocess.run(
+        ["make", "--dry-run", "repro", "SCALE=smoke"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "cd .rla/smoke && python -m rlanything config write scale=smoke && dvc repro" in result.stdout
+    assert not re.search(r"^dvc repro", result.stdout, flags=re.MULTILINE)
+
+
+def test_the_ci_script_is_executable_bash():
+    script = ROOT / ".ci" / "run"
+    assert script.stat().st_mode & stat.S_IXUSR
+    subprocess.run(["bash", "-n", str(script)], check=True)
+
+
+@pytest.mark.parametrize("command", ["make test", "make lint", "make repro SCALE=smoke"])
+def test_ci_runs_what_a_contributor_runs(command):
+    assert re.search(rf"^part \w+ {command}$", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(("failing", "code"), [("none", 0), ("test", 1), ("repro", 1)])
+def test_the_ci_script_passes_only_when_every_part_passes(tmp_path, failing, code):
+    """With a `make` that only pretends: each part runs whatever happened before, and the exit code is honest."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci" / "run")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("g++", "cmake", "git"):
+        (tools / name).symlink_to("/bin/true")
+    pretended = '#!/bin/sh\necho "make $*"\necho "3 passed in 0.1s"\n[ "$1" != "' + failing + '" ]\n'
+    (tools / "make").write_text(pretended)
+    (tools / "make").chmod(0o755)
+    env = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    result = subprocess.run(
+        [str(tmp_path / ".ci" / "run")], capture_output=True, text=True, env=env, check=False
+    )
+    assert result.returncode == code, result.stdout + result.stderr
+    for part in ("make test", "make lint", "make repro SCALE=smoke"):
+        assert f"\n{part}\n" in result.stdout
+    closing = result.stdout.splitlines()[-2:]
+    assert closing[0] == "pytest: 3 passed in 0.1s"
+    assert closing[1].startswith("PASSED" if code == 0 else "FAILED")
+
+
+def test_the_image_is_built_in_stages_on_a_base_that_can_be_chosen():
+    assert instructions("ARG")[0] == "BASE=python:3.11-slim-bookworm"
+    assert instructions("FROM") == ["${BASE} AS builder", "${BASE} AS runtime"]
+
+
+def test_torch_is_installed_first_and_on_its_own():
+    installs = [run for run in instructions("RUN") if "pip install" in run]
+    assert "torch==2.13.0" in installs[0]
+    assert "torch" not in installs[1]
+
+
+def test_the_container_does_not_run_as_root_and_starts_without_a_shell():
+    assert instructions("USER") == ["rlanything"]
+    assert instructions("ENTRYPOINT") == ['["dvc"]']
+    assert instructions("CMD") == ['["repro"]']
+    assert INSTRUCTIONS.index("USER rlanything") < INSTRUCTIONS.index("ENTRYPOINT")
+
+
+@pytest.mark.parametrize("setting", ["OMP_NUM_THREADS=1", "OMP_WAIT_POLICY=PASSIVE", "DVC_NO_ANALYTICS=1"])
+def test_the_container_has_the_settings_of_the_makefile(setting):
+    assert setting in instructions("ENV")[-1]
+
+
+def test_package_lists_are_not_left_in_a_layer():
+    for run in instructions("RUN"):
+        assert "apt-get install" not in run or "rm -rf /var/lib/apt/lists/*" in run
+        assert "apt-get install" not in run or "--no-install-recommends" in run
+
+
+@pytest.mark.parametrize("name", [".git", ".venv", ".dvc/cache", "runs", "models"])
+def test_what_must_not_travel_is_ignored(name):
+    assert name in (ROOT / ".dockerignore").read_text().splitlines()

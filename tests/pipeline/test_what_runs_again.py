@@ -1,0 +1,98 @@
+"""Which stages `dvc repro` runs again after a change: those that it concerns, and only those.
+
+Most cases ask DVC which stages have changed and follow its graph from there (`would_run`), which takes a second; a few
+run the pipeline for real, with stand-ins for the work (`repro`), and must agree.
+"""
+
+import pytest
+from pipeline_cases import ARMS, TRAINED
+
+pytestmark = pytest.mark.integration
+
+EVERYTHING = {
+    "tasks",
+    "bootstrap",
+    "report",
+    *(f"train@{a}" for a in TRAINED),
+    *(f"evaluate@{a}" for a in ARMS),
+}
+
+
+def retrained(*arms: str) -> set[str]:
+    """These arms are trained and evaluated again, and the report is made again."""
+    return {f"{stage}@{arm}" for stage in ("train", "evaluate") for arm in arms} | {"report"}
+
+
+def test_the_first_time_everything_runs(finished):
+    assert set((finished / "ran.log").read_text().split()) == EVERYTHING
+
+
+def test_nothing_changed_nothing_runs(project):
+    assert project.would_run() == set()
+    assert project.repro() == set()
+
+
+def test_the_pipeline_really_runs_what_was_foreseen_and_is_then_up_to_date(project):
+    project.change("signals.lambda", 2.0)
+    foreseen = project.would_run()
+    assert project.repro() == foreseen == retrained("policy", "policy_reward", "full")
+    assert project.repro() == set()
+
+
+def test_base_models_that_come_out_the_same_retrain_nothing_else(project):
+    project.touch("experiments/prompts/embedded/adapter.txt")
+    assert project.repro(same="bootstrap") == retrained("full") | {"bootstrap"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("signals.lambda", 2.0, retrained("policy", "policy_reward", "full")),
+        ("adaptation.alpha_high", 0.95, retrained("full")),
+        ("arms.policy.step_votes", False, retrained("policy")),
+        ("signals.reward_min", 0.01, retrained("policy_reward", "full")),
+        ("learn.reward.lr", 0.125, retrained("policy_reward", "full")),
+        ("learn.policy.lr", 0.125, retrained(*TRAINED)),
+        ("evaluate.repeats", 17, {*(f"evaluate@{arm}" for arm in ARMS), "report"}),
+        ("train.workers", 17, {"report"}),
+        ("bootstrap.min_mu", 1.999, EVERYTHING - {"tasks"}),
+        ("seed", 17, EVERYTHING),
+    ],
+)
+def test_after_a_parameter_changed(project, name, value, expected):
+    project.change(name, value)
+    assert project.would_run() == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("adapter", retrained("full") | {"bootstrap"}),
+        ("critic", retrained("full") | {"bootstrap"}),
+        ("judge", EVERYTHING - {"tasks"}),
+        ("policy_turn", EVERYTHING - {"tasks"}),
+    ],
+)
+def test_after_a_prompt_changed_that_leaves_the_base_models_as_they_were(project, prompt, expected):
+    project.touch(f"experiments/prompts/embedded/{prompt}.txt")
+    assert project.would_run(same="bootstrap") == expected
+
+
+def test_prompts_that_are_not_chosen_concern_nothing(project):
+    project.touch("experiments/prompts/instruct/judge.txt")
+    assert project.would_run() == set()
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("rlanything/report/tables.py", {"report"}),
+        ("rlanything/stages/evaluate.py", {*(f"evaluate@{arm}" for arm in ARMS), "report"}),
+        ("rlanything/stages/seedrun.py", retrained(*TRAINED)),
+        ("rlanything/cli.py", set()),
+        ("envs/alfworld/README.md", set()),
+    ],
+)
+def test_after_code_changed(project, file, expected):
+    project.touch(file)
+    assert project.would_run() == expected
