@@ -43,7 +43,7 @@ ENV PATH=/opt/venv/bin:$PATH \
 WORKDIR /app
 COPY --chown=rlanything:rlanything . .
 RUN chown rlanything:rlanything /app
-USER rlanything
+USER 1000
 # The image carries no git history, and DVC does not need one to run the pipeline.
 RUN dvc config --local core.no_scm true
 ENTRYPOINT ["dvc"]
