@@ -21,6 +21,7 @@ from rlanything.core.signals import (
     vote_advantages,
 )
 from rlanything.core.types import (
+    Direction,
     EventKind,
     Judgement,
     Proposal,
@@ -170,19 +171,19 @@ class Loop:
         reason = (
             "" if accepted else f"accuracy {after:.3f} is outside the acceptance band (before: {before:.3f})"
         )
-        return (group if accepted else _untrained(group)), Event.of(
-            proposal, kind, accuracy=after, reason=reason
-        )
+        event = Event.of(proposal, kind, iteration, accuracy=after, parent_accuracy=before, reason=reason)
+        return (group if accepted else _untrained(group)), event
 
     def _adapt(
         self, groups: Sequence[Group], buffer: TaskBuffer, iteration: int
     ) -> tuple[tuple[Proposal, ...], list[Event]]:
         if not self.arm.adapt:
             return (), []
-        wanted = []
+        decided = {group.slot for group in groups if group.proposal is not None}
+        wanted: list[tuple[Group, Direction]] = []
         for group in groups:
             way = direction(group.accuracy, self.config.adaptation) if group.accuracy is not None else None
-            if group.proposal is None and way is not None and group.slot not in {w[0].slot for w in wanted}:
+            if way is not None and group.slot not in decided:
                 wanted.append((group, way))
         marked = [_marked(group) for group, _ in wanted]
         tasks = [buffer.head(group.slot) for group, _ in wanted]

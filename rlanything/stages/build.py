@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlanything.config import Checkpoint, Config, ConfigError, unknown
-from rlanything.core.types import TaskFamily
+from rlanything.core.types import TaskFamily, Teacher
 from rlanything.loop.prompts import Prompts
 
 if TYPE_CHECKING:
@@ -50,6 +50,16 @@ def instantiate(section: dict[str, Any], name: str, **given: Any) -> Any:
 def family(config: Config) -> TaskFamily:
     """The task family of the configuration."""
     made: TaskFamily = instantiate(config.env, "env")
+    return made
+
+
+def teacher(made: TaskFamily) -> Teacher:
+    """The family as the teacher of embedded models and labeller of the panel. Raises `ConfigError` if it is none."""
+    if not isinstance(made, Teacher):
+        raise ConfigError(
+            f"env: {type(made).__name__} has no teacher (demonstrate, label_steps, explain, rewrite), which embedded "
+            "models and the reward panel need; use real checkpoints (model=qwen2.5) and a labelled panel"
+        )
     return made
 
 

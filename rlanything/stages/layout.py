@@ -85,7 +85,7 @@ def write_lines(path: Path, records: Iterable[Json]) -> None:
 
 
 def read_lines(path: Path, command: str) -> Iterator[Json]:
-    """The records of a JSON-lines file. Raises `ConfigError` naming the file, the line and the command that makes it."""
+    """The records of a JSON-lines file. Raises `ConfigError` naming file, line and the command that makes it."""
     if not path.is_file():
         raise ConfigError(f"{path}: no such file; make it with `{command}`")
     try:

@@ -17,13 +17,14 @@ def run(config: Config, root: Path) -> None:
     layout = Layout(root)
     made = build.family(config)
     counts = config.tasks.model_dump()
-    manifest = {}
+    manifest: dict[str, dict[str, int | str]] = {}
     for split in SPLITS:
         tasks = made.make(split, counts[split], derive_seed(config.seed, "tasks", split))
         _check(made, split, tasks, counts[split])
         write_lines(layout.tasks(split), [task.to_json() for task in tasks])
-        manifest[split] = {"tasks": len(tasks), "hash": panel_hash(tasks)}
-        print(f"tasks: {split}: {len(tasks)} tasks, hash {manifest[split]['hash'][:12]}")
+        digest = panel_hash(tasks)
+        manifest[split] = {"tasks": len(tasks), "hash": digest}
+        print(f"tasks: {split}: {len(tasks)} tasks, hash {digest[:12]}")
     write_json(layout.manifest, manifest)
 
 

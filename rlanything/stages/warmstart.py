@@ -1,0 +1,287 @@
+"""Warm starts of the embedded models, trained on the spot from what the environment's teacher shows.
+
+Policy: supervised on a searching expert's noisy demonstrations. Reward model: on the base policy's own rollouts with
+noisy oracle labels, because one that has only seen an expert has never seen a useless action and approves of them.
+Adapter: on rewrites that the teacher makes, in a process of its own beside the other two.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from rlanything.config import Architecture, Config, SupervisedConfig, parse
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import (
+    Direction,
+    Judgement,
+    Observation,
+    ScoredJudgements,
+    Task,
+    TaskFamily,
+    Teacher,
+    Trajectory,
+    Vote,
+)
+from rlanything.engines import checkpoint
+from rlanything.learn.packing import Row, reward_rows
+from rlanything.learn.supervised import Turn, conversation_row, fit, fresh_model
+from rlanything.loop.adapt import summarise
+from rlanything.loop.judge import Judge
+from rlanything.loop.prompts import Prompts
+from rlanything.loop.rollout import Assignment, Roller, Sampling
+from rlanything.loop.speaker import Speaker
+from rlanything.stages import build
+from rlanything.stages.layout import SPLITS, Layout, read_tasks
+from rlanything.stages.progress import Ticker
+from rlanything.stages.tokenizer import train_tokenizer
+
+Demonstration = list[tuple[Observation, str]]
+VERDICTS = {"word": {True: "good", False: "bad"}, "boxed": {True: r"\boxed{1}", False: r"\boxed{-1}"}}
+CORPUS_DEMOS = 1000
+"""Demonstrations that the tokenizer is learned from; more find no further phrases."""
+CORPUS_REWRITES = 40
+"""Tasks whose rewrites the tokenizer sees; making one takes the teacher tens of milliseconds."""
+
+
+def train(config: Config, root: Path) -> None:
+    """Write the three checkpoints of `config.model`. Raises `ConfigError` when the family has no teacher."""
+    family = build.family(config)
+    teacher, prompts = build.teacher(family), build.prompts(config, root)
+    tasks = _practice(config, root, family)
+    demos = _demonstrations(config, teacher, tasks[: config.bootstrap.policy.episodes])
+    tokenizer = _tokenizer(config, family, teacher, prompts, tasks, demos)
+    tokenizer.save_pretrained(str(root / config.model.adapter.path))
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        adapter = pool.submit(train_adapter, config.model_dump(by_alias=True), root)
+        policy = _policy(config, root, tokenizer, prompts, demos)
+        _reward(config, root, family, prompts, policy, tokenizer, tasks[-config.bootstrap.reward.episodes :])
+        adapter.result()
+
+
+def train_adapter(data: dict[str, object], root: Path) -> None:
+    """The adapter, in a process of its own; its tokenizer is there already."""
+    build.one_thread()
+    config = parse(data)
+    family, prompts = build.family(config), build.prompts(config, root)
+    settings = config.bootstrap.adapter
+    path = root / config.model.adapter.path
+    tokenizer = AutoTokenizer.from_pretrained(str(path))
+    tasks = _practice(config, root, family)[: settings.episodes]
+    rewrites = _rewrites(config, family, build.teacher(family), prompts, tasks)
+    model = _new(config, tokenizer, "adapter")
+    talk = build.speaker(config, model, tokenizer)
+    rows = [_reply_row(talk, *pair, settings.context_weight) for pair in rewrites]
+    _fit(model, rows, settings, config.seed, "adapter")
+    checkpoint.save(model, tokenizer, path)
+
+
+def _policy(
+    config: Config,
+    root: Path,
+    tokenizer: PreTrainedTokenizerBase,
+    prompts: Prompts,
+    demos: Sequence[Demonstration],
+) -> Speaker:
+    settings = config.bootstrap.policy
+    model = _new(config, tokenizer, "policy")
+    talk = build.speaker(config, model, tokenizer)
+    rows = [_demo_row(talk, prompts, demo, settings.context_weight) for demo in demos]
+    _fit(model, rows, settings, config.seed, "policy")
+    talk.engine.sync()
+    checkpoint.save(model, tokenizer, root / config.model.policy.path)
+    return talk
+
+
+def _reward(
+    config: Config,
+    root: Path,
+    family: TaskFamily,
+    prompts: Prompts,
+    policy: Speaker,
+    tokenizer: PreTrainedTokenizerBase,
+    tasks: Sequence[Task],
+) -> None:
+    model = _new(config, tokenizer, "reward")
+    rows = _judged_rows(config, family, build.teacher(family), prompts, policy, tasks)
+    _fit(model, rows, config.bootstrap.reward, config.seed, "reward")
+    checkpoint.save(model, tokenizer, root / config.model.reward.path)
+
+
+def _tokenizer(
+    config: Config,
+    family: TaskFamily,
+    teacher: Teacher,
+    prompts: Prompts,
+    tasks: Sequence[Task],
+    demos: Sequence[Demonstration],
+) -> PreTrainedTokenizerBase:
+    rewrites = _rewrites(config, family, teacher, prompts, tasks[:CORPUS_REWRITES])
+    texts = _corpus(prompts, demos[:CORPUS_DEMOS], rewrites, teacher, tasks)
+    return train_tokenizer(texts, _architecture(config).vocab)
+
+
+def _practice(config: Config, root: Path, family: TaskFamily) -> list[Task]:
+    """Tasks to learn the base models on: of the training distribution, and none that any split holds."""
+    settings = config.bootstrap
+    count = max(settings.policy.episodes, settings.reward.episodes, settings.adapter.episodes)
+    held = {t.task_id for split in SPLITS for t in read_tasks(Layout(root).tasks(split))}
+    made = family.make("train", count + len(held), derive_seed(config.seed, "bootstrap", "tasks"))
+    return [task for task in made if task.task_id not in held][:count]
+
+
+def _demonstrations(config: Config, teacher: Teacher, tasks: Sequence[Task]) -> list[Demonstration]:
+    noise = config.bootstrap.policy.noise
+    limit = config.rollout.max_steps
+    return [
+        teacher.demonstrate(task, derive_seed(config.seed, "demonstrate", task.task_id), noise)[:limit]
+        for task in tasks
+    ]
+
+
+def _rewrites(
+    config: Config, family: TaskFamily, teacher: Teacher, prompts: Prompts, tasks: Sequence[Task]
+) -> list[tuple[str, str]]:
+    """(prompt, reply) pairs for the adapter: both directions of every task, with plausible accuracies and critics."""
+    pairs = []
+    for task in tasks:
+        for way, rates in ((Direction.HARDER, (0.875, 1.0)), (Direction.EASIER, (0.0, 0.125))):
+            seed = derive_seed(config.seed, "rewrite", task.task_id, way.value)
+            rng = random.Random(seed)
+            explored = [action for _, action in teacher.demonstrate(task, seed, 0.5)][:12]
+            reasons = zip(teacher.label_steps(task, explored), teacher.explain(task, explored), strict=True)
+            critic = summarise([("", reason) for good, reason in reasons if not good])
+            facts, acc = family.describe(task), f"{rng.choice(rates):.0%}"
+            text = prompts.fill("adapter", facts=facts, direction=way.value, accuracy=acc, critic=critic)
+            pairs.append((text, teacher.rewrite(task, way, seed)))
+    return pairs
+
+
+def _corpus(
+    prompts: Prompts,
+    demos: Sequence[Demonstration],
+    rewrites: Sequence[tuple[str, str]],
+    teacher: Teacher,
+    tasks: Sequence[Task],
+) -> list[str]:
+    """Everything that the three models will read or write."""
+    texts = [text for demo in demos for obs, action in demo for text in (obs.text, action)]
+    texts += [text for pair in rewrites for text in pair]
+    for task, demo in zip(tasks, demos, strict=False):
+        texts += [f"{r} {v}" for r in teacher.explain(task, [a for _, a in demo]) for v in ("good", "bad")]
+    return texts + [
+        prompts.fill("judge", observation=obs.text, action=a) for demo in demos for obs, a in demo[:1]
+    ]
+
+
+def _demo_row(talk: Speaker, prompts: Prompts, demo: Demonstration, context_weight: float) -> Row:
+    """A demonstration as one row; also when decoding is constrained, the model learns to spell whole commands."""
+
+    first, _ = demo[0]
+    prompt = talk.start(prompts.opening(first.text, first.actions))
+    turns = []
+    for k, (_, action) in enumerate(demo):
+        response = talk.encode_choice(action)
+        turns.append(Turn(prompt, response))
+        if k + 1 < len(demo):
+            following = demo[k + 1][0]
+            prompt = talk.extend(prompt, response, prompts.turn(following.text, following.actions))
+    return conversation_row(turns, context_weight)
+
+
+def _reply_row(talk: Speaker, prompt: str, reply: str, context_weight: float) -> Row:
+
+    turn = Turn(talk.start([{"role": "user", "content": prompt}]), talk.encode_choice(reply))
+    return conversation_row([turn], context_weight)
+
+
+def _judged_rows(
+    config: Config,
+    family: TaskFamily,
+    teacher: Teacher,
+    prompts: Prompts,
+    policy: Speaker,
+    tasks: Sequence[Task],
+) -> list[Row]:
+    """One tree row per rollout of the base policy: each step's question with a (noisily) labelled answer."""
+
+    roller = Roller(family, policy, prompts, config.rollout)
+    sampling = Sampling(
+        config.seed, "judge-practice", 0, config.rollout.temperature, config.rollout.max_steps
+    )
+    trajectories = [
+        t
+        for t in roller.run([Assignment(k, task, 1) for k, task in enumerate(tasks)], sampling)
+        if t.counts and t.steps
+    ]
+    labelled = [_labels(teacher, tasks[t.slot], t) for t in trajectories]
+    pools = {kind: [r for steps in labelled for good, r in steps if good is kind] for kind in (True, False)}
+    share = {kind: max(1, len(pool)) for kind, pool in pools.items()}
+    judge = Judge(policy, prompts, config.judge)
+    rows = []
+    for trajectory, steps in zip(trajectories, labelled, strict=True):
+        rng = random.Random(derive_seed(config.seed, "label-noise", trajectory.task_id, trajectory.rollout))
+        answers = [_noisy(step, pools, config.bootstrap.reward.noise, rng) for step in steps]
+        questions = judge.questions(trajectory)
+        votes = [_answer(policy, prompts.verdict_format, *answer) for answer in answers]
+        lesson = ScoredJudgements(
+            tuple(Judgement(q, (v,)) for q, v in zip(questions, votes, strict=False)),
+            tuple((1.0,) for _ in questions),
+            tuple(1000.0 / share[good] for good, _ in answers[: len(questions)]),
+        )
+        rows += reward_rows(lesson, "step")
+    return rows
+
+
+def _labels(teacher: Teacher, task: Task, trajectory: Trajectory) -> list[tuple[bool, str]]:
+    actions = [s.action for s in trajectory.steps]
+    return list(zip(teacher.label_steps(task, actions), teacher.explain(task, actions), strict=True))
+
+
+def _noisy(
+    step: tuple[bool, str], pools: dict[bool, list[str]], noise: float, rng: random.Random
+) -> tuple[bool, str]:
+    """The label, or with probability `noise` the opposite one with a reason that goes with it."""
+    good, _ = step
+    if rng.random() >= noise or not pools[not good]:
+        return step
+    return not good, rng.choice(pools[not good])
+
+
+def _answer(talk: Speaker, verdict_format: str, good: bool, reason: str) -> Vote:
+    text = f"{reason} {VERDICTS[verdict_format][good]}"
+    ids = talk.encode_choice(text)
+    return Vote(1 if good else -1, reason, ids, (0.0,) * len(ids))
+
+
+def _new(config: Config, tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedModel:
+
+    seed = derive_seed(config.seed, "initialise", name)
+    return fresh_model(
+        _architecture(config), len(tokenizer), tokenizer.eos_token_id, tokenizer.pad_token_id, seed % 2**31
+    )
+
+
+def _fit(
+    model: PreTrainedModel, rows: Sequence[Row], settings: SupervisedConfig, seed: int, name: str
+) -> None:
+
+    ticker = Ticker(f"bootstrap: {name}", settings.steps)
+    fit(
+        model,
+        rows,
+        settings,
+        derive_seed(seed, "fit", name),
+        lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
+    )
+
+
+def _architecture(config: Config) -> Architecture:
+    if config.model.embedded is None:
+        raise ValueError("only embedded models are made from nothing")
+    return config.model.embedded
