@@ -1,6 +1,6 @@
 """The versioned task buffer: slots, versions and events (model), their files (storage), and how they are shown."""
 
-from rlanything.buffer.commands import diff, log, verify
+from rlanything.buffer.commands import diff, diff3, drift, log, verify
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
@@ -16,6 +16,8 @@ __all__ = [
     "Version",
     "append_events",
     "diff",
+    "diff3",
+    "drift",
     "events_path",
     "find_runs",
     "log",

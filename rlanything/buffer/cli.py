@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rlanything.buffer import view
-from rlanything.buffer.cli_compare import add_diff
+from rlanything.buffer.cli_compare import add_diff, add_drift
 from rlanything.buffer.cli_history import add_log, add_verify
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.output import json_text, print_text, report, screen
@@ -79,7 +79,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         )
         parser.add_argument("--json", action="store_true", help="as JSON, complete")
         parser.set_defaults(run=run)
-    for add in (add_log, add_diff, add_verify):
+    for add in (add_log, add_diff, add_drift, add_verify):
         add(commands)
 
 

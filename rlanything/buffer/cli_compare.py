@@ -1,29 +1,29 @@
-"""`rlanything buffer diff`: what changed between two buffers."""
+"""`rlanything buffer diff` and `drift`: what changed between buffers, and over the iterations of one run."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rlanything.buffer import commands
+from rlanything.buffer.fields import BufferError
 from rlanything.buffer.output import print_json, print_text, report, screen
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
-Rendering = Callable[[dict[str, Any]], str]
 
 _NAMES = """
 A buffer is named by a path or a run below runs/, each optionally @ITERATION; by a .jsonl or .parquet file; or by
 REVISION[:RUN[@ITERATION]], where REVISION is what git calls one (main, HEAD~2, a tag) or a DVC experiment's name.
-Without B, a revision is compared with the run on disk, and a run's start with its end.
+With one name, a revision is compared with the run on disk, and a run's start with its end. With three, the first is
+where the other two come from.
 """
 
 
 def add_diff(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add `buffer diff`."""
     parser = commands.add_parser("diff", help="compare two buffers", description=_NAMES)
-    parser.add_argument("a", metavar="A", help="the old buffer")
-    parser.add_argument("b", metavar="B", nargs="?", default="", help="the new one")
+    parser.add_argument("names", metavar="BUFFER", nargs="+", help="[A] B, or BASE A B for three ways")
     parser.add_argument("--stat", action="store_true", help="counts, difficulty and concentration, no slots")
     kinds = "changed, harder, easier, both ways, replaced, added, removed, more than once, rejected"
     parser.add_argument("--only", default="", metavar="KIND", help=f"list only these slots: {kinds}")
@@ -33,6 +33,7 @@ def add_diff(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when there are differences")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="as JSON, complete")
+    how.add_argument("--html", metavar="FILE", help="as a page that can be sorted and filtered, into FILE")
     how.add_argument("--md", action="store_true", help="as Markdown, for a pull request")
     parser.set_defaults(run=_run_diff)
 
@@ -41,19 +42,63 @@ def _run_diff(args: argparse.Namespace) -> int:
     def answer() -> int:
         from rlanything.buffer.compare.page import differs
 
+        if len(args.names) > 2:
+            return _three_ways(args)
         only = args.only.replace("-", " ")
-        page = commands.diff(args.a, args.b, only=only, by=args.by, details=not args.stat, root=args.root)
+        page = commands.diff(*args.names, only=only, by=args.by, details=not args.stat, root=args.root)
         _print(args, page)
         return int(args.exit_code and differs(page))
 
     return report(answer)
 
 
+def _three_ways(args: argparse.Namespace) -> int:
+    from rlanything.buffer.compare.threeway import three_text
+
+    if len(args.names) > 3:
+        raise BufferError(f"{len(args.names)} buffers were named; diff compares two, or two with their base")
+    if args.md or args.html or args.stat or args.only or args.by:
+        raise BufferError("a comparison of three takes --json and --exit-code only")
+    page = commands.diff3(*args.names, root=args.root)
+    if args.json:
+        print_json(page)
+    else:
+        print_text(three_text(page, screen()))
+    return int(args.exit_code and bool(page["slots"]))
+
+
+def add_drift(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add `buffer drift`."""
+    parser = commands.add_parser("drift", help="how far the tasks moved from where they began")
+    parser.add_argument("name", metavar="RUN", help="a run, RUN@ITERATION, or REVISION[:RUN]")
+    parser.add_argument("--seed", type=int, default=0, help="of the resampling; default: 0")
+    parser.add_argument("--json", action="store_true", help="as JSON, complete")
+    parser.set_defaults(run=_run_drift)
+
+
+def _run_drift(args: argparse.Namespace) -> int:
+    def answer() -> int:
+        from rlanything.buffer.drift import drift_text
+
+        page = commands.drift(args.name, seed=args.seed, root=args.root)
+        if args.json:
+            print_json(page)
+        else:
+            print_text(drift_text(page, screen()))
+        return 0
+
+    return report(answer)
+
+
 def _print(args: argparse.Namespace, page: dict[str, Any]) -> None:
+    from rlanything.buffer.compare.html import write_page
     from rlanything.buffer.compare.markdown import diff_markdown
     from rlanything.buffer.compare.text import diff_text
 
     if args.json:
         print_json(page)
+    elif args.html:
+        write_page(Path(args.html), page)
+        print(f"wrote {args.html}")
     else:
         print_text(diff_markdown(page) if args.md else diff_text(page, screen()))

@@ -32,6 +32,21 @@ def diff(
     return diff_page(left, right, only=only, by=by, details=details)
 
 
+def diff3(base: str, a: str, b: str, *, root: Path = Path()) -> dict[str, Any]:
+    """What `a` and `b` made of the buffer `base` that both come from. Raises `BufferError`."""
+    from rlanything.buffer.compare.threeway import three_page
+
+    first = find(base, root)
+    return three_page(first, find(a, root, prefer=first.short), find(b, root, prefer=first.short))
+
+
+def drift(name: str, *, seed: int = 0, root: Path = Path()) -> dict[str, Any]:
+    """How far the tasks of the run `name` moved from its v0s; `seed`: of the resampling. Raises `BufferError`."""
+    from rlanything.buffer.drift import drift_page
+
+    return drift_page(find(name, root), seed)
+
+
 def _pair(a: str, b: str, root: Path) -> tuple[Source, Source]:
     left = find(a, root)
     if b:

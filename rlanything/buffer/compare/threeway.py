@@ -1,0 +1,153 @@
+"""`diff BASE A B`: what two runs from the same start made of the same slots, and whether they agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from rlanything.buffer.compare.changes import STATUSES, Changes, Status, changes
+from rlanything.buffer.compare.slots import path_of
+from rlanything.buffer.compare.table import table_of
+from rlanything.buffer.model import Lineage
+from rlanything.buffer.render import Screen, aligned, cut, heading, lay_out, one_line, plain, share
+from rlanything.buffer.source import Source
+from rlanything.core.types import Json
+
+
+class Verdict(StrEnum):
+    """What two buffers made of one slot of their base; every slot has exactly one."""
+
+    UNCHANGED = "unchanged in both"
+    ALIKE = "changed alike"
+    """Both have the same new task."""
+    SAME_WAY = "same way to another task"
+    OTHER_WAY = "other way"
+    """Both changed it, and not in the same direction."""
+    ONLY_A = "only in A"
+    ONLY_B = "only in B"
+
+
+def three_page(base: Source, a: Source, b: Source) -> dict[str, Json]:
+    """Every slot of the three buffers with what A and B made of it; how often they agree, and would by chance."""
+    tables = [table_of(source) for source in (base, a, b)]
+    to_a, to_b, between = (changes(tables[i], tables[k]) for i, k in ((0, 1), (0, 2), (1, 2)))
+    slots = np.union1d(np.union1d(to_a.slots, to_b.slots), between.slots).tolist()
+    ways_a, ways_b = _statuses(to_a), _statuses(to_b)
+    same = {slot for slot, status in _statuses(between).items() if status is Status.UNCHANGED}
+    rows = []
+    for slot in slots:
+        pair = ways_a.get(slot, Status.UNCHANGED), ways_b.get(slot, Status.UNCHANGED)  # in neither: no change
+        rows.append((slot, *pair, _verdict(*pair, alike=slot in same)))
+    counts = Counter(verdict.value for *_, verdict in rows)
+    return {
+        "format": "rlanything buffer diff3",
+        "schema": 1,
+        "base": base.name,
+        "a": a.name,
+        "b": b.name,
+        "counts": {"slots": len(slots), **{verdict.value: counts[verdict.value] for verdict in Verdict}},
+        "agreement": agreement([(way_a.value, way_b.value) for _, way_a, way_b, _ in rows]),
+        "slots": [_row(base, a, b, *row) for row in rows if row[3] is not Verdict.UNCHANGED],
+    }
+
+
+def agreement(pairs: list[tuple[str, str]]) -> dict[str, Json]:
+    """How often both say the same, how often they would by chance given how often each says what; Cohen's kappa."""
+    total = len(pairs)
+    if not total:
+        return {"slots": 0, "agree": 0, "observed": None, "chance": None, "kappa": None}
+    agree = sum(a == b for a, b in pairs)
+    says_a, says_b = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
+    chance = sum(says_a[word] * says_b[word] for word in says_a) / total**2
+    kappa = (agree / total - chance) / (1 - chance) if chance < 1 else None
+    return {"slots": total, "agree": agree, "observed": agree / total, "chance": chance, "kappa": kappa}
+
+
+def three_text(page: Mapping[str, Any], screen: Screen) -> str:
+    """The counts, the agreement, and a line for every slot that one of them changed."""
+    counts = ", ".join(f"{page['counts'][verdict.value]} {verdict.value}" for verdict in Verdict)
+    top = [
+        heading(f"{page['base']} -> A {page['a']}"),
+        heading(f"{page['base']} -> B {page['b']}"),
+        plain(f"{page['counts']['slots']} slots: {counts}"),
+        plain(agreement_line(page["agreement"])),
+    ]
+    text = lay_out(top, screen)
+    if not page["slots"]:
+        return text
+    room = max(16, (screen.width - 72) // 2)
+    cells = [
+        [str(row["slot"]), row["verdict"], *(cell for side in ("a", "b") for cell in _side(row[side], room))]
+        for row in page["slots"]
+    ]
+    return (
+        text
+        + "\n"
+        + "".join(aligned(("slot", "", "A", "acc", "task", "B", "acc", "task"), cells, {0}, screen))
+    )
+
+
+def agreement_line(told: Mapping[str, Any]) -> str:
+    """Agreement beside its chance level, in one line."""
+    if told["observed"] is None:
+        return "agreement: there are no slots"
+    kappa = (
+        "undefined, as both say one thing of every slot" if told["kappa"] is None else f"{told['kappa']:.2f}"
+    )
+    return (
+        f"agreement on what became of a slot: {told['agree']} of {told['slots']} ({told['observed']:.0%}); "
+        f"by chance {told['chance']:.0%}; kappa {kappa}"
+    )
+
+
+def _verdict(a: Status, b: Status, *, alike: bool) -> Verdict:
+    still = Status.UNCHANGED
+    if a is still and b is still:
+        return Verdict.UNCHANGED
+    if a is still or b is still:
+        return Verdict.ONLY_B if a is still else Verdict.ONLY_A
+    if alike or (a is Status.REMOVED and b is Status.REMOVED):
+        return Verdict.ALIKE
+    return Verdict.SAME_WAY if a is b else Verdict.OTHER_WAY
+
+
+def _statuses(found: Changes) -> dict[int, Status]:
+    return {slot: STATUSES[status] for slot, status in zip(found.slots.tolist(), found.status, strict=True)}
+
+
+def _row(
+    base: Source, a: Source, b: Source, slot: int, way_a: Status, way_b: Status, verdict: Verdict
+) -> dict[str, Json]:
+    old = base.buffer.lineage(slot) if slot in base.buffer else None
+    return {
+        "slot": slot,
+        "verdict": verdict.value,
+        "base": old.head.task.instruction if old else None,
+        "a": _became(old, a, slot, way_a),
+        "b": _became(old, b, slot, way_b),
+    }
+
+
+def _became(old: Lineage | None, source: Source, slot: int, status: Status) -> dict[str, Json]:
+    new = source.buffer.lineage(slot) if slot in source.buffer else None
+    before, after = (lineage.versions if lineage else () for lineage in (old, new))
+    ids = [[version.task.task_id for version in versions] for versions in (before, after)]
+    common = next((k for k, (x, y) in enumerate(zip(*ids, strict=False)) if x != y), min(map(len, ids)))
+    head = new.head.task if new else None
+    return {
+        "status": status.value,
+        "path": path_of(before, after, common, status) if before or after else "-",
+        "task_id": head.task_id if head else None,
+        "instruction": head.instruction if head else None,
+        "accuracy": source.accuracies.get((slot, head.task_id)) if head else None,
+    }
+
+
+def _side(side: Mapping[str, Any], room: int) -> Iterator[str]:
+    yield side["status"]
+    yield share(side["accuracy"])
+    yield cut(one_line(side["instruction"] or "-"), room)

@@ -1,0 +1,252 @@
+"""`drift`: how far the tasks of a run moved from where they began, and whether they become alike."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from rlanything.buffer.compare.words import word_diff
+from rlanything.buffer.facts import METADATA, facts, kinds, spelled
+from rlanything.buffer.fields import BufferError
+from rlanything.buffer.model import TaskBuffer
+from rlanything.buffer.render import Screen, aligned, heading, lay_out, one_line, plain
+from rlanything.buffer.source import Source
+from rlanything.core.types import Json, Task
+
+RESAMPLES = 2000
+"""Random relabellings that a field's shift is compared with."""
+_LEAST_P = 0.05
+_COLLAPSE = 0.8
+"""Below this share of the diversity that a run began with, its tasks collapse."""
+_WORDS = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Variety:
+    """How different the tasks of one buffer are: shares of distinct tasks and distinct sentences, effective numbers."""
+
+    slots: int
+    distinct: int
+    sentences: int
+    words: int
+    effective: float
+    """exp of the entropy of the sentences' kinds: as many equally frequent ones would be as varied."""
+
+    def to_json(self) -> dict[str, Json]:
+        """As a JSON object."""
+        return {
+            "slots": self.slots,
+            "distinct_tasks": self.distinct,
+            "distinct_sentences": self.sentences,
+            "distinct_words": self.words,
+            "effective_sentences": self.effective,
+        }
+
+
+def drift_page(source: Source, seed: int = 0) -> dict[str, Json]:
+    """Every iteration's distance from the v0s and its variety; the fields whose distribution shifted; warnings."""
+    if source.run is None:
+        raise BufferError(f"{source.name} is a file, not a run")
+    if not len(source.buffer):
+        raise BufferError(f"{source.name}: the buffer is empty, it has no slots")
+    iterations = [n for n in source.run.iterations if n <= source.iteration]
+    rows = [_iteration(number, source.run.at(number)) for number in iterations]
+    before, after = _origin(source.buffer), _heads(source.buffer)
+    shifts = field_shifts(before, after, seed)
+    return {
+        "name": source.name,
+        "iterations": rows,
+        "fields": shifts,
+        "duplicates": duplicates(source.buffer),
+        "resamples": RESAMPLES,
+        "warnings": warnings(variety(before), variety(after), rows[-1], shifts),
+    }
+
+
+def field_shifts(before: Sequence[Task], after: Sequence[Task], seed: int) -> list[dict[str, Json]]:
+    """Per field, the total variation between its old and new distribution, and how often relabelling gives as much.
+
+    A slot's old and new task are a pair: a resample swaps each pair or not, which leaves everything as it is when
+    the change has no direction. p counts the observed one too, so it is never 0.
+    """
+    found = [facts(task) for task in (*before, *after)]
+    rng = random.Random(seed)
+    rows = [_shift(path, found, len(before), rng) for path in kinds(found)]
+    return sorted(rows, key=lambda row: (row["p"], -row["distance"], row["field"]))
+
+
+def _shift(path: str, found: Sequence[Mapping[str, Json]], pairs: int, rng: random.Random) -> dict[str, Any]:
+    words = [spelled(task.get(path)) for task in found]
+    old, new = words[:pairs], words[pairs:]
+    moved = [(x, y) for x, y in zip(old, new, strict=True) if x != y]
+    observed = _distance(moved, pairs)
+    as_far = sum(_distance(_swapped(moved, rng), pairs) >= observed - 1e-12 for _ in range(RESAMPLES))
+    gains = Counter(new)
+    gains.subtract(Counter(old))
+    most, least = max(gains, key=lambda w: (gains[w], w)), min(gains, key=lambda w: (gains[w], w))
+    return {
+        "field": path,
+        "changed": len(moved),
+        "distance": observed,
+        "p": (as_far + 1) / (RESAMPLES + 1),
+        "gained": {"value": most, "old": old.count(most), "new": new.count(most)},
+        "lost": {"value": least, "old": old.count(least), "new": new.count(least)},
+    }
+
+
+def _distance(moved: Sequence[tuple[str, str]], pairs: int) -> float:
+    """Total variation between two distributions over `pairs` tasks; those that did not move cancel out."""
+    difference = Counter(new for _, new in moved)
+    difference.subtract(old for old, _ in moved)
+    return sum(map(abs, difference.values())) / (2 * pairs)
+
+
+def _swapped(moved: Sequence[tuple[str, str]], rng: random.Random) -> list[tuple[str, str]]:
+    flips = rng.getrandbits(len(moved)) if moved else 0
+    return [(b, a) if flips >> k & 1 else (a, b) for k, (a, b) in enumerate(moved)]
+
+
+def duplicates(buffer: TaskBuffer) -> list[dict[str, Json]]:
+    """Groups of slots with the same task, and of slots whose sentences are the same words; the largest first."""
+    ids: dict[Hashable, list[int]] = {}
+    sentences: dict[Hashable, list[int]] = {}
+    for lineage in buffer.lineages:
+        task = lineage.head.task
+        ids.setdefault(task.task_id, []).append(lineage.slot)
+        sentences.setdefault(_words(task), []).append(lineage.slot)
+    same = {tuple(slots) for slots in ids.values() if len(slots) > 1}
+    near = {tuple(slots) for slots in sentences.values() if len(slots) > 1} - same
+    groups = [("same task", slots) for slots in same] + [("same words", slots) for slots in near]
+    return [
+        {"kind": kind, "slots": list(slots), "instruction": buffer.head(slots[0]).instruction}
+        for kind, slots in sorted(groups, key=lambda group: (-len(group[1]), group))
+    ]
+
+
+def variety(tasks: Sequence[Task]) -> Variety:
+    """How different these tasks are."""
+    sentences = Counter(_words(task) for task in tasks)
+    shares = [count / len(tasks) for count in sentences.values()]
+    return Variety(
+        slots=len(tasks),
+        distinct=len({task.task_id for task in tasks}),
+        sentences=len(sentences),
+        words=len({word for sentence in sentences for word in sentence}),
+        effective=math.exp(-sum(share * math.log(share) for share in shares)),
+    )
+
+
+def warnings(
+    old: Variety, new: Variety, last: Mapping[str, Any], shifts: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """What somebody should look at, in one sentence each."""
+    told = []
+    if new.distinct < _COLLAPSE * old.distinct:
+        told.append(f"collapse: {new.distinct} distinct tasks are left of {old.distinct}")
+    if new.effective < _COLLAPSE * old.effective:
+        told.append(
+            f"collapse: the sentences are as varied as {new.effective:.1f} equally frequent ones, "
+            f"{old.effective:.1f} at the start"
+        )
+    for row in shifts:
+        gained = row["gained"]
+        if row["p"] < _LEAST_P / len(shifts) and gained["new"] > new.slots / 2 > gained["old"]:
+            told.append(f"one kind takes over: {row['field']} is {gained['value']} in {gained['new']} slots")
+    return told
+
+
+def drift_text(page: Mapping[str, Any], screen: Screen) -> str:
+    """Warnings first, then a line an iteration, the shifted fields and the duplicates."""
+    alarms = [plain(f"WARNING {one_line(words)}") for words in page["warnings"]]
+    text = lay_out([heading(page["name"]), *alarms, plain("")], screen)
+    text += "".join(aligned(_HEADS, [_cells(row) for row in page["iterations"]], set(range(8)), screen))
+    shifts = [row for row in page["fields"] if row["changed"]]
+    title = f"fields: shift of the distribution, p by {page['resamples']} swaps of old and new"
+    text += lay_out([plain(""), heading(title)], screen)
+    cells = [_shift_cells(row) for row in shifts]
+    heads = ("field", "changed", "distance", "p", "most gained", "most lost")
+    text += "".join(aligned(heads, cells, {1, 2, 3}, screen)) if cells else "  none changed\n"
+    groups = page["duplicates"]
+    text += lay_out([plain(""), heading(f"duplicates: {len(groups)} groups of slots")], screen)
+    return text + "".join(_group(group) for group in groups[:_GROUPS])
+
+
+_HEADS = ("iteration", "moved", "fields", "words", "distance", "tasks", "sentences", "effective")
+_GROUPS = 10
+"""Groups of duplicates that the text shows; `--json` has all."""
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    told = [str(row["iteration"]), f"{row['moved']}/{row['slots']}"]
+    told += [f"{row[key]:.2f}" for key in ("field_edits", "word_edits", "lexical_distance")]
+    told += [str(row["distinct_tasks"]), str(row["distinct_sentences"]), f"{row['effective_sentences']:.1f}"]
+    return told
+
+
+def _shift_cells(row: Mapping[str, Any]) -> list[str]:
+    sides = [row["gained"], row["lost"]]
+    words = [f"{one_line(side['value'])} {side['old']} -> {side['new']}" for side in sides]
+    return [one_line(row["field"]), str(row["changed"]), f"{row['distance']:.2f}", f"{row['p']:.2g}", *words]
+
+
+def _group(group: Mapping[str, Any]) -> str:
+    slots = ", ".join(map(str, group["slots"][:8])) + (", ..." if len(group["slots"]) > 8 else "")
+    return f"  {group['kind']}, {len(group['slots'])} slots ({slots}): {one_line(group['instruction'])}\n"
+
+
+def _iteration(number: int, buffer: TaskBuffer) -> dict[str, Any]:
+    pairs = list(zip(_origin(buffer), _heads(buffer), strict=True))
+    moved = [(old, new) for old, new in pairs if old.task_id != new.task_id]
+    total = max(1, len(pairs))
+    return {
+        "iteration": number,
+        "moved": len(moved),
+        "field_edits": sum(_field_edits(old, new) for old, new in moved) / total,
+        "word_edits": sum(_word_edits(old, new) for old, new in moved) / total,
+        "lexical_distance": fmean([_lexical(old, new) for old, new in pairs]) if pairs else 0.0,
+        **variety([new for _, new in pairs]).to_json(),
+    }
+
+
+def _field_edits(old: Task, new: Task) -> int:
+    """Fields of the payload that were changed, added or removed."""
+    before, after = facts(old), facts(new)
+    paths = [path for path in {*before, *after} if not path.startswith(METADATA)]
+    return sum(before.get(path) != after.get(path) or (path in before) != (path in after) for path in paths)
+
+
+def _word_edits(old: Task, new: Task) -> int:
+    """Words that were replaced, inserted or deleted: the longer side of every change."""
+    edits, gone = 0, 0
+    for kind, text in [*word_diff(old.instruction, new.instruction), ("same", "")]:
+        count = len(_WORDS.findall(text))
+        if kind == "new":
+            edits, gone = edits + max(gone, count), 0
+        else:
+            edits, gone = edits + gone, count if kind == "old" else 0
+    return edits
+
+
+def _lexical(old: Task, new: Task) -> float:
+    """1 - the share of common words: 0 for the same words, 1 for none in common."""
+    before, after = set(_words(old)), set(_words(new))
+    return 1 - len(before & after) / len(before | after) if before | after else 0.0
+
+
+def _words(task: Task) -> tuple[str, ...]:
+    """The sentence's words, sorted: word order and punctuation make no other task."""
+    return tuple(sorted(_WORDS.findall(task.instruction.lower())))
+
+
+def _origin(buffer: TaskBuffer) -> list[Task]:
+    return [lineage.versions[0].task for lineage in buffer.lineages]
+
+
+def _heads(buffer: TaskBuffer) -> list[Task]:
+    return [lineage.head.task for lineage in buffer.lineages]
