@@ -157,7 +157,8 @@ def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optim
 @torch.no_grad()
 def _frozen_logprobs(model: PreTrainedModel, rows: Sequence[Row], device: torch.device) -> Tensor:
     batch: Packed = pack(rows, device)
-    return target_logprobs(model.to(device), batch)
+    model.to(device)  # type: ignore[arg-type]  # transformers' wrapper hides Module.to
+    return target_logprobs(model, batch)
 
 
 def _spread(lists: Sequence[list[float]], values: Tensor) -> None:

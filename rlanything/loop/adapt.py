@@ -99,7 +99,7 @@ class Adapter:
         run_seed: int,
         iteration: int,
     ) -> list[Proposal]:
-        """One proposal per wanted (slot, direction, accuracy, critic); `task` is None when every attempt was invalid."""
+        """One proposal per wanted (slot, direction, accuracy, critic); `task` None: every attempt was invalid."""
         result: dict[int, Proposal] = {}
         for attempt in range(self.config.attempts):
             open_ = [w for w in wanted if w[0] not in result or result[w[0]].task is None]

@@ -78,7 +78,7 @@ class Prompts:
         return {"role": "user", "content": self.fill("policy_turn", observation=observation, actions=listed)}
 
     def action(self, text: str, actions: Sequence[str]) -> tuple[str, bool]:
-        """(action, valid) read from the policy's reply. An unreadable reply is passed on as text, never as a command."""
+        """(action, valid) read from the policy's reply. An unreadable reply stays text, never a command."""
         if self.action_format == "verbatim":
             action = text.strip()
             return action, not actions or action in actions

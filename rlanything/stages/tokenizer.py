@@ -48,10 +48,10 @@ def train_tokenizer(texts: Iterable[str], vocab: int) -> PreTrainedTokenizerBase
     fallback = Qwen2Tokenizer().train_new_from_iterator(texts, BASE, show_progress=False)
     tokenizer = Qwen2Tokenizer(
         vocab=_model(fallback)["vocab"],
-        merges=[tuple(merge) for merge in _model(fallback)["merges"]],
+        merges=[tuple(merge) for merge in _model(fallback)["merges"]],  # type: ignore[misc]  # pairs, as BPE takes them
         eos_token=END,
         pad_token=PAD,
-        unk_token=None,
+        unk_token=PAD,
     )
     tokenizer.add_tokens([AddedToken(token, special=True) for token in special], special_tokens=True)
     numbers = [f" {n}" for n in range(NUMBERS)]
