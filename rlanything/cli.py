@@ -142,7 +142,7 @@ def _config_check(args: argparse.Namespace) -> int:
 def _tasks(args: argparse.Namespace) -> int:
     from rlanything.stages import tasks
 
-    tasks.run(_config(args), args.root)
+    tasks.run(_config(args, engine=False), args.root)
     return 0
 
 
@@ -177,7 +177,7 @@ def _evaluate(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     from rlanything.stages import report
 
-    report.run(_config(args), args.root)
+    report.run(_config(args, engine=False), args.root)
     return 0
 
 
@@ -213,12 +213,12 @@ def _params(args: argparse.Namespace) -> Path:
     return path
 
 
-def _config(args: argparse.Namespace) -> Config:
-    """The checked configuration: nothing starts on one that cannot be finished."""
+def _config(args: argparse.Namespace, *, engine: bool = True) -> Config:
+    """The checked configuration: nothing starts on one that cannot be finished. `engine`: the command needs one."""
     from rlanything.stages import check
 
     args.root = args.root.resolve()
-    return check.read(_params(args), args.root)
+    return check.read(_params(args), args.root, engine=engine)
 
 
 def _expected(error: Exception) -> bool:

@@ -13,21 +13,23 @@ GIVEN = ("model", "tokenizer")
 """What an engine gets from the program; everything else it gets from its section."""
 
 
-def read(path: Path, root: Path) -> Config:
-    """The configuration in `path`, wholly checked. Raises `ConfigError`."""
+def read(path: Path, root: Path, *, engine: bool = True) -> Config:
+    """The configuration in `path`, checked. Raises `ConfigError`."""
     config = load(path)
-    check(config, root)
+    check(config, root, engine=engine)
     return config
 
 
-def check(config: Config, root: Path) -> None:
+def check(config: Config, root: Path, *, engine: bool = True) -> None:
     """Raise `ConfigError` unless every part that the configuration names can be made.
 
-    The task family is made for real, so that its constructor refuses what it cannot do.
+    The task family is made for real, so that its constructor refuses what it cannot do. The engine can only be looked
+    at before there is a model, and looking imports torch, which takes seconds: `engine` says whether to.
     """
     build.family(config)
     build.prompts(config, root)
-    arguments(config.engine, "engine")
+    if engine:
+        arguments(config.engine, "engine")
 
 
 def arguments(section: dict[str, Any], name: str) -> None:

@@ -51,7 +51,7 @@ def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Con
     """Compose, check and write `path` atomically; nothing is written when the configuration cannot run."""
     data = compose(overrides, root)
     config = parse(data)
-    check.check(config, root)
+    check.check(config, root, engine=False)
     write_text(path, text(data, overrides))
     return config
 
