@@ -127,10 +127,13 @@ def test_errors_of_the_project_are_expected_and_bugs_are_not(project, capsys, mo
 
 
 def test_the_plan_shows_configuration_and_counts_and_does_nothing(project, capsys):
+    sizes = ["rollout.tasks=4", "rollout.rollouts=4", "rollout.max_steps=8", "judge.m=3", "learn.updates=2"]
+    sizes += ["train.iterations=2", "train.seeds=1"]
+    compose.write(project / "params.yaml", ["scale=smoke", *sizes], project)
     assert run(project, "plan") == 0
     lines = capsys.readouterr().out.splitlines()
     rows = {line.split()[0]: line.split()[1:] for line in lines if line}
-    # smoke: 2 iterations x 4 tasks x 4 rollouts; at most 8 steps x 3 votes; an adapting arm may do it all twice
+    # 2 iterations x 4 tasks x 4 rollouts; at most 8 steps x 3 votes; an adapting arm may do it all twice
     assert rows["outcome"] == ["1", "2", "32", "0", "0", "4", "?"]
     assert rows["policy"] == ["1", "2", "32", "0", "768", "4", "?"]
     assert rows["policy_reward"] == ["1", "2", "32", "0", "768", "8", "?"]
