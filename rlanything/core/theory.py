@@ -1,4 +1,4 @@
-"""What the paper's two theorems say about a run, computed from its votes: logged every iteration, warned about in words."""
+"""What the paper's two theorems say about a run, computed from its votes and logged every iteration."""
 
 from __future__ import annotations
 

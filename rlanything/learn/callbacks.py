@@ -22,7 +22,7 @@ class PublishIteration(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Runs after the module's own hooks, so that the iteration's statistics are complete."""
-        self._publish(lambda path: trainer.save_checkpoint(path))
+        self._publish(trainer.save_checkpoint)
 
 
 class IterationProgress(Callback):

@@ -18,7 +18,7 @@ Collect = Callable[[], list[Minibatch]]
 
 
 class ExperienceStream(IterableDataset[Minibatch]):
-    """Collects an iteration each time it is iterated; always yields `updates` minibatches (empty ones train nothing)."""
+    """Collects an iteration each time it is iterated; yields `updates` minibatches (empty ones train nothing)."""
 
     def __init__(self, collect: Collect, updates: int) -> None:
         self._collect = collect

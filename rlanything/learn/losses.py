@@ -58,7 +58,7 @@ def pack(rows: Sequence[Row], device: torch.device | str = "cpu") -> Packed:
 
 
 def target_logprobs(model: PreTrainedModel, batch: Packed) -> Tensor:
-    """Log-probs [N] of the targets at temperature 1, renormalised over the allowed ids where decoding was constrained."""
+    """Log-probs [N] of the targets at temperature 1, renormalised over the allowed ids of constrained decoding."""
     mask = batch.mask_b1tt
     if mask is not None:
         mask = torch.zeros_like(mask, dtype=model.dtype).masked_fill_(~mask, torch.finfo(model.dtype).min)
