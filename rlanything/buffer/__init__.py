@@ -1,6 +1,6 @@
 """The versioned task buffer: slots, versions and events (model), their files (storage), and how they are shown."""
 
-from rlanything.buffer.commands import diff, diff3, drift, log, verify
+from rlanything.buffer.commands import diff, diff3, drift, export, import_, log, verify
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
@@ -19,7 +19,9 @@ __all__ = [
     "diff3",
     "drift",
     "events_path",
+    "export",
     "find_runs",
+    "import_",
     "log",
     "open_run",
     "read_events",

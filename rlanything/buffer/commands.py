@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlanything.buffer.fields import BufferError
+from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.source import Source, find, workspace
 
 if TYPE_CHECKING:
@@ -77,3 +78,19 @@ def verify(name: str, *, root: Path = Path()) -> dict[str, Any]:
     checks = verify_run(source)
     ok = not any(check.problem for check in checks)
     return {"name": source.name.rpartition("@")[0], "ok": ok, "checks": [check.to_json() for check in checks]}
+
+
+def export(name: str, target: Path, *, games: bool = False, root: Path = Path()) -> int:
+    """Write the buffer `name` as .jsonl, .parquet, or the games of the project's family; how many slots it has."""
+    from rlanything.buffer.transfer import export_buffer, game_files
+
+    return export_buffer(find(name, root), root / target, game_files(root)[0] if games else None)
+
+
+def import_(
+    path: Path, target: Path, *, games: bool = False, restart: bool = False, root: Path = Path()
+) -> TaskBuffer:
+    """Make the folder `target` a run that starts with an exported buffer; `restart` without its history."""
+    from rlanything.buffer.transfer import game_files, import_buffer
+
+    return import_buffer(root / path, root / target, game_files(root)[1] if games else None, restart=restart)

@@ -1,0 +1,144 @@
+"""Buffers out and in: JSONL with everything, Parquet with everything, or one game folder a task for other tools.
+
+A family of tasks that are files offers them in the module `files` beside it: `write_game(task, root)` writes a task
+below `root` and gives its folder, `read_game(folder)` reads it back. `slots.json` keeps what such a folder cannot hold.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rlanything.buffer import fields
+from rlanything.buffer.fields import BufferError
+from rlanything.buffer.model import Lineage, TaskBuffer, Version
+from rlanything.buffer.runs import FOLDER, snapshot_path
+from rlanything.buffer.source import PARQUET, Source
+from rlanything.buffer.storage import read_snapshot, write_snapshot
+from rlanything.core.types import Task
+
+GAMES = "rlanything task buffer games"
+MANIFEST = "slots.json"
+_GAME_FILE = "traj_data.json"
+
+Writer = Callable[[Task, Path], Path]
+Reader = Callable[[Path], Task]
+
+
+def export_buffer(source: Source, target: Path, write_game: Writer | None = None) -> int:
+    """Write a buffer as what `target`'s name says (.jsonl, .parquet), or as games below it; how many slots."""
+    if write_game is not None:
+        return export_games(source.buffer, target, write_game)
+    if target.suffix == PARQUET:
+        from rlanything.buffer.parquet import write_parquet
+
+        write_parquet(source.buffer, target, source.accuracies)
+    elif target.suffix == ".jsonl":
+        write_snapshot(source.buffer, target)
+    else:
+        raise BufferError(f"{target}: end its name in .jsonl or {PARQUET}, or ask for --games")
+    return len(source.buffer)
+
+
+def import_buffer(
+    path: Path, target: Path, read_game: Reader | None = None, *, restart: bool = False
+) -> TaskBuffer:
+    """Make `target` a run that starts with the buffer in `path`; `restart`: with its current tasks as v0s.
+
+    Raises `BufferError` when `target` has a buffer already.
+    """
+    where = target / FOLDER
+    if where.exists():
+        raise BufferError(f"{where} exists already: a buffer is never written over")
+    buffer = _read(path, read_game)
+    if restart:
+        heads = ((lineage.slot, lineage.head.task) for lineage in buffer.lineages)
+        buffer = TaskBuffer(tuple(Lineage(slot, (Version(0, task),)) for slot, task in heads))
+    write_snapshot(buffer, snapshot_path(where, 0))
+    return buffer
+
+
+def export_games(buffer: TaskBuffer, target: Path, write_game: Writer) -> int:
+    """One game a slot, of its current task: a game folder has no place for its history."""
+    rows = []
+    for lineage in buffer.lineages:
+        task = lineage.head.task
+        try:
+            folder = write_game(task, target)
+        except ValueError as error:
+            raise BufferError(f"slot {lineage.slot}: {error}") from error
+        row = {"slot": lineage.slot, "folder": folder.relative_to(target).as_posix(), "task_id": task.task_id}
+        rows.append({**row, "metadata": task.metadata})
+    target.mkdir(parents=True, exist_ok=True)
+    manifest = json.dumps({"format": GAMES, "schema": 1, "slots": rows}, indent=1, sort_keys=True)
+    (target / MANIFEST).write_text(manifest + "\n", encoding="utf-8")
+    return len(rows)
+
+
+def import_games(folder: Path, read_game: Reader) -> TaskBuffer:
+    """The games below a folder as v0s: as `slots.json` says, or in the order of their names where there is none."""
+    if (folder / MANIFEST).is_file():
+        return TaskBuffer(tuple(_listed(folder, row, read_game) for row in _manifest(folder / MANIFEST)))
+    games = sorted(file.parent for file in folder.rglob(_GAME_FILE))
+    if not games:
+        raise BufferError(f"{folder}: no games there (a game is a folder with a {_GAME_FILE})")
+    return TaskBuffer.start(_game(game, read_game) for game in games)
+
+
+def game_files(root: Path) -> tuple[Writer, Reader]:
+    """How the project's family writes and reads its games. Raises `BufferError` when it has none, or no family."""
+    import yaml
+
+    path = root / "params.yaml"
+    try:
+        target = str(yaml.safe_load(path.read_text(encoding="utf-8"))["env"]["_target_"])
+    except (OSError, yaml.YAMLError, LookupError, TypeError) as error:
+        raise BufferError(f"{path}: it names no task family in env._target_ ({error})") from None
+    package = target.rsplit(".", 2)[0]
+    try:
+        files = importlib.import_module(f"{package}.files")
+        return files.write_game, files.read_game
+    except (ImportError, AttributeError) as error:
+        raise BufferError(f"tasks of {package} are no files: {error}") from None
+
+
+def _read(path: Path, read_game: Reader | None) -> TaskBuffer:
+    if read_game is not None:
+        return import_games(path, read_game)
+    if path.suffix == PARQUET:
+        from rlanything.buffer.parquet import read_parquet
+
+        return read_parquet(path)
+    return read_snapshot(path)
+
+
+def _manifest(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BufferError(f"{path}: cannot be read ({error})") from error
+    if not isinstance(data, dict) or data.get("format") != GAMES or data.get("schema") != 1:
+        raise BufferError(f"{path}: not a list of games of schema 1")
+    return [row for row in fields.sequence(data, "slots") if isinstance(row, dict)]
+
+
+def _listed(folder: Path, row: Mapping[str, Any], read_game: Reader) -> Lineage:
+    slot, place = fields.count(row, "slot"), fields.text(row, "folder")
+    game = (folder / place).resolve()
+    if not game.is_relative_to(folder.resolve()):
+        raise BufferError(f"{folder / MANIFEST}: slot {slot} points outside the folder ({place})")
+    task = replace(_game(game, read_game), metadata=row.get("metadata", {}))
+    if task.task_id != fields.text(row, "task_id"):
+        raise BufferError(f"slot {slot}: the game in {place} is not the task {row['task_id'][:12]}")
+    return Lineage(slot, (Version(0, task),))
+
+
+def _game(folder: Path, read_game: Reader) -> Task:
+    try:
+        return read_game(folder)
+    except ValueError as error:
+        raise BufferError(str(error)) from error

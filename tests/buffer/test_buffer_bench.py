@@ -1,0 +1,24 @@
+"""The generated buffers of the benchmark are buffers, and counting by columns gives what counting by tasks gives."""
+
+import polars as pl
+
+from rlanything.buffer import TaskBuffer, diff
+from rlanything.buffer.bench import generate
+from rlanything.buffer.parquet import _lineages, write_parquet
+
+
+def test_generated_buffers_are_real_and_compared_alike(tmp_path):
+    files = generate(tmp_path, slots=120, versions=4)
+    for file in files:  # reading them back checks every id
+        buffer = TaskBuffer(tuple(_lineages(pl.read_parquet(file))))
+        measured = pl.read_parquet(file).filter("head").select("slot", "task_id", "measured").rows()
+        write_parquet(buffer, file.with_name(f"real-{file.name}"), {(s, t): m for s, t, m in measured})
+    generated = diff("a.parquet", "b.parquet", details=False, root=tmp_path)
+    real = diff("real-a.parquet", "real-b.parquet", root=tmp_path)
+    assert generated["counts"] == real["counts"]
+    assert generated["difficulty"] == real["difficulty"]
+    told = [
+        {(r["field"], r["value"]): r["changed"] for r in page["concentration"]} for page in (generated, real)
+    ]
+    assert told[0].items() <= told[1].items()
+    assert (generated["counts"]["slots"], generated["counts"]["unchanged"]) == (120, 103)

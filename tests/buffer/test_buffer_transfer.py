@@ -1,0 +1,194 @@
+"""Export and import: the way there and back is the identity, for every format."""
+
+import json
+
+import polars as pl
+import pytest
+from buffer_cases import command, histories, kitchen, relaxed, task, write_house, write_rollouts, write_story
+from hypothesis import given
+
+from rlanything.buffer import BufferError, TaskBuffer, diff, export, import_, open_run
+from rlanything.buffer.compare.table import table_of
+from rlanything.buffer.parquet import read_parquet, write_parquet
+from rlanything.buffer.source import find
+from rlanything.core.types import Task
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    write_house(tmp_path)
+    write_rollouts(tmp_path / "runs/full/seed-0")
+    write_story(tmp_path / "runs/nasty/seed-0")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "deep/er/out.parquet"])
+@pytest.mark.parametrize("run", ["full/seed-0", "nasty/seed-0@3"])
+def test_there_and_back_is_the_identity(here, capsys, name, run):
+    assert command("export", run, name) == 0
+    assert command("import", name, "runs/new/seed-0") == 0
+    wanted = find(run).buffer
+    assert open_run(here / "runs/new/seed-0").latest == wanted
+    assert f"digest {wanted.digest[:12]}" in capsys.readouterr().out
+    assert diff(name, run)["counts"]["unchanged"] == len(wanted)
+    assert command("verify", "new/seed-0") == 0
+
+
+@relaxed
+@given(histories())
+def test_parquet_keeps_every_history(tmp_path_factory, history):
+    start, events = history
+    buffer = TaskBuffer.start(start).apply(events)
+    path = tmp_path_factory.mktemp("p") / "b.parquet"
+    write_parquet(buffer, path)
+    again = read_parquet(path)
+    assert (again, again.digest) == (buffer, buffer.digest)
+
+
+def test_a_restart_leaves_the_history_out(here):
+    buffer = import_("runs/full/seed-0/buffer/iter_0002.jsonl", "runs/new", restart=True)
+    assert buffer.accepted == 0
+    assert buffer.head(0) == find("full/seed-0").buffer.head(0)
+    with pytest.raises(BufferError, match="exists already: a buffer is never written over"):
+        import_("runs/full/seed-0/buffer/iter_0002.jsonl", "runs/new")
+
+
+def test_columns_from_a_file_are_those_from_the_run(here):
+    for run in ("full/seed-0", "full/seed-0@1", "nasty/seed-0"):
+        export(run, here / "out.parquet")
+        made, read = table_of(find(run)), table_of(find("out.parquet"))
+        for name in ("slots", "start", "key", "way"):
+            assert (getattr(made, name) == getattr(read, name)).all(), name
+        assert made.kinds.equals(read.kinds)
+        assert made.accuracy.tolist() == pytest.approx(read.accuracy.tolist(), nan_ok=True)
+        tries = [sorted(zip(t.tried_slot.tolist(), t.tried_key.tolist(), strict=True)) for t in (made, read)]
+        assert tries[0] == tries[1]
+
+
+def test_a_comparison_of_files_is_that_of_the_runs(here):
+    export("full/seed-0@1", here / "a.parquet")
+    export("full/seed-0", here / "b.parquet")
+    files, runs = diff("a.parquet", "b.parquet"), diff("full/seed-0@1", "full/seed-0")
+    assert files["concentration"] == runs["concentration"]
+    assert {k: v for k, v in files["counts"].items() if k not in ("rejected", "invalid", "pending")} == {
+        k: v for k, v in runs["counts"].items() if k not in ("rejected", "invalid", "pending")
+    }
+    assert files["difficulty"]["new"] == runs["difficulty"]["new"]
+
+
+def test_one_and_none(here):
+    for tasks in ([], [task(0)]):
+        write_parquet(TaskBuffer.start(tasks), here / "few.parquet")
+        assert len(read_parquet(here / "few.parquet")) == len(tasks)
+        assert diff("few.parquet", "few.parquet")["counts"]["unchanged"] == len(tasks)
+
+
+def damaged(path, **columns):
+    frame = pl.read_parquet(path).with_columns(**columns)
+    frame.write_parquet(path, metadata=pl.read_parquet_metadata(path))
+
+
+def test_what_cannot_be_read_is_said(here, capsys):
+    export("full/seed-0", here / "out.parquet")
+    damaged(here / "out.parquet", instruction=pl.lit("put a mop in the sink"))
+    (here / "text.parquet").write_text("hello")
+    pl.DataFrame({"slot": [1]}).write_parquet(here / "other.parquet")
+    pl.DataFrame({"slot": [1]}).write_parquet(
+        here / "old.parquet", metadata={"format": "rlanything task buffer", "schema": "7"}
+    )
+    for words, message in (
+        (["import", "out.parquet", "runs/x"], "does not match its content"),
+        (["import", "text.parquet", "runs/x"], "text.parquet: not a Parquet file"),
+        (["diff", "other.parquet", "other.parquet"], "a Parquet file, but not an rlanything task buffer"),
+        (["diff", "old.parquet", "full/seed-0"], "schema 7 is not supported, only 1 is"),
+        (["import", "missing.parquet", "runs/x"], "missing.parquet: No such file"),
+        (["export", "full/seed-0", "out.csv"], "end its name in .jsonl or .parquet, or ask for --games"),
+        (["export", "full/seed-0", "games", "--games"], "it names no task family in env._target_"),
+    ):
+        assert command(*words) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_changed_versions_are_found_by_the_digest(here, capsys):
+    export("full/seed-0", here / "out.parquet")
+    damaged(here / "out.parquet", accuracy=pl.col("accuracy") / 2)
+    assert command("import", "out.parquet", "runs/x") == 2
+    assert "digest mismatch" in capsys.readouterr().err
+
+
+def test_a_broken_reply_in_the_metadata_is_kept(here):
+    buffer = TaskBuffer.start([task(0, reply="broken \ud800 reply")])
+    write_parquet(buffer, here / "b.parquet")
+    assert read_parquet(here / "b.parquet") == buffer
+
+
+FAMILY = """
+import json
+from rlanything.core.types import Task
+
+
+def write_game(task, root):
+    if "bad" in task.instruction:
+        raise ValueError("no game")
+    folder = root / task.task_id[:8]
+    folder.mkdir(parents=True)
+    (folder / "traj_data.json").write_text(json.dumps([task.env, task.instruction, task.payload]))
+    return folder
+
+
+def read_game(folder):
+    return Task(*json.loads((folder / "traj_data.json").read_text()))
+"""
+
+
+@pytest.fixture
+def family(here, monkeypatch):
+    (here / "toyenv").mkdir()
+    (here / "toyenv" / "files.py").write_text(FAMILY)
+    (here / "params.yaml").write_text("env: {_target_: toyenv.family.Toy}\n")
+    monkeypatch.syspath_prepend(here)
+
+
+def test_games_there_and_back(here, family, capsys):
+    assert command("export", "full/seed-0@0", "games", "--games") == 0
+    assert command("import", "games", "runs/new", "--games") == 0
+    assert open_run(here / "runs/new").latest == find("full/seed-0@0").buffer
+    manifest = json.loads((here / "games/slots.json").read_text())
+    manifest["slots"][0]["folder"] = "../elsewhere"
+    (here / "games/slots.json").write_text(json.dumps(manifest))
+    assert command("import", "games", "runs/other", "--games") == 2
+    assert "slot 0 points outside the folder" in capsys.readouterr().err
+    (here / "games/slots.json").unlink()
+    assert len(import_("games", "runs/other", games=True)) == 12
+
+
+def test_games_that_are_none(here, family, capsys):
+    (here / "none").mkdir()
+    assert command("import", "none", "runs/x", "--games") == 2
+    assert "no games there" in capsys.readouterr().err
+
+
+def test_a_family_whose_tasks_are_no_files(here, capsys):
+    (here / "params.yaml").write_text("env: {_target_: json.decoder.JSONDecoder}\n")
+    assert command("export", "full/seed-0", "games", "--games") == 2
+    assert "tasks of json are no files" in capsys.readouterr().err
+
+
+@pytest.mark.integration
+def test_alfworld_games_there_and_back(tmp_path, monkeypatch):
+    family = pytest.importorskip("envs.alfworld.family", reason="the ALFWorld family is not installed")
+    monkeypatch.chdir(tmp_path)
+    tasks: list[Task] = family.AlfworldFamily().make("train", 4, 0)
+    from rlanything.buffer import snapshot_path, write_snapshot
+
+    write_snapshot(TaskBuffer.start(tasks), snapshot_path(tmp_path / "runs/full/buffer", 0))
+    (tmp_path / "params.yaml").write_text("env: {_target_: envs.alfworld.family.AlfworldFamily}\n")
+    export("full", tmp_path / "games", games=True)
+    again = import_(tmp_path / "games", tmp_path / "runs/new", games=True)
+    assert [again.head(slot) for slot in again.slots] == tasks
+
+
+def test_the_kitchen_is_told_apart_by_its_fields(here):
+    assert "goal.object" in table_of(find("full/seed-0")).kinds.columns
+    assert kitchen(0, "mug", "shelf").payload["goal"]["object"] == "mug"
