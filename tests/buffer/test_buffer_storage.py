@@ -243,3 +243,15 @@ def test_replies_are_kept_as_they_came(tmp_path):
     told = event(buffer, 0, ACCEPTED, task(1), reply=odd, critic=odd)
     append_events(tmp_path / "events.jsonl", [told])
     assert read_events(tmp_path / "events.jsonl").events == (told,)
+
+
+def test_files_of_schema_1_are_read_for_ever_and_written_the_same(tmp_path):
+    """The files in schema1/ were written by the first version. A new schema must still read them, and say how."""
+    kept = Path(__file__).parent / "schema1"
+    buffer = read_snapshot(kept / "iter_0004.jsonl")
+    assert buffer == story()[-1][2]
+    assert list(read_events(kept / "events.jsonl").events) == story_events()
+    write_snapshot(buffer, tmp_path / "again.jsonl")
+    append_events(tmp_path / "events.jsonl", story_events())
+    assert (tmp_path / "again.jsonl").read_bytes() == (kept / "iter_0004.jsonl").read_bytes()
+    assert (tmp_path / "events.jsonl").read_bytes() == (kept / "events.jsonl").read_bytes()

@@ -19,6 +19,8 @@ from rlanything.buffer.compare.text import counts_line, field_line, inside_line,
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.render import safe
 
+_LISTED = 12
+"""Values that the concentration shows."""
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:75rem;padding:0 1rem;color:#1b1b1b;background:#fff}
 h1{font-size:1.3rem;overflow-wrap:anywhere}h2{font-size:1.05rem;margin-top:2rem}
@@ -151,6 +153,8 @@ def _difficulty(told: Mapping[str, Any]) -> str:
     most = max([1, *told["old"], *told["new"]])
     rows = []
     for k in range(len(told["old"])):
+        if not (told["old"][k] or told["new"][k]):
+            continue
         label = f"{told['edges'][k]:.1f} to {told['edges'][k + 1]:.1f}"
         bars = "".join(_bar(side, told[side][k], most) for side in ("old", "new"))
         rows.append(f'<tr><td class="n">{label}</td><td>{bars}</td></tr>\n')
@@ -171,7 +175,7 @@ def _concentration(rows: list[Mapping[str, Any]]) -> str:
         f"<tr><td>{_text(row['field'])}</td><td>{_text(row['value'])}</td>"
         f'<td class="n">{row["changed"]} of {row["tasks"]}</td><td class="n">{row["ratio"]:.2f}</td>'
         f'<td class="n">{row["p"]:.2g}</td></tr>\n'
-        for row in rows[:20]
+        for row in [row for row in rows if row["ratio"] > 1][:_LISTED]
     )
     numbers = "".join(f'<th class="n">{name}</th>' for name in ("changed", "ratio", "p"))
     heads = f"<tr><th>field</th><th>value</th>{numbers}</tr>"
