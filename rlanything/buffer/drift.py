@@ -75,10 +75,17 @@ def field_shifts(before: Sequence[Task], after: Sequence[Task], seed: int) -> li
     A slot's old and new task are a pair: a resample swaps each pair or not, which leaves everything as it is when
     the change has no direction. p counts the observed one too, so it is never 0.
     """
-    found = [facts(task) for task in (*before, *after)]
+    old, new = [facts(task) for task in before], [facts(task) for task in after]
+    known = [path for path in kinds([*old, *new]) if path in _usual(old) and path in _usual(new)]
     rng = random.Random(seed)
-    rows = [_shift(path, found, len(before), rng) for path in kinds(found)]
+    rows = [_shift(path, [*old, *new], len(before), rng) for path in known]
     return sorted(rows, key=lambda row: (row["p"], -row["distance"], row["field"]))
+
+
+def _usual(found: Sequence[Mapping[str, Json]]) -> set[str]:
+    """The fields that most of these tasks have: what only rewritten tasks note, or only first ones, is no shift."""
+    counts = Counter(path for task in found for path in task)
+    return {path for path, count in counts.items() if 2 * count > len(found)}
 
 
 def _shift(path: str, found: Sequence[Mapping[str, Json]], pairs: int, rng: random.Random) -> dict[str, Any]:
@@ -173,7 +180,7 @@ def drift_text(page: Mapping[str, Any], screen: Screen) -> str:
     heads = ("field", "changed", "distance", "p", "most gained", "most lost")
     text += "".join(aligned(heads, cells, {1, 2, 3}, screen)) if cells else "  none changed\n"
     groups = page["duplicates"]
-    text += lay_out([plain(""), heading(f"duplicates: {len(groups)} groups of slots")], screen)
+    text += lay_out([plain(""), heading(f"duplicates, groups of slots: {len(groups)}")], screen)
     return text + "".join(_group(group) for group in groups[:_GROUPS])
 
 

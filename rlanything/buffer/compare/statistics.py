@@ -55,12 +55,16 @@ def _inside(accuracy: Floats, band: Band) -> dict[str, Json]:
     return {"slots": inside, "of": len(measured), "share": share, "low": band.low, "high": band.high}
 
 
+FEWEST = 3
+"""Tasks that a value must have to be compared: fewer cannot stand out, and would only blunt the others."""
+
+
 @dataclass(frozen=True)
 class Concentration:
     """Of the tasks whose field has this value, `changed` of `tasks` changed; `ratio` to the share of all that did.
 
     `p`: chance of as many when which tasks change has nothing to do with the field (hypergeometric), times the number
-    of values compared, at most 1.
+    of values compared, at most 1. Values of fewer than `FEWEST` tasks are not compared: their p is 1.
     """
 
     field: str
@@ -89,7 +93,7 @@ def concentration(a: Table, b: Table, changes: Changes) -> list[Concentration]:
     if not changed or changed == total:
         return []
     found = [row for field in kinds for row in _by_value(field, flags)]
-    compared = len(found)
+    compared = sum(n >= FEWEST for *_, n in found)
     rows = [
         Concentration(
             field,
@@ -97,7 +101,7 @@ def concentration(a: Table, b: Table, changes: Changes) -> list[Concentration]:
             k,
             n,
             k / n / (changed / total),
-            min(1.0, compared * upper_tail(k, n, changed, total)),
+            min(1.0, compared * upper_tail(k, n, changed, total)) if n >= FEWEST else 1.0,
         )
         for field, value, k, n in found
     ]

@@ -129,12 +129,12 @@ def _odds(row: Mapping[str, Any]) -> tuple[str, str]:
     return f"x{row['ratio']:.2f}", f"{row['p']:.2g}"
 
 
-def _nothing(page: Mapping[str, Any], rows: Sequence[object]) -> str:
+def _nothing(page: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     if page["counts"]["unchanged"] == page["counts"]["slots"]:
         return "nothing changed"
     if not rows:
         return "no field sorts these tasks into kinds, or all of them changed"
-    return f"nowhere: of {len(rows)} values none holds more changes than chance explains"
+    return f"in no value of {len({row['field'] for row in rows})} fields more than chance explains"
 
 
 def _slot(row: Mapping[str, Any]) -> Iterator[RenderableType]:
