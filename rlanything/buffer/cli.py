@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from rlanything.buffer.cli_transfer import add_export, add_import
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.output import json_text, print_text, report, screen
 from rlanything.buffer.render import Screen, run_text, runs_text, slot_text
-from rlanything.buffer.runs import find_runs, open_run
+from rlanything.buffer.runs import find_runs
 from rlanything.buffer.source import RUNS, find
 
 
@@ -27,11 +26,11 @@ def ls(
     root: Path = Path(),
     screen: Screen | None = None,
 ) -> str:
-    """The slots of the run `where`, or the runs below the folder `where`, in project `root`. Raises `BufferError`."""
-    path = locate(where, root)
-    runs = find_runs(path)
-    if runs == [path] or not runs:
-        page = view.run_page(where, open_run(path), iteration, changed)
+    """The slots of the run `where` names, or the runs below the folder `where`, in `root`. Raises `BufferError`."""
+    path = next((p for p in (root / where, root / RUNS / where) if p.is_dir()), None)
+    runs = find_runs(path) if path else []
+    if path is None or runs == [path] or not runs:
+        page = view.run_page(where, find(where, root).run_buffer, iteration, changed)
         return json_text(page) if as_json else run_text(page, screen or Screen())
     if changed:
         raise BufferError(f"{where} holds {len(runs)} runs; --changed needs one of them")
@@ -52,16 +51,6 @@ def show(
     found = find(where, root)
     page = view.slot_page(where, found if iteration is None else found.at(iteration), target)
     return json_text(page) if as_json else slot_text(page, screen or Screen())
-
-
-def locate(where: str, root: Path = Path()) -> Path:
-    """The folder that `where` names, as a path or below `runs/`. Raises `BufferError` that offers the nearest runs."""
-    for path in (root / where, root / RUNS / where):
-        if path.is_dir():
-            return path
-    if (root / where).exists():
-        raise BufferError(f"{where} is a file, not the folder of a run")
-    raise BufferError(f"no run {where!r}; {_nearest(where, root)}")
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -100,21 +89,3 @@ def _print(text: Callable[[], str]) -> int:
         return 0
 
     return report(answer)
-
-
-def _nearest(where: str, root: Path) -> str:
-    below = root / RUNS
-    known = {run.relative_to(below).as_posix() for run in find_runs(below)}
-    # The beginning of the path may be right: look below the last folder that exists, unless that is anywhere.
-    parent = next(p for p in (root / where).parents if p.is_dir())
-    if parent not in (Path(), root, Path(parent.anchor)):
-        known |= {_name(run, root) for run in find_runs(parent)}
-    close = difflib.get_close_matches(where, sorted(known), n=3, cutoff=0.4)
-    if not known:
-        return f"no runs with a buffer below {below}"
-    return f"nearest: {', '.join(close)}" if close else f"{len(known)} runs with other names"
-
-
-def _name(run: Path, root: Path) -> str:
-    """As a user may type it: relative to the project where it lies in it."""
-    return (run.relative_to(root) if run.is_relative_to(root) else run).as_posix()

@@ -11,9 +11,11 @@ from rlanything.buffer import commands
 from rlanything.buffer.history import Filter, log_text
 from rlanything.buffer.output import print_json, print_text, report, screen
 from rlanything.buffer.render import one_line
+from rlanything.buffer.source import Band
 from rlanything.core.types import Direction, EventKind
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+_BAND = re.compile(r"(\d*\.?\d+):(\d*\.?\d+)(?::(strict|inclusive|paired))?")
 _RANGE = re.compile(r"(\d*)(:?)(\d*)")
 
 
@@ -37,6 +39,10 @@ def add_verify(commands: Subparsers[argparse.ArgumentParser]) -> None:
         "verify", help="compute everything again; exit 1 when something does not hold"
     )
     parser.add_argument("name", metavar="RUN", help="a run, or REVISION[:RUN]")
+    rules = (
+        "the band and rule of its decisions, e.g. 0.2:0.8 or 0.2:0.8:inclusive; default: as in params.yaml"
+    )
+    parser.add_argument("--band", type=_band, metavar="LOW:HIGH[:RULE]", help=rules)
     parser.add_argument("--json", action="store_true", help="as JSON")
     parser.set_defaults(run=_run_verify)
 
@@ -75,7 +81,7 @@ def _run_log(args: argparse.Namespace) -> int:
 
 def _run_verify(args: argparse.Namespace) -> int:
     def answer() -> int:
-        page = commands.verify(args.name, root=args.root)
+        page = commands.verify(args.name, band=args.band, root=args.root)
         if args.json:
             print_json(page)
         else:
@@ -91,3 +97,10 @@ def _range(text: str) -> tuple[int | None, int | None]:
         raise argparse.ArgumentTypeError(f"{text!r} is neither an iteration nor a range such as 3:7")
     first, last = (int(part) if part else None for part in (match[1], match[3]))
     return (first, last) if match[2] else (first, first)
+
+
+def _band(text: str) -> Band:
+    match = _BAND.fullmatch(text)
+    if not match or not 0 <= float(match[1]) < float(match[2]) <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no band such as 0.2:0.8 or 0.2:0.8:inclusive")
+    return Band(float(match[1]), float(match[2]), match[3] or "strict")

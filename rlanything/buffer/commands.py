@@ -8,12 +8,13 @@ What a function needs is imported when it runs: naming a command must not cost t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import TaskBuffer
-from rlanything.buffer.source import Source, find, workspace
+from rlanything.buffer.source import Band, Source, find, workspace
 
 if TYPE_CHECKING:
     from rlanything.buffer.history import Filter
@@ -70,12 +71,15 @@ def log(name: str, target: str = "", *, wanted: Filter | None = None, root: Path
     return log_page(find(name, root), target, wanted or Filter())
 
 
-def verify(name: str, *, root: Path = Path()) -> dict[str, Any]:
-    """Everything about the run `name` computed again; `ok` says whether all of it holds. Raises `BufferError`."""
+def verify(name: str, *, band: Band | None = None, root: Path = Path()) -> dict[str, Any]:
+    """Everything about the run `name` computed again; `ok` says whether all of it holds. Raises `BufferError`.
+
+    Decisions are held against `band`, or else the one in params.yaml, which may have changed since the run.
+    """
     from rlanything.buffer.verify import verify_run
 
     source = find(name, root)
-    checks = verify_run(source)
+    checks = verify_run(replace(source, band=band or source.band))
     ok = not any(check.problem for check in checks)
     return {"name": source.name.rpartition("@")[0], "ok": ok, "checks": [check.to_json() for check in checks]}
 

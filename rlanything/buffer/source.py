@@ -107,10 +107,11 @@ class Source:
 
     def at(self, iteration: int) -> Source:
         """Another iteration of the same run."""
-        return Source(self.short, self.band, self.revision, self._run, iteration)
+        return Source(self.short, self.band, self.revision, self.run_buffer, iteration)
 
     @property
-    def _run(self) -> RunBuffer:
+    def run_buffer(self) -> RunBuffer:
+        """The run. Raises `BufferError` for a file that stands alone."""
         if self.run is None:
             raise BufferError(f"{self.name} is a file, not a run")
         return self.run

@@ -76,6 +76,16 @@ def test_a_run_that_holds(here):
     assert verify("full/seed-1@1")["ok"], "a run without rollouts"
 
 
+def test_another_band_than_the_projects(here, capsys):
+    (here / "params.yaml").write_text("adaptation: {alpha_low: 0.3, alpha_high: 0.8}\n")
+    assert command("verify", "full/seed-0") == 1
+    assert command("verify", "full/seed-0", "--band", "0.2:0.8:inclusive") == 0
+    for band in ("0.8:0.2", "wide", "0.2:0.8:kind"):
+        with pytest.raises(SystemExit):
+            command("verify", "full/seed-0", "--band", band)
+    capsys.readouterr()
+
+
 def change(path, old, new):
     text = path.read_text()
     assert old in text

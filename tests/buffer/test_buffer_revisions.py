@@ -84,6 +84,20 @@ def test_revisions_are_compared_without_a_checkout(project, capsys):
     assert not (project / "runs").exists()
 
 
+def test_every_command_takes_a_revision(project, capsys):
+    shutil.rmtree(project / "runs")
+    for words in (
+        ["ls", "main"],
+        ["show", "bold-try", "3"],
+        ["log", "main"],
+        ["verify", "main"],
+        ["drift", "main"],
+    ):
+        assert command(*words) == 0
+    assert command("export", "main", str(project / "out.jsonl")) == 0
+    assert "every record holds" in capsys.readouterr().out
+
+
 def test_a_revision_alone_is_compared_with_the_disk(project):
     page = diff("beginning")
     assert page["b"]["name"] == "full/seed-0@2"
