@@ -90,7 +90,7 @@ def test_every_command_takes_a_revision(project, capsys):
         ["ls", "main"],
         ["show", "bold-try", "3"],
         ["log", "main"],
-        ["verify", "main"],
+        ["verify", "main", "--band", "0.2:0.8"],
         ["drift", "main"],
     ):
         assert command(*words) == 0
