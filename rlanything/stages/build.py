@@ -25,6 +25,11 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
+def first_process() -> bool:
+    """Whether this process writes: the only one, or rank 0 of those that torchrun started."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
 def instantiate(section: dict[str, Any], name: str, **given: Any) -> Any:
     """The object that `section._target_` names, with the section's keys as arguments.
 

@@ -4,7 +4,10 @@
     <run>/iterations/0007/         published by one rename: metrics.json, events.jsonl, rollouts.jsonl.gz, buffer.jsonl,
                                    and, for the last one only, state.ckpt (both models, both optimizers, loop state)
 
-`export` turns it into the finished folder that DVC tracks: runs/<arm>/seed-<n>/.
+    <run>/finished/                the whole run as DVC tracks it, once it is over
+
+When every seed of an arm is finished, `place` copies them to runs/<arm>/seed-<n>/. Not earlier: DVC empties a stage's
+outputs before it runs the stage again, so what is there when a stage is killed would be lost.
 """
 
 from __future__ import annotations
@@ -90,9 +93,14 @@ class RunFolder:
         """The rows of the published iterations."""
         return [json.loads((p / "metrics.json").read_text()) for p in self.published()]
 
-    def export(self, target: Path, start: TaskBuffer, save_models: Callable[[Path], None]) -> None:
-        """Write the finished run folder and put it in place with one rename."""
-        temporary = target.with_name(f".tmp-{target.name}")
+    @property
+    def finished(self) -> Path:
+        """The finished run; there whole or not at all."""
+        return self.path / "finished"
+
+    def export(self, start: TaskBuffer, finish: Callable[[Path], None]) -> None:
+        """Write `finished` with one rename; `finish(folder)` adds what belongs to it besides the iterations."""
+        temporary = self.path / ".tmp-finished"
         shutil.rmtree(temporary, ignore_errors=True)
         (temporary / "buffer").mkdir(parents=True)
         write_snapshot(start, temporary / "buffer" / "iter_0000.jsonl")
@@ -107,9 +115,17 @@ class RunFolder:
                 shutil.copyfile(rollouts, temporary / "rollouts" / f"iter_{k:04d}.jsonl.gz")
         rows = "".join(json.dumps(row, sort_keys=True) + "\n" for row in self.metrics())
         write_text(temporary / "metrics.jsonl", rows)
-        save_models(temporary / "checkpoints")
-        shutil.rmtree(target, ignore_errors=True)
+        finish(temporary)
+        shutil.rmtree(self.finished, ignore_errors=True)
+        temporary.rename(self.finished)
+
+    def place(self, target: Path) -> None:
+        """Copy the finished run to `target`, which is there whole or not at all."""
+        temporary = target.with_name(f".tmp-{target.name}")
+        shutil.rmtree(temporary, ignore_errors=True)
         target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(self.finished, temporary)
+        shutil.rmtree(target, ignore_errors=True)
         temporary.rename(target)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import shutil
 import time
 import warnings as python_warnings
 from collections.abc import Callable
@@ -75,16 +74,18 @@ class SeedRun:
         self.timing: dict[str, float] = {}
 
     def run(self) -> None:
-        """Train to the end, resuming where the folder says, then export. Raises `ConfigError`."""
+        """Train to the end, resuming where the folder says, then write <live>/finished. Raises `ConfigError`.
+
+        Under torchrun every process collects the same experience and learns from its share; the first one writes.
+        """
+        if not build.first_process():
+            self._fit(len(self.folder.published()))
+            return
         with self.folder.lock():
             done = self.folder.recover()
             if done < self.config.train.iterations + 1:
                 self._fit(done)
-            self.folder.export(
-                self.layout.run(self.where.arm, self.where.seed), self.start, self._save_models
-            )
-            write_dvclive(self.layout.run(self.where.arm, self.where.seed) / "dvclive", self.folder.metrics())
-        shutil.rmtree(self.where.live)
+            self.folder.export(self.start, self._finish)
 
     def _load_models(self) -> None:
         config, root = self.config, self.where.root
@@ -224,7 +225,12 @@ class SeedRun:
             write_harvest(folder, harvest, metrics, rollouts=self.config.train.save_rollouts)
             save_checkpoint(folder / STATE)
 
-        self.folder.publish(finished, write)
+        trainer = self.module.trainer
+        if trainer.is_global_zero:
+            self.folder.publish(finished, write)
+        else:
+            save_checkpoint(self.where.live / STATE)  # takes part in it; only the first process writes a file
+        trainer.strategy.barrier()
         for warning in warnings(self.folder.metrics()):
             self.say(f"warning: {warning}")
 
@@ -252,6 +258,11 @@ class SeedRun:
             )
         pending = tuple(proposal_from_json(p) for p in state["pending"])
         self.state = LoopState(state["iteration"], buffer, state["cursor"], pending)
+
+    def _finish(self, folder: Path) -> None:
+        """What a finished run holds besides its iterations: the final models, and the metrics as DVCLive files."""
+        write_dvclive(folder / "dvclive", self.folder.metrics())
+        self._save_models(folder / "checkpoints")
 
     def _save_models(self, folder: Path) -> None:
         checkpoint_file = self.folder.state_file()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
+import shutil
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from rlanything.config import Config
+from rlanything.config import Config, ConfigError
 from rlanything.core.ids import content_id
+from rlanything.stages.build import first_process
 from rlanything.stages.layout import Layout
+from rlanything.stages.runfolder import RunFolder
 
 INPUTS = ("data", "models")
 CODE = ("core", "buffer", "engines", "loop", "learn")
@@ -21,17 +25,32 @@ CODE = ("core", "buffer", "engines", "loop", "learn")
 def run(config: Config, root: Path, arm: str) -> None:
     """Train every seed of `arm` that is not finished; a killed stage continues where it was. Raises `ConfigError`."""
     config.arm(arm)
+    _check_launch(config, arm)
     key = fingerprint(config, root, arm)
-    seeds = list(range(config.train.seeds))
-    workers = min(config.train.workers, len(seeds))
-    if workers == 1:
+    seeds = range(config.train.seeds)
+    layout = Layout(root)
+    folders = {seed: RunFolder(layout.live(key, arm, seed)) for seed in seeds}
+    _train(config, root, key, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
+    if not first_process():
+        return
+    for seed, folder in folders.items():
+        folder.place(layout.run(arm, seed))
+    for folder in folders.values():
+        shutil.rmtree(folder.path)
+
+
+def _train(config: Config, root: Path, key: str, arm: str, seeds: Sequence[int]) -> None:
+    """Every seed in a process of its own, `train.workers` at a time; under torchrun one after the other, here."""
+    data = config.model_dump(by_alias=True)
+    workers = 1 if "RANK" in os.environ else min(config.train.workers, len(seeds))
+    if workers <= 1:
         for seed in seeds:
-            train_seed(config.model_dump(by_alias=True), root, key, arm, seed)
+            train_seed(data, root, key, arm, seed)
         return
     os.environ["OMP_NUM_THREADS"] = "1"
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        jobs = [pool.submit(train_seed, config.model_dump(by_alias=True), root, key, arm, s) for s in seeds]
+        jobs = [pool.submit(train_seed, data, root, key, arm, seed) for seed in seeds]
         try:
             for job in as_completed(jobs):
                 job.result()
@@ -40,6 +59,16 @@ def run(config: Config, root: Path, arm: str) -> None:
             for child in multiprocessing.active_children():
                 child.terminate()
             raise
+
+
+def _check_launch(config: Config, arm: str) -> None:
+    """Several devices share a run only when torchrun started one process for each. Raises `ConfigError`."""
+    devices, started = config.train.devices, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if devices != started:
+        raise ConfigError(
+            f"train.devices = {devices}, but {started} process(es) were started here; use `torchrun --nproc-per-node "
+            f"{devices} -m rlanything train --arm {arm}`"
+        )
 
 
 def train_seed(data: dict[str, object], root: Path, key: str, arm: str, seed: int) -> None:
