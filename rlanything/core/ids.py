@@ -8,7 +8,7 @@ from typing import Any
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys, no spaces, no NaN, UTF-8 kept. Raises `ValueError` for what JSON cannot hold."""
+    """JSON with sorted keys, no spaces, UTF-8 kept. Raises `ValueError` for NaN, `TypeError` for what is no JSON."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
