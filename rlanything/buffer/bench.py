@@ -176,6 +176,7 @@ def _measure(folder: Path, slots: int, versions: int) -> None:
         print("csv-diff: not installed (pip install csv-diff)")
     else:
         _print("csv-diff, current tasks only", found)
+        print((folder / "output.txt").read_text(encoding="utf-8").split("\n")[0])
 
 
 def _print(name: str, cost: Cost) -> None:

@@ -78,7 +78,7 @@ def add_drift(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 def _run_drift(args: argparse.Namespace) -> int:
     def answer() -> int:
-        from rlanything.buffer.drift import drift_text
+        from rlanything.buffer.distance import drift_text
 
         page = commands.drift(args.name, seed=args.seed, root=args.root)
         if args.json:

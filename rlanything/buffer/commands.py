@@ -44,7 +44,7 @@ def diff3(base: str, a: str, b: str, *, root: Path = Path()) -> dict[str, Any]:
 
 def drift(name: str, *, seed: int = 0, root: Path = Path()) -> dict[str, Any]:
     """How far the tasks of the run `name` moved from its v0s; `seed`: of the resampling. Raises `BufferError`."""
-    from rlanything.buffer.drift import drift_page
+    from rlanything.buffer.distance import drift_page
 
     return drift_page(find(name, root), seed)
 
@@ -76,7 +76,7 @@ def verify(name: str, *, band: Band | None = None, root: Path = Path()) -> dict[
 
     Decisions are held against `band`, or else the one in params.yaml, which may have changed since the run.
     """
-    from rlanything.buffer.verify import verify_run
+    from rlanything.buffer.verification import verify_run
 
     source = find(name, root)
     checks = verify_run(replace(source, band=band or source.band))

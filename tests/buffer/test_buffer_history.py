@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from buffer_cases import command, kitchen, write_house, write_rollouts
 
+from rlanything import buffer
 from rlanything.buffer import log, open_run, verify
 from rlanything.buffer.history import Filter
 from rlanything.core.types import Direction, EventKind
@@ -215,3 +216,12 @@ def test_what_is_no_run_is_said_so(here, capsys):
     for words in (["verify", "alone.jsonl"], ["log", "alone.jsonl"]):
         assert command(*words) == 2
         assert "alone.jsonl is a file" in capsys.readouterr().err
+
+
+def test_the_functions_stay_functions(here):
+    """A module of the same name would take a function's place in the package once it is loaded."""
+    for function in (buffer.diff, buffer.drift, buffer.log, buffer.verify):
+        function("full/seed-0")
+    assert all(
+        map(callable, (buffer.diff, buffer.diff3, buffer.drift, buffer.log, buffer.verify, buffer.export))
+    )

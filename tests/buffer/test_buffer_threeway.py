@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rlanything.buffer import TaskBuffer, diff3, drift
 from rlanything.buffer.compare.page import diff_page
 from rlanything.buffer.compare.threeway import Verdict, agreement, three_page
-from rlanything.buffer.drift import field_shifts
+from rlanything.buffer.distance import field_shifts
 from rlanything.buffer.source import Band, Source
 
 GOLDEN = Path(__file__).parent / "golden"
