@@ -16,6 +16,8 @@ from rlanything.buffer.render import Screen, run_text, runs_text, slot_text
 from rlanything.buffer.runs import find_runs
 from rlanything.buffer.source import RUNS, find
 
+_ABOUT = "What happened to the tasks of a run: read, compare, check and exchange its task buffer."
+
 
 def ls(
     where: str = str(RUNS),
@@ -55,7 +57,7 @@ def show(
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the commands of `rlanything buffer`. Each sets `run`: from parsed arguments, with `root`, to an exit code."""
-    buffer = subparsers.add_parser("buffer", help="what a run's tasks became", description=__doc__)
+    buffer = subparsers.add_parser("buffer", help="what happened to the tasks", description=_ABOUT)
     commands = buffer.add_subparsers(title="commands", required=True, metavar="COMMAND")
     lister = commands.add_parser("ls", help="list runs, or the slots of a run")
     lister.add_argument("where", nargs="?", default=str(RUNS), metavar="RUN|FOLDER", help="default: runs")

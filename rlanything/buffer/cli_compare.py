@@ -53,17 +53,18 @@ def _run_diff(args: argparse.Namespace) -> int:
 
 
 def _three_ways(args: argparse.Namespace) -> int:
+    from rlanything.buffer.compare.markdown import three_markdown
     from rlanything.buffer.compare.threeway import three_text
 
     if len(args.names) > 3:
         raise BufferError(f"{len(args.names)} buffers were named; diff compares two, or two with their base")
-    if args.md or args.html or args.stat or args.only or args.by:
-        raise BufferError("a comparison of three takes --json and --exit-code only")
+    if args.html or args.stat or args.only or args.by:
+        raise BufferError("a comparison of three takes --json, --md and --exit-code only")
     page = commands.diff3(*args.names, root=args.root)
     if args.json:
         print_json(page)
     else:
-        print_text(three_text(page, screen()))
+        print_text(three_markdown(page) if args.md else three_text(page, screen()))
     return int(args.exit_code and bool(page["slots"]))
 
 

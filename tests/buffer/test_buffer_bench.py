@@ -1,6 +1,10 @@
 """The generated buffers of the benchmark are buffers, and counting by columns gives what counting by tasks gives."""
 
+import subprocess
+import sys
+
 import polars as pl
+import pytest
 
 from rlanything.buffer import TaskBuffer, diff
 from rlanything.buffer.bench import generate
@@ -22,3 +26,12 @@ def test_generated_buffers_are_real_and_compared_alike(tmp_path):
     ]
     assert told[0].items() <= told[1].items()
     assert (generated["counts"]["slots"], generated["counts"]["unchanged"]) == (120, 103)
+
+
+@pytest.mark.integration
+def test_the_benchmark_prints_time_and_memory(tmp_path):
+    words = ["-m", "rlanything.buffer.bench", "--slots", "60", "--versions", "3", "--folder", str(tmp_path)]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
+    assert "180 and 183 rows; 2 cores" in done.stdout
+    assert "60 slots: 51 unchanged" in done.stdout
+    assert "rlanything buffer diff --stat, all versions" in done.stdout

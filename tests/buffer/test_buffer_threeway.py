@@ -29,6 +29,7 @@ def here(tmp_path, monkeypatch):
 GOLDEN_COMMANDS = {
     "diff3.txt": ["diff", "full/seed-0@0", "full/seed-0", "full/seed-1"],
     "diff3.json": ["diff", "full/seed-0@0", "full/seed-0", "full/seed-1", "--json"],
+    "diff3.md": ["diff", "full/seed-0@0", "full/seed-0", "full/seed-1", "--md"],
     "drift.txt": ["drift", "full/seed-0"],
     "drift.json": ["drift", "full/seed-1", "--json"],
 }
@@ -108,7 +109,7 @@ def test_three_way_options_and_exit_code(here, capsys):
     names = ["full/seed-0@0", "full/seed-0", "full/seed-1"]
     assert command("diff", *names, "--exit-code") == 1
     assert command("diff", names[0], names[0], names[0], "--exit-code") == 0
-    assert command("diff", *names, "--md") == 2
+    assert command("diff", *names, "--stat") == 2
     assert command("diff", *names, *names) == 2
     assert "6 buffers were named; diff compares two, or two with their base" in capsys.readouterr().err
     verdicts = Counter(row["verdict"] for row in diff3(*names)["slots"])

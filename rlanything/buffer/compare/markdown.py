@@ -8,6 +8,7 @@ from typing import Any
 
 from rlanything.buffer.compare.page import listed
 from rlanything.buffer.compare.text import counts_line, field_line, inside_line, title
+from rlanything.buffer.compare.threeway import agreement_line, verdicts_line
 from rlanything.buffer.render import one_line, share
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<#|~@&])")
@@ -28,6 +29,32 @@ def diff_markdown(page: dict[str, Any]) -> str:
     lines += [f"Inside the band {escaped(inside_line(page['difficulty']['inside']))}", ""]
     lines += [*_histogram(page["difficulty"]), "", *_concentration(page), *_slots(listed(page))]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def three_markdown(page: Mapping[str, Any]) -> str:
+    """A comparison of three as one Markdown section."""
+    names = [escaped(f"{page['base']} -> {side} {page[side.lower()]}") for side in ("A", "B")]
+    lines = [
+        f"### Task buffers: {names[0]}, {names[1]}",
+        "",
+        f"**{escaped(verdicts_line(page['counts']))}**",
+        "",
+    ]
+    lines += [escaped(agreement_line(page["agreement"])), ""]
+    rows = page["slots"]
+    if rows:
+        lines += ["| slot | | base | A | acc | B | acc |", "|---|---|---|---|---|---|---|"]
+    lines += ["| " + " | ".join(_three_cells(row)) + " |" for row in rows[:_SLOTS]]
+    lines += ["", f"{len(rows) - _SLOTS} more slots are not listed here."] if len(rows) > _SLOTS else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _three_cells(row: Mapping[str, Any]) -> list[str]:
+    cells = [str(row["slot"]), row["verdict"], escaped(row["base"] or "-")]
+    for side in (row["a"], row["b"]):
+        task = "" if side["status"] == "unchanged" else f": {side['instruction'] or '-'}"
+        cells += [escaped(side["status"] + task), share(side["accuracy"])]
+    return cells
 
 
 def escaped(text: str) -> str:

@@ -69,11 +69,10 @@ def agreement(pairs: list[tuple[str, str]]) -> dict[str, Json]:
 
 def three_text(page: Mapping[str, Any], screen: Screen) -> str:
     """The counts, the agreement, and a line for every slot that one of them changed."""
-    counts = ", ".join(f"{page['counts'][verdict.value]} {verdict.value}" for verdict in Verdict)
     top = [
         heading(f"{page['base']} -> A {page['a']}"),
         heading(f"{page['base']} -> B {page['b']}"),
-        plain(f"{page['counts']['slots']} slots: {counts}"),
+        plain(verdicts_line(page["counts"])),
         plain(agreement_line(page["agreement"])),
     ]
     text = lay_out(top, screen)
@@ -89,6 +88,12 @@ def three_text(page: Mapping[str, Any], screen: Screen) -> str:
         + "\n"
         + "".join(aligned(("slot", "", "A", "acc", "task", "B", "acc", "task"), cells, {0}, screen))
     )
+
+
+def verdicts_line(counts: Mapping[str, int]) -> str:
+    """The comparison in one line; the parts after `slots:` add up."""
+    told = ", ".join(f"{counts[verdict.value]} {verdict.value}" for verdict in Verdict)
+    return f"{counts['slots']} slots: {told}"
 
 
 def agreement_line(told: Mapping[str, Any]) -> str:
