@@ -15,7 +15,7 @@ from string import Template
 from rlanything.config import ConfigError
 
 NAMES = ("policy_system", "policy_turn", "judge_system", "judge", "critic", "adapter")
-BOXED = re.compile(r"\\boxed\{\s*([+-]?\d+)\s*\}")
+BOXED = re.compile(r"\\boxed\{\s*([+-]?\d{1,9})\s*\}")
 WORD = re.compile(r"\b(good|bad)\b")
 PLACEHOLDERS = {
     "policy_system": frozenset[str](),
@@ -86,7 +86,10 @@ class Prompts:
         index = int(found[-1]) if found else 0
         if 1 <= index <= len(actions):
             return actions[index - 1], True
-        return text.strip()[:200], False
+        said = text.strip()[:200]
+        # A reply in the wrong format may happen to spell a command: the mark keeps it from being carried out.
+        spelled = said.casefold() in {action.casefold() for action in actions}
+        return (f"(unreadable) {said}" if spelled else said), False
 
     def verdict(self, text: str) -> int | None:
         """+1, -1, or None when the reward model's reply holds no verdict. The last one counts."""
