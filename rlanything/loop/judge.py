@@ -7,6 +7,7 @@ one trajectory share that conversation, so an engine may read it once (`Request.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 from rlanything.config import JudgeConfig
 from rlanything.core.seeds import derive_seed
@@ -44,7 +45,11 @@ class Judge:
         ]
 
     def questions(self, trajectory: Trajectory) -> list[tuple[int, ...]]:
-        """One prompt (token ids) per step: the conversation up to its result, then the question."""
+        """One prompt (token ids) per step: the conversation up to its result, then the question.
+
+        From the first one on that does not fit the context, questions are left out: dropping one from the middle
+        would hand its successors' votes to the wrong steps.
+        """
         prompts = []
         trunk = self.reward.start(self.prompts.judge_opening(trajectory.first_observation))
         for step in trajectory.steps:
@@ -53,7 +58,7 @@ class Judge:
             prompts.append(self.reward.extend(trunk, action, {"role": "user", "content": asked}))
             trunk = self.reward.extend(trunk, action, {"role": "user", "content": step.observation})
         fits = self.reward.max_context - self.config.max_tokens
-        return [p for p in prompts if len(p) <= fits]
+        return list(takewhile(lambda prompt: len(prompt) <= fits, prompts))
 
     def _request(
         self,

@@ -87,8 +87,11 @@ class Roller:
 
     def run(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
         """All episodes of the assignments, in their order; crashed ones carry their status."""
-        episodes = [self._open(a, r, sampling) for a in assignments for r in range(a.rollouts)]
+        episodes: list[_Episode] = []
         try:
+            for assignment in assignments:
+                for rollout in range(assignment.rollouts):
+                    episodes.append(self._open(assignment, rollout, sampling))
             for turn in range(sampling.max_steps):
                 alive = [e for e in episodes if e.status is None]
                 if not alive:
@@ -97,7 +100,7 @@ class Roller:
         finally:
             self.policy.release([self._session(e) for e in episodes])
             for episode in episodes:
-                episode.guarded(episode.environment.close, self.config.timeout_s)
+                self._shut(episode)
         return [self._close(e, sampling) for e in episodes]
 
     def _open(self, assignment: Assignment, rollout: int, sampling: Sampling) -> _Episode:
@@ -159,6 +162,12 @@ class Roller:
                 episode.status, episode.success = Status.OK, result.success
 
         episode.guarded(step, self.config.timeout_s)
+
+    def _shut(self, episode: _Episode) -> None:
+        """Close the environment; an episode that has ended keeps how it ended, whatever closing does."""
+        status, error = episode.status or Status.TRUNCATED, episode.error
+        episode.guarded(episode.environment.close, self.config.timeout_s)
+        episode.status, episode.error = status, error or episode.error
 
     def _session(self, episode: _Episode) -> str:
         return f"{episode.slot}/{episode.task.task_id}/{episode.rollout}"
