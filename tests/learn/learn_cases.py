@@ -27,6 +27,8 @@ VOCABULARY = 64
 END = 1
 """The end of turn."""
 FAST = LearnConfig(policy=OptimizerConfig(lr=1e-2), reward=OptimizerConfig(lr=1e-2), updates=2)
+SLOW = LearnConfig(policy=OptimizerConfig(lr=1e-4), reward=OptimizerConfig(lr=1e-4), updates=2)
+"""For comparisons up to rounding: AdamW's step is lr even where a gradient is rounding noise."""
 
 
 class Stops:

@@ -1,0 +1,201 @@
+"""Both models under one trainer: who changes, what is kept between iterations, and what must not matter."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from learn_cases import FAST, SLOW, largest, lesson, qwen2, row_logprobs, step
+from trainer_cases import Stage, furthest, quiet
+
+from rlanything.config import LearnConfig, OptimizerConfig
+from rlanything.learn.datamodule import ExperienceDataModule
+from rlanything.learn.module import JointModule, Minibatch
+from rlanything.learn.packing import policy_rows
+
+
+def with_(**more: object) -> LearnConfig:
+    return FAST.model_copy(update=more)
+
+
+def test_both_models_learn_from_one_iteration():
+    stage = Stage()
+    before = stage.weights()
+    after = stage.fit(1).weights()
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert moved == set(before)
+    assert {name.split(".")[0] for name in moved} == {"policy", "reward"}
+
+
+def test_a_reward_model_that_does_not_train_keeps_its_weights():
+    stage = Stage(with_reward=False)
+    before = {k: v.clone() for k, v in stage.reward.state_dict().items()}
+    stage.fit(1)
+    assert furthest(before, stage.reward.state_dict()) == 0.0
+    assert not any(name.startswith("reward") for name in stage.totals[0])
+
+
+def test_learning_raises_the_probability_of_what_had_an_advantage_and_lowers_the_rest():
+    good, bad = (
+        policy_rows(lesson([step((5, 6), (k, 9, 1))], [a]), "step")[0] for k, a in ((7, 1.0), (8, -1.0))
+    )
+    model = qwen2(1)
+    module = JointModule(with_(updates=1), model, None)
+    for row in (good, bad):
+        row.old = row.reference = row_logprobs(model, [row]).tolist()
+    batch = Minibatch(0, ((good,), (bad,)), ())
+    quiet(max_epochs=1).fit(module, ExperienceDataModule(lambda: [batch], 1, dict, lambda state: None))
+    assert float(row_logprobs(model, [good]).sum()) > sum(good.old)
+    assert float(row_logprobs(model, [bad]).sum()) < sum(bad.old)
+
+
+def test_the_state_of_the_optimizers_lives_on_in_the_next_iteration():
+    stage = Stage().fit(3)
+    for optimizer in stage.module.trainer.optimizers:
+        steps = {int(state["step"]) for state in optimizer.state.values()}
+        assert steps == {3 * FAST.updates}
+
+
+def test_there_are_as_many_optimizer_steps_as_the_configuration_says():
+    totals = Stage(with_(updates=3)).fit(1).totals[0]
+    assert [len(values) for values in totals.values()] == [3] * len(totals)
+    assert {name.split("/")[0] for name in totals} == {"policy", "reward"}
+
+
+def test_the_size_of_a_micro_batch_changes_no_weight_and_no_statistic():
+    whole, parts = (Stage(SLOW, micro_tokens=n).fit(1) for n in (100_000, 1))
+    assert furthest(whole.weights(), parts.weights()) < 1e-6 < furthest(whole.weights(), Stage().weights())
+    for name, values in whole.totals[0].items():
+        assert parts.totals[0][name] == pytest.approx(values, abs=1e-5)
+
+
+def test_statistics_of_one_iteration_do_not_leak_into_the_next():
+    stage = Stage().fit(2)
+    assert all(len(v) == FAST.updates for totals in stage.totals for v in totals.values())
+    assert stage.totals[0] != stage.totals[1]
+
+
+def test_the_first_update_of_an_iteration_starts_without_any_divergence():
+    for totals in Stage().fit(2).totals:
+        for name in ("policy", "reward"):
+            assert abs(totals[f"{name}/kl"][0]) < 1e-9
+            assert totals[f"{name}/kl"][1] > 1e-9
+            assert totals[f"{name}/clipped"][0] == 0.0
+
+
+def test_the_gradient_is_clipped_to_the_configured_norm():
+    slow = OptimizerConfig(lr=1e-2, clip_norm=1e-9)
+    stage = Stage(with_(policy=slow))
+    before = stage.weights()
+    seen = []
+    optimizer_step = torch.optim.AdamW.step
+
+    def step_and_look(self, *args, **kwargs):
+        grads = [p.grad for group in self.param_groups for p in group["params"]]
+        seen.append(float(torch.stack([g.norm() for g in grads]).norm()))
+        return optimizer_step(self, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim.AdamW, "step", step_and_look)
+        stage.fit(1)
+    assert stage.totals[0]["policy/grad_norm"][0] > 0.1
+    assert seen[0] == pytest.approx(1e-9, rel=1e-2)
+    assert furthest(before, stage.weights()) > 0
+
+
+def test_a_minibatch_with_nothing_for_a_model_leaves_it_alone():
+    stage = Stage()
+    before = stage.weights()
+    empty = [Minibatch(0, (), ()) for _ in range(FAST.updates)]
+    stage.collect = lambda: empty
+    after = stage.fit(1).weights()
+    assert furthest(before, after) == 0.0
+    assert stage.totals == [{}]
+
+
+def test_the_base_reference_stays_where_it_was_while_the_model_moves():
+    stage = Stage(with_(kl_reference="base"), anchored=True)
+    base = {k: v.clone() for k, v in stage.policy.state_dict().items()}
+    stage.fit(2)
+    reference = stage.module._references["policy"]
+    assert furthest(base, reference.state_dict()) == 0.0
+    assert furthest(base, stage.policy.state_dict()) > 0.0
+    assert not any("reference" in name for name in stage.module.state_dict())
+
+
+def test_rows_of_a_later_iteration_are_anchored_to_the_base_model():
+    stage = Stage(with_(kl_reference="base"), anchored=True).fit(1)
+    rows = [r for batch in stage.collect() for group in batch.policy for r in group]
+    base = qwen2(1)
+    for row in rows:
+        assert largest(row_logprobs(base, [row]) - torch.tensor(row.reference)) < 1e-5
+        assert largest(torch.tensor(row.old) - torch.tensor(row.reference)) > 1e-3
+
+
+def test_recorded_importance_takes_the_sampler_at_its_word():
+    stage = Stage(skew=0.3).fit(1)
+    assert stage.prepared == [{}, {}]
+    assert stage.totals[0]["policy/kl"][0] == pytest.approx(math.exp(0.3) - 0.3 - 1.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("anchored", [False, True])
+def test_recomputed_importance_measures_and_corrects_the_mismatch(anchored):
+    skew = -0.3
+    config = with_(importance="recomputed")
+    stage, plain = Stage(config, skew=skew, anchored=anchored), Stage()
+    for one in (stage, plain):
+        one.module._trainer = quiet(max_epochs=1)
+    batches, untouched = stage.collect(), plain.collect()
+    expected = math.expm1(-skew) + skew
+    assert [round(v, 4) for p in stage.prepared for v in p.values()] == [round(expected, 4)] * 2
+    for found, known in zip(batches, untouched, strict=True):
+        rows = [
+            (a, b) for g, h in zip(found.policy, known.policy, strict=True) for a, b in zip(g, h, strict=True)
+        ]
+        for row, same in rows:
+            assert row.old == pytest.approx(same.old, abs=1e-5)
+            assert row.reference == pytest.approx(same.old, abs=1e-5)
+            assert row.weight == pytest.approx([w * math.exp(-skew) for w in same.weight], rel=1e-4)
+
+
+def test_importance_weights_are_cut_off_at_the_cap():
+    config = with_(importance="recomputed", importance_cap=1.5)
+    stage, plain = Stage(config, skew=-2.0), Stage()
+    for one in (stage, plain):
+        one.module._trainer = quiet(max_epochs=1)
+    capped = [w for b in stage.collect() for g in b.policy for r in g for w in r.weight]
+    known = [w for b in plain.collect() for g in b.policy for r in g for w in r.weight]
+    assert capped == pytest.approx([1.5 * w for w in known], rel=1e-5)
+
+
+def test_a_run_that_continues_from_a_checkpoint_has_bit_identical_weights(tmp_path):
+    whole = Stage().fit(4, publish=tmp_path)
+    rest = Stage().fit(4, resume=tmp_path / "2.ckpt")
+    assert len(rest.totals) == 2
+    assert rest.totals == whole.totals[2:]
+    assert furthest(whole.weights(), rest.weights()) == 0.0
+
+
+def test_a_run_that_continues_on_the_base_anchor_has_bit_identical_weights(tmp_path):
+    config = with_(kl_reference="base")
+    whole = Stage(config, anchored=True).fit(3, publish=tmp_path)
+    rest = Stage(config, anchored=True).fit(3, resume=tmp_path / "1.ckpt")
+    assert furthest(whole.weights(), rest.weights()) == 0.0
+
+
+def test_nothing_is_collected_before_the_last_update_of_the_iteration_before():
+    stage = Stage()
+    seen = []
+    collect = stage.collect
+    stage.collect = lambda: (seen.append(stage.module.trainer.global_step), collect())[1]
+    stage.fit(3)
+    per_iteration = 2 * FAST.updates
+    assert seen == [0, per_iteration, 2 * per_iteration]
+
+
+def test_a_wrong_number_of_minibatches_is_refused():
+    module = JointModule(FAST, qwen2(), None)
+    data = ExperienceDataModule(lambda: [Minibatch(0, (), ())], 2, dict, lambda state: None)
+    with pytest.raises(ValueError, match="collected 1 minibatches, expected 2"):
+        quiet(max_epochs=1).fit(module, data)

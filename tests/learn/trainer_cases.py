@@ -1,0 +1,142 @@
+"""Small trainings of both models under a real trainer, over rows that need no environment."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from learn_cases import FAST, SLOW, dialogue, judged, lesson, qwen2, recorded, verdicts
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from rlanything.config import LearnConfig
+from rlanything.learn.callbacks import PublishIteration
+from rlanything.learn.datamodule import ExperienceDataModule
+from rlanything.learn.module import JointModule, Minibatch
+from rlanything.learn.packing import Row, micro_batches, minibatches, policy_rows, reward_rows
+
+UNITS = 5
+
+
+@dataclass
+class Stage:
+    """A module, what it learns from, and what was seen while it did.
+
+    Every process collects the same rows and takes its share of the micro-batches, as a run's processes do.
+    """
+
+    config: LearnConfig = FAST
+    micro_tokens: int = 200
+    with_reward: bool = True
+    anchored: bool = False
+    skew: float = 0.0
+    """How far the recorded log-probs are from the trainer's own."""
+    iteration: int = 0
+    totals: list[dict[str, list[float]]] = field(default_factory=list)
+    prepared: list[dict[str, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.policy, self.reward = qwen2(1), qwen2(2)
+        self.module = JointModule(
+            self.config,
+            self.policy,
+            self.reward if self.with_reward else None,
+            copy.deepcopy(self.policy) if self.anchored else None,
+            copy.deepcopy(self.reward) if self.anchored and self.with_reward else None,
+        )
+
+    def collect(self) -> list[Minibatch]:
+        seeds = range(UNITS * self.iteration, UNITS * (self.iteration + 1))
+        units = {
+            "policy": [policy_rows(lesson(dialogue(s)), "trajectory") for s in seeds],
+            "reward": [reward_rows(verdicts(judged(s)), "step") for s in seeds],
+        }
+        parts: dict[str, list[list[Row]]] = {}
+        for name, model in (("policy", self.policy), ("reward", self.reward)):
+            rows = recorded([row for unit in units[name] for row in unit], model)
+            for row in rows:
+                row.old = [x + self.skew for x in row.old]
+            parts[name] = minibatches(units[name], self.config.updates, 0, self.iteration, name)
+            self.prepared.append(self.module.prepare(name, [r for b in parts[name] for r in b]))
+        return [
+            Minibatch(self.iteration, self.share(parts["policy"][u]), self.share(parts["reward"][u]))
+            for u in range(self.config.updates)
+        ]
+
+    def share(self, rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:
+        groups = micro_batches(rows, self.micro_tokens)
+        world, rank = self.module.trainer.world_size, self.module.trainer.global_rank
+        groups += [[] for _ in range(-len(groups) % world)]
+        return tuple(tuple(group) for group in groups[rank::world])
+
+    def fit(
+        self, iterations: int, publish: Path | None = None, resume: Path | None = None, **more: Any
+    ) -> Stage:
+        """Train up to `iterations`; `publish`: folder of one checkpoint per iteration."""
+
+        def write(save: Callable[[Path], None]) -> None:
+            self.iteration += 1
+            if publish is not None:
+                save(publish / f"{self.iteration}.ckpt")
+
+        data = ExperienceDataModule(
+            self.collect, self.config.updates, lambda: {"iteration": self.iteration}, self.restore
+        )
+        trainer = quiet(max_epochs=iterations, callbacks=[PublishIteration(write), Watch(self)], **more)
+        trainer.fit(self.module, data, ckpt_path=str(resume) if resume else None)
+        return self
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.iteration = state["iteration"]
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {name: value.clone() for name, value in self.module.state_dict().items()}
+
+
+class Watch(Callback):
+    """Keeps every iteration's statistics."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.stage.totals.append({k: list(v) for k, v in self.stage.module.totals.items()})
+
+
+def quiet(**settings: Any) -> Trainer:
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", module="lightning")
+    return Trainer(
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        **{"devices": 1, **settings},
+    )
+
+
+def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
+    """The largest difference between two sets of weights."""
+    assert one.keys() == other.keys()
+    return max(float((one[name] - other[name]).abs().max()) for name in one)
+
+
+def main(folder: Path, strategy: str) -> None:
+    """One of several processes: train, then leave statistics and weights of the first and the last process."""
+    torch.set_num_threads(1)
+    stage = Stage(SLOW, micro_tokens=60).fit(2, strategy=strategy, devices=2)
+    rank = stage.module.trainer.global_rank
+    (folder / f"totals-{rank}.json").write_text(json.dumps(stage.totals))
+    torch.save(stage.weights(), folder / f"weights-{rank}.pt")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
