@@ -1,0 +1,177 @@
+"""Adaptation: who is asked, what is accepted, and what a slot is never given again."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted import Family, prompts, read, speaker, task
+
+from rlanything.buffer import Event, TaskBuffer
+from rlanything.config import AdaptationConfig
+from rlanything.core.types import Direction, EventKind, Judgement, Status, Step, Trajectory, Vote
+from rlanything.loop.adapt import Adapter, accepts, direction, marked_steps, summarise
+
+HARDER, EASIER = Direction.HARDER, Direction.EASIER
+SHARE = st.integers(0, 16).map(lambda k: k / 16)
+RULES = ["strict", "inclusive", "paired"]
+
+
+def rule(acceptance: str = "strict", **changed: object) -> AdaptationConfig:
+    return AdaptationConfig(**{"acceptance": acceptance, "critic": "extractive", "max_tokens": 16, **changed})
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "expected"),
+    [(0.0, EASIER), (0.19, EASIER), (0.2, None), (0.5, None), (0.8, None), (0.81, HARDER), (1.0, HARDER)],
+)
+def test_the_direction_is_asked_for_strictly_outside_the_band(accuracy, expected):
+    assert direction(accuracy, rule()) is expected
+
+
+@pytest.mark.parametrize(
+    ("way", "before", "after", "strict", "inclusive"),
+    [
+        (HARDER, 1.0, 0.5, True, True),
+        (HARDER, 1.0, 0.2, False, True),
+        (HARDER, 1.0, 0.1, False, False),
+        (HARDER, 0.9, 0.9, False, False),
+        (HARDER, 0.9, 1.0, False, False),
+        (EASIER, 0.0, 0.5, True, True),
+        (EASIER, 0.0, 0.8, False, True),
+        (EASIER, 0.0, 0.9, False, False),
+        (EASIER, 0.1, 0.1, False, False),
+        (EASIER, 0.0, 0.0, False, False),
+    ],
+)
+def test_the_acceptance_band(way, before, after, strict, inclusive):
+    assert accepts(way, before, after, rule("strict")) is strict
+    assert accepts(way, before, after, rule("paired")) is strict
+    assert accepts(way, before, after, rule("inclusive")) is inclusive
+
+
+@given(st.sampled_from(list(Direction)), SHARE, SHARE, st.sampled_from(RULES), SHARE, SHARE)
+def test_what_is_accepted_is_solvable_and_went_the_way_that_was_asked(way, before, after, name, low, high):
+    if low >= high or not accepts(way, before, after, rule(name, alpha_low=low, alpha_high=high)):
+        return
+    assert after > 0
+    assert (after < before) == (way is HARDER)
+    assert low <= after if way is HARDER else after <= high
+
+
+@given(st.sampled_from(list(Direction)), SHARE, SHARE)
+def test_the_inclusive_bounds_accept_all_that_the_strict_ones_do(way, before, after):
+    assert accepts(way, before, after, rule("inclusive")) >= accepts(way, before, after, rule("strict"))
+
+
+def vote(verdict: int | None, reasoning: str = "") -> Vote:
+    return Vote(verdict, reasoning, (), ())
+
+
+def judged(*votes: tuple[Vote, ...]) -> list[tuple[str, str]]:
+    steps = tuple(Step((), (), (), (), f"act {k}", True, "") for k in range(len(votes)))
+    trajectory = Trajectory("t", 0, 0, 0, "", steps, -1, Status.OK)
+    return marked_steps(trajectory, [Judgement((), v) for v in votes])
+
+
+def test_steps_are_marked_when_every_valid_vote_is_against_them():
+    assert judged(
+        (vote(-1, "useless"), vote(-1), vote(-1)),
+        (vote(-1), vote(-1), vote(1)),
+        (vote(-1, "again"), vote(None), vote(None)),
+        (vote(None), vote(None), vote(None)),
+    ) == [("act 0", "useless"), ("act 2", "again")]
+
+
+@pytest.mark.xfail(strict=True, reason="the reason is taken from the first vote, valid or not")
+def test_the_reason_of_a_marked_step_is_that_of_a_valid_vote():
+    assert judged((vote(None, "gibberish"), vote(-1, "useless"))) == [("act 0", "useless")]
+
+
+def test_the_extractive_critic_names_the_most_frequent_reasons_with_counts():
+    steps = [("a", "lost"), ("b", "slow"), ("c", "lost"), ("d", ""), ("e", "again"), ("f", "again")]
+    assert summarise(steps) == "again x2; lost x2; no reason x1"
+    assert summarise([]) == "nothing was criticised"
+
+
+class Asking:
+    """An adapter whose replies are scripted, and a buffer of two slots."""
+
+    def __init__(self, *replies: str, **config: object) -> None:
+        left = list(replies)
+        self.speaker = speaker(lambda _: left.pop(0))
+        self.adapter = Adapter(Family(), self.speaker, prompts(), rule(**config))
+        self.buffer = TaskBuffer.start([task(5), task(6)])
+
+    def propose(self, *wanted):
+        return self.adapter.propose(wanted or [(0, HARDER, 1.0, "too easy")], self.buffer, 1, 3)
+
+
+def test_a_proposal_holds_the_new_task_and_how_it_came_about():
+    asking = Asking("level 7")
+    (proposal,) = asking.propose()
+    assert proposal.task == task(7)
+    assert (proposal.slot, proposal.direction, proposal.parent_id) == (0, HARDER, task(5).task_id)
+    assert (proposal.reply, proposal.reason, proposal.iteration) == ("level 7", "", 3)
+    assert proposal.prompt == "now at level 5, harder, 100%, too easy"
+    assert len(asking.speaker.engine.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("make it a nice one", "the reply names no level"),
+        ("level 7; level 8", "the reply names no level"),
+        ("level 200", "there is no such level"),
+        ("level 5", "the slot already had or refused this task"),
+    ],
+)
+def test_an_invalid_reply_is_kept_with_its_reason(reply, reason):
+    (proposal,) = Asking(reply, attempts=1).propose()
+    assert (proposal.task, proposal.reply, proposal.reason) == (None, reply, reason)
+
+
+def test_only_slots_without_a_valid_reply_are_asked_again_with_another_seed():
+    asking = Asking("nonsense", "level 8", "level 9", attempts=2)
+    first, second = asking.propose((0, HARDER, 1.0, ""), (1, EASIER, 0.0, ""))
+    assert (first.task, second.task) == (task(9), task(8))
+    engine = asking.speaker.engine
+    assert [len(b) for b in engine.batches] == [2, 1]
+    assert len({r.seed for r in engine.asked}) == 3
+    assert read(engine.asked[2].prompt_ids) == read(engine.asked[0].prompt_ids)
+
+
+def test_the_reply_of_the_last_attempt_is_the_one_recorded():
+    (proposal,) = Asking("nonsense", "level 200", attempts=2).propose()
+    assert (proposal.reply, proposal.reason) == ("level 200", "there is no such level")
+
+
+@pytest.mark.parametrize("kind", [EventKind.PROPOSED, EventKind.REJECTED, EventKind.ACCEPTED])
+def test_a_slot_never_gets_a_task_again_that_it_had_or_refused(kind):
+    asking = Asking("level 7", "level 5", "level 7", "level 7", attempts=1)
+    (first,) = asking.propose()
+    asking.buffer = asking.buffer.apply([Event.of(first, kind, 3, accuracy=0.5)])
+    for reason in ["the slot already had or refused this task"] * 2:
+        (again,) = asking.propose()
+        assert (again.task, again.reason) == (None, reason)
+    (other,) = asking.propose((1, HARDER, 1.0, ""))
+    assert other.task == task(7)
+
+
+def test_the_model_critic_is_asked_once_per_task_with_the_marked_steps():
+    asking = Asking("it wanders", "it is blind", critic="model")
+    critics = asking.adapter.critics([task(5), task(6)], [[("go", "lost")], []], 1, 0)
+    assert critics == ["it wanders", "it is blind"]
+    first, second = (read(r.prompt_ids) for r in asking.speaker.engine.asked)
+    assert "reach level 5: - go: lost" in first
+    assert "reach level 6: - no step was criticised" in second
+
+
+def test_the_extractive_critic_asks_no_model():
+    asking = Asking()
+    assert asking.adapter.critics([task(5)], [[("go", "lost")]], 1, 0) == ["lost x1"]
+    assert asking.speaker.engine.asked == []
+
+
+def test_nobody_wanted_means_no_proposal():
+    assert Asking().adapter.propose([], TaskBuffer.start([task(1)]), 1, 0) == []

@@ -1,0 +1,244 @@
+"""One iteration: arms are switches, filters choose what trains, q' decides its slot, events make the buffer."""
+
+from __future__ import annotations
+
+import pytest
+from scripted import FULL, World, task
+
+from rlanything.config import ArmConfig
+from rlanything.core.types import Direction, EventKind, Status
+from rlanything.loop.iteration import LoopState, slot_order
+
+OUTCOME = ArmConfig(step_votes=False, train_reward=False, adapt=False)
+POLICY = ArmConfig(step_votes=True, train_reward=False, adapt=False)
+POLICY_REWARD = ArmConfig(step_votes=True, train_reward=True, adapt=False)
+STEP_ONLY = ArmConfig(outcome=False, step_votes=True, train_reward=False, adapt=False)
+
+
+def kinds(harvest):
+    return [(e.kind, e.slot) for e in harvest.events]
+
+
+@pytest.mark.parametrize(
+    ("arm", "judged", "rewards", "asked"),
+    [
+        (OUTCOME, False, False, False),
+        (POLICY, True, False, False),
+        (POLICY_REWARD, True, True, False),
+        (FULL, True, True, True),
+        (STEP_ONLY, True, False, False),
+    ],
+)
+def test_an_arm_is_a_row_of_switches(arm, judged, rewards, asked):
+    world = World({0: 2, 1: 0}, arm=arm, votes=("good", "bad", "bad"))
+    harvest = world.loop.collect(world.start(task(0), task(1)))
+    assert bool(world.reward.engine.asked) == judged
+    assert bool(harvest.reward) == rewards
+    assert bool(world.adapter.engine.asked) == bool(harvest.events) == asked
+
+
+def test_the_arms_act_alike_whatever_they_learn_from():
+    seen = []
+    for arm in (OUTCOME, FULL):
+        world = World({0: 2, 1: 1}, arm=arm)
+        harvest = world.loop.collect(world.start(task(0), task(1)))
+        seen.append([t for g in harvest.groups for t in g.trajectories])
+    assert seen[0] == seen[1]
+
+
+def test_without_votes_the_policy_advantages_are_those_of_the_outcomes():
+    world = World({0: 1}, arm=OUTCOME)
+    lessons = world.loop.collect(world.start(task(0))).policy
+    rare, common = pytest.approx([3**0.5] * 2), pytest.approx([-(3**-0.5)] * 2)
+    assert [list(x.advantages) for x in lessons] == [rare, common, common, common]
+
+
+def test_without_the_outcome_equal_votes_leave_nothing_to_learn():
+    world = World({0: 2}, arm=STEP_ONLY)
+    assert world.loop.collect(world.start(task(0))).policy == ()
+
+
+def test_lambda_weighs_the_votes_against_the_outcome():
+    for lam in (0.0, 0.5):
+        world = World({0: 2}, **{"lambda": lam})
+        harvest = world.loop.collect(world.start(task(0)))
+        rewards = world.loop._rewards(harvest.groups[0].trajectories[0], harvest.groups[0].judgements[0])
+        assert rewards == pytest.approx([1 + lam / 3] * 2)
+
+
+@pytest.mark.parametrize(("wins", "trains"), [(0, False), (1, True), (3, True), (4, False)])
+def test_only_tasks_inside_the_policy_filter_train_the_policy(wins, trains):
+    world = World({0: wins}, policy_min=0.25, policy_max=0.75, arm=POLICY)
+    assert bool(world.loop.collect(world.start(task(0))).policy) is trains
+
+
+@pytest.mark.parametrize(("wins", "trains"), [(0, False), (1, True), (2, True), (3, True), (4, False)])
+def test_only_tasks_inside_the_reward_filter_train_the_reward_model(wins, trains):
+    world = World({0: wins}, reward_min=0.2, reward_max=0.8, reward_balance="none")
+    assert bool(world.loop.collect(world.start(task(0))).reward) is trains
+
+
+def test_unanimous_steps_are_left_out_of_the_reward_lessons():
+    world = World({0: 2}, votes=("good", "good", "good"))
+    assert world.loop.collect(world.start(task(0))).reward == ()
+
+
+def test_reward_rows_of_successes_and_failures_weigh_the_same_when_balanced():
+    for balance, expected in (("outcome", (2.0, 2 / 3)), ("none", (1.0, 1.0))):
+        world = World({0: 1}, reward_balance=balance)
+        lessons = world.loop.collect(world.start(task(0))).reward
+        assert [x.weights for x in lessons] == [
+            pytest.approx((w, w)) for w in (expected[0], *[expected[1]] * 3)
+        ]
+
+
+def test_the_reward_advantages_say_which_verdict_agreed_with_the_outcome():
+    world = World({0: 2})
+    lessons = world.loop.collect(world.start(task(0))).reward
+    signs = [[a > 0 for a in lesson.advantages[0]] for lesson in lessons]
+    assert signs == [[True, True, False]] * 2 + [[False, False, True]] * 2
+
+
+def test_tasks_outside_the_band_are_asked_about_and_become_proposals():
+    world = World({0: 4, 1: 0, 2: 2, 5: 2}, adapter=lambda _: "level 5", rollout={"tasks": 3})
+    harvest = world.loop.collect(world.start(task(0), task(1), task(2)))
+    assert sorted(kinds(harvest)) == [(EventKind.PROPOSED, 0), (EventKind.PROPOSED, 1)]
+    ways = {p.slot: (p.direction, p.parent_accuracy) for p in harvest.state.pending}
+    assert ways == {0: (Direction.HARDER, 1.0), 1: (Direction.EASIER, 0.0)}
+    assert all(harvest.state.buffer.head(k) == task(k) for k in range(3))
+
+
+def proposed(wins, new: int, **options):
+    """The world and the state after an iteration in which level 1 (never won) got the proposal `new`."""
+    world = World({1: 0, **wins}, adapter=lambda _: f"level {new}", **options)
+    return world, world.loop.collect(world.start(task(1))).state
+
+
+def test_an_accepted_task_replaces_its_parent_and_trains_in_the_same_iteration():
+    world, state = proposed({9: 2}, 9)
+    harvest = world.loop.collect(state)
+    assert kinds(harvest) == [(EventKind.ACCEPTED, 0)]
+    assert (harvest.events[0].accuracy, harvest.events[0].parent_accuracy) == (0.5, 0.0)
+    assert harvest.state.buffer.head(0) == task(9)
+    assert harvest.state.pending == ()
+    assert {x.trajectory.task_id for x in harvest.policy} == {task(9).task_id}
+    assert len(harvest.reward) == 4
+
+
+def test_a_rejected_task_leaves_the_slot_alone_and_trains_nothing():
+    world, state = proposed({9: 4}, 9)
+    harvest = world.loop.collect(state)
+    assert kinds(harvest) == [(EventKind.REJECTED, 0)]
+    assert "accuracy 1.000 is outside the acceptance band" in harvest.events[0].reason
+    assert harvest.state.buffer.head(0) == task(1)
+    assert [g.trains for g in harvest.groups] == [False]
+    assert (harvest.policy, harvest.reward) == ((), ())
+
+
+def test_rejected_rollouts_inside_the_filters_do_not_train_either():
+    world, state = proposed({9: 2}, 9, adaptation={"alpha_low": 0.2, "alpha_high": 0.4})
+    harvest = world.loop.collect(state)
+    assert [g.accuracy for g in harvest.groups] == [0.5]
+    assert (kinds(harvest), harvest.policy, harvest.reward) == ([(EventKind.REJECTED, 0)], (), ())
+
+
+def test_a_rejected_task_is_not_tried_a_second_time():
+    world, state = proposed({9: 4}, 9)
+    again = world.loop.collect(world.loop.collect(state).state)
+    assert kinds(again) == [(EventKind.INVALID, 0)]
+    assert again.events[0].reason == "the slot already had or refused this task"
+    assert again.state.pending == ()
+
+
+def test_a_slot_whose_proposal_is_pending_is_not_rolled_out_beside_it_unless_paired():
+    for acceptance, levels in (("strict", [9]), ("paired", [1, 9])):
+        world, state = proposed({9: 2}, 9, adaptation={"acceptance": acceptance})
+        tried = [g.trajectories[0].task_id for g in world.loop.collect(state).groups]
+        assert tried == [task(k).task_id for k in levels]
+
+
+def test_paired_acceptance_compares_with_the_parent_as_it_is_now():
+    for now, expected in ((0, EventKind.ACCEPTED), (3, EventKind.REJECTED)):
+        wins = {1: 0, 9: 2}
+        world = World(wins, adapter=lambda _: "level 9", adaptation={"acceptance": "paired"})
+        state = world.loop.collect(world.start(task(1))).state
+        wins[1] = now
+        (event,) = world.loop.collect(state).events
+        assert (event.kind, event.parent_accuracy) == (expected, now / 4)
+
+
+def test_events_over_the_old_buffer_make_the_new_one():
+    wins = {0: 4, 1: 0, 2: 2, 7: 2}
+    world = World(wins, adapter=lambda _: "level 7", rollout={"tasks": 3})
+    state = world.start(task(0), task(1), task(2))
+    for _ in range(5):
+        harvest = world.loop.collect(state)
+        assert state.buffer.apply(harvest.events).digest == harvest.state.buffer.digest
+        assert harvest.state.iteration == state.iteration + 1
+        assert all(e.iteration == state.iteration for e in harvest.events)
+        state = harvest.state
+    assert state.buffer.accepted == 2
+
+
+def test_an_iteration_is_a_function_of_its_state():
+    def collect():
+        world, state = proposed({9: 2}, 9)
+        return world.loop.collect(state)
+
+    assert collect() == collect()
+
+
+def test_a_task_whose_every_rollout_crashed_decides_nothing():
+    world = World({0: 2})
+    harvest = world.loop.collect(world.start(task(0, fault="raise in step")))
+    assert [g.accuracy for g in harvest.groups] == [None]
+    assert (harvest.policy, harvest.reward, harvest.events, harvest.state.pending) == ((), (), (), ())
+    assert world.reward.engine.asked == []
+    assert harvest.metrics[f"status/{Status.ENV_ERROR.value}"] == 4.0
+
+
+def test_a_proposal_whose_every_rollout_crashed_is_not_accepted():
+    world, state = proposed({9: 2}, 9)
+    world.family.environment = Broken
+    harvest = world.loop.collect(state)
+    assert kinds(harvest) == [(EventKind.REJECTED, 0)]
+    assert (harvest.events[0].accuracy, harvest.events[0].reason) == (None, "every rollout crashed")
+    assert harvest.state.buffer.head(0) == task(1)
+    assert (harvest.policy, harvest.reward) == ((), ())
+
+
+class Broken:
+    def reset(self, task, seed):
+        raise OSError("no world")
+
+    def close(self): ...
+
+
+def test_steps_without_votes_keep_the_outcome_and_their_place():
+    world = World({0: 2})
+    world.reward.max_context = 110
+    harvest = world.loop.collect(world.start(task(0)))
+    (group,) = harvest.groups
+    assert {len(j) for j in group.judgements} == {1}
+    assert world.loop._rewards(group.trajectories[0], group.judgements[0]) == pytest.approx([4 / 3, 1.0])
+    assert {len(x.advantages) for x in harvest.policy} == {2}
+
+
+def test_every_slot_is_visited_once_an_epoch():
+    world = World(dict.fromkeys(range(6), 2), arm=OUTCOME)
+    state = world.start(*map(task, range(6)))
+    for epoch in range(2):
+        visited = []
+        for _ in range(3):
+            harvest = world.loop.collect(state)
+            visited += [g.slot for g in harvest.groups]
+            state = harvest.state
+        assert sorted(visited) == list(range(6))
+        assert visited == slot_order(7, epoch, range(6))
+
+
+def test_busy_slots_are_skipped_and_the_iteration_takes_what_is_left():
+    whole = World({1: 0, 2: 2, 9: 2}, adapter=lambda _: "level 9", rollout={"tasks": 2})
+    first = whole.loop.collect(whole.start(task(1), task(2)))
+    second = whole.loop.collect(LoopState(1, first.state.buffer, first.state.cursor, first.state.pending))
+    assert [(g.slot, g.proposal is None) for g in second.groups] == [(1, True), (0, False)]

@@ -1,0 +1,157 @@
+"""Judging: which questions are asked about which steps; panels: how votes and outcomes become scores."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import isnan
+
+import pytest
+from scripted import prompts, read, roller, speaker, task, voting, winning
+
+from rlanything.config import JudgeConfig
+from rlanything.core.types import Status, Step, Trajectory
+from rlanything.loop.judge import Judge
+from rlanything.loop.panel import (
+    LabelledTrajectory,
+    RewardScore,
+    measure_policy,
+    measure_reward,
+    outcome_accuracy,
+    process_accuracy,
+    success_rate,
+)
+
+
+def judge(*verdicts: str, max_context: int = 10_000, m: int = 3) -> Judge:
+    return Judge(speaker(voting(verdicts), max_context), prompts(), JudgeConfig(m=m, max_tokens=8))
+
+
+def episode(
+    *actions: str, outcome: int = 1, name: str = "t", rollout: int = 0, seen: str = "seen"
+) -> Trajectory:
+    steps = tuple(Step((1,), (2,), (-0.1,), ((),), a, True, f"{seen} {k}") for k, a in enumerate(actions))
+    return Trajectory(name, 0, rollout, 0, "first", steps, outcome, Status.OK)
+
+
+def test_every_step_is_asked_about_m_times_and_the_votes_keep_their_order():
+    asking = judge("fine: good", "bad", "hm")
+    ((first, second),) = asking.run([episode("a", "b")], 1, 0)
+    assert [v.verdict for v in first.votes] == [v.verdict for v in second.votes] == [1, -1, None]
+    assert [v.reasoning for v in first.votes] == ["fine", "", "hm"]
+    assert len(asking.reward.engine.batches) == 1
+    assert len(asking.reward.engine.asked) == 6
+
+
+def test_a_question_shows_the_conversation_up_to_its_step_and_nothing_later():
+    first, second = map(read, judge("good").questions(episode("go", "look")))
+    assert first == "<system>judge<user>first<assistant>go<user>seen 0?go?<assistant>"
+    assert second == (
+        "<system>judge<user>first<assistant>go<user>seen 0<assistant>look<user>seen 1?look?<assistant>"
+    )
+
+
+def test_the_questions_of_one_trajectory_share_a_trunk_and_a_group():
+    asking = judge("good")
+    asking.run([episode("a", "b"), episode("a", "b", rollout=1)], 1, 0)
+    groups = {r.group for r in asking.reward.engine.asked}
+    assert len(groups) == 2
+    for group in groups:
+        texts = [read(r.prompt_ids) for r in asking.reward.engine.asked if r.group == group]
+        assert all(t.startswith("<system>judge<user>first<assistant>a<user>seen 0") for t in texts)
+
+
+def test_every_vote_has_its_own_seed_whatever_is_judged_beside_it():
+    both, alone = judge("good"), judge("good")
+    one, other = episode("a", "b"), episode("a", "b", rollout=1)
+    both.run([one, other], 1, 0)
+    alone.run([other], 1, 0)
+    seeds = [r.seed for r in both.reward.engine.asked]
+    assert len(set(seeds)) == 12
+    assert [r.seed for r in alone.reward.engine.asked] == seeds[6:]
+
+
+@pytest.mark.parametrize("status", [Status.ENV_ERROR, Status.TIMEOUT])
+def test_crashed_trajectories_get_no_judgements(status):
+    asking = judge("good")
+    judged = asking.run([replace(episode("a"), status=status), episode("a")], 1, 0)
+    assert [len(j) for j in judged] == [0, 1]
+    assert len(asking.reward.engine.asked) == 3
+
+
+def test_late_questions_that_do_not_fit_the_context_are_left_out():
+    asking = judge("good", max_context=90)
+    asked = asking.questions(episode(*"abcdefgh"))
+    assert 0 < len(asked) < 8
+    assert asked == judge("good").questions(episode(*"abcdefgh"))[: len(asked)]
+
+
+def test_judgements_stay_with_their_steps_when_an_early_question_is_too_long():
+    wordy = episode("x" * 100, "b")
+    first, second = judge("good").questions(wordy)
+    assert len(second) < len(first)
+    assert judge("good", max_context=len(second) + 8).questions(wordy) == []
+
+
+def labelled(*labels: bool, outcome: int = 1, name: str = "t") -> LabelledTrajectory:
+    return LabelledTrajectory(episode(*["a"] * len(labels), outcome=outcome, name=name), labels)
+
+
+def test_a_labelled_trajectory_survives_json():
+    item = labelled(True, False)
+    assert LabelledTrajectory.from_json(json.loads(json.dumps(item.to_json()))) == item
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "expected"),
+    [
+        (("good", "good", "bad"), RewardScore((3, 3), (0, 1), (4, 4))),
+        (("bad", "bad", "good"), RewardScore((0, 3), (1, 1), (0, 4))),
+        (("good", "bad", "?"), RewardScore((0, 3), (0, 1), (0, 4))),
+        (("good", "?", "?"), RewardScore((3, 3), (0, 1), (4, 4))),
+    ],
+)
+def test_the_majority_of_the_valid_votes_is_compared_with_the_label_and_the_outcome(verdicts, expected):
+    assert measure_reward(judge(*verdicts), [labelled(True, True, True, False)], 1) == {"t": expected}
+
+
+def test_a_reward_model_that_always_approves_has_balanced_accuracy_one_half():
+    panel = [labelled(True, True, True, False), labelled(True, False, outcome=-1, name="u")]
+    scores = measure_reward(judge("good"), panel, 1)
+    assert process_accuracy(scores) == 0.5
+    assert outcome_accuracy(scores) == pytest.approx(4 / 6)
+
+
+def test_process_accuracy_weighs_good_and_bad_steps_the_same():
+    scores = {"a": RewardScore((9, 10), (1, 2), (0, 12)), "b": RewardScore((9, 10), (0, 0), (6, 12))}
+    assert process_accuracy(scores) == pytest.approx((0.9 + 0.5) / 2)
+    assert outcome_accuracy(scores) == 0.25
+
+
+def test_success_rate_is_the_mean_over_tasks_and_leaves_out_what_only_crashed():
+    assert success_rate({"a": [1, 1, 1, 1], "b": [0], "c": []}) == 0.5
+    assert isnan(success_rate({"c": []}))
+
+
+def test_a_panel_counts_successes_per_task_and_leaves_crashes_out():
+    tasks = [task(0), task(1), task(2, fault="raise in step")]
+    results = measure_policy(roller(winning({0: 3, 1: 1, 2: 3})), tasks, 5, 3, 0.8, 4)
+    assert results == {tasks[0].task_id: [1, 1, 1], tasks[1].task_id: [1, 0, 0], tasks[2].task_id: []}
+
+
+def test_two_policies_meet_the_same_panel_draws():
+    seeds = []
+    for wins in (3, 0):
+        acting = roller(winning({0: wins, 1: wins}))
+        measure_policy(acting, [task(0), task(1)], 5, 3, 0.8, 4)
+        seeds.append([r.seed for r in acting.policy.engine.asked])
+    assert seeds[0] == seeds[1]
+
+
+def test_a_task_meets_the_same_draws_wherever_it_stands_in_the_panel():
+    def seeds(*tasks):
+        acting = roller(winning({0: 1, 1: 1}))
+        measure_policy(acting, tasks, 5, 2, 0.8, 4)
+        return {r.seed for r in acting.policy.engine.asked if r.session.split("/")[1] == task(0).task_id}
+
+    assert seeds(task(0), task(1)) == seeds(task(1), task(0)) == seeds(task(0))

@@ -1,0 +1,108 @@
+"""Metrics: what an iteration says about itself, and when it warns in words."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import pytest
+from scripted import World, task
+
+from rlanything.config import ArmConfig
+from rlanything.core.theory import precision_bound
+from rlanything.loop.metrics import warnings
+
+HEALTHY = {"mu": 1.3, "invalid_votes": 0.0, "policy_trajectories": 5.0}
+
+
+def collected(wins, *tasks, **options):
+    world = World(wins, **options)
+    return world.loop.collect(world.start(*tasks)).metrics
+
+
+def test_accuracy_is_the_mean_over_tasks_and_coverage_the_share_inside_the_band():
+    metrics = collected({0: 2, 1: 0}, task(0), task(1))
+    assert metrics["accuracy"] == 0.25
+    assert metrics["band_coverage"] == 0.5
+
+
+def test_steps_statuses_and_lessons_are_counted():
+    metrics = collected({0: 2, 1: 2}, task(0), task(1, fault="raise in step"))
+    assert (metrics["status/ok"], metrics["status/env_error"]) == (4.0, 4.0)
+    assert metrics["episode_steps"] == 2.0
+    assert metrics["policy_trajectories"] == 4.0
+    assert metrics["reward_steps"] == 8.0
+    assert metrics["invalid_actions"] == 0.0
+
+
+def test_vote_metrics_are_those_of_theorem_one():
+    metrics = collected({0: 2}, task(0), votes=("good", "good", "bad"))
+    assert metrics["votes"] == 24.0
+    assert metrics["p_plus"] == pytest.approx(2 / 3)
+    assert metrics["p_minus"] == pytest.approx(1 / 3)
+    assert metrics["mu"] == pytest.approx(1.0)
+    assert metrics["mean_vote"] == pytest.approx(1 / 3)
+    assert metrics["precision"] == 0.0
+    assert metrics["precision_bound"] == pytest.approx(precision_bound(metrics["mu"], 3))
+    assert metrics["force_ratio"] == pytest.approx(2**0.5)
+    assert metrics["unanimous"] == 0.0
+
+
+def test_invalid_votes_are_counted_and_left_out_of_the_rates():
+    metrics = collected({0: 2}, task(0), votes=("good", "?", "?"))
+    assert metrics["invalid_votes"] == pytest.approx(2 / 3)
+    assert (metrics["p_plus"], metrics["p_minus"], metrics["mean_vote"]) == (1.0, 0.0, 1.0)
+
+
+def test_an_arm_without_votes_reports_none():
+    arm = ArmConfig(step_votes=False, train_reward=False, adapt=False)
+    assert not {"mu", "votes", "p_plus"} & set(collected({0: 2}, task(0), arm=arm))
+
+
+def test_adaptation_is_counted():
+    world = World({0: 4, 1: 0, 3: 2}, adapter=lambda r: "level 3" if 1 in r.prompt_ids else "?")
+    metrics = world.loop.collect(world.start(task(0), task(1))).metrics
+    assert (metrics["proposals"], metrics["invalid_proposals"]) == (2.0, 1.0)
+    assert isnan(metrics["accept_rate"])
+    world = World({1: 0, 3: 2}, adapter=lambda _: "level 3")
+    state = world.loop.collect(world.start(task(1))).state
+    metrics = world.loop.collect(state).metrics
+    assert (metrics["accepted"], metrics["accept_rate"], metrics["accepted_total"]) == (1.0, 1.0, 1.0)
+    assert isnan(metrics["accuracy"])
+
+
+def test_a_healthy_run_has_no_warning():
+    assert warnings([HEALTHY] * 10) == []
+
+
+@pytest.mark.parametrize("mu", [1.0, 0.8])
+def test_mu_at_or_below_one_for_three_iterations_warns_in_words(mu):
+    (warning,) = warnings([HEALTHY, *[{**HEALTHY, "mu": mu}] * 3])
+    assert f"mu = {mu:.2f}" in warning
+    assert "3 iterations" in warning
+    assert "Train the reward model" in warning
+
+
+@pytest.mark.parametrize("mus", [[0.9, 0.9], [0.9, 1.1, 0.9], [0.9, 0.9, 0.9, 1.01], [0.9, 0.9, None]])
+def test_mu_that_recovered_or_was_low_too_shortly_does_not_warn(mus):
+    assert warnings([{**HEALTHY, "mu": mu} for mu in mus]) == []
+
+
+def test_votes_without_verdicts_warn_with_their_share():
+    (warning,) = warnings([{**HEALTHY, "invalid_votes": 0.75}] * 3)
+    assert "75% of the votes hold no verdict" in warning
+    assert warnings([{**HEALTHY, "invalid_votes": 0.5}] * 3) == []
+
+
+def test_a_policy_that_learns_nothing_warns():
+    (warning,) = warnings([{**HEALTHY, "policy_trajectories": 0.0}] * 3)
+    assert "the policy learns nothing" in warning
+
+
+def test_several_things_may_be_wrong_at_once():
+    bad = {"mu": 0.9, "invalid_votes": 0.9, "policy_trajectories": 0.0}
+    assert len(warnings([bad] * 3)) == 3
+    assert len(warnings([bad] * 2, patience=2)) == 3
+
+
+def test_an_arm_without_votes_is_warned_when_its_policy_learns_nothing():
+    assert len(warnings([{"policy_trajectories": 0.0}] * 3)) == 1
