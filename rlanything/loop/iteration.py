@@ -83,10 +83,17 @@ class Harvest:
 
 
 class Loop:
-    """The dynamic system around the models, for one arm and one seed."""
+    """The dynamic system around the models, for one arm and one seed. `proposer` names the adapter in the record."""
 
     def __init__(
-        self, config: Config, arm: ArmConfig, run_seed: int, roller: Roller, judge: Judge, adapter: Adapter
+        self,
+        config: Config,
+        arm: ArmConfig,
+        run_seed: int,
+        roller: Roller,
+        judge: Judge,
+        adapter: Adapter,
+        proposer: str = "",
     ) -> None:
         self.config = config
         self.arm = arm
@@ -94,6 +101,7 @@ class Loop:
         self.roller = roller
         self.judge = judge
         self.adapter = adapter
+        self.proposer = proposer
 
     def collect(self, state: LoopState) -> Harvest:
         """Alg. 1, lines 3-14, for `state.iteration`."""
@@ -164,15 +172,36 @@ class Loop:
             parent = next(g for g in groups if g.slot == group.slot and g.proposal is None)
             before = parent.accuracy if parent.accuracy is not None else before
         if after is None:
-            event = Event.of(proposal, EventKind.REJECTED, iteration, reason="every rollout crashed")
+            event = self._event(proposal, EventKind.REJECTED, iteration, reason="every rollout crashed")
             return _untrained(group), event
         accepted = accepts(proposal.direction, before, after, self.config.adaptation)
         kind = EventKind.ACCEPTED if accepted else EventKind.REJECTED
         reason = (
             "" if accepted else f"accuracy {after:.3f} is outside the acceptance band (before: {before:.3f})"
         )
-        event = Event.of(proposal, kind, iteration, accuracy=after, parent_accuracy=before, reason=reason)
+        event = self._event(proposal, kind, iteration, accuracy=after, parent_accuracy=before, reason=reason)
         return (group if accepted else _untrained(group)), event
+
+    def _event(
+        self,
+        proposal: Proposal,
+        kind: EventKind,
+        iteration: int,
+        *,
+        accuracy: float | None = None,
+        parent_accuracy: float | None = None,
+        reason: str = "",
+    ) -> Event:
+        """The buffer's event, with the name of the model that proposed the task."""
+        return Event.of(
+            proposal,
+            kind,
+            iteration,
+            accuracy=accuracy,
+            parent_accuracy=parent_accuracy,
+            reason=reason,
+            proposer=self.proposer,
+        )
 
     def _adapt(
         self, groups: Sequence[Group], buffer: TaskBuffer, iteration: int
@@ -192,7 +221,7 @@ class Loop:
         proposals = self.adapter.propose(asked, buffer, self.run_seed, iteration)
         kinds = [EventKind.INVALID if p.task is None else EventKind.PROPOSED for p in proposals]
         events = [
-            Event.of(p, kind, iteration, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)
+            self._event(p, kind, iteration, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)
         ]
         return tuple(p for p in proposals if p.task is not None), events
 

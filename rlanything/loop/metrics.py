@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING
 
@@ -88,24 +88,29 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     }
 
 
-def warnings(history: Sequence[dict[str, float]], patience: int = 3) -> list[str]:
-    """What is wrong with a run, in words, from its metrics so far."""
+def warnings(history: Sequence[Mapping[str, float | None]], patience: int = 3) -> list[str]:
+    """What is wrong with a run, in words, from its metrics so far (None: not measured in that iteration)."""
+
+    def values(key: str) -> list[float]:
+        return [value for row in recent if (value := row.get(key)) is not None]
+
     recent = history[-patience:]
-    if len(recent) < patience or "mu" not in recent[-1]:
+    if len(recent) < patience:
         return []
     found = []
-    if all(row.get("mu", nan) <= 1.0 for row in recent):
+    mu, invalid, trained = values("mu"), values("invalid_votes"), values("policy_trajectories")
+    if len(mu) == patience and max(mu) <= 1.0:
         found.append(
-            f"mu = {recent[-1]['mu']:.2f} has been at or below 1 for {patience} iterations: the reward model's votes "
+            f"mu = {mu[-1]:.2f} has been at or below 1 for {patience} iterations: the reward model's votes "
             "carry no information (Theorem 1), and training on them pulls the policy down. Train the reward model "
             "on the current policy's rollouts, raise signals.reward_balance, or lower signals.lambda."
         )
-    if all(row.get("invalid_votes", 0.0) > 0.5 for row in recent):
+    if len(invalid) == patience and min(invalid) > 0.5:
         found.append(
-            f"{recent[-1]['invalid_votes']:.0%} of the votes hold no verdict: check model.verdict_format and the "
+            f"{invalid[-1]:.0%} of the votes hold no verdict: check model.verdict_format and the "
             "judge template."
         )
-    if all(row.get("policy_trajectories", 1.0) == 0.0 for row in recent):
+    if len(trained) == patience and max(trained) == 0.0:
         found.append(
             f"no task fell inside the policy filter for {patience} iterations: the policy learns nothing. Check "
             "signals.policy_min/policy_max and the difficulty of the tasks."

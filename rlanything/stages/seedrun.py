@@ -108,6 +108,7 @@ class SeedRun:
             self.roller,
             self.judge,
             Adapter(self.family, speaker, self.prompts, config.adaptation),
+            config.model.adapter.path,
         )
         anchored = config.learn.kl_reference == "base"
         self.module = JointModule(
