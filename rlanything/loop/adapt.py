@@ -51,9 +51,9 @@ def marked_steps(trajectory: Trajectory, judgements: Sequence[Judgement]) -> lis
     """(action, reasoning) of the steps that every valid vote calls wrong (the paper's rule for text environments)."""
     marked = []
     for step, judgement in zip(trajectory.steps, judgements, strict=False):
-        verdicts = [v.verdict for v in judgement.votes if v.verdict is not None]
-        if verdicts and all(v == -1 for v in verdicts):
-            marked.append((step.action, judgement.votes[0].reasoning))
+        valid = [v for v in judgement.votes if v.verdict is not None]
+        if valid and all(v.verdict == -1 for v in valid):
+            marked.append((step.action, valid[0].reasoning))
     return marked
 
 
@@ -82,15 +82,20 @@ class Adapter:
         run_seed: int,
         iteration: int,
     ) -> list[str]:
-        """One critic summary per task: extracted from the RM's reasons, or written by the adapter model."""
+        """One critic summary per task: extracted from the RM's reasons, or written by the adapter model.
+
+        Where the marked steps do not fit the adapter model's context, the summary is extracted as well.
+        """
+        extracted = [summarise(steps) for steps in marked]
         if self.config.critic == "extractive":
-            return [summarise(steps) for steps in marked]
+            return extracted
         asked = [
             self.prompts.fill("critic", task=task.instruction, steps=_listed(steps))
             for task, steps in zip(tasks, marked, strict=True)
         ]
         seeds = [derive_seed(run_seed, "critic", iteration, task.task_id) for task in tasks]
-        return self._ask(asked, seeds)
+        replies = self._ask(asked, seeds)
+        return [e if reply is None else reply for e, reply in zip(extracted, replies, strict=True)]
 
     def propose(
         self,
@@ -119,7 +124,7 @@ class Adapter:
         want: tuple[int, Direction, float, str],
         prompt: str,
         seed: int,
-        reply: str,
+        reply: str | None,
         buffer: TaskBuffer,
         iteration: int,
     ) -> Proposal:
@@ -128,9 +133,13 @@ class Adapter:
         task, reason = self._parsed(parent, reply)
         if task is not None and buffer.had(slot, task.task_id):
             task, reason = None, "the slot already had or refused this task"
-        return Proposal(slot, way, parent.task_id, acc, critic, prompt, reply, seed, iteration, task, reason)
+        return Proposal(
+            slot, way, parent.task_id, acc, critic, prompt, reply or "", seed, iteration, task, reason
+        )
 
-    def _parsed(self, parent: Task, reply: str) -> tuple[Task | None, str]:
+    def _parsed(self, parent: Task, reply: str | None) -> tuple[Task | None, str]:
+        if reply is None:
+            return None, "the request does not fit the adapter model's context"
         try:
             task = self.family.parse(parent, reply)
         except InvalidProposal as error:
@@ -144,11 +153,14 @@ class Adapter:
             "adapter", facts=facts, direction=way.value, accuracy=f"{acc:.0%}", critic=critic
         )
 
-    def _ask(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str]:
+    def _ask(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str | None]:
+        """The model's replies; None for a text that does not fit its context."""
         prompts = [self.speaker.start([{"role": "user", "content": text}]) for text in texts]
         limits = (self.config.max_tokens, self.config.temperature)
-        requests = [Request(p, s, *limits) for p, s in zip(prompts, seeds, strict=True)]
-        return [self.speaker.decode(reply.ids) for reply in self.speaker.generate(requests)]
+        fits = [len(p) + self.config.max_tokens <= self.speaker.max_context for p in prompts]
+        requests = [Request(p, s, *limits) for p, s, ok in zip(prompts, seeds, fits, strict=True) if ok]
+        replies = iter(self.speaker.generate(requests))
+        return [self.speaker.decode(next(replies).ids) if ok else None for ok in fits]
 
 
 def _listed(steps: Sequence[tuple[str, str]]) -> str:

@@ -83,7 +83,6 @@ def test_steps_are_marked_when_every_valid_vote_is_against_them():
     ) == [("act 0", "useless"), ("act 2", "again")]
 
 
-@pytest.mark.xfail(strict=True, reason="the reason is taken from the first vote, valid or not")
 def test_the_reason_of_a_marked_step_is_that_of_a_valid_vote():
     assert judged((vote(None, "gibberish"), vote(-1, "useless"))) == [("act 0", "useless")]
 
