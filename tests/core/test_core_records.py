@@ -1,0 +1,77 @@
+"""Trajectories and judgements come back from their records token for token."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from core_cases import judgements, relaxed, trajectories
+from hypothesis import given
+
+from rlanything.core.records import (
+    judgements_from_json,
+    judgements_to_json,
+    trajectory_from_json,
+    trajectory_to_json,
+)
+from rlanything.core.types import Judgement, Status, Step, Trajectory, Vote
+
+
+def through_json(value):
+    return json.loads(json.dumps(value))
+
+
+def episode(*prompts, response=(7, 2)):
+    steps = [Step(p, response, (-0.25,) * len(response), (), "go", True, "you went") for p in prompts]
+    return Trajectory("id", 3, 1, 99, "start", tuple(steps), -1, Status.TRUNCATED)
+
+
+@given(trajectories())
+@relaxed
+def test_trajectories_round_trip(trajectory):
+    assert trajectory_from_json(through_json(trajectory_to_json(trajectory))) == trajectory
+
+
+@given(judgements())
+@relaxed
+def test_judgements_round_trip(judged):
+    assert judgements_from_json(through_json(judgements_to_json(judged))) == judged
+
+
+def test_a_prompt_that_extends_the_turn_before_is_stored_as_what_it_adds():
+    record = trajectory_to_json(episode((1, 5), (1, 5, 7, 2, 8), (1, 5, 7, 2, 8, 7, 2, 9)))
+    stored = [(s["prompt_kept"], s["prompt_added"]) for s in record["steps"]]
+    assert stored == [(0, [1, 5]), (4, [8]), (7, [9])]
+
+
+def test_a_prompt_that_breaks_off_is_stored_from_where_it_differs():
+    record = trajectory_to_json(episode((1, 5), (1, 6, 7), ()))
+    stored = [(s["prompt_kept"], s["prompt_added"]) for s in record["steps"]]
+    assert stored == [(0, [1, 5]), (1, [6, 7]), (0, [])]
+
+
+def test_a_question_is_stored_as_what_it_adds_to_the_one_before():
+    vote = Vote(None, "", (4,), (-1.0,))
+    judged = [Judgement((1, 2, 3, 9), (vote,)), Judgement((1, 2, 3, 4, 5, 9), (vote, vote))]
+    stored = [(r["prompt_kept"], r["prompt_added"]) for r in judgements_to_json(judged)]
+    assert stored == [(0, [1, 2, 3, 9]), (3, [4, 5, 9])]
+
+
+@pytest.mark.parametrize("kept", [-1, 5])
+def test_a_record_that_keeps_what_was_not_there_is_refused(kept):
+    record = trajectory_to_json(episode((1, 5), (1, 5, 7, 2, 8)))
+    record["steps"][1]["prompt_kept"] = kept
+    with pytest.raises(ValueError, match=f"prompt_kept = {kept}: the turn before has 4 ids"):
+        trajectory_from_json(record)
+
+
+def test_an_unknown_status_is_refused():
+    with pytest.raises(ValueError, match="exploded"):
+        trajectory_from_json({**trajectory_to_json(episode()), "status": "exploded"})
+
+
+def test_a_missing_field_is_named():
+    record = trajectory_to_json(episode((1,)))
+    del record["steps"][0]["response"]
+    with pytest.raises(KeyError, match="response"):
+        trajectory_from_json(record)
