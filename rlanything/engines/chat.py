@@ -74,8 +74,8 @@ class Chat:
         return text.strip()
 
     def encode_choice(self, text: str) -> tuple[int, ...]:
-        """The ids of `text` as a whole response, end-of-turn included."""
-        return (*self._encode(text), self._end)
+        """The ids of `text` as a whole response, end-of-turn included; special tokens in it are only text."""
+        return (*self._encode(self._plain(text)), self._end)
 
     def _encode(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
