@@ -1,0 +1,184 @@
+"""README.md promises only what is there: every command is real, every file exists, and the cheap commands are run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rlanything.buffer import TaskBuffer, append_events, write_snapshot
+from rlanything.cli import build_parser
+from rlanything.config import parse
+from rlanything.stages import compose
+from rlanything.stages.layout import Layout, read_tasks
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
+INLINE = [x for x in re.findall(r"`([^`\n]+)`", README) if x.split()[0] in ("make", "rlanything", "dvc")]
+LINES = [line.strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
+COMMANDS = [*dict.fromkeys([*LINES, *INLINE])]
+NOT_OURS = (".", "export", "alfworld-download")
+"""Shell built-ins, and a program of the extra `alfworld`."""
+MADE = ("report/", "data/", "models/", "runs/", "evaluation/", ".rla", "bench.json", "dvc_plots/")
+"""What running makes."""
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a command, without comment and leading assignments."""
+    words = shlex.split(line, comments=True)
+    while words and re.fullmatch(r"[A-Z_]+=\S*", words[0]):
+        words = words[1:]
+    return words
+
+
+def of(program: str) -> list[str]:
+    """The README's commands of one program."""
+    return [line for line in COMMANDS if words_of(line)[0] == program]
+
+
+def stages() -> set[str]:
+    """The stages of dvc.yaml, those of a matrix by their full names too."""
+    found = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
+    keys = {f"{name}@{key}" for name, stage in found.items() for key in stage.get("foreach", {})}
+    return set(found) | keys
+
+
+def test_every_line_is_a_command_that_is_checked():
+    programs = {words_of(line)[0] for line in COMMANDS}
+    assert programs == {"make", "rlanything", "dvc", *NOT_OURS}
+
+
+def test_it_opens_with_the_two_commands():
+    assert [line.split("#")[0].strip() for line in BLOCKS[0].splitlines()] == ["make repro", "make test"]
+
+
+@pytest.mark.parametrize("line", of("make"))
+def test_make_targets_and_variables_exist(line):
+    for word in words_of(line)[1:]:
+        name, equals, _ = word.partition("=")
+        pattern = rf"^{name} \?=" if equals else rf"^{name}:"
+        assert re.search(pattern, MAKEFILE, flags=re.MULTILINE), word
+
+
+@pytest.mark.parametrize("line", of("rlanything"))
+def test_the_command_line_takes_it(line):
+    words = words_of(line)[1:]
+    args = build_parser().parse_args(["buffer", "ls"] if words == ["buffer"] else words)
+    assert callable(args.run)
+
+
+@pytest.mark.parametrize("line", [x for x in COMMANDS if "rlanything config" in x or "-S " in x])
+def test_overrides_compose_and_validate(line):
+    config = parse(compose.compose([w for w in words_of(line) if "=" in w], ROOT))
+    assert {"outcome", "policy", "policy_reward", "full"} <= set(config.arms)
+
+
+@pytest.mark.parametrize("line", [x for x in COMMANDS if "--arm" in x])
+def test_arms_exist(line):
+    words = words_of(line)
+    assert words[words.index("--arm") + 1] in parse(compose.compose((), ROOT)).arms
+
+
+@pytest.mark.parametrize("line", of("dvc"))
+def test_dvc_takes_it(line):
+    from dvc.cli import parse_args
+
+    words = words_of(line)[1:]
+    parse_args(words)
+    if words[0] == "repro":
+        assert set(words[1:]) <= stages()
+
+
+def test_files_exist():
+    linked = re.findall(r"\]\(([^):#]+)\)", README)
+    named = re.findall(r"`([\w./-]+(?:/|\.(?:yaml|md|py|json|toml)))`", README)
+    rooms = {
+        name for name in named if (ROOT / "envs" / name).exists() or (ROOT / "rlanything" / name).exists()
+    }
+    wanted = [n for n in (*linked, *named) if not n.startswith(MADE) and n not in (*rooms, "summary.json")]
+    assert len(wanted) > 10
+    assert [name for name in wanted if not (ROOT / name).exists()] == []
+
+
+def test_the_results_have_a_place():
+    assert README.count("<!-- results:begin -->") == README.count("<!-- results:end -->") == 1
+    assert README.index("<!-- results:begin -->") < README.index("<!-- results:end -->")
+
+
+def test_the_iteration_has_the_numbers_that_the_default_scale_has():
+    config = parse(compose.compose((), ROOT))
+    assert f"next {config.rollout.tasks} slots" in README
+    assert f"each task {config.rollout.rollouts} times" in README
+    assert f"votes {config.judge.m} times" in README
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    """A copy of the project under git, with tasks and two runs in which nothing has happened yet."""
+    root = tmp_path_factory.mktemp("readme")
+    for name in ("envs", "experiments", "rlanything", ".dvc"):
+        ignored = shutil.ignore_patterns("__pycache__", "cache", "tmp", "*.local")
+        shutil.copytree(ROOT / name, root / name, ignore=ignored)
+    for name in ("Makefile", "dvc.yaml", "pyproject.toml", ".gitignore", ".dvcignore"):
+        shutil.copyfile(ROOT / name, root / name)
+    assert run(root, "rlanything config write scale=smoke").returncode == 0
+    assert run(root, "rlanything tasks").returncode == 0
+    start = TaskBuffer.start(read_tasks(Layout(root).tasks("train")))
+    for seed in (0, 1):
+        folder = Layout(root).run("full", seed) / "buffer"
+        write_snapshot(start, folder / "iter_0000.jsonl")
+        append_events(folder / "events.jsonl", [])
+    for line in ("git init -q", "git add -A", "git -c user.name=a -c user.email=a@b commit -qm first"):
+        subprocess.run(line.split(), cwd=root, check=True)
+    return root
+
+
+def run(root: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """A line of the README in `root`, with its sources and this interpreter."""
+    words = words_of(line)
+    if words[0] in ("rlanything", "dvc"):
+        words = [sys.executable, "-m", *words]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = {
+        **os.environ,
+        "PATH": path,
+        "PYTHONPATH": str(root),
+        "OMP_NUM_THREADS": "1",
+        "DVC_NO_ANALYTICS": "1",
+    }
+    return subprocess.run(words, cwd=root, env=env, capture_output=True, text=True, check=False)
+
+
+CHEAP = [
+    *(x for x in of("rlanything") if words_of(x)[1] in ("config", "plan") and "env=" not in x),
+    *(x for x in of("rlanything") if words_of(x)[1] == "buffer" and "HEAD" not in x and len(words_of(x)) > 2),
+    *(x for x in of("rlanything") if "--dry-run" in x),
+    *(x for x in of("dvc") if words_of(x)[1:] in (["metrics", "diff"], ["exp", "diff"], ["plots", "show"])),
+    *(x for x in of("make") if words_of(x) == ["make", "help"]),
+]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("line", CHEAP)
+def test_cheap_commands_run(project, line):
+    if "--params trial.yaml" in line:
+        run(project, next(x for x in CHEAP if "--output trial.yaml" in x))
+    result = run(project, line)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.stdout or words_of(line)[0] == "dvc"
+
+
+@pytest.mark.integration
+def test_smoke_and_default_repro_are_what_the_readme_says(project):
+    for line, expected in (("make repro", "dvc repro"), ("make repro SCALE=smoke", ".rla/smoke")):
+        result = run(project, f"{line} --dry-run")
+        assert expected in result.stdout
