@@ -27,7 +27,7 @@ class Packed:
     source_n: Tensor
     target_n: Tensor
     allowed_nk: Tensor | None
-    """Allowed ids padded with -1; None: free decoding."""
+    """Allowed ids padded with -1, nothing but -1 where decoding was free; None: it was free everywhere."""
     old_n: Tensor
     reference_n: Tensor
     advantage_n: Tensor
@@ -69,8 +69,14 @@ def target_logprobs(model: PreTrainedModel, batch: Packed) -> Tensor:
     chosen_n = logits_nv.gather(1, batch.target_n[:, None])[:, 0]
     if batch.allowed_nk is None:
         return chosen_n - logits_nv.logsumexp(1)
+    absent_nk = batch.allowed_nk < 0
+    free_n = absent_nk.all(1)
     kept_nk = logits_nv.gather(1, batch.allowed_nk.clamp(min=0))
-    return chosen_n - kept_nk.masked_fill(batch.allowed_nk < 0, float("-inf")).logsumexp(1)
+    kept_nk = kept_nk.masked_fill(absent_nk & ~free_n[:, None], float("-inf"))
+    norm_n = kept_nk.logsumexp(1)
+    if bool(free_n.any()):  # an environment may name actions in one turn and leave the next one open
+        norm_n = torch.where(free_n, logits_nv.logsumexp(1), norm_n)
+    return chosen_n - norm_n
 
 
 def surrogate(

@@ -98,9 +98,9 @@ def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
 def reward_rows(lesson: ScoredJudgements, loss_weight: LossWeight) -> list[Row]:
     """The tree row of one judged trajectory. A vote counts like a step: its weight is shared by its tokens."""
     row = Row()
-    trunk = max((j.prompt_ids for j in lesson.judgements), key=len)
+    trunk = max((j.prompt_ids for j in lesson.judgements), key=len, default=())
     forks = [_shared(trunk, j.prompt_ids) for j in lesson.judgements]
-    row.read(trunk[: max(forks)], 0, None, NO_BRANCH, NO_BRANCH)
+    row.read(trunk[: max(forks, default=0)], 0, None, NO_BRANCH, NO_BRANCH)
     for q, (judgement, advantages) in enumerate(zip(lesson.judgements, lesson.advantages, strict=True)):
         _branch(row, judgement, forks[q], q, advantages, lesson.weights[q], loss_weight)
     return [row] if row.target else []

@@ -1,4 +1,4 @@
-"""Random votes, rewards, trajectories and judgements for property tests."""
+"""Random trajectories and judgements for property tests."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ import random
 
 import pytest
 import torch
-from learn_cases import END, lesson, qwen2, row_logprobs, step
+from learn_cases import END, lesson, qwen2, recorded, row_logprobs, separate_logprobs, step
 
-from rlanything.learn.losses import k3, pack, surrogate
+from rlanything.learn.losses import k3, pack, surrogate, target_logprobs
 from rlanything.learn.packing import Row, policy_rows
 
 
@@ -97,3 +97,32 @@ def test_the_alternatives_of_a_constrained_choice_have_probability_one_together(
     model, allowed = qwen2(), (7, 9, 12)
     rows = [policy_rows(lesson([step((5, 6), (x,), allowed=(allowed,))]), "token")[0] for x in allowed]
     assert float(row_logprobs(model, rows).exp().sum()) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_open_and_constrained_turns_share_a_batch_and_keep_their_own_normalisation():
+    """An environment that offers actions in one turn only: the open turn is normalised over the vocabulary."""
+    model = qwen2()
+    turns = [step((5, 6), (9, END), allowed=((7, 9, 12), (END, 4))), step((5, 6, 9, END, 8), (11, END))]
+    (both,) = policy_rows(lesson(turns), "token")
+    constrained = row_logprobs(model, policy_rows(lesson(turns[:1]), "token"))
+    alone = separate_logprobs(model, turns[1].prompt_ids, turns[1].response_ids)
+    assert row_logprobs(model, [both]).tolist() == pytest.approx(
+        [*constrained.tolist(), *alone.tolist()], abs=1e-5
+    )
+    target_logprobs(model, pack([both])).sum().backward()
+    assert all(bool(p.grad.isfinite().all()) for p in model.parameters())
+
+
+def test_the_first_unclipped_step_follows_the_policy_gradient():
+    """At ratio one the surrogate's gradient is that of -sum w A log pi, and its value -sum w A."""
+    model, advantages = qwen2(), [0.7, -1.3]
+    turns = [step((5, 6), (9, END)), step((5, 6, 9, END, 8), (11, 13, END))]
+    (made,) = recorded(policy_rows(lesson(turns, advantages), "step"), model)
+    batch = pack([made])
+    loss, _ = surrogate(target_logprobs(model, batch), batch, 0.2, 0.01)
+    found = torch.autograd.grad(loss, list(model.parameters()))
+    expected = -(batch.weight_n * batch.advantage_n * target_logprobs(model, batch)).sum()
+    wanted = torch.autograd.grad(expected, list(model.parameters()))
+    assert loss.item() == pytest.approx(-sum(advantages), abs=1e-4)
+    assert all(torch.allclose(a, b, atol=1e-5, rtol=1e-4) for a, b in zip(found, wanted, strict=True))
+    assert max(float(g.abs().max()) for g in wanted) > 1e-2

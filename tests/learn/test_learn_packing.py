@@ -170,6 +170,10 @@ def test_a_judged_trajectory_in_which_no_vote_trains_gives_no_row():
     assert reward_rows(verdicts(judged(0, steps=1), [(None, None, None)]), "step") == []
 
 
+def test_a_trajectory_whose_questions_did_not_fit_gives_no_row():
+    assert reward_rows(verdicts([]), "step") == []
+
+
 def test_every_vote_weighs_as_much_as_its_step_unless_tokens_count_the_same():
     judgements = judged(10, steps=2)
     scored = verdicts(judgements)
