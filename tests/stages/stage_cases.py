@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 from rlanything.buffer import Event, TaskBuffer, append_events, write_snapshot
+from rlanything.config import Config, parse
 from rlanything.core.types import Task
+from rlanything.stages import compose
 from rlanything.stages.layout import write_json
 from rlanything.stages.runfolder import STATE
 
@@ -33,3 +35,26 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+SMALL = (
+    "scale=smoke",
+    "bootstrap.min_mu=0",
+    "bootstrap.policy.episodes=160",
+    "bootstrap.policy.steps=60",
+    "tasks.in_domain=2",
+    "tasks.out_of_domain=2",
+    "evaluate.curve_tasks=2",
+    "rollout.tasks=3",
+    "rollout.max_steps=6",
+    "evaluate.max_steps=6",
+    "signals.reward_min=0",
+    "signals.reward_max=1",
+    "signals.policy_min=0",
+    "signals.policy_max=1",
+)
+
+
+def small(*overrides: str) -> Config:
+    """The smallest configuration that trains everything."""
+    return parse(compose.compose([*SMALL, *overrides], ROOT))
