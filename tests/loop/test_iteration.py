@@ -237,8 +237,9 @@ def test_every_slot_is_visited_once_an_epoch():
         assert visited == slot_order(7, epoch, range(6))
 
 
-def test_busy_slots_are_skipped_and_the_iteration_takes_what_is_left():
-    whole = World({1: 0, 2: 2, 9: 2}, adapter=lambda _: "level 9", rollout={"tasks": 2})
-    first = whole.loop.collect(whole.start(task(1), task(2)))
-    second = whole.loop.collect(LoopState(1, first.state.buffer, first.state.cursor, first.state.pending))
-    assert [(g.slot, g.proposal is None) for g in second.groups] == [(1, True), (0, False)]
+def test_busy_slots_are_skipped_wherever_the_iteration_starts():
+    for cursor in range(4):
+        world = World({1: 0, 2: 2, 9: 2}, adapter=lambda _: "level 9")
+        first = world.loop.collect(world.start(task(1), task(2))).state
+        harvest = world.loop.collect(LoopState(1, first.buffer, cursor, first.pending))
+        assert [(g.slot, g.proposal is None) for g in harvest.groups] == [(1, True), (0, False)]
