@@ -1,0 +1,50 @@
+"""A seed that fails fails the stage, and what cannot be measured is written as JSON that anybody can read."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from math import inf, nan
+
+import pytest
+from stage_cases import buffer, small
+
+from rlanything.config import ConfigError
+from rlanything.loop.iteration import Harvest, LoopState
+from rlanything.stages import train
+from rlanything.stages.layout import Layout
+from rlanything.stages.runfolder import write_harvest
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_seed_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_path, monkeypatch, workers):
+    """The reference goes on after a stage that failed. Threads stand in for the processes here."""
+
+    def fails_in_the_second(data, root, key, arm, seed):
+        if seed == 1:
+            raise ConfigError("the votes hold no verdict")
+
+    monkeypatch.setattr(train, "train_seed", fails_in_the_second)
+    monkeypatch.setattr(train, "ProcessPoolExecutor", lambda count, mp_context: ThreadPoolExecutor(count))
+    with pytest.raises(ConfigError, match="the votes hold no verdict"):
+        train.run(small("train.seeds=2", f"train.workers={workers}"), tmp_path, "full")
+    assert not Layout(tmp_path).run("full", 0).parent.exists()
+
+
+def measured(folder, **metrics: float) -> str:
+    harvest = Harvest((), (), (), (), LoopState(1, buffer()))
+    write_harvest(folder, harvest, metrics, rollouts=False)
+    return (folder / "metrics.json").read_text()
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [nan, pytest.param(inf, marks=pytest.mark.xfail(strict=True, reason="written as Infinity"))],
+)
+def test_a_metric_that_is_no_finite_number_is_null(tmp_path, value):
+    text = measured(tmp_path, mu=value, accuracy=0.5)
+    assert json.loads(text, parse_constant=refuse) == {"accuracy": 0.5, "mu": None}
