@@ -88,6 +88,15 @@ def test_a_dropped_step_does_not_shift_the_advantages_of_the_others():
     assert pairs == expected
 
 
+def test_an_end_of_turn_that_was_added_to_a_response_cut_short_is_read_but_not_learned():
+    cut = step((5, 6), (7, 8))
+    following = step((5, 6, 7, 8, END, 9), (4, END))
+    (row,) = policy_rows(lesson([cut, following]), "token")
+    assert row.target == [7, 8, 4, END]
+    assert [row.ids[k + 1] for k in row.source] == row.target
+    assert row.source == [1, 2, 5, 6]
+
+
 def test_tokens_that_constrained_decoding_forced_are_no_targets_but_are_read():
     forced = step((5,), (7, 8, END), allowed=((7, 9), (8,), (END, 4)))
     (row,) = policy_rows(lesson([forced]), "step")

@@ -107,3 +107,13 @@ def test_several_devices_need_torchrun_and_the_message_gives_the_command(root, m
 def test_an_unknown_arm_is_refused_with_the_nearest_name(root):
     with pytest.raises(ConfigError, match=r"arm 'ful': unknown; did you mean 'full'\?"):
         train.run(config(), root, "ful")
+
+
+def test_an_error_of_one_seed_is_the_error_of_the_stage(root, monkeypatch):
+    def fail(data, where, key, arm, seed):
+        raise ConfigError(f"seed {seed} cannot run")
+
+    monkeypatch.setattr(train, "train_seed", fail)
+    with pytest.raises(ConfigError, match="seed 0 cannot run"):
+        train.run(config(), root, "full")
+    assert not (root / "runs").exists()
