@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from scripted import ACTIONS, Family, prompts, read, roller, speaker, task
+from scripted import ACTIONS, Family, Levels, World, prompts, read, roller, speaker, task
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig, JudgeConfig
 from rlanything.core.types import Direction, Observation, Status, Step, Trajectory
 from rlanything.engines.chat import Chat
-from rlanything.loop.adapt import Adapter
+from rlanything.loop.adapt import Adapter, accepts
 from rlanything.loop.judge import Judge
 from rlanything.loop.rollout import Assignment, Sampling
 from rlanything.loop.speaker import Speaker
@@ -92,6 +92,42 @@ def test_a_first_question_that_does_not_fit_leaves_the_trajectory_without_votes(
     episode = Trajectory("t", 0, 0, 0, "start " * 50, (Step((), (), (), (), "go", True, "x"),), 1, Status.OK)
     asking = Judge(speaker(lambda _: "good", 100), prompts(), JudgeConfig(max_tokens=8))
     assert asking.run([episode], 1, 0) == [()]
+
+
+class Flaky(Levels):
+    """Breaks in its second step; every other environment of the family does."""
+
+    def step(self, action):
+        if self.done == 1 and self.number % 2:
+            raise RuntimeError("broken step")
+        return super().step(action)
+
+
+def test_what_was_recorded_before_a_crash_trains_nobody_and_counts_nowhere():
+    world, made = World({0: 2}, policy_min=0.0, reward_min=0.0, reward_max=1.0), []
+
+    def environment() -> Flaky:
+        made.append(Flaky(world.family))
+        made[-1].number = len(made)
+        return made[-1]
+
+    world.family.environment = environment
+    harvest = world.loop.collect(world.start(task(0)))
+    (group,) = harvest.groups
+    assert [(t.status, len(t.steps)) for t in group.trajectories] == [
+        (Status.ENV_ERROR, 1), (Status.OK, 2), (Status.ENV_ERROR, 1), (Status.OK, 2)
+    ]  # fmt: skip
+    assert group.accuracy == 0.5
+    assert [lesson.trajectory.rollout for lesson in harvest.policy] == [1, 3]
+    assert [lesson.advantages for lesson in harvest.policy] == [(1.0, 1.0), (-1.0, -1.0)]
+    assert len(harvest.reward) == 2
+
+
+@pytest.mark.parametrize("acceptance", ["strict", "inclusive", "paired"])
+def test_a_rewrite_that_nobody_solved_is_refused_even_without_a_lower_bound(acceptance):
+    config = AdaptationConfig(alpha_low=0.0, acceptance=acceptance)
+    assert not accepts(Direction.HARDER, 1.0, 0.0, config)
+    assert accepts(Direction.HARDER, 1.0, 0.125, config)
 
 
 class Interrupted(Family):
