@@ -58,9 +58,12 @@ alfworld: install  ## Install the real TextWorld engine too (compiles: needs g++
 params: install  ## Compose experiments/ into params.yaml
 	python -m rlanything config write
 
+# The report stage prints the table of arms; where it did not have to run again, it is printed all the same.
 repro: install  ## Run the whole experiment; SCALE=smoke runs a tiny one in .rla/smoke, apart from the real results
 ifeq ($(SCALE),default)
+	@mkdir -p .rla && touch .rla/started
 	dvc repro
+	@[ report/report.md -nt .rla/started ] || python -m rlanything report
 	@echo "Report: report/report.md   numbers: report/summary.json   buffers: runs/<arm>/seed-<n>/buffer"
 else
 	rm -rf $(WORKSPACE)/envs $(WORKSPACE)/experiments $(WORKSPACE)/rlanything $(WORKSPACE)/.dvc/config
@@ -68,7 +71,9 @@ else
 	cp -R envs experiments rlanything dvc.yaml .dvcignore $(WORKSPACE)/
 	cp -R .dvc/config .dvc/plots $(WORKSPACE)/.dvc/
 	printf '[core]\n    no_scm = true\n' > $(WORKSPACE)/.dvc/config.local
+	@touch $(WORKSPACE)/.started
 	cd $(WORKSPACE) && python -m rlanything config write scale=$(SCALE) && dvc repro
+	@cd $(WORKSPACE) && { [ report/report.md -nt .started ] || python -m rlanything report; }
 	@echo "Report: $(WORKSPACE)/report/report.md   buffers: $(WORKSPACE)/runs/<arm>/seed-<n>/buffer"
 endif
 
