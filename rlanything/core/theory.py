@@ -58,7 +58,7 @@ def force_ratio(votes: Sequence[tuple[int, int]]) -> float:
     """
     plus = sum(o == 1 and v == 1 for o, v in votes)
     minus = sum(o == -1 and v == -1 for o, v in votes)
-    if not votes:
+    if not plus and not minus:
         return nan
     return sqrt(plus) / sqrt(minus) if minus else inf
 

@@ -92,7 +92,7 @@ def warnings(history: Sequence[Mapping[str, float | None]], patience: int = 3) -
     """What is wrong with a run, in words, from its metrics so far (None: not measured in that iteration)."""
 
     def values(key: str) -> list[float]:
-        return [value for row in recent if (value := row.get(key)) is not None]
+        return [value for row in recent if (value := row.get(key)) is not None and value == value]
 
     recent = history[-patience:]
     if len(recent) < patience:
@@ -103,7 +103,7 @@ def warnings(history: Sequence[Mapping[str, float | None]], patience: int = 3) -
         found.append(
             f"mu = {mu[-1]:.2f} has been at or below 1 for {patience} iterations: the reward model's votes "
             "carry no information (Theorem 1), and training on them pulls the policy down. Train the reward model "
-            "on the current policy's rollouts, raise signals.reward_balance, or lower signals.lambda."
+            "on the current policy's rollouts, set signals.reward_balance to outcome, or lower signals.lambda."
         )
     if len(invalid) == patience and min(invalid) > 0.5:
         found.append(

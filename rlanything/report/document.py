@@ -163,6 +163,7 @@ def _tasks(material: Material) -> str:
     return (
         "## Tasks\n\n![Accepted tasks](figures/accepted.png)\n\n"
         "![mu and band coverage](figures/health.png)\n\n"
+        "What each run changed, first buffer against last, is in [buffers.md](buffers.md).\n\n"
         f"{where if folder else 'No arm that adapts its tasks was run, so there is no changed buffer to show.'}\n"
     )
 

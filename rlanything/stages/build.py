@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rlanything.config import Checkpoint, Config, ConfigError, unknown
-from rlanything.core.types import TaskFamily, Teacher
+from rlanything.core.types import Task, TaskFamily, Teacher
 from rlanything.loop.prompts import Prompts
 
 if TYPE_CHECKING:
@@ -66,6 +66,14 @@ def teacher(made: TaskFamily) -> Teacher:
             "models and the reward panel need; use real checkpoints (model=qwen2.5) and a labelled panel"
         )
     return made
+
+
+def make(made: TaskFamily, split: str, count: int, seed: int) -> list[Task]:
+    """Tasks of the family. Raises `ConfigError` when it cannot make as many as the configuration asks for."""
+    try:
+        return made.make(split, count, seed)
+    except ValueError as error:
+        raise ConfigError(f"env: {count} tasks of split {split} cannot be made: {error}") from None
 
 
 def prompts(config: Config, root: Path) -> Prompts:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rlanything.config import Config
-from rlanything.report import document, figures, plots, summary, tables
+from rlanything.report import buffers, document, figures, plots, summary, tables
 from rlanything.report.document import Material
 from rlanything.report.files import write
 from rlanything.report.panels import panels
@@ -21,6 +21,11 @@ FOLDER = "report"
 def run(config: Config, root: Path) -> None:
     """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt."""
     material = gather(config, root)
+    adapting = [name for name, arm in config.arms.items() if arm.adapt]
+    changed = buffers.changes(material.curves, adapting, root)
+    for name, page in buffers.pages(changed):
+        write(root / FOLDER / "buffers" / name, page)
+    write(root / FOLDER / "buffers.md", buffers.text(changed))
     publish(material, root / FOLDER)
     show(material, Console())
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import shutil
 import socket
@@ -119,6 +120,13 @@ class RunFolder:
         shutil.rmtree(self.finished, ignore_errors=True)
         temporary.rename(self.finished)
 
+    def discard(self) -> None:
+        """Remove the live folder; renamed first, so that a kill leaves no half of it to be taken for a run."""
+        gone = self.path.with_name(f".gone-{self.path.name}")
+        shutil.rmtree(gone, ignore_errors=True)
+        self.path.rename(gone)
+        shutil.rmtree(gone)
+
     def place(self, target: Path) -> None:
         """Copy the finished run to `target`, which is there whole or not at all."""
         temporary = target.with_name(f".tmp-{target.name}")
@@ -149,8 +157,8 @@ def write_harvest(folder: Path, harvest: Harvest, metrics: dict[str, Any], *, ro
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no nan: what was not measured is null."""
-    return None if isinstance(value, float) and value != value else value
+    """JSON has neither nan nor infinity: what was not measured, or has no bound, is null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _sync(path: Path) -> None:

@@ -129,15 +129,16 @@ class SeedRun:
             max_epochs=train.iterations + 1,
             callbacks=callbacks,
             precision=train.precision,
-            strategy=train.strategy,
+            strategy=_strategy(train.strategy, train.devices),
             devices=train.devices,
         )
         checkpoint_file = self.folder.state_file()
         if checkpoint_file is not None:
             self.say(f"resuming after iteration {done - 1}")
-        trainer.fit(self.module, data, ckpt_path=str(checkpoint_file) if checkpoint_file else None)
-        if trainer.interrupted:
-            raise KeyboardInterrupt
+        try:
+            trainer.fit(self.module, data, ckpt_path=str(checkpoint_file) if checkpoint_file else None)
+        except SystemExit:  # what Lightning makes of Ctrl-C
+            raise KeyboardInterrupt from None
 
     def _collect(self) -> list[Minibatch]:
         """One iteration's experience. The last one only measures: nothing is learned after it."""
@@ -276,6 +277,11 @@ class SeedRun:
         checkpoint.save(self.policy, self.policy_tokenizer, folder / "policy")
         if self.arm.train_reward:
             checkpoint.save(self.reward, self.reward_tokenizer, folder / "reward")
+
+
+def _strategy(name: str, devices: int) -> str:
+    """Policy and reward model have a backward pass each, so plain DDP would wait for the other one's gradients."""
+    return "ddp_find_unused_parameters_true" if devices > 1 and name in ("auto", "ddp") else name
 
 
 def quiet_trainer(**settings: Any) -> Trainer:

@@ -19,7 +19,7 @@ def run(config: Config, root: Path) -> None:
     counts = config.tasks.model_dump()
     manifest: dict[str, dict[str, int | str]] = {}
     for split in SPLITS:
-        tasks = made.make(split, counts[split], derive_seed(config.seed, "tasks", split))
+        tasks = build.make(made, split, counts[split], derive_seed(config.seed, "tasks", split))
         _check(made, split, tasks, counts[split])
         write_lines(layout.tasks(split), [task.to_json() for task in tasks])
         digest = panel_hash(tasks)

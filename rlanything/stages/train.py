@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from rlanything.stages.layout import Layout
 from rlanything.stages.runfolder import RunFolder
 
 INPUTS = ("data", "models")
-CODE = ("core", "buffer", "engines", "loop", "learn")
+CODE = ("config.py", "core", "buffer", "engines", "loop", "learn", "stages")
 
 
 def run(config: Config, root: Path, arm: str) -> None:
@@ -36,7 +35,7 @@ def run(config: Config, root: Path, arm: str) -> None:
     for seed, folder in folders.items():
         folder.place(layout.run(arm, seed))
     for folder in folders.values():
-        shutil.rmtree(folder.path)
+        folder.discard()
 
 
 def _train(config: Config, root: Path, key: str, arm: str, seeds: Sequence[int]) -> None:
@@ -92,7 +91,10 @@ def fingerprint(config: Config, root: Path, arm: str) -> str:
     relevant = config.model_dump(mode="json", exclude={"arms", "scale", "evaluate", "bootstrap", "tasks"})
     relevant["train"].pop("workers")
     package = Path(__file__).resolve().parents[1]
-    files = [p for room in CODE for p in sorted((package / room).rglob("*.py"))]
+    code = [package / name for name in CODE] + [root / "envs"]
+    files = [p for place in code for p in ([place] if place.is_file() else sorted(place.rglob("*.py")))]
+    if config.arms[arm].reward_from is not None:
+        files += sorted(p for p in (root / "runs" / str(config.arms[arm].reward_from)).rglob("*.safetensors"))
     files += [p for name in INPUTS for p in sorted((root / name).rglob("*")) if p.is_file()]
     files += sorted((root / config.model.prompts).glob("*.txt"))
     digests = [hashlib.sha256(p.read_bytes()).hexdigest() for p in files]

@@ -131,7 +131,7 @@ def _practice(config: Config, root: Path, family: TaskFamily) -> list[Task]:
     settings = config.bootstrap
     count = max(settings.policy.episodes, settings.reward.episodes, settings.adapter.episodes)
     held = {t.task_id for split in SPLITS for t in read_tasks(Layout(root).tasks(split))}
-    made = family.make("train", count + len(held), derive_seed(config.seed, "bootstrap", "tasks"))
+    made = build.make(family, "train", count + len(held), derive_seed(config.seed, "bootstrap", "tasks"))
     return [task for task in made if task.task_id not in held][:count]
 
 

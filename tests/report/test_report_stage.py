@@ -17,6 +17,7 @@ from rlanything.report.style import KNOWN, looks
 from rlanything.stages import report
 
 FILES = {
+    "buffers.md",
     "report.md",
     "summary.json",
     "plots/learning.csv",
