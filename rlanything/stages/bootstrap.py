@@ -35,6 +35,10 @@ def run(config: Config, root: Path) -> None:
         from rlanything.stages import warmstart
 
         warmstart.train(config, root)
+    else:
+        model = config.model
+        for name, source in (("policy", model.policy), ("reward", model.reward), ("adapter", model.adapter)):
+            write_json(root / "models" / name / "source.json", source.model_dump())
     policy_model, tokenizer = build.load(config.model.policy, root)
     reward_model, reward_tokenizer = build.load(config.model.reward, root)
     prompts = build.prompts(config, root)
