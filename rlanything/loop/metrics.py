@@ -84,7 +84,7 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
         "precision_bound": precision_bound(rates.mu, m),
         "force_ratio": force_ratio(valid),
         "invalid_votes": 1.0 - len(valid) / len(votes),
-        "unanimous": _mean([float(len(set(step)) == 1) for _, step in judged]),
+        "unanimous": _mean([float(set(step) in ({1}, {-1})) for _, step in judged]),
     }
 
 

@@ -53,6 +53,20 @@ def test_invalid_votes_are_counted_and_left_out_of_the_rates():
     assert (metrics["p_plus"], metrics["p_minus"], metrics["mean_vote"]) == (1.0, 0.0, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("votes", "share"),
+    [
+        (("good", "good", "good"), 1.0),
+        (("bad", "bad", "bad"), 1.0),
+        (("?", "?", "?"), 0.0),
+        (("good", "good", "?"), 0.0),
+    ],
+)
+def test_unanimous_steps_are_those_that_train_nothing(votes, share):
+    """A vote without a verdict does train: its format is punished."""
+    assert collected({0: 2}, task(0), votes=votes)["unanimous"] == share
+
+
 def test_an_arm_without_votes_reports_none():
     arm = ArmConfig(step_votes=False, train_reward=False, adapt=False)
     assert not {"mu", "votes", "p_plus"} & set(collected({0: 2}, task(0), arm=arm))
