@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,22 @@ def run(config: Config, root: Path, arm: str) -> None:
     """Write evaluation/<arm>.json (format: docs/results.md). `arm` may be `base`. Raises `ConfigError`."""
     if arm != BASE:
         config.arm(arm)
-    seeds = range(config.train.seeds)
-    os.environ["OMP_NUM_THREADS"] = "1"
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(config.train.workers, len(seeds)), mp_context=context) as pool:
-        jobs = [
-            pool.submit(evaluate_seed, config.model_dump(by_alias=True), root, arm, seed) for seed in seeds
-        ]
-        results = {str(seed): job.result() for seed, job in zip(seeds, jobs, strict=True)}
+    results = _measure(config, root, arm, range(config.train.seeds))
     write_json(Layout(root).evaluation(arm), {"arm": arm, "seeds": results})
     print(f"evaluate: {arm}: {len(results)} seeds")
+
+
+def _measure(config: Config, root: Path, arm: str, seeds: Sequence[int]) -> dict[str, Any]:
+    """Every seed, `train.workers` at a time; here when one process is enough."""
+    data = config.model_dump(by_alias=True)
+    workers = min(config.train.workers, len(seeds))
+    if workers == 1:
+        return {str(seed): evaluate_seed(data, root, arm, seed) for seed in seeds}
+    os.environ["OMP_NUM_THREADS"] = "1"
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        jobs = [pool.submit(evaluate_seed, data, root, arm, seed) for seed in seeds]
+        return {str(seed): job.result() for seed, job in zip(seeds, jobs, strict=True)}
 
 
 def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> dict[str, Any]:
