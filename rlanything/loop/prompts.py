@@ -62,11 +62,9 @@ class Prompts:
         """The template `name` with its values."""
         return self.templates[name].substitute(values)
 
-    def opening(
-        self, observation: str, actions: Sequence[str], *, system: str = "policy_system"
-    ) -> list[Message]:
+    def opening(self, observation: str, actions: Sequence[str]) -> list[Message]:
         """The messages that open a conversation of the policy."""
-        return [*self._system(system), self.turn(observation, actions)]
+        return [*self._system("policy_system"), self.turn(observation, actions)]
 
     def judge_opening(self, observation: str) -> list[Message]:
         """The messages that open the reward model's reading of a trajectory."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import time
 import warnings as python_warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -71,7 +70,6 @@ class SeedRun:
         self.state = LoopState(0, self.start)
         self.harvest: Harvest | None = None
         self.metrics: dict[str, float] = {}
-        self.timing: dict[str, float] = {}
 
     def run(self) -> None:
         """Train to the end, resuming where the folder says, then write <live>/finished. Raises `ConfigError`.
@@ -142,7 +140,6 @@ class SeedRun:
 
     def _collect(self) -> list[Minibatch]:
         """One iteration's experience. The last one only measures: nothing is learned after it."""
-        started = time.monotonic()
         self.policy_speaker.engine.sync()
         self.reward_speaker.engine.sync()
         updates = self.config.learn.updates
@@ -155,13 +152,10 @@ class SeedRun:
                 **panels,
             }
             return [Minibatch(self.state.iteration, (), ()) for _ in range(updates)]
-        measured = time.monotonic()
         self.harvest = self.loop.collect(self.state)
         self.metrics = {"iteration": self.state.iteration, **self.harvest.metrics, **panels}
         self._check_votes()
-        batches = self._minibatches(self.harvest)
-        self.timing = {"panels": measured - started, "collect": time.monotonic() - measured}
-        return batches
+        return self._minibatches(self.harvest)
 
     def _panels(self) -> dict[str, float]:
         """The curve: small panels at every `evaluate.every`-th iteration and at the end."""
