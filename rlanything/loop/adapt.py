@@ -21,6 +21,9 @@ from rlanything.core.types import (
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.speaker import Speaker
 
+Wanted = tuple[int, Direction, float, str]
+"""A rewrite to ask for: slot, direction, acc(q), critic summary."""
+
 
 def direction(accuracy: float, config: AdaptationConfig) -> Direction | None:
     """Alg. 1: harder above alpha_high, easier below alpha_low, otherwise the task stays."""
@@ -99,7 +102,7 @@ class Adapter:
 
     def propose(
         self,
-        wanted: Sequence[tuple[int, Direction, float, str]],
+        wanted: Sequence[Wanted],
         buffer: TaskBuffer,
         run_seed: int,
         iteration: int,
@@ -121,7 +124,7 @@ class Adapter:
 
     def _check(
         self,
-        want: tuple[int, Direction, float, str],
+        want: Wanted,
         prompt: str,
         seed: int,
         reply: str | None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import ArmConfig, Config
@@ -27,12 +28,12 @@ from rlanything.core.types import (
     Proposal,
     ScoredJudgements,
     ScoredTrajectory,
+    Task,
     Trajectory,
 )
-from rlanything.loop.adapt import Adapter, accepts, direction, marked_steps
-from rlanything.loop.judge import Judge
+from rlanything.loop.adapt import Wanted, accepts, direction, marked_steps
 from rlanything.loop.metrics import iteration_metrics
-from rlanything.loop.rollout import Assignment, Roller, Sampling
+from rlanything.loop.rollout import Assignment, Sampling
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,44 @@ class Harvest:
     metrics: dict[str, float] = field(default_factory=dict)
 
 
+class Acts(Protocol):
+    """Who makes the episodes: `rollout.Roller`, or what a run stored of them."""
+
+    def run(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
+        """All episodes of the assignments, in their order."""
+        ...
+
+
+class Judges(Protocol):
+    """Who gives the votes: `judge.Judge`, or what a run stored of them."""
+
+    def run(
+        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int
+    ) -> list[tuple[Judgement, ...]]:
+        """The judgements of every trajectory, one a step."""
+        ...
+
+
+class Rewrites(Protocol):
+    """Who rewrites tasks: `adapt.Adapter`, or what a run stored of it."""
+
+    def critics(
+        self,
+        tasks: Sequence[Task],
+        marked: Sequence[Sequence[tuple[str, str]]],
+        run_seed: int,
+        iteration: int,
+    ) -> list[str]:
+        """One critic summary a task."""
+        ...
+
+    def propose(
+        self, wanted: Sequence[Wanted], buffer: TaskBuffer, run_seed: int, iteration: int
+    ) -> list[Proposal]:
+        """One proposal for every wanted rewrite."""
+        ...
+
+
 class Loop:
     """The dynamic system around the models, for one arm and one seed. `proposer` names the adapter in the record."""
 
@@ -90,9 +129,9 @@ class Loop:
         config: Config,
         arm: ArmConfig,
         run_seed: int,
-        roller: Roller,
-        judge: Judge,
-        adapter: Adapter,
+        roller: Acts,
+        judge: Judges,
+        adapter: Rewrites,
         proposer: str = "",
     ) -> None:
         self.config = config

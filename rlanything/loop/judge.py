@@ -13,6 +13,7 @@ from rlanything.config import JudgeConfig
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Completion, Judgement, Request, Trajectory, Vote
 from rlanything.loop.prompts import Prompts
+from rlanything.loop.share import shared
 from rlanything.loop.speaker import Speaker
 
 
@@ -27,10 +28,19 @@ class Judge:
     def run(
         self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int, *, phase: str = "judge"
     ) -> list[tuple[Judgement, ...]]:
-        """Judgements per step for each trajectory; none for trajectories that do not count (crashes)."""
+        """Judgements per step for each trajectory; none for trajectories that do not count (crashes).
+
+        The processes of a run divide the trajectories among them.
+        """
+        return shared(trajectories, lambda part: self._run(part, (run_seed, phase, iteration)))
+
+    def _run(
+        self, trajectories: Sequence[Trajectory], key: tuple[int, str, int]
+    ) -> list[tuple[Judgement, ...]]:
+        """The judgements of each trajectory, asked for in this process."""
         questions = [self.questions(t) if t.counts else [] for t in trajectories]
         requests = [
-            self._request(prompt, trajectory, (run_seed, phase, iteration), step, j)
+            self._request(prompt, trajectory, key, step, j)
             for trajectory, prompts in zip(trajectories, questions, strict=True)
             for step, prompt in enumerate(prompts)
             for j in range(self.config.m)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from rlanything.config import RolloutConfig
 from rlanything.core.seeds import derive_seed
@@ -22,6 +23,7 @@ from rlanything.core.types import (
 )
 from rlanything.loop.guard import deadline
 from rlanything.loop.prompts import Prompts
+from rlanything.loop.share import shared
 from rlanything.loop.speaker import Speaker
 
 
@@ -86,7 +88,15 @@ class Roller:
         self.config = config
 
     def run(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
-        """All episodes of the assignments, in their order; crashed ones carry their status."""
+        """All episodes of the assignments, in their order; crashed ones carry their status.
+
+        The processes of a run divide the assignments among them, so that the tries of a task share its prompt.
+        """
+        tries: list[list[Trajectory]] = shared(assignments, lambda part: self._run(part, sampling))
+        return list(chain.from_iterable(tries))
+
+    def _run(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[list[Trajectory]]:
+        """The episodes of each assignment, played in this process."""
         episodes: list[_Episode] = []
         try:
             for assignment in assignments:
@@ -101,7 +111,8 @@ class Roller:
             self.policy.release([self._session(e) for e in episodes])
             for episode in episodes:
                 self._shut(episode)
-        return [self._close(e, sampling) for e in episodes]
+        ended = iter([self._close(e, sampling) for e in episodes])
+        return [list(islice(ended, assignment.rollouts)) for assignment in assignments]
 
     def _open(self, assignment: Assignment, rollout: int, sampling: Sampling) -> _Episode:
         episode = _Episode(

@@ -25,8 +25,8 @@ from typing import Any
 
 from rlanything.buffer import TaskBuffer, append_events, read_events, read_snapshot, write_snapshot
 from rlanything.config import ConfigError
-from rlanything.core.records import judgements_to_json, trajectory_to_json
 from rlanything.loop.iteration import Harvest
+from rlanything.loop.record import episode_records
 from rlanything.stages.layout import write_json, write_lines, write_text
 
 STATE = "state.ckpt"
@@ -143,17 +143,7 @@ def write_harvest(folder: Path, harvest: Harvest, metrics: dict[str, Any], *, ro
     append_events(folder / "events.jsonl", harvest.events)
     write_snapshot(harvest.state.buffer, folder / "buffer.jsonl")
     if rollouts:
-        records = [
-            {
-                "proposal": group.proposal is not None,
-                "trains": group.trains,
-                "trajectory": trajectory_to_json(trajectory),
-                "judgements": judgements_to_json(judgements),
-            }
-            for group in harvest.groups
-            for trajectory, judgements in zip(group.trajectories, group.judgements, strict=True)
-        ]
-        write_lines(folder / "rollouts.jsonl.gz", records)
+        write_lines(folder / "rollouts.jsonl.gz", episode_records(harvest))
 
 
 def _plain(value: Any) -> Any:

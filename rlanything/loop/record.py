@@ -1,0 +1,71 @@
+"""What a run stores of an iteration's episodes: every token, every vote, and what each of them taught.
+
+A line is an episode (format: docs/results.md). The advantages are stored beside what they were computed from, so that a
+replay can prove that they follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from rlanything.core.records import (
+    judgements_from_json,
+    judgements_to_json,
+    trajectory_from_json,
+    trajectory_to_json,
+)
+from rlanything.core.types import Json, Judgement, ScoredJudgements, Trajectory
+from rlanything.loop.iteration import Harvest
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One stored line. `proposal`: the episode decided about a rewrite. `lesson`: its advantages, as stored."""
+
+    proposal: bool
+    trains: bool
+    trajectory: Trajectory
+    judgements: tuple[Judgement, ...]
+    lesson: Mapping[str, Json]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Episode:
+        """The episode of a stored line. Raises `KeyError`, `TypeError` or `ValueError` for a record that is none."""
+        return cls(
+            data["proposal"],
+            data["trains"],
+            trajectory_from_json(data["trajectory"]),
+            judgements_from_json(data["judgements"]),
+            data["lesson"],
+        )
+
+
+def episode_records(harvest: Harvest) -> Iterator[dict[str, Json]]:
+    """One JSON record an episode, in the order of the groups."""
+    policy = {id(lesson.trajectory): lesson.advantages for lesson in harvest.policy}
+    reward = _vote_lessons(harvest.reward)
+    for group in harvest.groups:
+        for trajectory, judgements in zip(group.trajectories, group.judgements, strict=True):
+            advantages = policy.get(id(trajectory))
+            yield {
+                "proposal": group.proposal is not None,
+                "trains": group.trains,
+                "trajectory": trajectory_to_json(trajectory),
+                "judgements": judgements_to_json(judgements),
+                "lesson": {
+                    "policy": None if advantages is None else list(advantages),
+                    "reward": [reward.get(id(judgement)) for judgement in judgements],
+                },
+            }
+
+
+def _vote_lessons(lessons: Iterable[ScoredJudgements]) -> dict[int, Json]:
+    """What each judgement teaches, by the identity of the judgement: equal ones of two episodes are two lessons."""
+    return {
+        id(judgement): {"advantages": list(advantages), "weight": weight}
+        for lesson in lessons
+        for judgement, advantages, weight in zip(
+            lesson.judgements, lesson.advantages, lesson.weights, strict=True
+        )
+    }
