@@ -1,0 +1,35 @@
+"""Rollouts and votes divided over the processes of one run: each does its share, and all get the whole.
+
+Every sample has a seed of its own (`core.seeds`), so who draws it does not matter. That all processes get the same
+list, rather than each drawing the same, also keeps them of one mind where their processors round differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import torch.distributed as processes
+
+Work = TypeVar("Work")
+Result = TypeVar("Result")
+
+
+def shared(work: Sequence[Work], do: Callable[[Sequence[Work]], list[Result]]) -> list[Result]:
+    """`do(work)`, one result for each item in order; under torchrun every process does each `world`-th item.
+
+    All processes must come here with the same work. Raises `ValueError` when `do` gives another number of results.
+    """
+    if not (processes.is_available() and processes.is_initialized()):
+        return _checked(do(work), len(work))
+    rank, world = processes.get_rank(), processes.get_world_size()
+    mine = _checked(do(work[rank::world]), len(work[rank::world]))
+    parts: list[list[Result]] = [[] for _ in range(world)]
+    processes.all_gather_object(parts, mine)
+    return [parts[k % world][k // world] for k in range(len(work))]
+
+
+def _checked(results: list[Result], expected: int) -> list[Result]:
+    if len(results) != expected:
+        raise ValueError(f"{len(results)} results for {expected} items of work")
+    return results

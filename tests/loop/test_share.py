@@ -1,0 +1,93 @@
+"""The processes of a run divide its rollouts and votes; what each of them gets is what one process gets alone."""
+
+from __future__ import annotations
+
+import pickle
+from itertools import count
+from pathlib import Path
+
+import pytest
+import torch.distributed as processes
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scripted import ACTIONS, prompts, read, roller, speaker, task
+from torch.multiprocessing import ProcessRaisedException, start_processes
+
+from rlanything.config import JudgeConfig
+from rlanything.core.types import Status
+from rlanything.loop.judge import Judge
+from rlanything.loop.rollout import Assignment, Sampling
+from rlanything.loop.share import shared
+
+SAMPLING = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=4)
+BROKEN = 3
+"""The level whose environment raises."""
+UNSAYABLE = 9
+"""The level at which the policy's engine fails."""
+
+
+def by_seed(request):
+    if f"reach level {UNSAYABLE}" in read(request.prompt_ids):
+        raise ValueError("the model diverged")
+    return ACTIONS[request.seed % 2]
+
+
+def opinion(request):
+    return ("good", "bad", "hm")[request.seed % 3]
+
+
+def played_and_judged(levels):
+    """Trajectories and judgements of two tries of each level, and how many samples this process drew."""
+    faults = {BROKEN: {"fault": "raise in step"}}
+    work = [Assignment(k, task(level, **faults.get(level, {})), 2) for k, level in enumerate(levels)]
+    acting, judge = roller(by_seed), Judge(speaker(opinion), prompts(), JudgeConfig(m=3, max_tokens=8))
+    trajectories = acting.run(work, SAMPLING)
+    judgements = judge.run(trajectories, 3, 0)
+    return trajectories, judgements, len(acting.policy.engine.asked) + len(judge.reward.engine.asked)
+
+
+def one_of_them(rank, world, folder, levels):
+    """What a process of a launch does."""
+    processes.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
+    (folder / f"{rank}").write_bytes(pickle.dumps(played_and_judged(levels)))
+    processes.destroy_process_group()
+
+
+def launched(world, folder, levels):
+    """What each of `world` real processes got."""
+    folder.mkdir()
+    start_processes(one_of_them, (world, folder, levels), nprocs=world, start_method="fork")
+    return [pickle.loads((folder / f"{rank}").read_bytes()) for rank in range(world)]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    root: Path = tmp_path_factory.mktemp("launches")
+    return (root / f"{k}" for k in count())
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.integers(0, 5), max_size=7), st.sampled_from([2, 4]))
+def test_processes_that_divide_rollouts_and_votes_all_get_what_one_gets_alone(folders, levels, world):
+    trajectories, judgements, drawn = played_and_judged(levels)
+    assert [t.status is Status.ENV_ERROR for t in trajectories] == [
+        n == BROKEN for n in levels for _ in range(2)
+    ]
+    together = launched(world, next(folders), levels)
+    assert all(got[:2] == (trajectories, judgements) for got in together)
+    assert sum(got[2] for got in together) == drawn
+
+
+def test_an_error_in_one_process_ends_all_of_them(folders):
+    with pytest.raises(ProcessRaisedException, match="the model diverged"):
+        launched(2, next(folders), [0, UNSAYABLE])
+
+
+@given(st.lists(st.integers()))
+def test_alone_the_work_is_done_in_order(work):
+    assert shared(work, list) == work
+
+
+def test_a_result_that_is_missing_is_an_error():
+    with pytest.raises(ValueError, match="1 results for 2 items of work"):
+        shared([1, 2], lambda part: list(part)[:1])
