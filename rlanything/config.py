@@ -246,6 +246,9 @@ class Config(Section):
                 raise ValueError(
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
+        batch = self.engine.get("max_batch", 1)  # the one argument that every engine has
+        if not isinstance(batch, int) or isinstance(batch, bool) or batch < 1:
+            raise ValueError(f"engine.max_batch = {batch!r}: must be a whole number of at least 1")
         for name, arm in self.arms.items():
             if arm.reward_from is not None and arm.reward_from not in self.arms:
                 raise ValueError(

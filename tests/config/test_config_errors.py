@@ -77,6 +77,9 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
         ({"seed": -1}, "seed = -1"),
         ({"signals": []}, "signals = []"),
         ({"env": {}}, "env._target_ is missing"),
+        ({"engine__max_batch": 0}, "engine.max_batch = 0: must be a whole number of at least 1"),
+        ({"engine__max_batch": "all"}, "engine.max_batch = 'all'"),
+        ({"engine__max_batch": True}, "engine.max_batch = True"),
     ],
 )
 def test_wrong_types_and_ranges_are_refused_with_key_and_value(values, expected):
