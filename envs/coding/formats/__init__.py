@@ -1,0 +1,1 @@
+"""Programming problems in other people's formats, in and out."""

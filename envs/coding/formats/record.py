@@ -1,0 +1,140 @@
+"""Reading a record of somebody else's file field by field; every complaint names the field."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+from rlanything.core.types import Json
+
+
+class FormatError(ValueError):
+    """A file, or a record in it, that is not in its format; the message names file, line and field."""
+
+
+class Record:
+    """A JSON object of untrusted origin. `path`: where it stands in its record, for messages."""
+
+    def __init__(self, data: Any, path: str = "") -> None:
+        self.path = path
+        if not isinstance(data, Mapping):
+            self._fail("", f"{_kind(data)} where an object must stand")
+        self.data: Mapping[str, Json] = data
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A text. `default` stands in for a field that is absent or null."""
+        value = self._value(name, default)
+        if not isinstance(value, str):
+            self._fail(name, f"{_kind(value)} where a text must stand")
+        self._require_utf8(name, value)
+        return value
+
+    def name(self, name: str) -> str:
+        """A text that is not empty, or a number, as text: an identifier."""
+        value = self._value(name, None)
+        if type(value) is int:
+            return str(value)
+        if not isinstance(value, str) or not value.strip():
+            self._fail(name, f"{_kind(value)} where a name must stand")
+        self._require_utf8(name, value)
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts."""
+        value = self._value(name, None)
+        if not isinstance(value, list):
+            self._fail(name, f"{_kind(value)} where a list must stand")
+        for k, item in enumerate(value):
+            if not isinstance(item, str):
+                self._fail(f"{name}[{k}]", f"{_kind(item)} where a text must stand")
+            self._require_utf8(f"{name}[{k}]", item)
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A finite number."""
+        value = self._value(name, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            self._fail(name, f"{_kind(value)} where a number must stand")
+        return value
+
+    def record(self, name: str, default: Mapping[str, Json] | None = None) -> Record:
+        """An object within this one."""
+        return Record(self._value(name, default), self._at(name))
+
+    def records(self, name: str) -> list[Record]:
+        """A list of objects."""
+        value = self._value(name, None)
+        if not isinstance(value, list):
+            self._fail(name, f"{_kind(value)} where a list must stand")
+        return [Record(item, self._at(f"{name}[{k}]")) for k, item in enumerate(value)]
+
+    def one_of(self, name: str, allowed: Iterable[str]) -> str:
+        """One of some words."""
+        value, words = self.text(name), list(allowed)
+        if value not in words:
+            near = get_close_matches(value, words, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            self._fail(name, f"{value!r} is not one of {', '.join(words)}{hint}")
+        return value
+
+    def parsed(self, name: str, text: str) -> Json:
+        """JSON that stands as text in the field."""
+        try:
+            return strict_json(text)
+        except ValueError as error:
+            self._fail(name, f"not JSON: {error}")
+
+    def rest(self, used: Iterable[str]) -> dict[str, Json]:
+        """The other fields."""
+        known = set(used)
+        return {key: value for key, value in self.data.items() if key not in known}
+
+    def fail(self, name: str, reason: str) -> NoReturn:
+        """Refuse the field."""
+        self._fail(name, reason)
+
+    def _value(self, name: str, default: Json) -> Json:
+        value = self.data.get(name)
+        if value is not None:
+            return value
+        if default is None:
+            near = get_close_matches(name, [key for key in self.data if isinstance(key, str)], n=1)
+            hint = f" (is {near[0]!r} meant?)" if near and near[0] != name else ""
+            self._fail(name, f"missing{hint}" if name not in self.data else "null")
+        return default
+
+    def _require_utf8(self, name: str, value: str) -> None:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self._fail(name, "half a surrogate pair, which is no text")
+
+    def _at(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path and name else self.path or name
+
+    def _fail(self, name: str, reason: str) -> NoReturn:
+        raise FormatError(f"{self._at(name) or 'record'}: {reason}")
+
+
+def strict_json(text: str) -> Json:
+    """JSON from untrusted text. Raises `ValueError` for anything else: NaN, broken nesting, too deep nesting."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return f"the number {value}"
+    if value == "":
+        return "an empty text"
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,157 @@
+"""A programming problem as this project holds it: whatever format it came in, and whatever task carries it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from rlanything.core.ids import canonical_json
+from rlanything.core.types import Json, Task
+
+ENV = "coding"
+MOST_SECONDS = 600.0
+MOST_MEGABYTES = 65_536
+
+
+class BadProblem(ValueError):
+    """Something that is no problem; the message names the field, in one sentence."""
+
+
+class Comparison(StrEnum):
+    """When what a program gave counts as what was expected."""
+
+    TOKENS = "tokens"
+    """Printed text: the same words, however they are spaced (CodeContests and the reference code)."""
+    LINES = "lines"
+    """Printed text: the same lines, outer blanks aside; a line of numbers may write them differently (LiveBench)."""
+    VALUE = "value"
+    """A function's result: equal as Python values; an outer tuple counts as a list (LiveBench)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test. Functional tests hold one JSON value per line of `input`, and the result as JSON in `output`."""
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is asked for, and what a program is measured by.
+
+    cases: the tests, those that the statement may show first; `public` of them are.
+    function: what the tests call; '' for programs that read standard input and print.
+    starter: code that the answer fills in; shown.
+    prefix: code put before an answer that does not begin with it (LiveBench's completion task).
+    time_s, memory_mb: limits of one test.
+    solution: a program that is known to be right, or ''.
+    difficulty: in the words of the source.
+    source: where it came from: `format`, `id`, and whatever else that format says.
+    """
+
+    statement: str
+    cases: tuple[Case, ...]
+    public: int = 0
+    function: str = ""
+    starter: str = ""
+    prefix: str = ""
+    compare: Comparison = Comparison.TOKENS
+    time_s: float = 6.0
+    memory_mb: int = 1024
+    difficulty: str = ""
+    solution: str = ""
+    source: Mapping[str, Json] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.statement.strip():
+            raise BadProblem("statement: it is empty")
+        if not self.cases:
+            raise BadProblem("cases: a problem needs at least one test")
+        if not 0 <= self.public <= len(self.cases):
+            raise BadProblem(f"public: {self.public} is not a number from 0 to {len(self.cases)}")
+        if self.function and not self.function.isidentifier():
+            raise BadProblem(f"function: {self.function!r} is no name of a function")
+        if bool(self.function) != (self.compare is Comparison.VALUE):
+            raise BadProblem(f"compare: {self.compare.value!r} does not go with function {self.function!r}")
+        if not (math.isfinite(self.time_s) and 0 < self.time_s <= MOST_SECONDS):
+            raise BadProblem(f"time_s: {self.time_s} is not above 0 and at most {MOST_SECONDS:g}")
+        if not 0 < self.memory_mb <= MOST_MEGABYTES:
+            raise BadProblem(f"memory_mb: {self.memory_mb} is not from 1 to {MOST_MEGABYTES}")
+
+    @property
+    def payload(self) -> dict[str, Json]:
+        """Everything but the statement, as JSON."""
+        return {
+            "cases": [[case.input, case.output] for case in self.cases],
+            "public": self.public,
+            "function": self.function,
+            "starter": self.starter,
+            "prefix": self.prefix,
+            "compare": self.compare.value,
+            "time_s": self.time_s,
+            "memory_mb": self.memory_mb,
+            "difficulty": self.difficulty,
+            "solution": self.solution,
+            "source": dict(self.source),
+        }
+
+    def to_task(self, metadata: Mapping[str, Json] | None = None) -> Task:
+        """The problem as a task; its instruction is the statement."""
+        return Task(ENV, self.statement, self.payload, metadata or {})
+
+    @classmethod
+    def from_task(cls, task: Task) -> Self:
+        """Inverse of `to_task`. Raises `BadProblem` for a payload that is none."""
+        if task.env != ENV:
+            raise BadProblem(f"env: {task.env!r} is not {ENV!r}")
+        payload = task.payload
+        wrong = sorted(set(_TYPES) ^ set(payload))
+        if wrong:
+            raise BadProblem(f"payload: {', '.join(map(str, wrong))} is missing or unknown")
+        for key, kinds in _TYPES.items():
+            if type(payload[key]) not in kinds:
+                raise BadProblem(f"{key}: {type(payload[key]).__name__} is not {kinds[0].__name__}")
+        compare = payload["compare"]
+        if compare not in list(Comparison):
+            raise BadProblem(f"compare: {compare!r} is not one of {', '.join(Comparison)}")
+        problem = cls(
+            task.instruction,
+            tuple(_case(k, pair) for k, pair in enumerate(payload["cases"], 1)),
+            **{key: payload[key] for key in _TYPES if key not in ("cases", "compare")},
+            compare=Comparison(compare),
+        )
+        _require_json(problem)
+        return problem
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "cases": (list, tuple),
+    "public": (int,),
+    "function": (str,),
+    "starter": (str,),
+    "prefix": (str,),
+    "compare": (str,),
+    "time_s": (float, int),
+    "memory_mb": (int,),
+    "difficulty": (str,),
+    "solution": (str,),
+    "source": (dict,),
+}
+
+
+def _case(number: int, pair: Any) -> Case:
+    if not isinstance(pair, list | tuple) or [type(part) for part in pair] != [str, str]:
+        raise BadProblem(f"cases: test {number} is not a pair of texts")
+    return Case(*pair)
+
+
+def _require_json(problem: Problem) -> None:
+    """The task's identity is the hash of its JSON in UTF-8."""
+    try:
+        canonical_json([problem.statement, problem.payload]).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadProblem(f"payload: it cannot be written as JSON: {error}") from None
