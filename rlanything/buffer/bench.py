@@ -5,6 +5,9 @@
 Two buffers are generated: real task ids, one version after another, the second buffer a later one of the first. Every
 command runs in a process of its own, on two cores; its peak memory is what the operating system says. csv-diff reads
 the slots' current tasks only (one row a slot, in two CSV files), a tenth of the rows where there are ten versions.
+
+Then the bytes of a run's snapshots, whole and as they are written; `--run runs/full/seed-0` prints those of a real run
+and nothing else.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from rlanything.buffer.benchsizes import sizes_of, sizes_of_generated
 from rlanything.buffer.compare.table import KEY_DIGITS, Ints
 from rlanything.buffer.parquet import COLUMNS, KIND, write_frame
 
@@ -144,7 +148,12 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=1_000_000)
     parser.add_argument("--versions", type=int, default=10)
     parser.add_argument("--folder", type=Path, help="where the buffers are kept; default: a temporary one")
+    parser.add_argument("--run", type=Path, help="print the bytes of this run's snapshots, and nothing else")
     args = parser.parse_args()
+    if args.run:
+        print(sizes_of(args.run))
+        return
+    print(sizes_of_generated(slots=min(args.slots, 1000), iterations=20, share=0.005))
     if args.folder:
         _measure(args.folder, args.slots, args.versions)
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 from rlanything.buffer import view
 from rlanything.buffer.cli_compare import add_diff, add_drift
 from rlanything.buffer.cli_history import add_log, add_verify
-from rlanything.buffer.cli_transfer import add_export, add_import
+from rlanything.buffer.cli_transfer import add_export, add_import, add_migrate
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.output import json_text, print_text, report, screen
 from rlanything.buffer.render import Screen, run_text, runs_text, slot_text
@@ -71,7 +71,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         )
         parser.add_argument("--json", action="store_true", help="as JSON, complete")
         parser.set_defaults(run=run)
-    for add in (add_log, add_diff, add_drift, add_verify, add_export, add_import):
+    for add in (add_log, add_diff, add_drift, add_verify, add_export, add_import, add_migrate):
         add(commands)
 
 

@@ -1,4 +1,4 @@
-"""`rlanything buffer export` and `rlanything buffer import`: buffers to files and back."""
+"""`rlanything buffer export`, `import` and `migrate`: buffers to files and back, and from older files."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def add_import(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_run_import)
 
 
+def add_migrate(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add `buffer migrate`."""
+    parser = commands.add_parser("migrate", help="write snapshots of an older schema in the present one")
+    parser.add_argument("path", metavar="RUN|FOLDER|FILE", type=Path)
+    parser.set_defaults(run=_run_migrate)
+
+
 def _run_export(args: argparse.Namespace) -> int:
     def answer() -> int:
         slots = commands.export(args.name, args.target, games=args.games, root=args.root)
@@ -48,6 +55,18 @@ def _run_import(args: argparse.Namespace) -> int:
         options = {"games": args.games, "restart": args.restart, "root": args.root}
         buffer = commands.import_(args.path, args.target, **options)
         print_text(f"{args.target} starts with {len(buffer)} slots; digest {buffer.digest[:12]}\n")
+        return 0
+
+    return report(answer)
+
+
+def _run_migrate(args: argparse.Namespace) -> int:
+    def answer() -> int:
+        for row in commands.migrate(args.path, root=args.root):
+            counts = f"{row['written']} of {row['snapshots']} snapshots written"
+            print_text(
+                f"{row['name']}: {counts}; {row['bytes']['before']} -> {row['bytes']['after']} bytes\n"
+            )
         return 0
 
     return report(answer)

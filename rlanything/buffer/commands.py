@@ -98,3 +98,10 @@ def import_(
     from rlanything.buffer.transfer import game_files, import_buffer
 
     return import_buffer(root / path, root / target, game_files(root)[1] if games else None, restart=restart)
+
+
+def migrate(path: Path, *, root: Path = Path()) -> list[dict[str, Any]]:
+    """Write the snapshots at or below `path` in the present schema; what each run was and is. Raises `BufferError`."""
+    from rlanything.buffer.migration import migrate_all
+
+    return [migrated.to_json() for migrated in migrate_all(root / path)]

@@ -20,10 +20,12 @@ from rlanything.buffer.compare.table import KEY_DIGITS, Table, kind_frame, task_
 from rlanything.buffer.facts import facts
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
-from rlanything.buffer.storage import SCHEMA, SNAPSHOT
+from rlanything.buffer.storage import SNAPSHOT
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Direction, Task
 
+SCHEMA = 1
+"""Version of the columns. A reader refuses every other one."""
 KIND = "kind."
 COLUMNS: dict[str, Any] = {
     "slot": pl.Int64,

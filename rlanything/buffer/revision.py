@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from rlanything.buffer.fields import BufferError
-from rlanything.buffer.runs import FOLDER, RunBuffer, natural, open_run, snapshot_iteration
+from rlanything.buffer.runs import FOLDER, RunBuffer, natural, open_run
+from rlanything.buffer.storage import snapshot_iteration
 
 if TYPE_CHECKING:
     from dvc.api import DVCFileSystem

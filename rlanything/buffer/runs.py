@@ -10,26 +10,28 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from rlanything.buffer.event import Event
+from rlanything.buffer.eventlog import EventLog, read_events
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.files import DISK, Files
+from rlanything.buffer.live import live_run
 from rlanything.buffer.model import TaskBuffer
-from rlanything.buffer.storage import EventLog, Header, read_events, read_header, read_snapshot
+from rlanything.buffer.storage import (
+    Header,
+    read_header,
+    read_snapshot,
+    snapshot_iteration,
+    snapshot_path,
+)
 
 FOLDER = "buffer"
 """Name of the buffer's folder in the folder of a run."""
-_SNAPSHOT_NAME = re.compile(r"iter_(\d{4,})\.jsonl")
 _DEPTH = 6
 """How many folders deep `find_runs` looks; a run lies two below `runs/`."""
-
-
-def snapshot_path(folder: Path, iteration: int) -> Path:
-    """Where the snapshot of an iteration lies in a buffer's folder."""
-    return folder / f"iter_{iteration:04d}.jsonl"
 
 
 def events_path(folder: Path) -> Path:
@@ -44,10 +46,12 @@ class RunBuffer:
     folder: Path
     iterations: tuple[int, ...]
     files: Files = DISK
+    bases: dict[Path, TaskBuffer] = field(default_factory=dict, compare=False, repr=False)
+    """The snapshots that others build on, once they are read."""
 
     def at(self, iteration: int) -> TaskBuffer:
         """The buffer that `iteration` starts with. Raises `BufferError` for a missing or damaged one."""
-        return read_snapshot(self._path(iteration), self.files)
+        return read_snapshot(self._path(iteration), self.files, self.bases)
 
     def header(self, iteration: int) -> Header:
         """What that snapshot says of itself, without reading it."""
@@ -85,9 +89,14 @@ class RunBuffer:
 
 
 def open_run(path: Path, files: Files = DISK) -> RunBuffer:
-    """The buffer of the run in folder `path` (the buffer's own folder will do). Raises `BufferError` if it has none."""
+    """The buffer of the run in folder `path`, finished or on its way (the buffer's own folder will do).
+
+    Raises `BufferError` if it has none.
+    """
     if files is DISK and not path.is_dir():
         raise BufferError(f"{path}: no such folder")
+    live = live_run(path) if files is DISK else None
+    files = live or files
     for folder in (path / FOLDER, path):
         iterations = _iterations(folder, files)
         if iterations:
@@ -102,19 +111,13 @@ def find_runs(root: Path) -> list[Path]:
     found: list[Path] = []
     for name, folders, _ in os.walk(root):
         here = Path(name)
-        if _iterations(here / FOLDER, DISK) or _iterations(here, DISK):
+        if live_run(here) or _iterations(here / FOLDER, DISK) or _iterations(here, DISK):
             found.append(here)
             folders.clear()
         if len(here.relative_to(root).parts) >= _DEPTH:
             folders.clear()
         folders[:] = [folder for folder in folders if not folder.startswith(".")]
     return sorted(found, key=natural)
-
-
-def snapshot_iteration(name: str) -> int | None:
-    """The iteration that a snapshot's file name says; None for any other name."""
-    match = _SNAPSHOT_NAME.fullmatch(name)
-    return int(match[1]) if match else None
 
 
 def _iterations(folder: Path, files: Files) -> tuple[int, ...]:

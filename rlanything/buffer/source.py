@@ -19,8 +19,8 @@ from rlanything.buffer.fields import BufferError
 from rlanything.buffer.measured import last_accuracies
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.revision import Revision, known_revisions, nearest
-from rlanything.buffer.runs import RunBuffer, find_runs, open_run, snapshot_iteration
-from rlanything.buffer.storage import read_snapshot
+from rlanything.buffer.runs import RunBuffer, find_runs, open_run
+from rlanything.buffer.storage import read_snapshot, snapshot_iteration
 from rlanything.core.types import Direction
 
 RUNS = Path("runs")

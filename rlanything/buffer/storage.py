@@ -1,32 +1,41 @@
-"""The task buffer on disk: canonical JSONL snapshots, and an append-only file of events that survives a crash.
+"""Snapshots of the task buffer on disk: a header line, then one line of canonical JSON a slot, ascending.
 
-A snapshot is a header line, then one line a slot, sorted by slot, keys sorted. It is self-contained: every version
-with its whole task. The header says nothing about time or place, so equal buffers are byte-identical files.
+A snapshot is whole, or it names the run's first snapshot as its base and holds the slots that differ from it: one hop,
+and a size that is what changed. The header's counts and digest are of all slots either way. It says nothing about time
+or place, so equal buffers over equal bases are byte-identical files.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, TypeVar
 
 from rlanything.buffer import fields
-from rlanything.buffer.event import Event
-from rlanything.buffer.fields import BufferError, canonical_line, parse_line
+from rlanything.buffer.fields import BufferError, canonical_line
 from rlanything.buffer.files import DISK, Files
+from rlanything.buffer.lines import check_format, located, opened, record, replacing
 from rlanything.buffer.model import Lineage, TaskBuffer, combine
 from rlanything.core.types import Json
 
-SCHEMA = 1
-"""Version of both file formats. A reader refuses every other one."""
 SNAPSHOT = "rlanything task buffer"
-EVENTS = "rlanything task events"
+SCHEMA = 2
+"""Version of the file format: what is written."""
+SCHEMAS = (1, 2)
+"""What is read. In schema 1 every snapshot is whole."""
+START = "iter_0000.jsonl"
+"""Name of a run's first snapshot, which the later ones build on."""
+_NAME = re.compile(r"iter_(\d{4,})\.jsonl")
 
-Record = TypeVar("Record")
+
+@dataclass(frozen=True)
+class Base:
+    """The whole snapshot that another one builds on: the digest of its buffer, and its name, never a path."""
+
+    digest: str
+    file: str = START
 
 
 @dataclass(frozen=True)
@@ -36,204 +45,143 @@ class Header:
     slots: int
     accepted: int
     digest: str
+    base: Base | None = None
+    schema: int = SCHEMA
 
     def to_json(self) -> dict[str, Json]:
         """The header line as a JSON object."""
         own = {"slots": self.slots, "accepted": self.accepted, "digest": self.digest}
-        return {"format": SNAPSHOT, "schema": SCHEMA, **own}
+        over = {"base": {"digest": self.base.digest, "file": self.base.file}} if self.base else {}
+        return {"format": SNAPSHOT, "schema": self.schema, **own, **over}
 
 
-@dataclass(frozen=True)
-class EventLog:
-    """The whole records of an events file; `torn` counts the bytes of a last line that a crash cut short."""
-
-    events: tuple[Event, ...]
-    torn: int = 0
+Digested = tuple[Lineage, bytes]
+"""A slot, and the sha256 of its line as it stands in the file."""
 
 
-def write_snapshot(buffer: TaskBuffer, path: Path) -> None:
-    """Write `buffer` so that `path` holds either all of it or what was there before. Makes missing folders."""
+def snapshot_path(folder: Path, iteration: int) -> Path:
+    """Where the snapshot of an iteration lies in a buffer's folder."""
+    return folder / f"iter_{iteration:04d}.jsonl"
+
+
+def snapshot_iteration(name: str) -> int | None:
+    """The iteration that a snapshot's file name says; None for any other name."""
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def write_snapshot(
+    buffer: TaskBuffer, path: Path, base: TaskBuffer | None = None, base_file: str = START
+) -> None:
+    """Write `buffer` so that `path` holds either all of it or what was there before. Makes missing folders.
+
+    `base`: the buffer in the whole snapshot `base_file`, beside `path` or in one of the two folders above; then only
+    slots that differ are written. A buffer of other slots than its base is written whole.
+    """
     header = Header(len(buffer), buffer.accepted, buffer.digest)
-    with _replacing(path) as file:
+    own = buffer.lineages
+    if base is not None and base.slots == buffer.slots:
+        header = replace(header, base=Base(base.digest, base_file))
+        pairs = zip(own, base.lineages, strict=True)
+        own = tuple(new for new, old in pairs if new is not old and new.digest != old.digest)
+    with replacing(path) as file:
         file.write(canonical_line(header.to_json()) + b"\n")
-        file.writelines(lineage.line + b"\n" for lineage in buffer.lineages)
+        file.writelines(lineage.line + b"\n" for lineage in own)
 
 
-def read_snapshot(path: Path, files: Files = DISK) -> TaskBuffer:
-    """The buffer in a snapshot, every line checked. Raises `BufferError` naming the file, and the line if it is one."""
-    lineages: list[Lineage] = []
-    digests: list[bytes] = []
-    with _opened(path, files) as file:
-        header = _snapshot_header(path, file.readline())
-        for number, line in enumerate(file, start=2):
-            lineages.append(_record(path, number, line, Lineage.from_json))
-            digests.append(hashlib.sha256(line.rstrip(b"\n")).digest())
-    try:
-        buffer = TaskBuffer(tuple(lineages))
-    except BufferError as error:
-        raise BufferError(f"{path}: {error}") from error
-    _check(path, header, Header(len(buffer), buffer.accepted, combine(digests)))
-    return buffer
+def read_snapshot(path: Path, files: Files = DISK, bases: dict[Path, TaskBuffer] | None = None) -> TaskBuffer:
+    """The buffer in a snapshot, every line checked. Raises `BufferError` naming the file, and the line if it is one.
+
+    `bases` keeps the bases that were read, by path, for a caller that reads several snapshots of one run.
+    """
+    header, slots = _read(path, files)
+    if header.base is not None:
+        slots = _over(
+            path, header.base, _base(path, header.base, files, {} if bases is None else bases), slots
+        )
+    return _checked(path, header, slots)
 
 
 def read_header(path: Path, files: Files = DISK) -> Header:
     """What a snapshot says of itself, at the price of one line: not held against the content."""
-    with _opened(path, files) as file:
-        return _snapshot_header(path, file.readline())
+    with opened(path, files) as file:
+        return _stated(path, file.readline())
 
 
-def append_events(path: Path, events: Iterable[Event]) -> int:
-    """Add events at the end and wait until they are on disk. Returns how many torn bytes of a crash it cut off first.
-
-    Makes the file, with its header line, if it is missing. A last record that only lacks its newline is kept.
-    """
-    lines = b"".join(canonical_line(event.to_json()) + b"\n" for event in events)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    created = not path.exists()
-    with path.open("a+b") as file:
-        torn = _mend(path, file)
-        header = b"" if file.tell() else _events_header()
-        file.write(header + lines)
-        _sync(file)
-    if created:
-        _sync_folder(path.parent)
-    return torn
+def _read(path: Path, files: Files) -> tuple[Header, list[Digested]]:
+    with opened(path, files) as file:
+        header = _stated(path, file.readline())
+        slots = [
+            (record(path, number, line, Lineage.from_json), hashlib.sha256(line.rstrip(b"\n")).digest())
+            for number, line in enumerate(file, start=2)
+        ]
+    return header, slots
 
 
-def read_events(path: Path, files: Files = DISK) -> EventLog:
-    """Every whole record of an events file. A torn last line is reported in the value; any other damage raises."""
-    with _opened(path, files) as file:
-        content = file.read()
-    *lines, tail = content.split(b"\n")
-    if lines:
-        _check_format(path, lines[0], EVENTS)
-    elif tail and not _events_header().startswith(tail):
-        raise BufferError(f"{path}: not a file of buffer events")
-    events = [_record(path, number, line, Event.from_json) for number, line in enumerate(lines[1:], start=2)]
-    if lines and _is_whole(tail):
-        events.append(_record(path, len(lines) + 1, tail, Event.from_json))
-        tail = b""
-    return EventLog(tuple(events), torn=len(tail))
+def _base(path: Path, stated: Base, files: Files, known: dict[Path, TaskBuffer]) -> TaskBuffer:
+    """The buffer that the snapshot `path` builds on, whole and with the digest that it had then."""
+    folders = (path.parent, path.parent.parent, path.parent.parent.parent)
+    place = next((folder / stated.file for folder in folders if stated.file in files.names(folder)), None)
+    if place is None:
+        told = f"it holds only what differs from {stated.file}, which is neither beside it nor in the two folders above"
+        raise BufferError(f"{path}: {told}; put it there, or ask for an export of the run")
+    if place not in known:
+        header, slots = _read(place, files)
+        if header.base is not None:
+            raise BufferError(f"{path}: its base {place} is not a whole snapshot")
+        known[place] = _checked(place, header, slots)
+    if known[place].digest != stated.digest:
+        made, found = stated.digest[:12], known[place].digest[:12]
+        raise BufferError(
+            f"{path}: it builds on an {stated.file} with digest {made}, but that of {place} is {found}"
+        )
+    return known[place]
 
 
-def _snapshot_header(path: Path, line: bytes) -> Header:
-    data = _check_format(path, line, SNAPSHOT)
-    return _located(path, 1, lambda: _header(data))
+def _over(path: Path, stated: Base, base: TaskBuffer, slots: list[Digested]) -> list[Digested]:
+    """All slots: those of the base, with the snapshot's own in their place."""
+    own = {lineage.slot: (lineage, digest) for lineage, digest in slots}
+    if [lineage.slot for lineage, _ in slots] != sorted(own):
+        raise BufferError(f"{path}: its slots are not in ascending order, each once")
+    strangers = [slot for slot in own if slot not in base]
+    if strangers:
+        raise BufferError(f"{path}: slot {strangers[0]} is not in its base {stated.file}")
+    return [own.get(lineage.slot) or (lineage, lineage.digest) for lineage in base.lineages]
 
 
-def _header(data: Mapping[str, Json]) -> Header:
-    return Header(fields.count(data, "slots"), fields.count(data, "accepted"), fields.text(data, "digest"))
-
-
-def _check(path: Path, stated: Header, found: Header) -> None:
+def _checked(path: Path, stated: Header, slots: list[Digested]) -> TaskBuffer:
+    try:
+        buffer = TaskBuffer(tuple(lineage for lineage, _ in slots))
+    except BufferError as error:
+        raise BufferError(f"{path}: {error}") from error
+    found = Header(len(buffer), buffer.accepted, combine(digest for _, digest in slots))
     if stated.slots != found.slots:
         raise BufferError(f"{path}: the header says {stated.slots} slots, the file has {found.slots}")
     if stated.digest != found.digest:
         told, real = stated.digest[:12], found.digest[:12]
         raise BufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
     if stated.accepted != found.accepted:
-        raise BufferError(
-            f"{path}: the header says {stated.accepted} accepted, the file has {found.accepted}"
-        )
+        told = f"the header says {stated.accepted} accepted, the file has {found.accepted}"
+        raise BufferError(f"{path}: {told}")
+    return buffer
 
 
-def _check_format(path: Path, line: bytes, expected: str) -> Mapping[str, Json]:
-    try:
-        data = parse_line(line)
-    except BufferError as error:
-        raise BufferError(f"{path}: not an {expected} file: its first line is no header") from error
-    if data.get("format") != expected:
-        raise BufferError(f"{path}: not an {expected} file: its first line is no header")
-    if data.get("schema") != SCHEMA:
-        raise BufferError(f"{path}: schema {data.get('schema')} is not supported, only {SCHEMA} is")
-    return data
+def _stated(path: Path, line: bytes) -> Header:
+    data = check_format(path, line, SNAPSHOT, SCHEMAS)
+    return located(path, 1, lambda: _header(data))
 
 
-def _record(path: Path, number: int, line: bytes, read: Callable[[Mapping[str, Json]], Record]) -> Record:
-    return _located(path, number, lambda: read(parse_line(line)))
+def _header(data: Mapping[str, Json]) -> Header:
+    counts = fields.count(data, "slots"), fields.count(data, "accepted")
+    schema = fields.count(data, "schema")
+    base = data.get("base") if schema > 1 else None
+    return Header(*counts, fields.text(data, "digest"), None if base is None else _stated_base(base), schema)
 
 
-def _located(path: Path, number: int, read: Callable[[], Record]) -> Record:
-    try:
-        return read()
-    except (ValueError, RecursionError) as error:
-        raise BufferError(f"{path}, line {number}: {error}") from error
-
-
-def _events_header() -> bytes:
-    return canonical_line({"format": EVENTS, "schema": SCHEMA}) + b"\n"
-
-
-def _is_whole(tail: bytes) -> bool:
-    # A proper prefix of a JSON object is never a JSON object, so a tail that parses lacks nothing but its newline.
-    try:
-        parse_line(tail)
-    except BufferError:
-        return False
-    return True
-
-
-def _mend(path: Path, file: BinaryIO) -> int:
-    """Make the file end with a whole line and stand at its end. Returns how many bytes were cut off."""
-    file.seek(0)
-    first = file.readline()
-    if first.endswith(b"\n"):
-        _check_format(path, first, EVENTS)
-    elif not _events_header().startswith(first):
-        raise BufferError(f"{path}: not a file of buffer events")
-    tail = _last_partial_line(file)
-    if first.endswith(b"\n") and _is_whole(tail):
-        file.write(b"\n")
-        return 0
-    file.truncate(file.seek(-len(tail), os.SEEK_END))
-    return len(tail)
-
-
-def _last_partial_line(file: BinaryIO, block: int = 1 << 16) -> bytes:
-    """What follows the last newline, found from the end: the file may be long."""
-    position = file.seek(0, os.SEEK_END)
-    tail = b""
-    while position and b"\n" not in tail:
-        step = min(block, position)
-        position = file.seek(position - step)
-        tail = file.read(step) + tail
-    return tail.rpartition(b"\n")[2]
-
-
-@contextmanager
-def _opened(path: Path, files: Files) -> Iterator[BinaryIO]:
-    try:
-        file = files.open(path)
-    except OSError as error:
-        raise BufferError(f"{path}: {error.strerror or error}") from error
-    with file:
-        yield file
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file that takes the place of `path` when the block ends well, and leaves no trace when it does not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            yield file
-            _sync(file)
-        partial.replace(path)
-        _sync_folder(path.parent)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _sync(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    # A rename or a new name is on disk only when its folder is.
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _stated_base(data: Json) -> Base:
+    if not isinstance(data, dict):
+        raise BufferError("field 'base' must be an object")
+    base = Base(fields.text(data, "digest"), fields.text(data, "file"))
+    if snapshot_iteration(base.file) is None:
+        raise BufferError(f"field 'base' names {base.file[:40]!r}, which is no snapshot's name")
+    return base

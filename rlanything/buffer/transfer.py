@@ -16,9 +16,9 @@ from typing import Any
 from rlanything.buffer import fields
 from rlanything.buffer.fields import BufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
-from rlanything.buffer.runs import FOLDER, snapshot_path
+from rlanything.buffer.runs import FOLDER
 from rlanything.buffer.source import PARQUET, Source
-from rlanything.buffer.storage import read_snapshot, write_snapshot
+from rlanything.buffer.storage import read_snapshot, snapshot_path, write_snapshot
 from rlanything.core.types import Task
 
 GAMES = "rlanything task buffer games"

@@ -137,11 +137,13 @@ class RunFolder:
         temporary.rename(target)
 
 
-def write_harvest(folder: Path, harvest: Harvest, metrics: dict[str, Any], *, rollouts: bool) -> None:
-    """The files of one iteration, except its checkpoint."""
+def write_harvest(
+    folder: Path, harvest: Harvest, metrics: dict[str, Any], start: TaskBuffer, *, rollouts: bool
+) -> None:
+    """The files of one iteration, except its checkpoint; of the buffer, what differs from `start`."""
     write_json(folder / "metrics.json", {k: _plain(v) for k, v in sorted(metrics.items())})
     append_events(folder / "events.jsonl", harvest.events)
-    write_snapshot(harvest.state.buffer, folder / "buffer.jsonl")
+    write_snapshot(harvest.state.buffer, folder / "buffer.jsonl", start)
     if rollouts:
         write_lines(folder / "rollouts.jsonl.gz", episode_records(harvest))
 

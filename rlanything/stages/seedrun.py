@@ -13,7 +13,7 @@ from typing import Any
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Callback
 
-from rlanything.buffer import TaskBuffer
+from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
 from rlanything.config import Config, ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import checkpoint
@@ -81,6 +81,7 @@ class SeedRun:
             return
         with self.folder.lock():
             done = self.folder.recover()
+            write_snapshot(self.start, snapshot_path(self.folder.path, 0))  # the later ones build on it
             if done < self.config.train.iterations + 1:
                 self._fit(done)
             self.folder.export(self.start, self._finish)
@@ -218,7 +219,7 @@ class SeedRun:
         finished, self.state = self.state.iteration, harvest.state
 
         def write(folder: Path) -> None:
-            write_harvest(folder, harvest, metrics, rollouts=self.config.train.save_rollouts)
+            write_harvest(folder, harvest, metrics, self.start, rollouts=self.config.train.save_rollouts)
             save_checkpoint(folder / STATE)
 
         trainer = self.module.trainer

@@ -15,6 +15,7 @@ from rlanything.buffer import (
     append_events,
     events_path,
     open_run,
+    read_snapshot,
     snapshot_path,
     write_snapshot,
 )
@@ -104,9 +105,10 @@ def write_story(run: Path) -> Path:
 
 
 def record(folder: Path, number, buffer, events=()):
-    """Write snapshot `number`, and the events that led to it."""
+    """Write snapshot `number` as a run does, over its first one, and the events that led to it."""
     append_events(events_path(folder), events)
-    write_snapshot(buffer, snapshot_path(folder, number))
+    first = snapshot_path(folder, 0)
+    write_snapshot(buffer, snapshot_path(folder, number), read_snapshot(first) if number else None)
 
 
 relaxed = settings(deadline=None, max_examples=30)

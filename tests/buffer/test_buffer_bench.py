@@ -5,9 +5,11 @@ import sys
 
 import polars as pl
 import pytest
+from buffer_cases import write_story
 
 from rlanything.buffer import TaskBuffer, diff
-from rlanything.buffer.bench import generate
+from rlanything.buffer.bench import generate, main
+from rlanything.buffer.benchsizes import sizes_of
 from rlanything.buffer.parquet import _lineages, write_parquet
 
 
@@ -28,10 +30,22 @@ def test_generated_buffers_are_real_and_compared_alike(tmp_path):
     assert (generated["counts"]["slots"], generated["counts"]["unchanged"]) == (120, 103)
 
 
+def test_the_bytes_of_a_run_are_those_of_its_files(tmp_path, monkeypatch, capsys):
+    run = write_story(tmp_path / "run")
+    told = sizes_of(run)
+    assert told.shared == sum(path.stat().st_size for path in (run / "buffer").glob("iter_*.jsonl"))
+    assert (told.snapshots, told.slots) == (5, 5)
+    assert told.whole > told.shared
+    monkeypatch.setattr(sys, "argv", ["bench", "--run", str(run)])
+    main()
+    assert capsys.readouterr().out == f"{told}\n"
+
+
 @pytest.mark.integration
 def test_the_benchmark_prints_time_and_memory(tmp_path):
     words = ["-m", "rlanything.buffer.bench", "--slots", "60", "--versions", "3", "--folder", str(tmp_path)]
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
     assert "180 and 183 rows; 2 cores" in done.stdout
+    assert "21 snapshots of 60 slots: " in done.stdout
     assert "60 slots: 51 unchanged" in done.stdout
     assert "rlanything buffer diff --stat, all versions" in done.stdout

@@ -216,7 +216,7 @@ def test_only_and_exit_code(here, capsys):
         (["params.yaml"], "params.yaml is a file, but no buffer: those end in .jsonl or .parquet"),
         (["alone.jsonl"], "alone.jsonl is a file: name a second buffer to compare it with"),
         (["alone.jsonl@1"], "alone.jsonl is a file: it has no iterations to choose from"),
-        (["old.jsonl", "alone.jsonl"], "old.jsonl: schema 7 is not supported, only 1 is"),
+        (["old.jsonl", "alone.jsonl"], "old.jsonl: schema 7 is not supported, only 1 and 2 are"),
         (["full/seed-0", "--only", "nicer"], "--only 'nicer': it must be one of changed, harder, easier"),
         (
             ["full/seed-0", "--by", "colour"],
@@ -228,7 +228,7 @@ def test_one_clear_line_and_exit_code_2(here, capsys, words, message):
     record(here / "one", 0, TaskBuffer.start([task(0)]))
     (here / "one" / "iter_0000.jsonl").rename(here / "alone.jsonl")
     text = (here / "alone.jsonl").read_text()
-    (here / "old.jsonl").write_text(text.replace('"schema":1', '"schema":7'))
+    (here / "old.jsonl").write_text(text.replace('"schema":2', '"schema":7'))
     assert command("diff", *words) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)

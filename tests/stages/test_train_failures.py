@@ -32,7 +32,7 @@ def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_pat
 
 def measured(folder, **metrics: float) -> str:
     harvest = Harvest((), (), (), (), LoopState(1, buffer()))
-    write_harvest(folder, harvest, metrics, rollouts=False)
+    write_harvest(folder, harvest, metrics, buffer(), rollouts=False)
     return (folder / "metrics.json").read_text()
 
 
