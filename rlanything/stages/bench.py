@@ -19,6 +19,7 @@ from rlanything.config import Config, ConfigError
 from rlanything.core.types import Environment, Task
 from rlanything.stages import build
 from rlanything.stages.layout import Layout, write_json
+from rlanything.stages.machine import cpu_model
 
 Measured = dict[str, Any]
 
@@ -54,7 +55,7 @@ def machine() -> Measured:
     import torch
 
     return {
-        "cpu": _cpu_model(),
+        "cpu": cpu_model(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
@@ -176,13 +177,3 @@ def cpu_seconds() -> float:
 
     children = [child.cpu_times() for child in psutil.Process().children()]
     return time.process_time() + sum(times.user + times.system for times in children)
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next(
-        (x.partition(":")[2].strip() for x in lines if x.startswith("model name")), platform.processor()
-    )

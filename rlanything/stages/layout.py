@@ -50,6 +50,10 @@ class Layout:
         """A run on its way, kept outside what DVC tracks so that it survives to be resumed."""
         return self.root / ".rla" / "live" / key[:16] / arm / f"seed-{seed}"
 
+    def provenance(self, arm: str) -> Path:
+        """What an arm's run came from; git keeps it, as it may differ where the run does not."""
+        return self.root / "provenance" / f"{arm}.json"
+
     def evaluation(self, arm: str) -> Path:
         """The panels' raw results of one arm."""
         return self.root / "evaluation" / f"{arm}.json"

@@ -28,14 +28,6 @@ def copy(project: Path, to: Path) -> Path:
     return to
 
 
-@pytest.fixture(scope="session")
-def undisturbed(tiny_project, tmp_path_factory) -> Path:
-    """The run folder of a training that nobody killed, and beside it the project it ran in."""
-    root = copy(tiny_project, tmp_path_factory.mktemp("undisturbed") / "project")
-    train.run(small(), root, ARM)
-    return Layout(root).run(ARM, 0)
-
-
 def test_a_run_leaves_every_iteration_both_models_and_nothing_half_done(undisturbed):
     iterations = small().train.iterations
     rows = lines(undisturbed / "metrics.jsonl")

@@ -10,7 +10,7 @@ import pytest
 from stage_cases import ROOT
 
 from rlanything.config import Config, ConfigError, parse
-from rlanything.stages import compose, train
+from rlanything.stages import compose, inputs, train
 
 PROMPTS = "experiments/prompts/embedded"
 
@@ -30,7 +30,7 @@ def config(*overrides: str) -> Config:
 
 
 def key(root: Path, *overrides: str, arm: str = "full") -> str:
-    return train.fingerprint(config(*overrides), root, arm)
+    return inputs.made_from(config(*overrides), root, arm)["fingerprint"]
 
 
 def test_the_same_run_has_the_same_name_wherever_it_lies(root, tmp_path_factory):
@@ -87,7 +87,7 @@ def test_the_code_that_learns_is_part_of_the_name(root, tmp_path, monkeypatch):
     before = key(root)
     package = tmp_path / "rlanything"
     shutil.copytree(ROOT / "rlanything", package)
-    monkeypatch.setattr(train, "__file__", str(package / "stages" / "train.py"))
+    monkeypatch.setattr(inputs, "_PACKAGE", package)
     assert key(root) == before
     with (package / "learn" / "losses.py").open("a") as file:
         file.write("# another line\n")

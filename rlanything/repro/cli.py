@@ -1,0 +1,41 @@
+"""The commands of this room: `provenance`, `replay`, `first-difference` and `verify-repro`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from rlanything.config import Config
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add the commands. Each sets `run`: from parsed arguments, with `root` and `params`, to an exit code."""
+    _add_provenance(commands)
+
+
+def _add_provenance(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "provenance", help="where a run came from, and whether today's environment matches"
+    )
+    parser.add_argument("run_name", metavar="RUN", help="an arm or a run, e.g. full or runs/full/seed-0")
+    parser.add_argument("--json", action="store_true", help="as JSON, complete")
+    parser.add_argument("--exit-code", action="store_true", help="exit 1 when something differs")
+    parser.set_defaults(run=_provenance)
+
+
+def _provenance(args: argparse.Namespace) -> int:
+    from rlanything.repro import origin
+
+    root = args.root.resolve()
+    found = origin.page(origin.arm_of(args.run_name, root), _config(args, root), root)
+    print(json.dumps(found, indent=2, ensure_ascii=False) if args.json else origin.text(found), end="")
+    return 1 if args.exit_code and not origin.same(found) else 0
+
+
+def _config(args: argparse.Namespace, root: Path) -> Config:
+    from rlanything.stages import check
+
+    return check.read(args.params or root / "params.yaml", root, engine=False)

@@ -1,0 +1,142 @@
+"""What a run came from: provenance/<arm>.json, beside the run, because it may differ where the run's bytes do not.
+
+It holds what the run is made from (configuration, code, inputs, seeds, by value or by hash), every start of the command
+(a run that was killed has several, maybe on several machines), and the hash of each seed's folder that came out.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rlanything.config import Config, ConfigError, unknown
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Json
+from rlanything.stages.inputs import made_from, tree_hash
+from rlanything.stages.layout import Layout, write_json
+from rlanything.stages.machine import machine, packages
+from rlanything.stages.revision import revision
+
+SCHEMA = 1
+STARTS = "starts.json"
+"""In the live folder of an arm, until the run is placed."""
+
+
+def record_start(live: Path, root: Path, published: Mapping[int, int]) -> None:
+    """Note one more start of the run that lives in `live`. `published`: seed -> iterations there already."""
+    start = {
+        "at": _now(),
+        "command": shlex.join(["rlanything", *sys.argv[1:]]),
+        "git": revision(root),
+        "machine": machine(),
+        "packages": packages(),
+        "published": {str(seed): count for seed, count in published.items()},
+    }
+    write_json(live / STARTS, [*_starts(live), start])
+
+
+def write(config: Config, root: Path, arm: str, made: Mapping[str, Any], live: Path) -> None:
+    """Write provenance/<arm>.json of a run that is placed, `made` from this; its starts are read from `live`."""
+    layout = Layout(root)
+    seeds = range(config.train.seeds)
+    write_json(
+        layout.provenance(arm),
+        {
+            "schema": SCHEMA,
+            "arm": arm,
+            **made,
+            "seeds": {str(s): _seed(config, layout.run(arm, s), s) for s in seeds},
+            "panels": json.loads(layout.manifest.read_text()) if layout.manifest.is_file() else None,
+            "starts": _starts(live),
+            "finished": _now(),
+        },
+    )
+    (live / STARTS).unlink(missing_ok=True)
+
+
+def read(root: Path, arm: str) -> dict[str, Any]:
+    """The record of an arm. Raises `ConfigError` when there is none, or of another schema."""
+    path = Layout(root).provenance(arm)
+    if not path.is_file():
+        known = sorted(p.stem for p in path.parent.glob("*.json"))
+        raise ConfigError(f"{path}: no record of arm {arm!r}; {unknown(arm, known)}")
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}: not JSON ({error})") from None
+    if found.get("schema") != SCHEMA:
+        raise ConfigError(f"{path}: schema {found.get('schema')!r}; this version reads {SCHEMA}")
+    return found
+
+
+def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:
+    """What is not today as it was recorded: part -> sentences, empty where it matches."""
+    last = record["starts"][-1] if record["starts"] else {}
+    made = made_from(config, root, str(record["arm"]))
+    return {
+        "configuration": changed(_flat(record["config"]), _flat(made["config"])),
+        "code": changed(record["code"], made["code"]),
+        "inputs": changed(record["inputs"], made["inputs"]),
+        "results": changed(
+            {seed: kept["sha256"] for seed, kept in record["seeds"].items()},
+            {seed: _hash(Layout(root).run(str(record["arm"]), int(seed))) for seed in record["seeds"]},
+        ),
+        "git": changed(_commit(last.get("git")), _commit(revision(root))),
+        "machine": changed(_flat(last.get("machine", {})), _flat(machine())),
+        "packages": changed(last.get("packages", {}), packages()),
+    }
+
+
+def changed(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
+    """A sentence for each key whose value differs; hashes are shortened."""
+    found = []
+    for key in sorted({*before, *after}):
+        if key not in after:
+            found.append(f"{key}: gone (was {_short(before[key])})")
+        elif key not in before:
+            found.append(f"{key}: new ({_short(after[key])})")
+        elif before[key] != after[key]:
+            found.append(f"{key}: {_short(before[key])} -> {_short(after[key])}")
+    return found
+
+
+def _seed(config: Config, folder: Path, seed: int) -> dict[str, Json]:
+    return {"run_seed": derive_seed(config.seed, "run", seed), "sha256": _hash(folder)}
+
+
+def _hash(folder: Path) -> str | None:
+    return tree_hash(folder) if folder.is_dir() else None
+
+
+def _commit(git: Mapping[str, Any] | None) -> dict[str, Json]:
+    if git is None:
+        return {"commit": None}
+    return {"commit": git["commit"], "uncommitted changes": git["diff_sha256"] or "none"}
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Json]:
+    """Nested keys joined with dots."""
+    flat: dict[str, Json] = {}
+    for key, item in value.items():
+        flat |= _flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+    return flat
+
+
+def _short(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text[:12] if len(text) in (40, 64) and " " not in text else text
+
+
+def _starts(live: Path) -> list[Json]:
+    path = live / STARTS
+    found: list[Json] = json.loads(path.read_text()) if path.is_file() else []
+    return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

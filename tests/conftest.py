@@ -1,0 +1,35 @@
+"""A project with tasks and barely trained models, and a run of it, for all tests that need the real loop's work."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from stage_cases import ROOT, small
+
+ARM = "full"
+
+
+@pytest.fixture(scope="session")
+def tiny_project(tmp_path_factory) -> Path:
+    """A folder with experiments/, data/ and models/; not to be changed."""
+    from rlanything.stages import bootstrap, tasks
+
+    root = tmp_path_factory.mktemp("project")
+    (root / "experiments").symlink_to(ROOT / "experiments")
+    tasks.run(small(), root)
+    bootstrap.run(small(), root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tiny_project, tmp_path_factory) -> Path:
+    """The run folder of a training of arm `full` that nobody killed, in a project of its own; not to be changed."""
+    from rlanything.stages import train
+    from rlanything.stages.layout import Layout
+
+    root = tmp_path_factory.mktemp("undisturbed") / "project"
+    shutil.copytree(tiny_project, root, symlinks=True)
+    train.run(small(), root, ARM)
+    return Layout(root).run(ARM, 0)

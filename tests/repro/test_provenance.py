@@ -1,0 +1,144 @@
+"""Provenance: what a run records of where it came from, and what it says when today is different."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from stage_cases import small
+
+from rlanything.cli import main
+from rlanything.config import ConfigError
+from rlanything.repro import origin
+from rlanything.stages import inputs, provenance
+from rlanything.stages.revision import revision
+
+ARM = "full"
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def project(undisturbed, tmp_path) -> Path:
+    """A copy of the project whose run nobody killed, with its params.yaml."""
+    root = tmp_path / "project"
+    shutil.copytree(undisturbed.parents[2], root, symlinks=True)
+    params = small().model_dump(mode="json", by_alias=True)
+    (root / "params.yaml").write_text(yaml.safe_dump(params))
+    return root
+
+
+def ask(root: Path, *words: str) -> int:
+    return main(["--root", str(root), "provenance", *words])
+
+
+def test_a_run_records_what_it_was_made_from_and_what_came_out(project):
+    record = provenance.read(project, ARM)
+    assert record["config"] == inputs.run_config(small(), ARM)
+    assert record["inputs"]["models/policy/model.safetensors"] == inputs.sha256(
+        project / "models/policy/model.safetensors"
+    )
+    assert "rlanything/loop/iteration.py" in record["code"]
+    assert "envs/alfworld/family.py" not in record["code"], "the tiny project has no envs/ of its own"
+    assert record["seeds"]["0"]["sha256"] == inputs.tree_hash(project / "runs" / ARM / "seed-0")
+    assert record["panels"] == json.loads((project / "data/tasks/manifest.json").read_text())
+    (start,) = record["starts"]
+    assert start["published"] == {"0": 0}
+    assert start["packages"]["torch"]
+    assert start["machine"]["cores"] >= 1
+
+
+def test_right_after_a_run_everything_matches(project, capsys):
+    assert ask(project, ARM, "--exit-code") == 0
+    printed = capsys.readouterr().out
+    assert "DIFFERS" not in printed
+    assert printed.count("same") == 7
+
+
+@pytest.mark.parametrize(
+    ("part", "path", "sentence"),
+    [
+        ("inputs", "data/tasks/train.jsonl", "data/tasks/train.jsonl: "),
+        ("results", "runs/full/seed-0/metrics.jsonl", "0: "),
+    ],
+)
+def test_a_changed_file_is_named(project, part, path, sentence):
+    with (project / path).open("a") as file:
+        file.write("\n")
+    differing = provenance.differences(provenance.read(project, ARM), small(), project)
+    assert [name for name, found in differing.items() if found] == [part]
+    assert differing[part][0].startswith(sentence)
+
+
+def test_a_changed_parameter_is_named_with_both_values(project):
+    differing = provenance.differences(provenance.read(project, ARM), small("signals.lambda=2"), project)
+    assert differing["configuration"] == ["signals.lambda: 0.5 -> 2.0"]
+
+
+def test_another_package_version_is_named(project, monkeypatch):
+    installed = {**provenance.packages(), "torch": "0.0.1", "extra-thing": "1"}
+    monkeypatch.setattr(provenance, "packages", lambda: installed)
+    differing = provenance.differences(provenance.read(project, ARM), small(), project)["packages"]
+    assert [sentence.split(": ")[0] for sentence in differing] == ["extra-thing", "torch"]
+    assert differing[1].endswith("-> 0.0.1")
+
+
+def test_the_exit_code_says_that_something_differs(project, capsys):
+    (project / "runs/full/seed-0/metrics.jsonl").unlink()
+    assert ask(project, "runs/full/seed-0", "--exit-code") == 1
+    assert ask(project, "full/seed-0") == 0
+    assert "DIFFERS  the run's own files" in capsys.readouterr().out
+
+
+def test_json_holds_the_record_and_what_differs(project, capsys):
+    assert ask(project, ARM, "--json") == 0
+    page = json.loads(capsys.readouterr().out)
+    assert page["arm"] == ARM
+    assert not any(page["today"].values())
+
+
+def test_an_unknown_run_is_refused_with_the_nearest_name(project):
+    with pytest.raises(ConfigError, match=r"no record of run 'ful': unknown; did you mean 'full'\?"):
+        origin.arm_of("ful", project)
+
+
+def test_a_record_of_another_schema_is_refused(project):
+    path = project / "provenance" / "full.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
+    with pytest.raises(ConfigError, match="schema 99; this version reads 1"):
+        provenance.read(project, ARM)
+
+
+def test_every_start_of_a_resumed_run_is_kept(tmp_path):
+    provenance.record_start(tmp_path, tmp_path, {0: 0, 1: 0})
+    provenance.record_start(tmp_path, tmp_path, {0: 7, 1: 5})
+    starts = json.loads((tmp_path / provenance.STARTS).read_text())
+    assert [start["published"] for start in starts] == [{"0": 0, "1": 0}, {"0": 7, "1": 5}]
+
+
+def git(root: Path, *words: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", *identity, "-C", str(root), *words], check=True, capture_output=True)
+
+
+def test_the_revision_has_the_diff_and_not_what_the_pipeline_wrote(tmp_path):
+    assert revision(tmp_path) is None
+    git(tmp_path, "init")
+    (tmp_path / "params.yaml").write_text("seed: 0\n")
+    (tmp_path / "dvc.lock").write_text("a\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-m", "start")
+    (tmp_path / "dvc.lock").write_text("b\n")
+    found = revision(tmp_path)
+    assert found is not None
+    assert found["clean"]
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    (tmp_path / "new.py").write_text("")
+    found = revision(tmp_path)
+    assert found is not None
+    assert not found["clean"]
+    assert "+seed: 1" in found["diff"]
+    assert found["untracked"] == ["new.py"]
