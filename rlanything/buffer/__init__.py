@@ -3,17 +3,17 @@
 from rlanything.buffer.commands import diff, diff3, drift, export, import_, log, migrate, verify
 from rlanything.buffer.event import Event
 from rlanything.buffer.eventlog import append_events, read_events
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.runs import RunBuffer, events_path, find_runs, open_run
 from rlanything.buffer.storage import read_snapshot, snapshot_path, write_snapshot
 
 __all__ = [
-    "BufferError",
     "Event",
     "Lineage",
     "RunBuffer",
     "TaskBuffer",
+    "TaskBufferError",
     "Version",
     "append_events",
     "diff",

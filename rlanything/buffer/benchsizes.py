@@ -30,7 +30,7 @@ class Sizes:
 
 
 def sizes_of(run: Path) -> Sizes:
-    """Of a run on disk. Raises `BufferError`."""
+    """Of a run on disk. Raises `TaskBufferError`."""
     opened = open_run(run)
     return _sizes(opened.at(iteration) for iteration in opened.iterations)
 

@@ -10,7 +10,7 @@ from rlanything.buffer import view
 from rlanything.buffer.cli_compare import add_diff, add_drift
 from rlanything.buffer.cli_history import add_log, add_verify
 from rlanything.buffer.cli_transfer import add_export, add_import, add_migrate
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.output import json_text, print_text, report, screen
 from rlanything.buffer.render import Screen, run_text, runs_text, slot_text
 from rlanything.buffer.runs import find_runs
@@ -28,14 +28,14 @@ def ls(
     root: Path = Path(),
     screen: Screen | None = None,
 ) -> str:
-    """The slots of the run `where` names, or the runs below the folder `where`, in `root`. Raises `BufferError`."""
+    """The slots of the run `where` names, or the runs below the folder `where`, in `root`. Raises `TaskBufferError`."""
     path = next((p for p in (root / where, root / RUNS / where) if p.is_dir()), None)
     runs = find_runs(path) if path else []
     if path is None or runs == [path] or not runs:
         page = view.run_page(where, find(where, root).run_buffer, iteration, changed)
         return json_text(page) if as_json else run_text(page, screen or Screen())
     if changed:
-        raise BufferError(f"{where} holds {len(runs)} runs; --changed needs one of them")
+        raise TaskBufferError(f"{where} holds {len(runs)} runs; --changed needs one of them")
     rows = [view.run_row(run.relative_to(path).as_posix(), run, iteration) for run in runs]
     return json_text(rows) if as_json else runs_text(rows, screen or Screen())
 
@@ -49,7 +49,7 @@ def show(
     root: Path = Path(),
     screen: Screen | None = None,
 ) -> str:
-    """One slot of the run `where`, found by its number or by the beginning of a task id. Raises `BufferError`."""
+    """One slot of the run `where`, found by its number or by the beginning of a task id. Raises `TaskBufferError`."""
     found = find(where, root)
     page = view.slot_page(where, found if iteration is None else found.at(iteration), target)
     return json_text(page) if as_json else slot_text(page, screen or Screen())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.buffer import commands
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.output import print_json, print_text, report, screen
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -57,9 +57,11 @@ def _three_ways(args: argparse.Namespace) -> int:
     from rlanything.buffer.compare.threeway import three_text
 
     if len(args.names) > 3:
-        raise BufferError(f"{len(args.names)} buffers were named; diff compares two, or two with their base")
+        raise TaskBufferError(
+            f"{len(args.names)} buffers were named; diff compares two, or two with their base"
+        )
     if args.html or args.stat or args.only or args.by:
-        raise BufferError("a comparison of three takes --json, --md and --exit-code only")
+        raise TaskBufferError("a comparison of three takes --json, --md and --exit-code only")
     page = commands.diff3(*args.names, root=args.root)
     if args.json:
         print_json(page)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.source import Band, Source, find, workspace
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def diff(
     a: str, b: str = "", *, only: str = "", by: str = "", details: bool = True, root: Path = Path()
 ) -> dict[str, Any]:
-    """What changed from buffer `a` to `b` in project `root`. Raises `BufferError`.
+    """What changed from buffer `a` to `b` in project `root`. Raises `TaskBufferError`.
 
     Without `b`: a revision is compared with the run on disk, an iteration with the run's end, a run's start with it.
     `only`: slots of one kind (`compare.page.ONLY`). `by`: the concentration of one field. `details`: the slots at all.
@@ -35,7 +35,7 @@ def diff(
 
 
 def diff3(base: str, a: str, b: str, *, root: Path = Path()) -> dict[str, Any]:
-    """What `a` and `b` made of the buffer `base` that both come from. Raises `BufferError`."""
+    """What `a` and `b` made of the buffer `base` that both come from. Raises `TaskBufferError`."""
     from rlanything.buffer.compare.threeway import three_page
 
     first = find(base, root)
@@ -43,7 +43,7 @@ def diff3(base: str, a: str, b: str, *, root: Path = Path()) -> dict[str, Any]:
 
 
 def drift(name: str, *, seed: int = 0, root: Path = Path()) -> dict[str, Any]:
-    """How far the tasks of the run `name` moved from its v0s; `seed`: of the resampling. Raises `BufferError`."""
+    """How far the tasks of the run `name` moved from its v0s; `seed`: of the resampling. Raises `TaskBufferError`."""
     from rlanything.buffer.distance import drift_page
 
     return drift_page(find(name, root), seed)
@@ -56,7 +56,7 @@ def _pair(a: str, b: str, root: Path) -> tuple[Source, Source]:
     if left.revision:
         return left, workspace(left, root)
     if left.run is None:
-        raise BufferError(f"{left.name} is a file: name a second buffer to compare it with")
+        raise TaskBufferError(f"{left.name} is a file: name a second buffer to compare it with")
     ends = left.run.iterations
     return (left if left.iteration != ends[-1] else left.at(ends[0])), left.at(ends[-1])
 
@@ -64,7 +64,7 @@ def _pair(a: str, b: str, root: Path) -> tuple[Source, Source]:
 def log(name: str, target: str = "", *, wanted: Filter | None = None, root: Path = Path()) -> dict[str, Any]:
     """What happened in the run `name`, in order; to one slot, if `target` (a number or task id) names it.
 
-    Raises `BufferError`.
+    Raises `TaskBufferError`.
     """
     from rlanything.buffer.history import Filter, log_page
 
@@ -72,7 +72,7 @@ def log(name: str, target: str = "", *, wanted: Filter | None = None, root: Path
 
 
 def verify(name: str, *, band: Band | None = None, root: Path = Path()) -> dict[str, Any]:
-    """Everything about the run `name` computed again; `ok` says whether all of it holds. Raises `BufferError`.
+    """Everything about the run `name` computed again; `ok` says whether all of it holds. Raises `TaskBufferError`.
 
     Decisions are held against `band`, or else the one in params.yaml, which may have changed since the run.
     """
@@ -101,7 +101,10 @@ def import_(
 
 
 def migrate(path: Path, *, root: Path = Path()) -> list[dict[str, Any]]:
-    """Write the snapshots at or below `path` in the present schema; what each run was and is. Raises `BufferError`."""
+    """Write the snapshots at or below `path` in the present schema; what each run was and is.
+
+    Raises `TaskBufferError`.
+    """
     from rlanything.buffer.migration import migrate_all
 
     return [migrated.to_json() for migrated in migrate_all(root / path)]

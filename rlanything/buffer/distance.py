@@ -13,7 +13,7 @@ from typing import Any
 
 from rlanything.buffer.compare.words import word_diff
 from rlanything.buffer.facts import METADATA, facts, kinds, spelled
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.render import Screen, aligned, heading, lay_out, one_line, plain
 from rlanything.buffer.source import Source
@@ -52,9 +52,9 @@ class Variety:
 def drift_page(source: Source, seed: int = 0) -> dict[str, Json]:
     """Every iteration's distance from the v0s and its variety; the fields whose distribution shifted; warnings."""
     if source.run is None:
-        raise BufferError(f"{source.name} is a file, not a run")
+        raise TaskBufferError(f"{source.name} is a file, not a run")
     if not len(source.buffer):
-        raise BufferError(f"{source.name}: the buffer is empty, it has no slots")
+        raise TaskBufferError(f"{source.name}: the buffer is empty, it has no slots")
     iterations = [n for n in source.run.iterations if n <= source.iteration]
     rows = [_iteration(number, source.run.at(number)) for number in iterations]
     before, after = _origin(source.buffer), _heads(source.buffer)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from rlanything.buffer import fields
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.core.types import Direction, EventKind, Json, Proposal, Task
 
 
@@ -35,13 +35,13 @@ class Event:
 
     def __post_init__(self) -> None:
         if self.slot < 0 or self.iteration < 0:
-            raise BufferError(f"slot {self.slot}, iteration {self.iteration}: neither may be negative")
+            raise TaskBufferError(f"slot {self.slot}, iteration {self.iteration}: neither may be negative")
         fields.check_share("parent_accuracy", self.parent_accuracy)
         fields.check_share("accuracy", self.accuracy)
         if self.task is None and self.kind is not EventKind.INVALID:
-            raise BufferError(f"slot {self.slot}: a {self.kind} event needs the task that it is about")
+            raise TaskBufferError(f"slot {self.slot}: a {self.kind} event needs the task that it is about")
         if self.accuracy is None and self.kind is EventKind.ACCEPTED:
-            raise BufferError(f"slot {self.slot}: an accepted event needs the accuracy of its task")
+            raise TaskBufferError(f"slot {self.slot}: an accepted event needs the accuracy of its task")
 
     @classmethod
     def of(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from rlanything.buffer.event import Event
-from rlanything.buffer.fields import BufferError, canonical_line, parse_line
+from rlanything.buffer.fields import TaskBufferError, canonical_line, parse_line
 from rlanything.buffer.files import DISK, Files
 from rlanything.buffer.lines import check_format, opened, record, sync, sync_folder
 
@@ -52,7 +52,7 @@ def read_events(path: Path, files: Files = DISK) -> EventLog:
     if lines:
         check_format(path, lines[0], EVENTS, (SCHEMA,))
     elif tail and not _header().startswith(tail):
-        raise BufferError(f"{path}: not a file of buffer events")
+        raise TaskBufferError(f"{path}: not a file of buffer events")
     events = [record(path, number, line, Event.from_json) for number, line in enumerate(lines[1:], start=2)]
     if lines and _is_whole(tail):
         events.append(record(path, len(lines) + 1, tail, Event.from_json))
@@ -68,7 +68,7 @@ def _is_whole(tail: bytes) -> bool:
     # A proper prefix of a JSON object is never a JSON object, so a tail that parses lacks nothing but its newline.
     try:
         parse_line(tail)
-    except BufferError:
+    except TaskBufferError:
         return False
     return True
 
@@ -80,7 +80,7 @@ def _mend(path: Path, file: BinaryIO) -> int:
     if first.endswith(b"\n"):
         check_format(path, first, EVENTS, (SCHEMA,))
     elif not _header().startswith(first):
-        raise BufferError(f"{path}: not a file of buffer events")
+        raise TaskBufferError(f"{path}: not a file of buffer events")
     tail = _last_partial_line(file)
     if first.endswith(b"\n") and _is_whole(tail):
         file.write(b"\n")

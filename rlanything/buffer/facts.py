@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.core.types import Json, Task
 
 METADATA = "metadata."
@@ -75,7 +75,7 @@ def spelled(value: Json) -> str:
 
 
 def named(field: str, known: Iterable[str]) -> str:
-    """The known field that `field` names: its path, the end of it, or a part of it. Raises `BufferError`."""
+    """The known field that `field` names: its path, the end of it, or a part of it. Raises `TaskBufferError`."""
     paths = sorted(known)
     tests = (
         lambda path: path == field,
@@ -87,8 +87,8 @@ def named(field: str, known: Iterable[str]) -> str:
         if len(found) == 1:
             return found[0]
         if found:
-            raise BufferError(f"{field!r} names {len(found)} fields: {', '.join(found)}")
-    raise BufferError(
+            raise TaskBufferError(f"{field!r} names {len(found)} fields: {', '.join(found)}")
+    raise TaskBufferError(
         f"no field {field!r} that sorts these tasks into kinds; there are: {', '.join(paths) or 'none'}"
     )
 

@@ -10,7 +10,7 @@ from rlanything.core.ids import canonical_json
 from rlanything.core.types import Json, Task
 
 
-class BufferError(ValueError):
+class TaskBufferError(ValueError):
     """A task buffer, or one of its files, is not what it must be; the message says what and where, in one line."""
 
 
@@ -23,13 +23,13 @@ def canonical_line(value: Json) -> bytes:
 
 
 def parse_line(line: bytes) -> dict[str, Any]:
-    """The JSON object on a line. Raises `BufferError` for anything else."""
+    """The JSON object on a line. Raises `TaskBufferError` for anything else."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
-        raise BufferError(f"not a line of JSON ({error})") from error
+        raise TaskBufferError(f"not a line of JSON ({error})") from error
     if not isinstance(value, dict):
-        raise BufferError(f"expected a JSON object, found {type(value).__name__}")
+        raise TaskBufferError(f"expected a JSON object, found {type(value).__name__}")
     return value
 
 
@@ -104,14 +104,16 @@ def optional_task(data: Mapping[str, Json], key: str) -> Task | None:
 def check_share(name: str, value: float | None) -> None:
     """Raise unless `value` is None or lies in [0, 1]; NaN does not."""
     if value is not None and not 0.0 <= value <= 1.0:
-        raise BufferError(f"{name} must lie in [0, 1], got {value}")
+        raise TaskBufferError(f"{name} must lie in [0, 1], got {value}")
 
 
 def _present(data: Mapping[str, Json], key: str) -> Json:
     if key not in data:
-        raise BufferError(f"field {key!r} is missing")
+        raise TaskBufferError(f"field {key!r} is missing")
     return data[key]
 
 
-def _unexpected(key: str, expected: str, value: Json) -> BufferError:
-    return BufferError(f"field {key!r} must be {expected}, found {type(value).__name__} {str(value)[:40]!r}")
+def _unexpected(key: str, expected: str, value: Json) -> TaskBufferError:
+    return TaskBufferError(
+        f"field {key!r} must be {expected}, found {type(value).__name__} {str(value)[:40]!r}"
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlanything.buffer.event import Event
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.render import Screen, aligned, cut, heading, lay_out, one_line, plain, share
 from rlanything.buffer.source import Source
 from rlanything.buffer.view import find_task
@@ -43,7 +43,7 @@ class Filter:
 def log_page(source: Source, target: str, wanted: Filter) -> dict[str, Json]:
     """The events before `source`'s iteration that are wanted, in order; of one slot when `target` names one."""
     if source.run is None:
-        raise BufferError(f"{source.name} is a file: it has no history of events")
+        raise TaskBufferError(f"{source.name} is a file: it has no history of events")
     slot = find_task(source.buffer, source.events, target).lineage.slot if target else None
     numbers = {
         (lineage.slot, version.task.task_id): version.number

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from rlanything.buffer.fields import BufferError, parse_line
+from rlanything.buffer.fields import TaskBufferError, parse_line
 from rlanything.buffer.files import Files
 from rlanything.core.types import Json
 
@@ -19,39 +19,39 @@ Record = TypeVar("Record")
 
 
 def check_format(path: Path, line: bytes, expected: str, schemas: tuple[int, ...]) -> Mapping[str, Json]:
-    """A file's header line, if it is of format `expected` and one of `schemas`. Raises `BufferError`."""
+    """A file's header line, if it is of format `expected` and one of `schemas`. Raises `TaskBufferError`."""
     try:
         data = parse_line(line)
-    except BufferError as error:
-        raise BufferError(f"{path}: not an {expected} file: its first line is no header") from error
+    except TaskBufferError as error:
+        raise TaskBufferError(f"{path}: not an {expected} file: its first line is no header") from error
     if data.get("format") != expected:
-        raise BufferError(f"{path}: not an {expected} file: its first line is no header")
+        raise TaskBufferError(f"{path}: not an {expected} file: its first line is no header")
     if data.get("schema") not in schemas:
         known = " and ".join(map(str, schemas)) + (" are" if len(schemas) > 1 else " is")
-        raise BufferError(f"{path}: schema {data.get('schema')} is not supported, only {known}")
+        raise TaskBufferError(f"{path}: schema {data.get('schema')} is not supported, only {known}")
     return data
 
 
 def record(path: Path, number: int, line: bytes, read: Callable[[Mapping[str, Json]], Record]) -> Record:
-    """What `read` makes of line `number`. Raises `BufferError`."""
+    """What `read` makes of line `number`. Raises `TaskBufferError`."""
     return located(path, number, lambda: read(parse_line(line)))
 
 
 def located(path: Path, number: int, read: Callable[[], Record]) -> Record:
-    """What `read` gives; what it raises is told with the place. Raises `BufferError`."""
+    """What `read` gives; what it raises is told with the place. Raises `TaskBufferError`."""
     try:
         return read()
     except (ValueError, RecursionError) as error:
-        raise BufferError(f"{path}, line {number}: {error}") from error
+        raise TaskBufferError(f"{path}, line {number}: {error}") from error
 
 
 @contextmanager
 def opened(path: Path, files: Files) -> Iterator[BinaryIO]:
-    """A file for reading. Raises `BufferError` when it cannot be opened."""
+    """A file for reading. Raises `TaskBufferError` when it cannot be opened."""
     try:
         file = files.open(path)
     except OSError as error:
-        raise BufferError(f"{path}: {error.strerror or error}") from error
+        raise TaskBufferError(f"{path}: {error.strerror or error}") from error
     with file:
         yield file
 

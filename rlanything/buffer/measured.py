@@ -15,7 +15,7 @@ from typing import Any
 
 from rlanything.buffer import fields
 from rlanything.buffer.event import Event
-from rlanything.buffer.fields import BufferError, parse_line
+from rlanything.buffer.fields import TaskBufferError, parse_line
 from rlanything.buffer.runs import FOLDER, RunBuffer
 from rlanything.core.types import EventKind, Status
 
@@ -48,7 +48,10 @@ def rollout_files(run: RunBuffer) -> dict[int, Path]:
 
 
 def measurements(run: RunBuffer) -> Iterator[Measurement]:
-    """Every group of rollouts in the run, in order of iteration, slot and task. Raises `BufferError` for a bad file."""
+    """Every group of rollouts in the run, in order of iteration, slot and task.
+
+    Raises `TaskBufferError` for a bad file.
+    """
     for iteration, path in rollout_files(run).items():
         yield from read_measurements(run, iteration, path)
 
@@ -60,7 +63,7 @@ def read_measurements(run: RunBuffer, iteration: int, path: Path) -> list[Measur
         try:
             key, outcome = _episode(record)
         except ValueError as error:
-            raise BufferError(f"{path}, line {number}: {error}") from error
+            raise TaskBufferError(f"{path}, line {number}: {error}") from error
         outcomes[key] += outcome
     return [
         Measurement(iteration, slot, task_id, sum(o > 0 for o in found), len(found), proposal)
@@ -103,7 +106,7 @@ def _episode(record: Mapping[str, Any]) -> tuple[tuple[int, str, bool], list[int
     """(slot, task id, is it a proposal), and the outcome if it counts."""
     trajectory = record.get("trajectory")
     if not isinstance(trajectory, dict) or not isinstance(record.get("proposal"), bool):
-        raise BufferError("not the record of a rollout")
+        raise TaskBufferError("not the record of a rollout")
     key = fields.count(trajectory, "slot"), fields.text(trajectory, "task_id"), record["proposal"]
     outcome = fields.whole(trajectory, "outcome")
     return key, [outcome] if fields.text(trajectory, "status") in _COUNTED else []
@@ -115,4 +118,4 @@ def _records(run: RunBuffer, path: Path) -> Iterator[dict[str, Any]]:
             for line in lines:
                 yield parse_line(line)
     except (OSError, EOFError, zlib.error) as error:
-        raise BufferError(f"{path}: cannot be read ({error})") from error
+        raise TaskBufferError(f"{path}: cannot be read ({error})") from error

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.runs import RunBuffer, find_runs, open_run
 from rlanything.buffer.storage import SCHEMA, read_header, read_snapshot, snapshot_path, write_snapshot
@@ -34,13 +34,13 @@ class Migrated:
 
 
 def migrate_all(path: Path) -> Iterator[Migrated]:
-    """Bring a snapshot, a run or every run below a folder to the present schema. Raises `BufferError`."""
+    """Bring a snapshot, a run or every run below a folder to the present schema. Raises `TaskBufferError`."""
     if path.is_file():
         yield _migrate(path.as_posix(), [path])
         return
     runs = find_runs(path)
     if not runs:
-        raise BufferError(f"{path}: no run with a buffer there")
+        raise TaskBufferError(f"{path}: no run with a buffer there")
     for run in runs:
         yield _migrate(run.as_posix(), _files(open_run(run)))
 
@@ -48,7 +48,7 @@ def migrate_all(path: Path) -> Iterator[Migrated]:
 def _files(run: RunBuffer) -> list[Path]:
     files = [snapshot_path(run.folder, iteration) for iteration in run.iterations]
     if not files[0].is_file():
-        raise BufferError(f"{run.folder.parent}: the run is on its way; migrate it once it is finished")
+        raise TaskBufferError(f"{run.folder.parent}: the run is on its way; migrate it once it is finished")
     return files
 
 

@@ -15,10 +15,10 @@ from typing import Self
 
 from rlanything.buffer import fields
 from rlanything.buffer.event import Event
-from rlanything.buffer.fields import BufferError, canonical_line
+from rlanything.buffer.fields import TaskBufferError, canonical_line
 from rlanything.core.types import Direction, EventKind, Json, Task
 
-__all__ = ["BufferError", "Event", "Lineage", "TaskBuffer", "Version", "combine"]
+__all__ = ["Event", "Lineage", "TaskBuffer", "TaskBufferError", "Version", "combine"]
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ class Lineage:
 
     def __post_init__(self) -> None:
         if not self.versions or [v.number for v in self.versions] != list(range(len(self.versions))):
-            raise BufferError(f"slot {self.slot}: versions must be numbered 0, 1, ... without a gap")
+            raise TaskBufferError(f"slot {self.slot}: versions must be numbered 0, 1, ... without a gap")
         if any(old.iteration > new.iteration for old, new in pairwise(self.versions)):
-            raise BufferError(f"slot {self.slot}: a version became the head before the one it replaced")
+            raise TaskBufferError(f"slot {self.slot}: a version became the head before the one it replaced")
         if len(self._version_ids) != len(self.versions) or self._version_ids & self.tried:
-            raise BufferError(f"slot {self.slot}: a task is listed twice")
+            raise TaskBufferError(f"slot {self.slot}: a task is listed twice")
 
     @cached_property
     def _version_ids(self) -> frozenset[str]:
@@ -95,7 +95,7 @@ class Lineage:
         return task_id in self._version_ids or task_id in self.tried
 
     def apply(self, event: Event) -> Lineage:
-        """The slot after `event`. Raises `BufferError` when the event does not follow from the slot's head."""
+        """The slot after `event`. Raises `TaskBufferError` when the event does not follow from the slot's head."""
         self._check_follows(event)
         if event.task is None or event.kind is EventKind.INVALID:
             return self
@@ -103,7 +103,7 @@ class Lineage:
         if event.kind is not EventKind.ACCEPTED:
             return self if self.had(task_id) else Lineage(self.slot, self.versions, self.tried | {task_id})
         if task_id in self._version_ids:
-            raise BufferError(
+            raise TaskBufferError(
                 f"slot {self.slot}: accepted task {task_id[:12]} is already one of its versions"
             )
         return Lineage(self.slot, (*self.versions, self._next(event, event.task)), self.tried - {task_id})
@@ -112,11 +112,11 @@ class Lineage:
         where = f"slot {self.slot}, iteration {event.iteration}: {event.kind} event"
         head_id = self.head.task.task_id
         if event.parent_id != head_id:
-            raise BufferError(
+            raise TaskBufferError(
                 f"{where} has parent {event.parent_id[:12]}, but the slot's head is {head_id[:12]}"
             )
         if event.iteration < self.head.iteration:
-            raise BufferError(f"{where} comes before its parent (iteration {self.head.iteration})")
+            raise TaskBufferError(f"{where} comes before its parent (iteration {self.head.iteration})")
 
     def _next(self, event: Event, task: Task) -> Version:
         number, before = len(self.versions), event.parent_accuracy
@@ -132,10 +132,10 @@ class Lineage:
         """Inverse of `to_json`. Raises `ValueError` naming the field that is not what it must be."""
         tried = fields.sequence(data, "tried")
         if not all(isinstance(task_id, str) for task_id in tried):
-            raise BufferError("field 'tried' must be a list of task ids")
+            raise TaskBufferError("field 'tried' must be a list of task ids")
         versions = fields.sequence(data, "versions")
         if not all(isinstance(version, dict) for version in versions):
-            raise BufferError("field 'versions' must be a list of objects")
+            raise TaskBufferError("field 'versions' must be a list of objects")
         return cls(fields.count(data, "slot"), tuple(map(Version.from_json, versions)), frozenset(tried))
 
     @property
@@ -159,7 +159,7 @@ class TaskBuffer:
         ordered = tuple(sorted(self.lineages, key=lambda lineage: lineage.slot))
         for before, after in pairwise(ordered):
             if before.slot == after.slot:
-                raise BufferError(f"slot {after.slot} is listed twice")
+                raise TaskBufferError(f"slot {after.slot} is listed twice")
         object.__setattr__(self, "lineages", ordered)
 
     @classmethod
@@ -183,9 +183,9 @@ class TaskBuffer:
         return slot in self._positions
 
     def lineage(self, slot: int) -> Lineage:
-        """Everything about one slot. Raises `BufferError` for a slot that the buffer does not have."""
+        """Everything about one slot. Raises `TaskBufferError` for a slot that the buffer does not have."""
         if slot not in self._positions:
-            raise BufferError(f"no slot {slot} in a buffer of {len(self)} slots")
+            raise TaskBufferError(f"no slot {slot} in a buffer of {len(self)} slots")
         return self.lineages[self._positions[slot]]
 
     def head(self, slot: int) -> Task:
@@ -201,7 +201,7 @@ class TaskBuffer:
         return self.lineage(slot).had(task_id)
 
     def apply(self, events: Iterable[Event]) -> TaskBuffer:
-        """The buffer after `events`, in order; all or nothing. Raises `BufferError` for one that does not follow."""
+        """The buffer after `events`, in order, or none of them. Raises `TaskBufferError` if one does not follow."""
         after: dict[int, Lineage] = {}
         for event in events:
             lineage = after.get(event.slot) or self.lineage(event.slot)

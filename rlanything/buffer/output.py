@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable
 
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.render import Screen, safe
 from rlanything.core.types import Json
 
@@ -16,7 +16,7 @@ def report(answer: Callable[[], int]) -> int:
     """The exit code that `answer` gives, or 2 after one line that says what is wrong."""
     try:
         return answer()
-    except (BufferError, OSError) as error:  # OSError: a folder that may not be read
+    except (TaskBufferError, OSError) as error:  # OSError: a folder that may not be read
         print(f"rlanything buffer: {safe(str(error))}", file=sys.stderr)
         return 2
 

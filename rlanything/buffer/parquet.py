@@ -18,7 +18,7 @@ import polars as pl
 
 from rlanything.buffer.compare.table import KEY_DIGITS, Table, kind_frame, task_key
 from rlanything.buffer.facts import facts
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import SNAPSHOT
 from rlanything.core.ids import canonical_json
@@ -69,13 +69,13 @@ def write_frame(frame: pl.LazyFrame, path: Path, slots: int, accepted: int, dige
         frame.sink_parquet(partial, metadata={**header, "digest": digest}, maintain_order=True)
         partial.replace(path)
     except OSError as error:
-        raise BufferError(f"{path}: {error.strerror or error}") from error
+        raise TaskBufferError(f"{path}: {error.strerror or error}") from error
     finally:
         partial.unlink(missing_ok=True)
 
 
 def read_parquet(path: Path) -> TaskBuffer:
-    """The buffer in a Parquet file, every id and the whole's digest checked. Raises `BufferError`."""
+    """The buffer in a Parquet file, every id and the whole's digest checked. Raises `TaskBufferError`."""
     header = _header(path)
     frame = pl.read_parquet(
         path, columns=[name for name in COLUMNS if name not in ("head", "key", "measured")]
@@ -83,10 +83,10 @@ def read_parquet(path: Path) -> TaskBuffer:
     try:
         buffer = TaskBuffer(tuple(_lineages(frame)))
     except (ValueError, TypeError) as error:
-        raise BufferError(f"{path}: {error}") from error
+        raise TaskBufferError(f"{path}: {error}") from error
     if buffer.digest != header.get("digest"):
         told, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
-        raise BufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
+        raise TaskBufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
     return buffer
 
 
@@ -111,7 +111,7 @@ def read_table(path: Path) -> Table:
     )
     slots = heads["slot"].to_numpy()
     if (np.diff(slots) <= 0).any():
-        raise BufferError(f"{path}: its rows are not sorted by slot")
+        raise TaskBufferError(f"{path}: its rows are not sorted by slot")
     return Table(
         slots=slots,
         start=np.concatenate([[0], np.flatnonzero(rows["head"].to_numpy()) + 1]).astype(np.int64),
@@ -128,13 +128,13 @@ def _header(path: Path) -> dict[str, str]:
     try:
         header = pl.read_parquet_metadata(path)
     except FileNotFoundError:
-        raise BufferError(f"{path}: No such file or directory") from None
+        raise TaskBufferError(f"{path}: No such file or directory") from None
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise BufferError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:80]})") from None
+        raise TaskBufferError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:80]})") from None
     if header.get("format") != SNAPSHOT:
-        raise BufferError(f"{path}: a Parquet file, but not an {SNAPSHOT}")
+        raise TaskBufferError(f"{path}: a Parquet file, but not an {SNAPSHOT}")
     if header.get("schema") != str(SCHEMA):
-        raise BufferError(f"{path}: schema {header.get('schema')} is not supported, only {SCHEMA} is")
+        raise TaskBufferError(f"{path}: schema {header.get('schema')} is not supported, only {SCHEMA} is")
     return header
 
 
@@ -179,7 +179,7 @@ def _version(row: Mapping[str, Any]) -> Version:
     task = Task(row["env"], row["instruction"], payload, metadata)
     if task.task_id != row["task_id"]:
         stored = row["task_id"]
-        raise BufferError(
+        raise TaskBufferError(
             f"slot {row['slot']}: task_id {stored} does not match its content (expected {task.task_id})"
         )
     direction = Direction(row["direction"]) if row["direction"] is not None else None

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.runs import FOLDER, RunBuffer, natural, open_run
 from rlanything.buffer.storage import snapshot_iteration
 
@@ -60,10 +60,10 @@ class Revision:
         return [path.as_posix() for path in sorted(below, key=natural)]
 
     def run(self, name: str) -> RunBuffer:
-        """A run by its path below `runs/` (or from the project's root). Raises `BufferError` with the nearest names."""
+        """A run by its path below `runs/` or from the project's root. Raises `TaskBufferError` with the nearest."""
         short = name.removeprefix("runs/").rstrip("/")
         if short not in self.runs:
-            raise BufferError(f"no run {name!r} at revision {self.name}; {nearest(short, self.runs)}")
+            raise TaskBufferError(f"no run {name!r} at revision {self.name}; {nearest(short, self.runs)}")
         with _explained(self):
             return open_run(Path("runs") / short, self)
 
@@ -104,13 +104,13 @@ def _explained(revision: Revision) -> Iterator[None]:
         yield
     except RevError:
         known = known_revisions(revision.root)
-        raise BufferError(
+        raise TaskBufferError(
             f"no path, run or revision {revision.name!r}; {nearest(revision.name, known)}"
         ) from None
     except (DataIndexDirError, FileNotFoundError) as error:
         told = (
             f"revision {revision.name}: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
         )
-        raise BufferError(f"{told} ({' '.join(str(error).split())})") from None
+        raise TaskBufferError(f"{told} ({' '.join(str(error).split())})") from None
     except (DvcException, OSError) as error:
-        raise BufferError(f"revision {revision.name}: {' '.join(str(error).split())}") from None
+        raise TaskBufferError(f"revision {revision.name}: {' '.join(str(error).split())}") from None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rlanything.buffer.event import Event
 from rlanything.buffer.eventlog import EventLog, read_events
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.files import DISK, Files
 from rlanything.buffer.live import live_run
 from rlanything.buffer.model import TaskBuffer
@@ -50,7 +50,7 @@ class RunBuffer:
     """The snapshots that others build on, once they are read."""
 
     def at(self, iteration: int) -> TaskBuffer:
-        """The buffer that `iteration` starts with. Raises `BufferError` for a missing or damaged one."""
+        """The buffer that `iteration` starts with. Raises `TaskBufferError` for a missing or damaged one."""
         return read_snapshot(self._path(iteration), self.files, self.bases)
 
     def header(self, iteration: int) -> Header:
@@ -84,17 +84,17 @@ class RunBuffer:
     def _path(self, iteration: int) -> Path:
         if iteration not in self.iterations:
             held = f"{self.iterations[0]} to {self.iterations[-1]}"
-            raise BufferError(f"{self.folder}: no snapshot of iteration {iteration} (there are {held})")
+            raise TaskBufferError(f"{self.folder}: no snapshot of iteration {iteration} (there are {held})")
         return snapshot_path(self.folder, iteration)
 
 
 def open_run(path: Path, files: Files = DISK) -> RunBuffer:
     """The buffer of the run in folder `path`, finished or on its way (the buffer's own folder will do).
 
-    Raises `BufferError` if it has none.
+    Raises `TaskBufferError` if it has none.
     """
     if files is DISK and not path.is_dir():
-        raise BufferError(f"{path}: no such folder")
+        raise TaskBufferError(f"{path}: no such folder")
     live = live_run(path) if files is DISK else None
     files = live or files
     for folder in (path / FOLDER, path):
@@ -102,8 +102,8 @@ def open_run(path: Path, files: Files = DISK) -> RunBuffer:
         if iterations:
             return RunBuffer(folder, iterations, files)
     if FOLDER in files.names(path):
-        raise BufferError(f"{path / FOLDER}: empty, it has no snapshot iter_0000.jsonl")
-    raise BufferError(f"{path}: no buffer there")
+        raise TaskBufferError(f"{path / FOLDER}: empty, it has no snapshot iter_0000.jsonl")
+    raise TaskBufferError(f"{path}: no buffer there")
 
 
 def find_runs(root: Path) -> list[Path]:

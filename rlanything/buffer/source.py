@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.buffer.event import Event
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.measured import last_accuracies
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.revision import Revision, known_revisions, nearest
@@ -80,7 +80,7 @@ class Source:
 
     @cached_property
     def buffer(self) -> TaskBuffer:
-        """All of it, checked. Raises `BufferError`."""
+        """All of it, checked. Raises `TaskBufferError`."""
         if self.run:
             return self.run.at(self.iteration)
         if self.is_parquet:
@@ -111,22 +111,22 @@ class Source:
 
     @property
     def run_buffer(self) -> RunBuffer:
-        """The run. Raises `BufferError` for a file that stands alone."""
+        """The run. Raises `TaskBufferError` for a file that stands alone."""
         if self.run is None:
-            raise BufferError(f"{self.name} is a file, not a run")
+            raise TaskBufferError(f"{self.name} is a file, not a run")
         return self.run
 
     @property
     def _file(self) -> Path:
         if self.file is None:
-            raise BufferError(f"{self.name} is a run, not a file")
+            raise TaskBufferError(f"{self.name} is a run, not a file")
         return self.file
 
 
 def find(name: str, root: Path = Path(), prefer: str = "") -> Source:
     """The buffer that `name` means in project `root`; `prefer`: the run to take where a revision has it.
 
-    Raises `BufferError` that offers the nearest names.
+    Raises `TaskBufferError` that offers the nearest names.
     """
     base, iteration = _split(name)
     for path in (root / base, root / RUNS / base):
@@ -149,9 +149,9 @@ def _split(name: str) -> tuple[str, int | None]:
 
 def _file(base: str, path: Path, iteration: int | None, root: Path) -> Source:
     if iteration is not None:
-        raise BufferError(f"{base} is a file: it has no iterations to choose from")
+        raise TaskBufferError(f"{base} is a file: it has no iterations to choose from")
     if path.suffix not in (PARQUET, ".jsonl"):
-        raise BufferError(f"{base} is a file, but no buffer: those end in .jsonl or {PARQUET}")
+        raise TaskBufferError(f"{base} is a file, but no buffer: those end in .jsonl or {PARQUET}")
     number = snapshot_iteration(path.name)
     if number is not None:
         run = open_run(path.parent)
@@ -163,7 +163,7 @@ def _on_disk(base: str, path: Path, iteration: int | None, root: Path) -> Source
     runs = find_runs(path)
     if runs and path not in runs and len(runs) > 1:
         offered = " or ".join(_shown(run, root) for run in runs[:3])
-        raise BufferError(f"{base} is no run, it holds {len(runs)}; take {offered}")
+        raise TaskBufferError(f"{base} is no run, it holds {len(runs)}; take {offered}")
     run = open_run(runs[0] if runs else path)
     short = _shown(runs[0], root) if runs and path not in runs else base
     return Source(short, _disk_band(root), run=run, iteration=_checked(run, iteration, short))
@@ -174,13 +174,13 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
     revision, _, rest = base.partition(":")
     at = Revision(root, revision)
     if not known_revisions(root):
-        raise BufferError(f"no run {base!r}; {nearest(base, known)}")
+        raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}")
     try:
         runs = at.runs
-    except BufferError as error:
+    except TaskBufferError as error:
         if not str(error).startswith("no path"):
             raise
-        raise BufferError(f"no path, run or revision {revision!r}; {nearest(revision, known)}") from None
+        raise TaskBufferError(f"no path, run or revision {revision!r}; {nearest(revision, known)}") from None
     short = rest or _default(at, runs, prefer)
     run = at.run(short)
     short = short.removeprefix(f"{RUNS}/").rstrip("/")
@@ -190,7 +190,7 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
 
 def _default(revision: Revision, runs: list[str], prefer: str) -> str:
     if not runs:
-        raise BufferError(f"revision {revision.name} has no run with a buffer below {RUNS}/")
+        raise TaskBufferError(f"revision {revision.name} has no run with a buffer below {RUNS}/")
     if prefer.removeprefix(f"{RUNS}/") in runs:
         return prefer.removeprefix(f"{RUNS}/")
     for name in runs:
@@ -205,7 +205,7 @@ def _checked(run: RunBuffer, iteration: int | None, name: str) -> int:
         return run.iterations[-1]
     if iteration not in run.iterations:
         held = f"{run.iterations[0]} to {run.iterations[-1]}"
-        raise BufferError(f"{name}: no snapshot of iteration {iteration} (there are {held})")
+        raise TaskBufferError(f"{name}: no snapshot of iteration {iteration} (there are {held})")
     return iteration
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rlanything.buffer import fields
-from rlanything.buffer.fields import BufferError, canonical_line
+from rlanything.buffer.fields import TaskBufferError, canonical_line
 from rlanything.buffer.files import DISK, Files
 from rlanything.buffer.lines import check_format, located, opened, record, replacing
 from rlanything.buffer.model import Lineage, TaskBuffer, combine
@@ -90,7 +90,7 @@ def write_snapshot(
 
 
 def read_snapshot(path: Path, files: Files = DISK, bases: dict[Path, TaskBuffer] | None = None) -> TaskBuffer:
-    """The buffer in a snapshot, every line checked. Raises `BufferError` naming the file, and the line if it is one.
+    """The buffer in a snapshot, every line checked. Raises `TaskBufferError` naming the file, and the line if it can.
 
     `bases` keeps the bases that were read, by path, for a caller that reads several snapshots of one run.
     """
@@ -124,15 +124,15 @@ def _base(path: Path, stated: Base, files: Files, known: dict[Path, TaskBuffer])
     place = next((folder / stated.file for folder in folders if stated.file in files.names(folder)), None)
     if place is None:
         told = f"it holds only what differs from {stated.file}, which is neither beside it nor in the two folders above"
-        raise BufferError(f"{path}: {told}; put it there, or ask for an export of the run")
+        raise TaskBufferError(f"{path}: {told}; put it there, or ask for an export of the run")
     if place not in known:
         header, slots = _read(place, files)
         if header.base is not None:
-            raise BufferError(f"{path}: its base {place} is not a whole snapshot")
+            raise TaskBufferError(f"{path}: its base {place} is not a whole snapshot")
         known[place] = _checked(place, header, slots)
     if known[place].digest != stated.digest:
         made, found = stated.digest[:12], known[place].digest[:12]
-        raise BufferError(
+        raise TaskBufferError(
             f"{path}: it builds on an {stated.file} with digest {made}, but that of {place} is {found}"
         )
     return known[place]
@@ -142,27 +142,27 @@ def _over(path: Path, stated: Base, base: TaskBuffer, slots: list[Digested]) -> 
     """All slots: those of the base, with the snapshot's own in their place."""
     own = {lineage.slot: (lineage, digest) for lineage, digest in slots}
     if [lineage.slot for lineage, _ in slots] != sorted(own):
-        raise BufferError(f"{path}: its slots are not in ascending order, each once")
+        raise TaskBufferError(f"{path}: its slots are not in ascending order, each once")
     strangers = [slot for slot in own if slot not in base]
     if strangers:
-        raise BufferError(f"{path}: slot {strangers[0]} is not in its base {stated.file}")
+        raise TaskBufferError(f"{path}: slot {strangers[0]} is not in its base {stated.file}")
     return [own.get(lineage.slot) or (lineage, lineage.digest) for lineage in base.lineages]
 
 
 def _checked(path: Path, stated: Header, slots: list[Digested]) -> TaskBuffer:
     try:
         buffer = TaskBuffer(tuple(lineage for lineage, _ in slots))
-    except BufferError as error:
-        raise BufferError(f"{path}: {error}") from error
+    except TaskBufferError as error:
+        raise TaskBufferError(f"{path}: {error}") from error
     found = Header(len(buffer), buffer.accepted, combine(digest for _, digest in slots))
     if stated.slots != found.slots:
-        raise BufferError(f"{path}: the header says {stated.slots} slots, the file has {found.slots}")
+        raise TaskBufferError(f"{path}: the header says {stated.slots} slots, the file has {found.slots}")
     if stated.digest != found.digest:
         told, real = stated.digest[:12], found.digest[:12]
-        raise BufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
+        raise TaskBufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
     if stated.accepted != found.accepted:
         told = f"the header says {stated.accepted} accepted, the file has {found.accepted}"
-        raise BufferError(f"{path}: {told}")
+        raise TaskBufferError(f"{path}: {told}")
     return buffer
 
 
@@ -180,8 +180,8 @@ def _header(data: Mapping[str, Json]) -> Header:
 
 def _stated_base(data: Json) -> Base:
     if not isinstance(data, dict):
-        raise BufferError("field 'base' must be an object")
+        raise TaskBufferError("field 'base' must be an object")
     base = Base(fields.text(data, "digest"), fields.text(data, "file"))
     if snapshot_iteration(base.file) is None:
-        raise BufferError(f"field 'base' names {base.file[:40]!r}, which is no snapshot's name")
+        raise TaskBufferError(f"field 'base' names {base.file[:40]!r}, which is no snapshot's name")
     return base

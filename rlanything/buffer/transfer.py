@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.buffer import fields
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.runs import FOLDER
 from rlanything.buffer.source import PARQUET, Source
@@ -40,7 +40,7 @@ def export_buffer(source: Source, target: Path, write_game: Writer | None = None
     elif target.suffix == ".jsonl":
         write_snapshot(source.buffer, target)
     else:
-        raise BufferError(f"{target}: end its name in .jsonl or {PARQUET}, or ask for --games")
+        raise TaskBufferError(f"{target}: end its name in .jsonl or {PARQUET}, or ask for --games")
     return len(source.buffer)
 
 
@@ -49,11 +49,11 @@ def import_buffer(
 ) -> TaskBuffer:
     """Make `target` a run that starts with the buffer in `path`; `restart`: with its current tasks as v0s.
 
-    Raises `BufferError` when `target` has a buffer already.
+    Raises `TaskBufferError` when `target` has a buffer already.
     """
     where = target / FOLDER
     if where.exists():
-        raise BufferError(f"{where} exists already: a buffer is never written over")
+        raise TaskBufferError(f"{where} exists already: a buffer is never written over")
     buffer = _read(path, read_game)
     if restart:
         heads = ((lineage.slot, lineage.head.task) for lineage in buffer.lineages)
@@ -70,7 +70,7 @@ def export_games(buffer: TaskBuffer, target: Path, write_game: Writer) -> int:
         try:
             folder = write_game(task, target)
         except ValueError as error:
-            raise BufferError(f"slot {lineage.slot}: {error}") from error
+            raise TaskBufferError(f"slot {lineage.slot}: {error}") from error
         row = {"slot": lineage.slot, "folder": folder.relative_to(target).as_posix(), "task_id": task.task_id}
         rows.append({**row, "metadata": task.metadata})
     target.mkdir(parents=True, exist_ok=True)
@@ -85,25 +85,25 @@ def import_games(folder: Path, read_game: Reader) -> TaskBuffer:
         return TaskBuffer(tuple(_listed(folder, row, read_game) for row in _manifest(folder / MANIFEST)))
     games = sorted(file.parent for file in folder.rglob(_GAME_FILE))
     if not games:
-        raise BufferError(f"{folder}: no games there (a game is a folder with a {_GAME_FILE})")
+        raise TaskBufferError(f"{folder}: no games there (a game is a folder with a {_GAME_FILE})")
     return TaskBuffer.start(_game(game, read_game) for game in games)
 
 
 def game_files(root: Path) -> tuple[Writer, Reader]:
-    """How the project's family writes and reads its games. Raises `BufferError` when it has none, or no family."""
+    """How the project's family writes and reads its games. Raises `TaskBufferError` when it has none, or no family."""
     import yaml
 
     path = root / "params.yaml"
     try:
         target = str(yaml.safe_load(path.read_text(encoding="utf-8"))["env"]["_target_"])
     except (OSError, yaml.YAMLError, LookupError, TypeError) as error:
-        raise BufferError(f"{path}: it names no task family in env._target_ ({error})") from None
+        raise TaskBufferError(f"{path}: it names no task family in env._target_ ({error})") from None
     package = target.rsplit(".", 2)[0]
     try:
         files = importlib.import_module(f"{package}.files")
         return files.write_game, files.read_game
     except (ImportError, AttributeError) as error:
-        raise BufferError(f"tasks of {package} are no files: {error}") from None
+        raise TaskBufferError(f"tasks of {package} are no files: {error}") from None
 
 
 def _read(path: Path, read_game: Reader | None) -> TaskBuffer:
@@ -120,9 +120,9 @@ def _manifest(path: Path) -> list[Mapping[str, Any]]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BufferError(f"{path}: cannot be read ({error})") from error
+        raise TaskBufferError(f"{path}: cannot be read ({error})") from error
     if not isinstance(data, dict) or data.get("format") != GAMES or data.get("schema") != 1:
-        raise BufferError(f"{path}: not a list of games of schema 1")
+        raise TaskBufferError(f"{path}: not a list of games of schema 1")
     return [row for row in fields.sequence(data, "slots") if isinstance(row, dict)]
 
 
@@ -130,10 +130,10 @@ def _listed(folder: Path, row: Mapping[str, Any], read_game: Reader) -> Lineage:
     slot, place = fields.count(row, "slot"), fields.text(row, "folder")
     game = (folder / place).resolve()
     if not game.is_relative_to(folder.resolve()):
-        raise BufferError(f"{folder / MANIFEST}: slot {slot} points outside the folder ({place})")
+        raise TaskBufferError(f"{folder / MANIFEST}: slot {slot} points outside the folder ({place})")
     task = replace(_game(game, read_game), metadata=row.get("metadata", {}))
     if task.task_id != fields.text(row, "task_id"):
-        raise BufferError(f"slot {slot}: the game in {place} is not the task {row['task_id'][:12]}")
+        raise TaskBufferError(f"slot {slot}: the game in {place} is not the task {row['task_id'][:12]}")
     return Lineage(slot, (Version(0, task),))
 
 
@@ -141,4 +141,4 @@ def _game(folder: Path, read_game: Reader) -> Task:
     try:
         return read_game(folder)
     except ValueError as error:
-        raise BufferError(str(error)) from error
+        raise TaskBufferError(str(error)) from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from rlanything.buffer.event import Event
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.measured import Measurement, read_measurements, rollout_files
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.runs import RunBuffer
@@ -44,9 +44,9 @@ class _Run:
 
 
 def verify_run(source: Source) -> list[Check]:
-    """Every check of the run that `source` names, in order. Raises `BufferError` for what is no run."""
+    """Every check of the run that `source` names, in order. Raises `TaskBufferError` for what is no run."""
     if source.run is None:
-        raise BufferError(f"{source.name} is a file, not a run")
+        raise TaskBufferError(f"{source.name} is a file, not a run")
     state = _Run(source.run, source.band)
     steps: tuple[tuple[str, Callable[[_Run], int]], ...] = (
         ("snapshots: ids, digests, order of versions", _snapshots),
@@ -67,7 +67,7 @@ def verify_run(source: Source) -> list[Check]:
 def _check(name: str, step: Callable[[_Run], int], state: _Run) -> Check:
     try:
         return Check(name, step(state))
-    except BufferError as error:
+    except TaskBufferError as error:
         return Check(name, 0, str(error))
 
 
@@ -84,15 +84,17 @@ def _snapshots(state: _Run) -> int:
 def _events(state: _Run) -> int:
     log = state.run.log
     if log.torn:
-        raise BufferError(f"{state.run.folder}/events.jsonl ends in {log.torn} bytes of a record cut short")
+        raise TaskBufferError(
+            f"{state.run.folder}/events.jsonl ends in {log.torn} bytes of a record cut short"
+        )
     for before, after in pairwise(log.events):
         if after.iteration < before.iteration:
             told = f"slot {after.slot}, iteration {after.iteration}: the event comes after iteration"
-            raise BufferError(f"{told} {before.iteration}")
+            raise TaskBufferError(f"{told} {before.iteration}")
     last = state.run.iterations[-1]
     for event in log.events:
         if event.iteration >= last:
-            raise BufferError(f"{_where(event)}: there is no snapshot after iteration {event.iteration}")
+            raise TaskBufferError(f"{_where(event)}: there is no snapshot after iteration {event.iteration}")
     state.events = log.events
     return len(log.events)
 
@@ -104,7 +106,7 @@ def _replay(state: _Run) -> int:
         buffer = buffer.apply(event for event in state.events if begin <= event.iteration < end)
         stored = state.run.at(end)
         if buffer.digest != stored.digest:
-            raise BufferError(f"snapshot {end}: {_first_difference(buffer, stored)}")
+            raise TaskBufferError(f"snapshot {end}: {_first_difference(buffer, stored)}")
     return len(state.run.iterations)
 
 
@@ -136,7 +138,7 @@ def _decision(event: Event, band: Band) -> None:
         rule = f"{band.acceptance} rule with [{band.low}, {band.high}]"
         told = f"{event.parent_accuracy:.3f} -> {event.accuracy:.3f}"
         must = "accepted" if lawful else "rejected"
-        raise BufferError(f"{_where(event)}: {event.direction} {told} must be {must} by the {rule}")
+        raise TaskBufferError(f"{_where(event)}: {event.direction} {told} must be {must} by the {rule}")
 
 
 def _request(event: Event, band: Band) -> None:
@@ -144,7 +146,7 @@ def _request(event: Event, band: Band) -> None:
     lawful = acc > band.high if event.direction is Direction.HARDER else acc < band.low
     if not lawful:
         told = f"a task solved {acc:.3f} is not to be made {event.direction}"
-        raise BufferError(f"{_where(event)}: {told} with the band [{band.low}, {band.high}]")
+        raise TaskBufferError(f"{_where(event)}: {told} with the band [{band.low}, {band.high}]")
 
 
 def _rollouts(state: _Run) -> int:
@@ -154,7 +156,7 @@ def _rollouts(state: _Run) -> int:
         for m in read_measurements(state.run, iteration, path):
             if not m.proposal and heads and heads.get(m.slot) != m.task_id:
                 told = f"slot {m.slot}: rollouts of task {m.task_id[:12]}, but the slot had"
-                raise BufferError(f"{path}, {told} {heads.get(m.slot, 'no task')[:12]}")
+                raise TaskBufferError(f"{path}, {told} {heads.get(m.slot, 'no task')[:12]}")
             state.measured[m.iteration, m.slot, m.task_id, m.proposal] = m
             groups += 1
     return groups
@@ -171,7 +173,7 @@ def _accuracies(state: _Run) -> int:
         _measured(event, state.measured)
         if event.parent_accuracy not in known[event.slot, event.parent_id]:
             told = f"acc(q) = {event.parent_accuracy:.3f} of its parent was measured in no iteration"
-            raise BufferError(f"{_where(event)}: {told}")
+            raise TaskBufferError(f"{_where(event)}: {told}")
     return len(checked)
 
 
@@ -182,10 +184,10 @@ def _measured(event: Event, measured: Mapping[tuple[int, int, str, bool], Measur
     stated = event.accuracy if decided else event.parent_accuracy
     found = measured.get((event.iteration, event.slot, task_id, decided))
     if found is None:
-        raise BufferError(f"{_where(event)}: no rollouts of task {task_id[:12]} in that iteration")
+        raise TaskBufferError(f"{_where(event)}: no rollouts of task {task_id[:12]} in that iteration")
     if not _equal(found.accuracy, stated):
         told = f"{found.solved} of {found.rollouts} rollouts solved task {task_id[:12]}"
-        raise BufferError(f"{_where(event)}: {told}, the event says {stated}")
+        raise TaskBufferError(f"{_where(event)}: {told}, the event says {stated}")
 
 
 def _equal(found: float | None, stated: float | None) -> bool:

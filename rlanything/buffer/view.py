@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.buffer.event import Event
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.measured import measurements
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.runs import RunBuffer, open_run
@@ -34,7 +34,7 @@ def run_row(name: str, path: Path, iteration: int | None) -> dict[str, Json]:
     try:
         run = open_run(path)
         header = run.header(run.iterations[-1] if iteration is None else iteration)
-    except BufferError as error:
+    except TaskBufferError as error:
         return {"run": name, "error": str(error)}
     counts = {"iterations": run.iterations[-1], "slots": header.slots, "accepted": header.accepted}
     return {"run": name, **counts, "digest": header.digest}
@@ -58,7 +58,7 @@ def run_page(name: str, run: RunBuffer, iteration: int | None, changed: bool) ->
 def slot_page(name: str, source: Source, target: str) -> dict[str, Json]:
     """Everything about one slot at one iteration, told from the task that `target` (slot or id prefix) names."""
     if not len(source.buffer):
-        raise BufferError(f"{name}: the buffer is empty, it has no slots")
+        raise TaskBufferError(f"{name}: the buffer is empty, it has no slots")
     events = source.events
     found = find_task(source.buffer, events, target)
     slot = found.lineage.slot
@@ -92,18 +92,18 @@ def _rollouts(source: Source, slot: int) -> list[Json]:
 
 
 def find_task(buffer: TaskBuffer, events: tuple[Event, ...], target: str) -> Found:
-    """The task that a slot number or the beginning of a task id names. Raises `BufferError` unless it is one task."""
+    """The task that a slot number or the beginning of a task id names. Raises `TaskBufferError` unless it is one."""
     if target.isascii() and target.isdecimal() and len(target) < _LONGEST_SLOT and int(target) in buffer:
         lineage = buffer.lineage(int(target))
         return Found(lineage, lineage.head.task, _role(lineage, lineage.head.task))
     if len(target) < SHORTEST_PREFIX:
         what = f"no slot {target} (slots are {buffer.slots[0]} to {buffer.slots[-1]})"
-        raise BufferError(f"{what}; a task id needs at least {SHORTEST_PREFIX} of its characters")
+        raise TaskBufferError(f"{what}; a task id needs at least {SHORTEST_PREFIX} of its characters")
     matches = dict(_matches(buffer, events, target.lower()))
     if not matches:
-        raise BufferError(f"no slot and no task id that begins with {target}")
+        raise TaskBufferError(f"no slot and no task id that begins with {target}")
     if len(matches) > 1:
-        raise BufferError(_ambiguity(target, sorted(matches)))
+        raise TaskBufferError(_ambiguity(target, sorted(matches)))
     ((_, slot), task) = matches.popitem()
     return Found(buffer.lineage(slot), task, _role(buffer.lineage(slot), task))
 
@@ -144,7 +144,7 @@ def _role(lineage: Lineage, task: Task) -> str:
 def _not_empty(run: RunBuffer, iteration: int) -> TaskBuffer:
     buffer = run.at(iteration)
     if not len(buffer):
-        raise BufferError(f"{run.folder}: the buffer is empty, it has no slots")
+        raise TaskBufferError(f"{run.folder}: the buffer is empty, it has no slots")
     return buffer
 
 

@@ -33,7 +33,7 @@ class Change:
 
 
 def changes(curves: Curves, arms: list[str], root: Path) -> list[Change]:
-    """The comparisons of every seed of `arms` that was trained. Raises `BufferError` for a damaged buffer."""
+    """The comparisons of every seed of `arms` that was trained. Raises `TaskBufferError` for a damaged buffer."""
     trained = [f"{arm}/seed-{seed}" for arm in arms if arm in curves for seed in sorted(curves[arm])]
     runs = [run for run in trained if (root / "runs" / run / "buffer").is_dir()]
     return [Change(run, diff(f"runs/{run}@0", f"runs/{run}", root=root)) for run in runs]

@@ -12,7 +12,7 @@ from buffer_cases import NASTY, command, record, relaxed, story, task, write_sto
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything.buffer import BufferError, TaskBuffer, append_events
+from rlanything.buffer import TaskBuffer, TaskBufferError, append_events
 from rlanything.buffer.cli import ls, show
 from rlanything.buffer.render import Screen, safe
 
@@ -89,7 +89,7 @@ def test_a_task_is_found_by_the_beginning_of_its_id(here):
     assert "slot 0, proposed, never a version" in show(RUN, PROPOSED_ID[:10])
     assert "slot 1, v2 (head)" in show(RUN, VERSION_ID.upper())
     assert "slot 1, v0, at iteration 4" in show(RUN, task(1).task_id)
-    with pytest.raises(BufferError, match="no slot and no task id that begins with"):
+    with pytest.raises(TaskBufferError, match="no slot and no task id that begins with"):
         show(RUN, VERSION_ID, iteration=2)
 
 

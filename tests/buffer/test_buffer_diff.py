@@ -22,7 +22,7 @@ from buffer_cases import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything.buffer import BufferError, TaskBuffer, diff
+from rlanything.buffer import TaskBuffer, TaskBufferError, diff
 from rlanything.buffer.compare.markdown import escaped
 from rlanything.buffer.compare.page import diff_page
 from rlanything.buffer.compare.slots import patch
@@ -155,7 +155,7 @@ def test_a_difference_fits_one_buffer_only(here):
     after = other.apply([])
     assert patch(after, [row for row in page["slots"] if not row["patch"]["gone"]])
     back = diff("full/seed-0", "full/seed-0@0")
-    with pytest.raises(BufferError, match="slot 0: the difference was not made from this buffer"):
+    with pytest.raises(TaskBufferError, match="slot 0: the difference was not made from this buffer"):
         patch(other, back["slots"])
 
 

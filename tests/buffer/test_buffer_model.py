@@ -22,7 +22,7 @@ from buffer_cases import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything.buffer import BufferError, Event, Lineage, TaskBuffer, Version
+from rlanything.buffer import Event, Lineage, TaskBuffer, TaskBufferError, Version
 from rlanything.core.types import EventKind, Proposal
 
 
@@ -76,7 +76,7 @@ def test_a_chain_in_one_call_is_applied_in_order(buffer):
     first = event(buffer, 0, ACCEPTED, task(7))
     second = Event(ACCEPTED, 0, 2, EASIER, task(7).task_id, 0.1, task(8), 0.3)
     assert [v.task for v in buffer.apply([first, second]).versions(0)] == [task(0), task(7), task(8)]
-    with pytest.raises(BufferError, match="slot 0, iteration 2: accepted event has parent"):
+    with pytest.raises(TaskBufferError, match="slot 0, iteration 2: accepted event has parent"):
         buffer.apply([second, first])
 
 
@@ -84,59 +84,61 @@ def test_a_chain_in_one_call_is_applied_in_order(buffer):
 def test_an_event_of_another_parent_is_refused_whatever_its_kind(buffer, kind):
     stale = event(buffer, 0, kind, task(8))
     moved = buffer.apply([event(buffer, 0, ACCEPTED, task(7))])
-    with pytest.raises(BufferError, match=f"parent {task(0).task_id[:12]}.*head is {task(7).task_id[:12]}"):
+    with pytest.raises(
+        TaskBufferError, match=f"parent {task(0).task_id[:12]}.*head is {task(7).task_id[:12]}"
+    ):
         moved.apply([stale])
 
 
 def test_other_events_that_cannot_be(buffer):
-    with pytest.raises(BufferError, match="no slot 5 in a buffer of 3 slots"):
+    with pytest.raises(TaskBufferError, match="no slot 5 in a buffer of 3 slots"):
         buffer.apply([replace(event(buffer, 0, PROPOSED, task(8)), slot=5)])
     moved = buffer.apply([event(buffer, 0, ACCEPTED, task(7), iteration=4)])
-    with pytest.raises(BufferError, match=r"before its parent \(iteration 4\)"):
+    with pytest.raises(TaskBufferError, match=r"before its parent \(iteration 4\)"):
         moved.apply([event(moved, 0, PROPOSED, task(8), iteration=3)])
-    with pytest.raises(BufferError, match="already one of its versions"):
+    with pytest.raises(TaskBufferError, match="already one of its versions"):
         moved.apply([event(moved, 0, ACCEPTED, task(0), iteration=5)])
 
 
 def test_a_failing_batch_changes_nothing(buffer):
     good, bad = event(buffer, 0, ACCEPTED, task(7)), event(buffer, 0, ACCEPTED, task(8))
-    with pytest.raises(BufferError):
+    with pytest.raises(TaskBufferError):
         buffer.apply([good, bad])
     assert buffer == TaskBuffer.start([task(0), task(1), task(2)])
 
 
 @pytest.mark.parametrize("accuracy", [-0.1, 1.1, float("nan"), float("inf")])
 def test_accuracies_are_shares(buffer, accuracy):
-    with pytest.raises(BufferError, match=r"accuracy must lie in \[0, 1\]"):
+    with pytest.raises(TaskBufferError, match=r"accuracy must lie in \[0, 1\]"):
         event(buffer, 0, ACCEPTED, task(7), after=accuracy)
-    with pytest.raises(BufferError, match="parent_accuracy"):
+    with pytest.raises(TaskBufferError, match="parent_accuracy"):
         event(buffer, 0, PROPOSED, task(7), before=accuracy)
-    with pytest.raises(BufferError, match="accuracy_before"):
+    with pytest.raises(TaskBufferError, match="accuracy_before"):
         Version(0, task(0), accuracy_before=accuracy)
 
 
 def test_an_event_says_what_it_is_about(buffer):
-    with pytest.raises(BufferError, match="a proposed event needs the task"):
+    with pytest.raises(TaskBufferError, match="a proposed event needs the task"):
         event(buffer, 0, PROPOSED)
-    with pytest.raises(BufferError, match="needs the accuracy of its task"):
+    with pytest.raises(TaskBufferError, match="needs the accuracy of its task"):
         Event(ACCEPTED, 0, 1, HARDER, task(0).task_id, 0.9, task(7))
-    with pytest.raises(BufferError, match="negative"):
+    with pytest.raises(TaskBufferError, match="negative"):
         event(buffer, 0, PROPOSED, task(7), iteration=-1)
 
 
 def test_lineages_that_cannot_be():
     a, b = Version(0, task(0), iteration=2), Version(1, task(1), iteration=1)
-    with pytest.raises(BufferError, match="numbered"):
+    with pytest.raises(TaskBufferError, match="numbered"):
         Lineage(0, ())
-    with pytest.raises(BufferError, match="numbered"):
+    with pytest.raises(TaskBufferError, match="numbered"):
         Lineage(0, (b,))
-    with pytest.raises(BufferError, match="before the one it replaced"):
+    with pytest.raises(TaskBufferError, match="before the one it replaced"):
         Lineage(0, (a, b))
-    with pytest.raises(BufferError, match="listed twice"):
+    with pytest.raises(TaskBufferError, match="listed twice"):
         Lineage(0, (a, Version(1, task(0), iteration=2)))
-    with pytest.raises(BufferError, match="listed twice"):
+    with pytest.raises(TaskBufferError, match="listed twice"):
         Lineage(0, (a,), frozenset({task(0).task_id}))
-    with pytest.raises(BufferError, match="slot 0 is listed twice"):
+    with pytest.raises(TaskBufferError, match="slot 0 is listed twice"):
         TaskBuffer((Lineage(0, (a,)), Lineage(0, (a,))))
 
 
@@ -256,5 +258,5 @@ def test_fields_that_are_not_what_they_must_be(key, value, message):
 
 @pytest.mark.parametrize("key", sorted(GOOD))
 def test_a_missing_field_is_named(key):
-    with pytest.raises(BufferError, match=f"field '{key}' is missing"):
+    with pytest.raises(TaskBufferError, match=f"field '{key}' is missing"):
         Event.from_json({k: v for k, v in GOOD.items() if k != key})

@@ -9,7 +9,7 @@ import sys
 import pytest
 from buffer_cases import command, house, record, write_house
 
-from rlanything.buffer import BufferError, diff
+from rlanything.buffer import TaskBufferError, diff
 from rlanything.buffer.source import find
 
 pytestmark = pytest.mark.integration
@@ -128,7 +128,7 @@ def test_what_the_cache_lacks_comes_from_the_remote_or_is_an_error(project, tmp_
     shutil.rmtree(project / ".dvc" / "cache", ignore_errors=True)
     shutil.rmtree(tmp_path / "store")
     with pytest.raises(
-        BufferError,
+        TaskBufferError,
         match="revision main: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`",
     ):
         assert find("main:full/seed-0").buffer
@@ -137,7 +137,7 @@ def test_what_the_cache_lacks_comes_from_the_remote_or_is_an_error(project, tmp_
 def test_a_git_project_without_dvc_will_do(tmp_path):
     do(tmp_path, "git", "init", "-q", "-b", "main")
     do(tmp_path, "git", "commit", "-q", "--allow-empty", "-m", "empty")
-    with pytest.raises(BufferError, match="revision main has no run with a buffer below runs/"):
+    with pytest.raises(TaskBufferError, match="revision main has no run with a buffer below runs/"):
         find("main", tmp_path)
     write_house(tmp_path)
     do(tmp_path, "git", "add", "-A")

@@ -4,7 +4,7 @@ import pytest
 from buffer_cases import histories, record, relaxed, story, write_story
 from hypothesis import given
 
-from rlanything.buffer import BufferError, TaskBuffer, find_runs, open_run, snapshot_path, write_snapshot
+from rlanything.buffer import TaskBuffer, TaskBufferError, find_runs, open_run, snapshot_path, write_snapshot
 
 
 @pytest.fixture
@@ -56,17 +56,17 @@ def test_a_run_without_events_and_with_many_iterations(tmp_path):
     opened = open_run(tmp_path)
     assert opened.iterations == (0, 12, 9999, 10000)
     assert opened.events == ()
-    with pytest.raises(BufferError, match=r"no snapshot of iteration 5 \(there are 0 to 10000\)"):
+    with pytest.raises(TaskBufferError, match=r"no snapshot of iteration 5 \(there are 0 to 10000\)"):
         opened.at(5)
 
 
 def test_what_is_no_run_is_said_so(tmp_path):
-    with pytest.raises(BufferError, match="nowhere: no such folder"):
+    with pytest.raises(TaskBufferError, match="nowhere: no such folder"):
         open_run(tmp_path / "nowhere")
-    with pytest.raises(BufferError, match="no buffer there"):
+    with pytest.raises(TaskBufferError, match="no buffer there"):
         open_run(tmp_path)
     (tmp_path / "buffer").mkdir()
-    with pytest.raises(BufferError, match=r"buffer: empty, it has no snapshot iter_0000\.jsonl"):
+    with pytest.raises(TaskBufferError, match=r"buffer: empty, it has no snapshot iter_0000\.jsonl"):
         open_run(tmp_path)
 
 

@@ -12,8 +12,8 @@ from buffer_cases import ACCEPTED, command, event, histories, record, relaxed, s
 from hypothesis import given
 
 from rlanything.buffer import (
-    BufferError,
     TaskBuffer,
+    TaskBufferError,
     append_events,
     migrate,
     open_run,
@@ -123,7 +123,7 @@ def edit(path: Path, old: bytes, new: bytes) -> None:
 def test_damage_is_told(folder, old, new, message):
     path = snapshot_path(folder, 4)
     edit(path, old, new)
-    with pytest.raises(BufferError, match=rf"iter_0004\.jsonl.*{message}"):
+    with pytest.raises(TaskBufferError, match=rf"iter_0004\.jsonl.*{message}"):
         read_snapshot(path)
 
 
@@ -131,14 +131,14 @@ def test_a_base_that_is_missing_or_another_one_is_told(folder):
     base, path = snapshot_path(folder, 0), snapshot_path(folder, 4)
     write_snapshot(TaskBuffer.start([task(n, "another") for n in range(5)]), base)
     with pytest.raises(
-        BufferError, match=r"builds on an iter_0000\.jsonl with digest \w+, but that of .* is"
+        TaskBufferError, match=r"builds on an iter_0000\.jsonl with digest \w+, but that of .* is"
     ):
         read_snapshot(path)
     base.write_text("hello")
-    with pytest.raises(BufferError, match=r"iter_0000\.jsonl: not an rlanything task buffer file"):
+    with pytest.raises(TaskBufferError, match=r"iter_0000\.jsonl: not an rlanything task buffer file"):
         read_snapshot(path)
     base.unlink()
-    with pytest.raises(BufferError, match=r"only what differs from iter_0000\.jsonl, which is neither"):
+    with pytest.raises(TaskBufferError, match=r"only what differs from iter_0000\.jsonl, which is neither"):
         read_snapshot(path)
 
 
@@ -147,7 +147,7 @@ def test_any_truncation_of_a_snapshot_is_noticed(folder):
     content = path.read_bytes()
     for size in range(0, len(content) - 1, 7):
         path.write_bytes(content[:size])
-        with pytest.raises(BufferError, match=r"iter_0004\.jsonl"):
+        with pytest.raises(TaskBufferError, match=r"iter_0004\.jsonl"):
             read_snapshot(path)
 
 

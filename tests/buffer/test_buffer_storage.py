@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.buffer import (
-    BufferError,
     TaskBuffer,
+    TaskBufferError,
     append_events,
     read_events,
     read_snapshot,
@@ -119,14 +119,14 @@ def edited(path: Path, old: bytes, new: bytes) -> Path:
     ],
 )
 def test_damage_is_told_with_file_and_line(snapshot, old, new, message):
-    with pytest.raises(BufferError, match=message):
+    with pytest.raises(TaskBufferError, match=message):
         read_snapshot(edited(snapshot, old, new))
 
 
 def test_lines_in_another_order_are_damage(snapshot):
     header, first, second, *rest = snapshot.read_bytes().splitlines(keepends=True)
     snapshot.write_bytes(b"".join([header, second, first, *rest]))
-    with pytest.raises(BufferError, match="digest mismatch"):
+    with pytest.raises(TaskBufferError, match="digest mismatch"):
         read_snapshot(snapshot)
 
 
@@ -134,7 +134,7 @@ def test_any_truncation_of_a_snapshot_is_noticed(snapshot):
     content = snapshot.read_bytes()
     for size in range(0, len(content) - 1, 7):  # the newline at the very end carries nothing
         snapshot.write_bytes(content[:size])
-        with pytest.raises(BufferError, match=r"iter_0004\.jsonl"):
+        with pytest.raises(TaskBufferError, match=r"iter_0004\.jsonl"):
             read_snapshot(snapshot)
 
 
@@ -144,15 +144,15 @@ def test_any_truncation_of_a_snapshot_is_noticed(snapshot):
 def test_files_that_are_no_buffer(tmp_path, content):
     path = tmp_path / "x.jsonl"
     path.write_bytes(content)
-    with pytest.raises(BufferError, match=r"x\.jsonl: not an rlanything task buffer file"):
+    with pytest.raises(TaskBufferError, match=r"x\.jsonl: not an rlanything task buffer file"):
         read_snapshot(path)
 
 
 def test_files_that_are_not_there(tmp_path):
     for read in (read_snapshot, read_header, read_events):
-        with pytest.raises(BufferError, match="missing: No such file"):
+        with pytest.raises(TaskBufferError, match="missing: No such file"):
             read(tmp_path / "missing")
-        with pytest.raises(BufferError, match="directory"):
+        with pytest.raises(TaskBufferError, match="directory"):
             read(tmp_path)
 
 
@@ -166,12 +166,12 @@ def test_events_come_back_in_order(tmp_path):
 
 def test_a_snapshot_is_no_events_file_and_the_other_way_round(snapshot, tmp_path):
     append_events(tmp_path / "events.jsonl", [])
-    with pytest.raises(BufferError, match="not an rlanything task buffer file"):
+    with pytest.raises(TaskBufferError, match="not an rlanything task buffer file"):
         read_snapshot(tmp_path / "events.jsonl")
-    with pytest.raises(BufferError, match="not an rlanything task events file"):
+    with pytest.raises(TaskBufferError, match="not an rlanything task events file"):
         read_events(snapshot)
     before = snapshot.read_bytes()
-    with pytest.raises(BufferError, match="not an rlanything task events file"):
+    with pytest.raises(TaskBufferError, match="not an rlanything task events file"):
         append_events(snapshot, story_events())
     assert snapshot.read_bytes() == before
 
@@ -186,7 +186,7 @@ def test_a_tail_without_a_header_is_no_events_file_unless_it_begins_one(tmp_path
         assert read_events(path).events == tuple(story_events())
     else:
         for act in (read_events, lambda p: append_events(p, story_events())):
-            with pytest.raises(BufferError, match="not a file of buffer events"):
+            with pytest.raises(TaskBufferError, match="not a file of buffer events"):
                 act(path)
         assert path.read_bytes() == content
 
@@ -234,7 +234,7 @@ def test_damage_inside_an_events_file_is_not_taken_for_a_crash(tmp_path):
     path = tmp_path / "events.jsonl"
     append_events(path, story_events())
     edited(path, b'"slot":2', b'"slot":')
-    with pytest.raises(BufferError, match=r"events\.jsonl, line 3: not a line of JSON"):
+    with pytest.raises(TaskBufferError, match=r"events\.jsonl, line 3: not a line of JSON"):
         read_events(path)
 
 

@@ -7,7 +7,7 @@ import pytest
 from buffer_cases import command, histories, kitchen, relaxed, task, write_house, write_rollouts, write_story
 from hypothesis import given
 
-from rlanything.buffer import BufferError, TaskBuffer, diff, export, import_, open_run
+from rlanything.buffer import TaskBuffer, TaskBufferError, diff, export, import_, open_run
 from rlanything.buffer.compare.table import table_of
 from rlanything.buffer.parquet import read_parquet, write_parquet
 from rlanything.buffer.source import find
@@ -50,7 +50,7 @@ def test_a_restart_leaves_the_history_out(here):
     buffer = import_("runs/full/seed-0/buffer/iter_0002.jsonl", "runs/new", restart=True)
     assert buffer.accepted == 0
     assert buffer.head(0) == find("full/seed-0").buffer.head(0)
-    with pytest.raises(BufferError, match="exists already: a buffer is never written over"):
+    with pytest.raises(TaskBufferError, match="exists already: a buffer is never written over"):
         import_("runs/full/seed-0/buffer/iter_0002.jsonl", "runs/new")
 
 

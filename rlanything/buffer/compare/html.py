@@ -16,7 +16,7 @@ from typing import Any
 
 from rlanything.buffer.compare.page import SCHEMA
 from rlanything.buffer.compare.text import counts_line, field_line, inside_line, title
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.render import safe
 
 _LISTED = 12
@@ -95,11 +95,11 @@ draw();
 
 
 def write_page(path: Path, page: Mapping[str, Any]) -> None:
-    """Write the page. Raises `BufferError` where it cannot be written."""
+    """Write the page. Raises `TaskBufferError` where it cannot be written."""
     try:
         path.write_text(diff_html(page), encoding="utf-8")
     except OSError as error:
-        raise BufferError(f"{path}: {error.strerror}") from error
+        raise TaskBufferError(f"{path}: {error.strerror}") from error
 
 
 def diff_html(page: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from rlanything.buffer.compare.slots import slot_row
 from rlanything.buffer.compare.table import Table, table_of
 from rlanything.buffer.event import Event
 from rlanything.buffer.facts import named
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.measured import first_accuracies
 from rlanything.buffer.model import Lineage
 from rlanything.buffer.source import Source
@@ -34,7 +34,7 @@ def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bo
     `details=False` leaves the slots out; it never reads whole tasks where the columns of a Parquet file will do.
     """
     if only and only not in ONLY:
-        raise BufferError(f"--only {only!r}: it must be one of {', '.join(ONLY)}")
+        raise TaskBufferError(f"--only {only!r}: it must be one of {', '.join(ONLY)}")
     left, right = table_of(a), table_of(b)
     left, later = _measured_later(left, a, b)
     found = changes(left, right)

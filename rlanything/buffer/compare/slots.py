@@ -9,7 +9,7 @@ from rlanything.buffer.compare.changes import Status
 from rlanything.buffer.compare.words import word_diff
 from rlanything.buffer.event import Event
 from rlanything.buffer.facts import changed_facts
-from rlanything.buffer.fields import BufferError
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.core.types import Direction, EventKind, Json, Task
 
@@ -45,7 +45,10 @@ def slot_row(
 
 
 def patch(buffer: TaskBuffer, rows: Sequence[Mapping[str, Any]]) -> TaskBuffer:
-    """The second buffer, from the first and the slots of their comparison. Raises `BufferError` for another first."""
+    """The second buffer, from the first and the slots of their comparison.
+
+    Raises `TaskBufferError` for another first.
+    """
     lineages = {lineage.slot: lineage for lineage in buffer.lineages}
     for row in rows:
         slot = row["slot"]
@@ -56,7 +59,7 @@ def patch(buffer: TaskBuffer, rows: Sequence[Mapping[str, Any]]) -> TaskBuffer:
         versions = _versions(old)
         change = row["patch"]
         if [v.task.task_id for v in versions[change["kept"] :]] != change["gone"]:
-            raise BufferError(f"slot {slot}: the difference was not made from this buffer")
+            raise TaskBufferError(f"slot {slot}: the difference was not made from this buffer")
         fresh = tuple(Version.from_json(version) for version in change["versions"])
         tried = (_tried(old) - set(change["tried_gone"])) | set(change["tried_new"])
         lineages[slot] = Lineage(slot, (*versions[: change["kept"]], *fresh), tried)
