@@ -1,0 +1,129 @@
+"""The back end `bwrap`: a pre-forked interpreter in a bubblewrap box. The default where it works."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from envs.coding.sandbox.filter import compile_filter
+from envs.coding.sandbox.launch import ENVIRONMENT, Box, python_command
+from envs.coding.sandbox.process import ProcessBox
+from envs.coding.sandbox.types import MIB, Limits, SandboxError
+
+LEAST_VERSION = (0, 8, 0)
+LEAST_KERNEL = (5, 14)
+"""From here on the kernel counts an ordinary user's processes per user namespace; before, over all boxes together."""
+WORK = "/tmp"
+FIRST_UID = 1_000_000_000
+UIDS_PER_PROCESS = 128
+DEVICES = ("null", "zero", "full", "random", "urandom")
+
+_boxes = itertools.count()
+
+
+class Bubblewrap:
+    """Boxes without network, with their own processes, an empty writable /tmp and the bare interpreter, read-only."""
+
+    sealed = True
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._program = find_bwrap()
+        self._filter = base64.b64encode(compile_filter()).decode()
+        self._root = os.getuid() == 0
+
+    def start(self) -> tuple[Box, Mapping[str, Any]]:
+        """See `Backend`."""
+        uid = unique_uid() if self._root else None
+        settings = {"uid": uid, "filter": self._filter, "folder": WORK, "count_processes": True}
+        return ProcessBox([self._program, *self._options, *self._command]), settings
+
+    def close(self) -> None:
+        """Nothing is shared."""
+
+    @cached_property
+    def _command(self) -> list[str]:
+        return python_command(os.path.realpath(sys.executable))
+
+    @cached_property
+    def _options(self) -> list[str]:
+        """Root enters as itself and leaves root inside; others get a user namespace, which they need to enter."""
+        user = (
+            ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+            if self._root
+            else ["--unshare-user", "--disable-userns", "--uid", "60000", "--gid", "60000"]
+        )
+        own = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+        life = ["--die-with-parent", "--as-pid-1", "--new-session", "--hostname", "box", "--clearenv"]
+        variables = [word for pair in ENVIRONMENT.items() for word in ("--setenv", *pair)]
+        return [*user, *own, *life, *variables, *self._mounts()]
+
+    def _mounts(self) -> list[str]:
+        disk = str(self._limits.disk_mb * MIB)
+        devices = [word for name in DEVICES for word in ("--dev-bind", f"/dev/{name}", f"/dev/{name}")]
+        return [
+            *interpreter(),
+            *devices,
+            *("--symlink", "/proc/self/fd", "/dev/fd"),
+            *("--proc", "/proc"),
+            *("--size", disk, "--perms", "1777", "--tmpfs", WORK),
+            *("--remount-ro", "/", "--chdir", WORK),
+        ]
+
+
+def unique_uid() -> int:
+    """A user id that no other box of this machine has: the kernel counts processes per id."""
+    return FIRST_UID + os.getpid() * UIDS_PER_PROCESS + next(_boxes) % UIDS_PER_PROCESS
+
+
+def find_bwrap() -> str:
+    """The path of bubblewrap. Raises `SandboxError` where it or the kernel is missing or too old."""
+    if sys.platform != "linux":
+        raise SandboxError("the back end 'bwrap' needs Linux; use 'docker' here")
+    program = shutil.which("bwrap")
+    if program is None:
+        raise SandboxError("bwrap is not installed (Debian, Ubuntu: apt install bubblewrap)")
+    found = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+    if numbers(found) < LEAST_VERSION:
+        raise SandboxError(
+            f"{found.strip()} is too old: {'.'.join(map(str, LEAST_VERSION))} or newer is needed"
+        )
+    if os.getuid() != 0 and numbers(os.uname().release) < LEAST_KERNEL:
+        raise SandboxError(
+            f"Linux {os.uname().release} is too old to count the processes of a box: 5.14 is needed"
+        )
+    return program
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The first three numbers in a text."""
+    return tuple(map(int, re.findall(r"\d+", version)[:3]))
+
+
+def interpreter() -> Iterator[str]:
+    """Options that show the interpreter and the libraries that it links, without installed packages."""
+    program, library = Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib")).parent
+    shown = [Path(place) for place in ("/usr/lib", "/usr/lib64", "/lib", "/lib64")]
+    for place in shown:
+        if place.is_symlink():
+            yield from ("--symlink", os.readlink(place), str(place))
+        elif place.is_dir():
+            yield from ("--ro-bind", str(place), str(place))
+    for extra in (library, program, Path("/etc/ld.so.cache"), Path("/usr/share/zoneinfo")):
+        if extra.exists() and not any(extra.is_relative_to(place) for place in shown):
+            for parent in reversed(extra.parents[:-1]):
+                yield from ("--perms", "0755", "--dir", str(parent))
+            yield from ("--ro-bind", str(extra), str(extra))
+    for parent in {library, Path("/usr/lib")}:
+        for packages in (*parent.glob("python3*/site-packages"), *parent.glob("python3*/dist-packages")):
+            yield from ("--tmpfs", str(packages), "--remount-ro", str(packages))

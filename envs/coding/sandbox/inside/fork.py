@@ -1,0 +1,150 @@
+"""How a fork becomes a program: descriptors, limits, the program itself, and the end that Python would give it."""
+
+import atexit
+import json
+import linecache
+import marshal
+import os
+import resource
+import signal
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Callable
+from typing import Any
+
+from envs.coding.sandbox.inside.seal import PR_SET_PDEATHSIG, prctl
+
+Body = Callable[[], None]
+
+MEMORY_EXIT = 91
+"""Exit code of a fork that ended with an uncaught MemoryError."""
+READY = b"!"
+"""First byte of every result: what went wrong before it is not the program's doing."""
+RESULT = 3
+"""The descriptor of the result."""
+STACK = 64 << 20
+PIPE_WRITE = 65536
+
+
+def restrict(limits: dict[str, Any]) -> None:
+    """The limits that the kernel keeps for every process on its own."""
+    memory, size, cpu = limits["memory_mb"] << 20, limits["file_mb"] << 20, int(limits["cpu_s"]) + 2
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_STACK, (STACK, STACK))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limits["open_files"],) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+    if limits["count_processes"]:
+        resource.setrlimit(resource.RLIMIT_NPROC, (limits["processes"] + 1,) * 2)
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def take_descriptors(ends: tuple[int, ...]) -> None:
+    """Make `ends` the descriptors 0, 1, 2, ... and close all others, those to the harness among them."""
+    for number, end in enumerate(ends):
+        os.dup2(end, 200 + number)
+    for number in range(len(ends)):
+        os.dup2(200 + number, number)
+    os.closerange(len(ends), 1024)
+
+
+def open_streams() -> None:
+    """Python's standard streams in UTF-8, on the new descriptors."""
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # type: ignore[misc] # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # type: ignore[misc] # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # type: ignore[misc] # noqa: SIM115
+
+
+def become(body: Body, ends: tuple[int, ...], limits: dict[str, Any]) -> None:
+    """Turn this fork into the program. `ends`: stdin, stdout, stderr, result. Never returns."""
+    code = 1
+    try:
+        take_descriptors(ends)
+        os.setsid()
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        open_streams()
+        restrict(limits)
+        put(READY)
+        code = ending(body)
+        code = ending(finish) or code
+    except MemoryError:
+        code = MEMORY_EXIT
+    except BaseException as error:
+        os.write(2, repr(error).encode("utf-8", "replace")[:1000])
+    finally:
+        os._exit(code)
+
+
+def ending(part: Body) -> int:
+    """Run a part of a program; the exit code that Python would give it."""
+    try:
+        part()
+    except SystemExit as stop:
+        if stop.code is None or isinstance(stop.code, int):
+            return (stop.code or 0) & 255
+        os.write(2, str(stop.code).encode("utf-8", "replace"))
+        return 1
+    except MemoryError:
+        return MEMORY_EXIT
+    except BaseException as error:
+        own = error.__traceback__ and error.__traceback__.tb_next and error.__traceback__.tb_next.tb_next
+        traceback.print_exception(type(error), error, own, limit=-8)
+        sys.stderr.flush()
+        return 1
+    return 0
+
+
+def finish() -> None:
+    """What Python does when the main program has ended: wait for threads, call exit functions, flush."""
+    while threads := [
+        t for t in threading.enumerate() if t is not threading.current_thread() and not t.daemon
+    ]:
+        threads[0].join()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.__stdout__, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
+def put(data: bytes) -> None:
+    """Write bytes to the result descriptor."""
+    while data:
+        data = data[os.write(RESULT, data[:PIPE_WRITE]) :]
+
+
+def compiling(source: str) -> Body:
+    """A body that compiles: its result is the marshalled code."""
+
+    def body() -> None:
+        put(marshal.dumps(compile(source, "<program>", "exec", dont_inherit=True)))
+
+    return body
+
+
+def running(code: bytes, source: str, test: dict[str, Any]) -> Body:
+    """A body that runs a program: as `__main__`, or to call one function of it."""
+
+    def body() -> None:
+        name = "solution" if "function" in test else "__main__"
+        module = sys.modules[name] = types.ModuleType(name)
+        linecache.cache["<program>"] = (len(source), None, source.splitlines(True), "<program>")
+        exec(marshal.loads(code), module.__dict__)  # noqa: S102 - the purpose of the box
+        if "function" in test:
+            call(module, test["function"], json.loads(test["arguments"]))
+
+    return body
+
+
+def call(module: types.ModuleType, name: str, arguments: list[Any]) -> None:
+    """Call the function, or the method of `Solution`, and send back what it returns as JSON."""
+    home = module.__dict__
+    if name in home:
+        function = home[name]
+    elif "Solution" in home:
+        function = getattr(home["Solution"](), name)
+    else:
+        raise NameError(f"the program defines neither {name} nor a class Solution")
+    put(json.dumps(function(*arguments)).encode())

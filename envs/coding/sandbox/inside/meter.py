@@ -1,0 +1,93 @@
+"""What a running test uses, from /proc: CPU, memory, files, and the time that it waited for a free CPU."""
+
+import os
+import resource
+import time
+from typing import Any
+
+from envs.coding.sandbox.inside.seal import SEALED
+
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+STARVED = 10
+"""A test that could not run is given up after this many times its limit on the clock."""
+
+
+def reaped_cpu() -> float:
+    """CPU seconds of all processes that this one has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def oom_kills() -> int:
+    """How many processes the kernel ended for want of memory, on the whole machine; 0 where it does not say."""
+    with open("/proc/vmstat") as file:
+        return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
+
+
+class Meter:
+    """Measures one test, whose first process is `pid`. Unsealed, only that process is seen while it runs."""
+
+    def __init__(self, pid: int, limits: dict[str, Any]) -> None:
+        self.pid, self.limits = pid, limits
+        self.start, self.reaped = time.monotonic(), reaped_cpu()
+
+    def wall(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.start
+
+    def cpu(self) -> float:
+        """CPU seconds of what has been waited for since the start: everything, once the test is buried."""
+        return reaped_cpu() - self.reaped
+
+    def exceeded(self) -> str:
+        """The name of a limit that is exceeded, or ''."""
+        pids = self._pids()
+        seen = [numbers for pid in pids if (numbers := _stat(pid))]
+        # user, system, and those of children that were waited for; resident pages
+        if self.cpu() + sum(sum(numbers[11:15]) for numbers in seen) * TICK_S > self.limits["cpu_s"]:
+            return "cpu"
+        if sum(numbers[21] for numbers in seen) * PAGE > self.limits["memory_mb"] << 20:
+            return "memory"
+        if SEALED and self._files() > self.limits["files"]:
+            return "files"
+        return self._clock(alone=len(pids) < 2)
+
+    def _pids(self) -> list[int]:
+        if not SEALED:
+            return [self.pid]
+        return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+
+    def _files(self) -> int:
+        room = os.statvfs(".")
+        return room.f_files - room.f_ffree
+
+    def _clock(self, alone: bool) -> str:
+        """`wall` after sleeping too long; `starved` when a process could not run for much longer than that.
+
+        Several processes may be each other's reason to wait, so they are never starved.
+        """
+        wall, limit = self.wall(), self.limits["wall_s"]
+        if wall <= limit:
+            return ""
+        if wall - _waited(self.pid) > limit:
+            return "wall"
+        return ("starved" if alone else "wall") if wall > STARVED * limit else ""
+
+
+def _stat(pid: int) -> list[int]:
+    """The numbers of /proc/pid/stat from the fourth on, as proc(5) counts minus 3; empty when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return [0, *map(int, file.read().rpartition(b")")[2].split()[1:])]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def _waited(pid: int) -> float:
+    """Seconds that a process was ready to run and did not; 0 where the kernel does not say."""
+    try:
+        with open(f"/proc/{pid}/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0

@@ -1,0 +1,64 @@
+"""What the watcher gives up before it forks: root, privileges by exec, a readable memory, system calls."""
+
+import base64
+import ctypes
+import os
+import signal
+from typing import Any
+
+SEALED = os.getpid() == 1
+"""Is this the first process of its own pid namespace?"""
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = (
+    1,
+    4,
+    22,
+    36,
+    38,
+)
+SECCOMP_MODE_FILTER = 2
+FILTER_ENTRY = 8
+"""Bytes of a struct sock_filter."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class FilterProgram(ctypes.Structure):
+    """struct sock_fprog."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+
+def prctl(option: int, value: int, extra: int = 0) -> None:
+    """Call prctl(2). Raises OSError."""
+    if libc.prctl(option, ctypes.c_ulong(value), ctypes.c_ulong(extra), 0, 0):
+        raise OSError(ctypes.get_errno(), f"prctl({option}) failed")
+
+
+def install_filter(program: bytes) -> None:
+    """Load a seccomp filter, for this process and for all that it forks."""
+    code = ctypes.create_string_buffer(program, len(program))
+    whole = FilterProgram(len(program) // FILTER_ENTRY, ctypes.addressof(code))
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(whole))
+
+
+def become_user(uid: int) -> None:
+    """Leave root for good; the kernel drops the capabilities with it."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def harden(settings: dict[str, Any]) -> None:
+    """Do it. Not dumpable: what the forks run has the same user id and must not trace or read this process."""
+    if settings["uid"] is not None:
+        become_user(settings["uid"])
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_DUMPABLE, 0)
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    if settings["filter"]:
+        install_filter(base64.b64decode(settings["filter"]))
+    if not SEALED:
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+    # Python's own handler would let a fork interrupt process 1, which ignores what it does not handle.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,0 +1,57 @@
+"""The watcher's loop: a program to compile, then tests of it."""
+
+import gc
+import os
+import sys
+from typing import Any
+
+from envs.coding.sandbox.inside.fork import compiling, running
+from envs.coding.sandbox.inside.link import Link
+from envs.coding.sandbox.inside.seal import SEALED, harden
+from envs.coding.sandbox.inside.watch import Watch
+from envs.coding.sandbox.inside.wipe import wipe
+
+PRELOADED = (
+    "array bisect collections copy datetime decimal fractions functools heapq io itertools math operator random re "
+    "statistics string typing"
+)
+"""What programs import most: loaded once here instead of in every test."""
+
+
+class Runner:
+    """Answers requests, one at a time; keeps the last program as bytes."""
+
+    def __init__(self, folder: str, count_processes: bool) -> None:
+        self.folder, self.count_processes = os.fsencode(folder), count_processes
+        self.source, self.code = "", b""
+        os.chdir(self.folder)
+        wipe(self.folder)
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The report on a request: {source, limits}, {stdin, limits} or {function, arguments, limits}."""
+        limits = {**request["limits"], "count_processes": self.count_processes}
+        if "source" in request:
+            self.source = request["source"]
+            report = Watch(compiling(self.source), b"", limits).run()
+            self.code = report.pop("result")
+        else:
+            stdin = request.get("stdin", "").encode("utf-8", "surrogatepass")
+            report = Watch(running(self.code, self.source, request), stdin, limits).run()
+            report["result"] = report["result"].decode("utf-8", "replace")
+        wipe(self.folder)
+        return report
+
+
+def serve() -> None:
+    """Serve until the harness closes the link."""
+    link = Link()
+    settings = link.read()
+    harden(settings)
+    runner = Runner(settings["folder"], settings["count_processes"])
+    for name in PRELOADED.split():
+        __import__(name)
+    gc.collect()
+    gc.freeze()
+    link.write({"python": sys.version.split()[0], "sealed": SEALED, "uid": os.getuid()})
+    while True:
+        link.write(runner.answer(link.read()))

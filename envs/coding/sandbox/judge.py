@@ -1,0 +1,92 @@
+"""From a report to a status. Expected outputs are known here and nowhere nearer to the program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from envs.coding.sandbox.types import UNJUDGED, Call, Job, Outcome, Status, Test
+
+ERROR_KEPT = 4000
+
+ENDS = {
+    "cpu": (Status.TIMEOUT, "more than {cpu_s:g} s of CPU time"),
+    "wall": (Status.TIMEOUT, "not done after {wall_s:g} s"),
+    "memory": (Status.MEMORY, "more than {memory_mb} MB of memory"),
+    "output": (Status.OUTPUT_LIMIT, "more than {output_kb} kB of output"),
+    "files": (Status.OUTPUT_LIMIT, "more than {files} files"),
+    "setup": (Status.INFRASTRUCTURE, "the process could not be set up"),
+    "starved": (Status.INFRASTRUCTURE, "the machine is too busy: the process could not run"),
+    "oom": (Status.INFRASTRUCTURE, "the machine ran out of memory"),
+}
+"""What the watcher calls an end that is not the program's own: status and reason."""
+
+
+class BadReport(ValueError):
+    """What came out of a box is no report; the box is broken."""
+
+
+def same_text(given: str, expected: str) -> bool:
+    """Equal as words: what separates them, and blanks at either end, does not count (the reference's rule)."""
+    return given.split() == expected.split()
+
+
+def same_value(given: Any, expected: Any) -> bool:
+    """Equal as Python compares decoded JSON: 1 equals 1.0, lists keep their order, a tuple is a list."""
+    try:
+        return bool(given == json.loads(json.dumps(expected)))
+    except RecursionError:
+        return False
+
+
+def outcome(job: Job, test: Test, report: Mapping[str, Any], limits: Mapping[str, Any]) -> Outcome:
+    """What a test's report means. Raises `BadReport`."""
+    try:
+        status, error = _ended(report, limits)
+        text, code = str(report["out"]), int(report["code"])
+        cpu, wall, result = float(report["cpu"]), float(report["wall"]), report["result"]
+    except (KeyError, TypeError, ValueError) as problem:
+        raise BadReport(f"a report without a proper {problem}") from problem
+    value = None
+    if status is Status.OK and code:
+        status, error = Status.ERROR, error or f"exit code {code}"
+    elif status is Status.OK:
+        status, value, error = _judged(job, test, text, result, error)
+    return Outcome(status, text, value, error[-ERROR_KEPT:], cpu, wall)
+
+
+def compiled(report: Mapping[str, Any], limits: Mapping[str, Any]) -> Outcome:
+    """What the report on compiling means; status ok if tests can follow."""
+    try:
+        status, error = _ended(report, limits)
+        failed = status in (Status.OK, Status.ERROR) and report["code"] != 0
+        cpu, wall = float(report["cpu"]), float(report["wall"])
+    except (KeyError, TypeError, ValueError) as problem:
+        raise BadReport(f"a report without a proper {problem}") from problem
+    return Outcome(Status.SYNTAX if failed else status, error=error[-ERROR_KEPT:], cpu_s=cpu, wall_s=wall)
+
+
+def _ended(report: Mapping[str, Any], limits: Mapping[str, Any]) -> tuple[Status, str]:
+    end, error = report["end"], str(report["err"])
+    if end == "exit":
+        return Status.OK, error
+    if end == "signal":
+        return Status.ERROR, f"{error}\nsignal {-int(report['code'])}".strip()
+    status, reason = ENDS[end]
+    return status, f"{error}\n{reason.format(**limits)}".strip()
+
+
+def _judged(job: Job, test: Test, text: str, result: Any, error: str) -> tuple[Status, Any, str]:
+    """Status, value and error of a test that ended well."""
+    value: Any = text
+    if isinstance(test, Call):
+        try:
+            value = json.loads(result)
+        except (ValueError, TypeError, RecursionError):
+            return Status.ERROR, None, f"{error}\nthe function gave no JSON value".strip()
+    given = value if isinstance(test, Call) else None
+    if test.expected is UNJUDGED:
+        return Status.OK, given, error
+    compare = job.compare or (same_value if isinstance(test, Call) else same_text)
+    return (Status.OK if compare(value, test.expected) else Status.WRONG), given, error

@@ -1,0 +1,122 @@
+"""Many jobs, a few boxes: `Sandbox.run` judges a batch, in one thread, with verdicts in the order of the jobs."""
+
+from __future__ import annotations
+
+import selectors
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Self
+
+from envs.coding.sandbox.launch import Backend
+from envs.coding.sandbox.session import Session
+from envs.coding.sandbox.types import Job, Limits, Verdict
+from envs.coding.sandbox.worker import BoxLostError, Worker
+
+
+class Sandbox:
+    """A pool of boxes, started at once and kept until `close`. A context manager.
+
+    A box that dies is replaced, and what it worked on is tried again. Boxes die with the thread that started them,
+    so keep a sandbox to the thread that opened it, or at least that thread alive.
+    """
+
+    def __init__(self, backend: Backend, workers: int, limits: Limits) -> None:
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+            raise ValueError(f"workers: {workers!r} must be an integer above 0")
+        self.limits = limits
+        self._backend, self._lock = backend, threading.Lock()
+        self._workers = [Worker(backend) for _ in range(workers)]
+        try:
+            for worker in self._workers:
+                worker.start()
+            while not all(worker.greeted for worker in self._workers):
+                self._turn([worker for worker in self._workers if not worker.greeted])
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all boxes. May be called twice."""
+        for worker in self._workers:
+            worker.close()
+        self._backend.close()
+
+    def run(self, jobs: Sequence[Job], progress: Callable[[int, int], None] | None = None) -> list[Verdict]:
+        """A verdict for every job, in order. `progress` is told (jobs done, jobs in all) whenever one is done.
+
+        Raises `ValueError` for a job whose limits are above the sandbox's, before anything runs, and `SandboxError`
+        when boxes no longer start.
+        """
+        sessions = [Session(job, self.limits) for job in jobs]
+        with self._lock:
+            try:
+                self._work(deque(sessions), len(sessions), progress)
+            finally:
+                for worker in self._workers:
+                    self._drop(worker)
+        return [session.verdict() for session in sessions]
+
+    def _work(self, waiting: deque[Session], total: int, progress: Callable[[int, int], None] | None) -> None:
+        done = 0
+        while done < total:
+            busy = [worker for worker in self._workers if self._assign(worker, waiting)]
+            if total - len(waiting) - len(busy) > done:
+                done = total - len(waiting) - len(busy)
+                if progress is not None:
+                    progress(done, total)
+            if busy:
+                self._turn(busy)
+
+    @staticmethod
+    def _assign(worker: Worker, waiting: deque[Session]) -> bool:
+        """Give an idle worker the next session; has it one now?"""
+        if worker.session is None and waiting:
+            worker.take(waiting.popleft())
+        return worker.session is not None
+
+    @staticmethod
+    def _drop(worker: Worker) -> None:
+        """Free a worker whose run was interrupted: what its box does is nobody's any more."""
+        if worker.session is not None:
+            worker.session = None
+            worker.close()
+
+    @staticmethod
+    def _turn(workers: Sequence[Worker]) -> None:
+        """Wait until a box can be read or written or is overdue, and see to it."""
+        with selectors.DefaultSelector() as selector:
+            for worker in workers:
+                _watch(selector, worker)
+            patience = min(worker.overdue for worker in workers) - time.monotonic()
+            ready = selector.select(max(0.0, patience))
+        for key, events in ready:
+            worker = key.data
+            try:
+                if events & selectors.EVENT_WRITE:
+                    worker.write()
+                if events & selectors.EVENT_READ:
+                    worker.read()
+            except BoxLostError as error:
+                worker.replace(str(error))
+        for worker in workers:
+            if worker.overdue < time.monotonic():
+                worker.replace("the box did not answer in time")
+
+
+def _watch(selector: selectors.BaseSelector, worker: Worker) -> None:
+    reader, writer = worker.ends()
+    if writer is not None and writer != reader:
+        selector.register(writer, selectors.EVENT_WRITE, worker)
+    both = selectors.EVENT_READ | (selectors.EVENT_WRITE if writer == reader else 0)
+    selector.register(reader, both, worker)

@@ -1,0 +1,91 @@
+"""A job on its way: which request comes next, and what its reports amount to. Knows no box."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from envs.coding.sandbox.judge import compiled, outcome
+from envs.coding.sandbox.types import Call, Job, Limits, Outcome, Status, Test, Verdict
+
+ATTEMPTS = 3
+"""Times that a request is sent to fresh boxes before it is reported as infrastructure."""
+CODE_KB = 64 << 10
+"""Largest compiled program."""
+
+
+class Session:
+    """One job. `request` gives the next frame, `accept` takes its report, `lose` says that there will be none."""
+
+    def __init__(self, job: Job, default: Limits) -> None:
+        self.job, self.limits = job, job.limits or default
+        self._limits = asdict(self.limits)
+        self._outcomes: list[Outcome] = []
+        self._compiled, self._attempts = False, 0
+        for key in ("memory_mb", "processes", "disk_mb"):
+            if getattr(self.limits, key) > getattr(default, key):
+                raise ValueError(
+                    f"limits.{key}: a job's {getattr(self.limits, key)} is above the sandbox's {getattr(default, key)}"
+                )
+
+    @property
+    def done(self) -> bool:
+        """Is there nothing more to ask?"""
+        stopped = self.job.stop_at_failure and self._outcomes and self._outcomes[-1].status is not Status.OK
+        return bool(stopped) or len(self._outcomes) == len(self.job.tests)
+
+    def verdict(self) -> Verdict:
+        """The verdict of a job that is done."""
+        return Verdict(tuple(self._outcomes))
+
+    def request(self) -> dict[str, Any]:
+        """The next frame for the box that this session has."""
+        if not self._compiled:
+            return {"source": self.job.program, "limits": {**self._limits, "output_kb": CODE_KB}}
+        return {**_asked(self.job.tests[len(self._outcomes)]), "limits": self._limits}
+
+    def accept(self, report: Mapping[str, Any]) -> bool:
+        """Take a report; False asks for another box. Raises `BadReport`."""
+        if self._compiled:
+            found = outcome(self.job, self.job.tests[len(self._outcomes)], report, self._limits)
+        else:
+            found = compiled(report, self._limits)
+        if found.status is Status.INFRASTRUCTURE:
+            self.lose(found.error)
+            return False
+        if not self._compiled and found.status is Status.OK:
+            self._compiled = True
+            return True
+        self._attempts = 0
+        if self._compiled:
+            self._outcomes.append(found)
+        else:
+            self._fill(found)
+        return True
+
+    def lose(self, reason: str) -> None:
+        """The box failed. The request is sent again, or after `ATTEMPTS` times reported and left."""
+        self._attempts += 1
+        if self._attempts >= ATTEMPTS:
+            failed = Outcome(Status.INFRASTRUCTURE, error=f"{reason} ({self._attempts} attempts)")
+            if self._compiled:
+                self._outcomes.append(failed)
+            else:
+                self._fill(failed)
+            self._attempts = 0
+        self._compiled = False
+
+    def _fill(self, found: Outcome) -> None:
+        """Without a compiled program all tests have the same outcome; its costs count once."""
+        missing = 1 if self.job.stop_at_failure else len(self.job.tests) - len(self._outcomes)
+        free = replace(found, cpu_s=0.0, wall_s=0.0)
+        self._outcomes += [found, *[free] * (missing - 1)]
+
+
+def _asked(test: Test) -> dict[str, Any]:
+    """What a box is told of a test: its input."""
+    if isinstance(test, Call):
+        return {"function": test.function, "arguments": json.dumps(list(test.arguments))}
+    return {"stdin": test.stdin}

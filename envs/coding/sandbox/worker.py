@@ -1,0 +1,156 @@
+"""One place in a pool: the box that it has at the moment, and the session that the box works for."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from envs.coding.sandbox.inside.meter import STARVED
+from envs.coding.sandbox.judge import BadReport
+from envs.coding.sandbox.launch import Backend, Box
+from envs.coding.sandbox.session import Session
+from envs.coding.sandbox.types import SandboxError
+
+START_S = 60.0
+"""A box that has not said hello by then is given up."""
+GRACE_S = 30.0
+"""What a watcher may take beyond its own limits before it is given up."""
+STARTS = 3
+"""Boxes in a row that may fail to start."""
+LARGEST_FRAME = 1 << 28
+
+
+class BoxLostError(RuntimeError):
+    """The box is gone or broken; the message is for people."""
+
+
+class Worker:
+    """Sends a session's requests to a box, one at a time, and starts another box when one is lost."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._box: Box | None = None
+        self._arrived, self._leaving = bytearray(), b""
+        self._deadline, self._greeted, self._failures = 0.0, False, 0
+        self.session: Session | None = None
+
+    @property
+    def greeted(self) -> bool:
+        """Has the box said hello?"""
+        return self._greeted
+
+    @property
+    def overdue(self) -> float:
+        """The moment (time.monotonic) when the box is given up."""
+        return self._deadline
+
+    def ends(self) -> tuple[int, int | None]:
+        """The descriptor to read from, and the one to write to while something is left to send."""
+        assert self._box is not None
+        reader, writer = self._box.ends()
+        return reader, writer if self._leaving else None
+
+    def start(self) -> None:
+        """Start a box; it is ready once `greeted`."""
+        self._arrived.clear()
+        self._greeted = False
+        self._box, settings = self._backend.start()
+        self._deadline = time.monotonic() + START_S
+        self._queue(settings)
+
+    def take(self, session: Session) -> None:
+        """Work for a session until it is done."""
+        self.session = session
+        if self._box is None:
+            self.start()
+        elif self._greeted:
+            self._ask()
+
+    def replace(self, reason: str) -> None:
+        """Give the box up and go on with another. Raises `SandboxError` when boxes no longer start."""
+        words = self.close()
+        reason = f"{reason}: {words}" if words else reason
+        if not self._greeted:
+            self._failures += 1
+            if self._failures >= STARTS:
+                raise SandboxError(f"no box starts: {reason}")
+        elif self.session is not None:
+            self.session.lose(reason)
+        self.start()
+
+    def close(self) -> str:
+        """End the box; its last words."""
+        box, self._box, self._leaving = self._box, None, b""
+        return box.close() if box is not None else ""
+
+    def write(self) -> None:
+        """Send what the box takes. Raises `BoxLostError`."""
+        assert self._box is not None
+        try:
+            self._leaving = self._leaving[self._box.send(self._leaving) :]
+        except OSError as error:
+            raise BoxLostError(f"the box takes nothing more ({error.strerror})") from error
+
+    def read(self) -> None:
+        """Take what has arrived, and act on what is complete. Raises `BoxLostError`."""
+        assert self._box is not None
+        try:
+            part = self._box.receive()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise BoxLostError(f"the box cannot be read ({error.strerror})") from error
+        if not part:
+            raise BoxLostError("the box ended")
+        self._arrived += part
+        while (frame := self._frame()) is not None:
+            self._act(frame)
+
+    def _frame(self) -> Mapping[str, Any] | None:
+        size = int.from_bytes(self._arrived[:4], "little")
+        if len(self._arrived) < 4 or (size <= LARGEST_FRAME and len(self._arrived) < 4 + size):
+            return None
+        try:
+            frame = json.loads(self._arrived[4 : 4 + size]) if size <= LARGEST_FRAME else None
+        except (ValueError, RecursionError):
+            frame = None
+        if not isinstance(frame, dict):
+            raise BoxLostError("the box sent something that is no frame")
+        del self._arrived[: 4 + size]
+        return frame
+
+    def _act(self, frame: Mapping[str, Any]) -> None:
+        if not self._greeted:
+            self._greet(frame)
+        elif self.session is None:
+            raise BoxLostError("the box spoke without being asked")
+        else:
+            try:
+                usable = self.session.accept(frame)
+            except BadReport as error:
+                raise BoxLostError(str(error)) from error
+            if not usable:
+                self.close()
+                self.start()
+                return
+        self._ask()
+
+    def _greet(self, frame: Mapping[str, Any]) -> None:
+        """Is this the box that was asked for? Raises `SandboxError`."""
+        if self._backend.sealed and (frame.get("sealed") is not True or not frame.get("uid")):
+            raise SandboxError(f"the box does not isolate: {dict(frame)}")
+        self._greeted, self._failures = True, 0
+
+    def _ask(self) -> None:
+        """Send the session's next request; a session that is done leaves."""
+        if self.session is not None and self.session.done:
+            self.session = None
+        if self.session is not None:
+            self._deadline = time.monotonic() + STARVED * self.session.limits.wall_s + GRACE_S
+            self._queue(self.session.request())
+
+    def _queue(self, frame: Mapping[str, Any]) -> None:
+        text = json.dumps(frame).encode()
+        self._leaving += len(text).to_bytes(4, "little") + text
