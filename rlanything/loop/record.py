@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 
 from rlanything.core.records import (
     judgements_from_json,
@@ -58,6 +59,11 @@ def episode_records(harvest: Harvest) -> Iterator[dict[str, Json]]:
                     "reward": [reward.get(id(judgement)) for judgement in judgements],
                 },
             }
+
+
+def metrics_record(metrics: Mapping[str, float]) -> dict[str, Json]:
+    """A row of metrics by name. JSON has neither nan nor infinity: what was not measured, or has no bound, is null."""
+    return {key: value if isfinite(value) else None for key, value in sorted(metrics.items())}
 
 
 def _vote_lessons(lessons: Iterable[ScoredJudgements]) -> dict[int, Json]:

@@ -14,6 +14,7 @@ Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add the commands. Each sets `run`: from parsed arguments, with `root` and `params`, to an exit code."""
     _add_provenance(commands)
+    _add_replay(commands)
 
 
 def _add_provenance(commands: Subparsers[argparse.ArgumentParser]) -> None:
@@ -24,6 +25,33 @@ def _add_provenance(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON, complete")
     parser.add_argument("--exit-code", action="store_true", help="exit 1 when something differs")
     parser.set_defaults(run=_provenance)
+
+
+def _add_replay(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    about = "compute signals, decisions and metrics again from the stored rollouts; exit 1 when they are not as stored"
+    parser = commands.add_parser("replay", help=about, description=about)
+    parser.add_argument("run_name", metavar="RUN", help="an arm or a run, e.g. full or runs/full/seed-0")
+    parser.add_argument(
+        "overrides",
+        nargs="*",
+        metavar="key=value",
+        help="what if, e.g. signals.lambda=1 adaptation.alpha_low=0.3",
+    )
+    parser.add_argument("--json", action="store_true", help="as JSON, complete")
+    parser.set_defaults(run=_replay)
+
+
+def _replay(args: argparse.Namespace) -> int:
+    from rlanything.repro import told
+
+    pages = []
+    for folder in told.folders(args.run_name, args.root.resolve()):
+        pages.append(told.replayed(folder, args.overrides))
+        if not args.json:
+            print(told.text(pages[-1]), end="", flush=True)
+    if args.json:
+        print(json.dumps([page.to_json() for page in pages], indent=2))
+    return 1 if any(page.problem for page in pages) else 0
 
 
 def _provenance(args: argparse.Namespace) -> int:

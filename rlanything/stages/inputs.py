@@ -16,13 +16,14 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def made_from(config: Config, root: Path, arm: str) -> dict[str, Any]:
-    """Everything that the arm's run depends on, and `fingerprint`, which names it: only the same run is resumed."""
-    parts = {
-        "config": run_config(config, arm),
-        "code": code_hashes(root),
-        "inputs": input_hashes(config, root, arm),
-    }
-    return {"fingerprint": content_id(parts), **parts}
+    """Everything that the arm's run depends on, and `fingerprint`, which names it: only the same run is resumed.
+
+    `config` is whole, so that it can be read as a configuration again; the fingerprint is over `run_config`.
+    """
+    code, inputs = code_hashes(root), input_hashes(config, root, arm)
+    key = content_id({"config": run_config(config, arm), "code": code, "inputs": inputs})
+    whole = config.model_dump(mode="json", by_alias=True)
+    return {"fingerprint": key, "config": whole, "code": code, "inputs": inputs}
 
 
 def run_config(config: Config, arm: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rlanything.config import Config, ConfigError, unknown
+from rlanything.config import Config, ConfigError, parse, unknown
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
-from rlanything.stages.inputs import made_from, tree_hash
+from rlanything.stages.inputs import made_from, run_config, tree_hash
 from rlanything.stages.layout import Layout, write_json
 from rlanything.stages.machine import machine, packages
 from rlanything.stages.revision import revision
@@ -77,14 +77,15 @@ def read(root: Path, arm: str) -> dict[str, Any]:
 def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:
     """What is not today as it was recorded: part -> sentences, empty where it matches."""
     last = record["starts"][-1] if record["starts"] else {}
-    made = made_from(config, root, str(record["arm"]))
+    arm, recorded = str(record["arm"]), parse(record["config"])
+    made = made_from(config, root, arm)
     return {
-        "configuration": changed(_flat(record["config"]), _flat(made["config"])),
+        "configuration": changed(_flat(run_config(recorded, arm)), _flat(run_config(config, arm))),
         "code": changed(record["code"], made["code"]),
         "inputs": changed(record["inputs"], made["inputs"]),
         "results": changed(
             {seed: kept["sha256"] for seed, kept in record["seeds"].items()},
-            {seed: _hash(Layout(root).run(str(record["arm"]), int(seed))) for seed in record["seeds"]},
+            {seed: _hash(Layout(root).run(arm, int(seed))) for seed in record["seeds"]},
         ),
         "git": changed(_commit(last.get("git")), _commit(revision(root))),
         "machine": changed(_flat(last.get("machine", {})), _flat(machine())),

@@ -1,0 +1,163 @@
+"""Replay: a run's numbers follow from its rollouts, whatever was tampered with is named, and what-ifs are counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlanything.cli import main
+from rlanything.config import ConfigError
+from rlanything.repro import told
+from rlanything.repro.whatif import Pairs
+
+RUN = Path("runs/full/seed-0")
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def root(undisturbed, tmp_path) -> Path:
+    """A copy of the finished run and its record, without models and tasks: a replay needs neither."""
+    project = undisturbed.parents[2]
+    for name in ("runs", "provenance"):
+        shutil.copytree(project / name, tmp_path / name)
+    return tmp_path
+
+
+def edit(root: Path, iteration: int, change: Callable[[dict[str, Any]], bool | None]) -> None:
+    """Rewrite the stored episodes of an iteration; `change` returns True when it changed one, and is asked no more."""
+    path = root / RUN / "rollouts" / f"iter_{iteration + 1:04d}.jsonl.gz"
+    records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    assert any(change(record) for record in records), "nothing to change"
+    path.write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in records).encode()))
+
+
+def problem(root: Path, *overrides: str) -> str:
+    return told.replayed(root / RUN, overrides).problem
+
+
+def test_a_run_comes_out_as_it_is_stored(root, capsys):
+    assert main(["--root", str(root), "replay", "full"]) == 0
+    assert "the same  every advantage, decision, buffer and metric" in capsys.readouterr().out
+
+
+def test_a_changed_advantage_is_named_down_to_the_step(root):
+    def change(record):
+        lesson = record["lesson"]["policy"]
+        if lesson:
+            lesson[-1] += 1e-12
+            return True
+        return None
+
+    edit(root, 0, change)
+    assert "iteration 0, slot" in problem(root)
+    assert "rollout" in problem(root)
+    assert "of the policy model's lesson" in problem(root)
+
+
+def test_a_turned_vote_is_named(root):
+    def change(record):
+        for judgement in record["judgements"]:
+            for vote in judgement["votes"]:
+                if vote["verdict"] is not None:
+                    vote["verdict"] = -vote["verdict"]
+                    return True
+        return None
+
+    edit(root, 1, change)
+    assert problem(root).startswith("iteration 1")
+
+
+def test_a_turned_outcome_is_named(root):
+    def change(record):
+        record["trajectory"]["outcome"] *= -1
+        return True
+
+    edit(root, 1, change)
+    assert problem(root).startswith("iteration 1")
+
+
+def test_a_changed_metric_is_named_with_both_values(root, capsys):
+    path = root / RUN / "metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    rows[0]["mean_vote"] = 7.0
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert problem(root).startswith("iteration 0, metrics: mean_vote is 7.0, replayed ")
+    assert main(["--root", str(root), "replay", "full"]) == 1
+    assert "DIFFERS  iteration 0, metrics: mean_vote" in capsys.readouterr().out
+
+
+def test_rollouts_that_are_missing_or_torn_are_named(root):
+    path = root / RUN / "rollouts" / "iter_0001.jsonl.gz"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ConfigError, match=r"iter_0001.jsonl.gz: cannot be read"):
+        told.replayed(root / RUN, ())
+    path.unlink()
+    with pytest.raises(ConfigError, match=r"train.save_rollouts"):
+        told.replayed(root / RUN, ())
+
+
+def test_a_what_if_that_changes_nothing_changes_nothing(root):
+    found = told.replayed(root / RUN, ["signals.lambda=0.5"]).to_json()["what_if"]
+    assert found["changes"] == []
+    assert found["asked"]["own"] == found["asked"]["other"]
+    assert found["trains"]["own"] == found["trains"]["other"]
+    assert found["asked_only_now"] == found["steps"]["sign_changed"] == 0
+    assert found["steps"]["correlation"] == pytest.approx(1.0)
+    assert found["flips"] == []
+
+
+def test_another_lambda_moves_advantages_and_no_decision(root):
+    page = told.replayed(root / RUN, ["signals.lambda=2"])
+    assert not page.problem
+    found = page.to_json()["what_if"]
+    assert found["changes"] == ["signals.lambda 0.5 -> 2.0"]
+    assert found["steps"]["correlation"] < 0.9999
+    assert found["asked"]["own"] == found["asked"]["other"]
+
+
+def test_a_higher_threshold_asks_for_more_that_was_never_made(root):
+    found = told.replayed(root / RUN, ["adaptation.alpha_low=0.7"]).to_json()["what_if"]
+    assert sum(found["asked"]["other"].values()) > sum(found["asked"]["own"].values())
+    assert found["asked_only_now"] > 0
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("rollout.temperature=1", "rollout.temperature: cannot be changed after the rollouts were made"),
+        ("signals.lamda=1", "did you mean 'signals.lambda'"),
+        ("signals.lambda=-1", "signals.lambda"),
+        ("adaptation.alpha_low=0.9", "alpha_low"),
+        ("adaptation.acceptance=paired", "there is nothing to pair"),
+        ("signals.lambda", "expected key=value"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused_by_name(root, override, message):
+    with pytest.raises(ConfigError, match=message):
+        told.replayed(root / RUN, [override])
+
+
+def test_an_unknown_run_is_refused_with_the_nearest_name(root):
+    with pytest.raises(ConfigError, match=r"no finished run 'ful' below runs/: unknown; did you mean 'full'"):
+        told.folders("ful", root)
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=2, max_size=30))
+def test_the_correlation_of_running_sums_is_numpys(values):
+    import numpy as np
+
+    pairs = Pairs()
+    for a, b in values:
+        pairs.add(a, b)
+    x, y = np.array(values).T
+    if min(x.std(), y.std()) > 1e-3:
+        assert pairs.correlation == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-6)
+    assert pairs.flipped == int((x * y < 0).sum())
