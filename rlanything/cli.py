@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     from rlanything.buffer.cli import add_commands as add_buffer
+    from rlanything.repro.cli import add_commands as add_proof
 
     parser = argparse.ArgumentParser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
@@ -69,6 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_stages(commands)
     _add_plan(commands)
     add_buffer(commands)
+    add_proof(commands)
     commands.add_parser("bench", help="measure speed, write bench.json").set_defaults(run=_bench)
     return parser
 
