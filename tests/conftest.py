@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 from stage_cases import ROOT, small
@@ -33,3 +35,12 @@ def undisturbed(tiny_project, tmp_path_factory) -> Path:
     shutil.copytree(tiny_project, root, symlinks=True)
     train.run(small(), root, ARM)
     return Layout(root).run(ARM, 0)
+
+
+@pytest.fixture
+def memory(tmp_path) -> Iterator[Path]:
+    """A folder in memory where there is one: thousands of syncs take long on a disk, and prove nothing more there."""
+    shared = Path("/dev/shm")
+    folder = Path(mkdtemp(dir=shared)) if shared.is_dir() else tmp_path
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)

@@ -6,30 +6,30 @@
 
     <run>/finished/                the whole run as DVC tracks it, once it is over
 
-When every seed of an arm is finished, `place` copies them to runs/<arm>/seed-<n>/. Not earlier: DVC empties a stage's
-outputs before it runs the stage again, so what is there when a stage is killed would be lost.
+When every seed of an arm is finished, `place` copies them all to runs/<arm>/ with one rename. Not earlier: DVC empties
+a stage's outputs before it runs the stage again, so what is there when a stage is killed would be lost.
 """
 
 from __future__ import annotations
 
-import fcntl
+import errno
 import json
 import math
-import os
 import shutil
-import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from rlanything.buffer import TaskBuffer, append_events, read_events, read_snapshot, write_snapshot
-from rlanything.config import ConfigError
 from rlanything.loop.iteration import Harvest
 from rlanything.loop.record import episode_records
+from rlanything.stages import disk, locks
 from rlanything.stages.layout import write_json, write_lines, write_text
 
 STATE = "state.ckpt"
+ORPHANS = 10.0
+"""Seconds that a seed's folder is waited for: what a killed run's processes need at most to be gone."""
 
 
 class RunFolder:
@@ -39,28 +39,16 @@ class RunFolder:
         self.path = path
         self.iterations = path / "iterations"
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Hold the folder. Raises `ConfigError` naming the holder when another process has it."""
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / "lock").open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.seek(0)
-                raise ConfigError(
-                    f"{self.path}: another process trains here ({file.read().strip()}); wait for it or stop it"
-                ) from None
-            file.truncate(0)
-            file.write(f"pid {os.getpid()} on {socket.gethostname()}")
-            file.flush()
-            yield
+        disk.make(self.path)
+        return locks.held(self.path / "lock", f"{self.path}: another process trains here", ORPHANS)
 
     def recover(self) -> int:
         """Remove what a killed process left half-written; returns the number of published iterations."""
-        self.iterations.mkdir(parents=True, exist_ok=True)
-        for leftover in self.iterations.glob(".tmp-*"):
-            shutil.rmtree(leftover)
+        disk.make(self.iterations)
+        for leftover in self.iterations.glob(".*"):
+            disk.clear(leftover)
         return len(self.published())
 
     def published(self) -> list[Path]:
@@ -69,15 +57,11 @@ class RunFolder:
 
     def publish(self, iteration: int, write: Callable[[Path], None]) -> None:
         """Write an iteration beside its place, sync every file, rename; the older state file is then dropped."""
-        temporary = self.iterations / f".tmp-{iteration:04d}"
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(parents=True)
-        write(temporary)
-        for file in sorted(temporary.rglob("*")):
-            _sync(file)
-        _sync(temporary)
-        temporary.rename(self.iterations / f"{iteration:04d}")
-        _sync(self.iterations)
+        place = self.iterations / f"{iteration:04d}"
+        if place.exists():
+            raise FileExistsError(errno.EEXIST, "this iteration is published already", str(place))
+        with disk.whole(place) as folder:
+            write(folder)
         for older in self.published()[:-1]:
             (older / STATE).unlink(missing_ok=True)
 
@@ -101,9 +85,14 @@ class RunFolder:
 
     def export(self, start: TaskBuffer, finish: Callable[[Path], None]) -> None:
         """Write `finished` with one rename; `finish(folder)` adds what belongs to it besides the iterations."""
-        temporary = self.path / ".tmp-finished"
-        shutil.rmtree(temporary, ignore_errors=True)
-        (temporary / "buffer").mkdir(parents=True)
+        if self.finished.is_dir():
+            return
+        with disk.whole(self.finished) as folder:
+            self._export(folder, start)
+            finish(folder)
+
+    def _export(self, temporary: Path, start: TaskBuffer) -> None:
+        (temporary / "buffer").mkdir()
         write_snapshot(start, temporary / "buffer" / "iter_0000.jsonl")
         events = temporary / "buffer" / "events.jsonl"
         append_events(events, [])
@@ -116,25 +105,13 @@ class RunFolder:
                 shutil.copyfile(rollouts, temporary / "rollouts" / f"iter_{k:04d}.jsonl.gz")
         rows = "".join(json.dumps(row, sort_keys=True) + "\n" for row in self.metrics())
         write_text(temporary / "metrics.jsonl", rows)
-        finish(temporary)
-        shutil.rmtree(self.finished, ignore_errors=True)
-        temporary.rename(self.finished)
 
-    def discard(self) -> None:
-        """Remove the live folder; renamed first, so that a kill leaves no half of it to be taken for a run."""
-        gone = self.path.with_name(f".gone-{self.path.name}")
-        shutil.rmtree(gone, ignore_errors=True)
-        self.path.rename(gone)
-        shutil.rmtree(gone)
 
-    def place(self, target: Path) -> None:
-        """Copy the finished run to `target`, which is there whole or not at all."""
-        temporary = target.with_name(f".tmp-{target.name}")
-        shutil.rmtree(temporary, ignore_errors=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(self.finished, temporary)
-        shutil.rmtree(target, ignore_errors=True)
-        temporary.rename(target)
+def place(runs: Sequence[RunFolder], target: Path) -> None:
+    """Copy the finished runs to `target`, which then holds all of them and nothing else, or what it held before."""
+    with disk.whole(target) as folder:
+        for run in runs:
+            disk.copy_tree(run.finished, folder / run.path.name)
 
 
 def write_harvest(
@@ -151,11 +128,3 @@ def write_harvest(
 def _plain(value: Any) -> Any:
     """JSON has neither nan nor infinity: what was not measured, or has no bound, is null."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -2,40 +2,50 @@
 
 from __future__ import annotations
 
-import hashlib
-import multiprocessing
 import os
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from pathlib import Path
 
 from rlanything.config import Config, ConfigError
-from rlanything.core.ids import content_id
+from rlanything.stages import disk, locks, provenance
 from rlanything.stages.build import first_process
+from rlanything.stages.inputs import made_from
 from rlanything.stages.layout import Layout
-from rlanything.stages.runfolder import RunFolder
-
-INPUTS = ("data", "models")
-CODE = ("config.py", "core", "buffer", "engines", "loop", "learn", "stages")
+from rlanything.stages.runfolder import RunFolder, place
+from rlanything.stages.workers import pool
 
 
 def run(config: Config, root: Path, arm: str) -> None:
     """Train every seed of `arm` that is not finished; a killed stage continues where it was. Raises `ConfigError`."""
     config.arm(arm)
     _check_launch(config, arm)
-    key = fingerprint(config, root, arm)
+    if not first_process():
+        _run(config, root, arm)
+        return
+    with locks.stage(root, f"train --arm {arm}", root / "runs"):
+        _run(config, root, arm)
+
+
+def _run(config: Config, root: Path, arm: str) -> None:
+    made = made_from(config, root, arm)
+    key = str(made["fingerprint"])
     seeds = range(config.train.seeds)
     layout = Layout(root)
     folders = {seed: RunFolder(layout.live(key, arm, seed)) for seed in seeds}
+    live = layout.live(key, arm, 0).parent
+    if first_process():
+        provenance.record_start(
+            live, root, {seed: len(folder.published()) for seed, folder in folders.items()}
+        )
     _train(config, root, key, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
     if not first_process():
         return
-    for seed, folder in folders.items():
-        folder.place(layout.run(arm, seed))
-    for folder in folders.values():
-        folder.discard()
+    place(list(folders.values()), layout.run(arm, 0).parent)
+    provenance.write(config, root, arm, made, live)
+    disk.remove(live)
 
 
 def _train(config: Config, root: Path, key: str, arm: str, seeds: Sequence[int]) -> None:
@@ -46,18 +56,10 @@ def _train(config: Config, root: Path, key: str, arm: str, seeds: Sequence[int])
         for seed in seeds:
             train_seed(data, root, key, arm, seed)
         return
-    os.environ["OMP_NUM_THREADS"] = "1"
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        jobs = [pool.submit(train_seed, data, root, key, arm, seed) for seed in seeds]
-        try:
-            for job in as_completed(jobs):
-                job.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                child.terminate()
-            raise
+    with pool(workers) as executor:
+        jobs = [executor.submit(train_seed, data, root, key, arm, seed) for seed in seeds]
+        for job in as_completed(jobs):
+            job.result()
 
 
 def _check_launch(config: Config, arm: str) -> None:
@@ -84,21 +86,3 @@ def train_seed(data: dict[str, object], root: Path, key: str, arm: str, seed: in
 
     SeedRun(config, Where(root, arm, seed, live), say).run()
     say(f"finished in {time.monotonic() - started:.0f} s")
-
-
-def fingerprint(config: Config, root: Path, arm: str) -> str:
-    """Names the run by everything it depends on, so that only the very same run is ever resumed."""
-    relevant = config.model_dump(mode="json", exclude={"arms", "scale", "evaluate", "bootstrap", "tasks"})
-    relevant["train"].pop("workers")
-    package = Path(__file__).resolve().parents[1]
-    code = [package / name for name in CODE] + [root / "envs"]
-    files = [p for place in code for p in ([place] if place.is_file() else sorted(place.rglob("*.py")))]
-    if config.arms[arm].reward_from is not None:
-        files += sorted(p for p in (root / "runs" / str(config.arms[arm].reward_from)).rglob("*.safetensors"))
-    files += [p for name in INPUTS for p in sorted((root / name).rglob("*")) if p.is_file()]
-    files += sorted((root / config.model.prompts).glob("*.txt"))
-    digests = [hashlib.sha256(p.read_bytes()).hexdigest() for p in files]
-    curve = config.evaluate.model_dump(mode="json")
-    return content_id(
-        {"config": relevant, "arm": config.arms[arm].model_dump(), "curve": curve, "files": digests}
-    )

@@ -16,8 +16,14 @@ BODIES = {name: stage.get("do", stage) for name, stage in STAGES.items()}
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text())
 CONFIG = parse(PARAMS)
 
-CHANGES_NO_RESULT = ("rlanything.config", "rlanything.stages.progress", "rlanything.engines.bench")
-"""Checks, prints or measures: what it does is in no output."""
+CHANGES_NO_RESULT = (
+    "rlanything.config",
+    "rlanything.engines.bench",
+    "rlanything.stages.locks",
+    "rlanything.stages.progress",
+    "rlanything.stages.workers",
+)
+"""Checks, prints, measures, or says who works when: what it does is in no output."""
 NOT_RUN = {
     "tasks": ("rlanything.buffer", "rlanything.engines", "rlanything.loop"),
     "bootstrap": ("rlanything.buffer",),

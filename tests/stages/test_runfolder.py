@@ -15,8 +15,8 @@ from stage_cases import buffer, contents, lines, write_iteration
 
 from rlanything.buffer import read_events, read_snapshot
 from rlanything.config import ConfigError
-from rlanything.stages import layout
-from rlanything.stages.runfolder import STATE, RunFolder
+from rlanything.stages import layout, runfolder
+from rlanything.stages.runfolder import STATE, RunFolder, place
 
 HERE = Path(__file__).parent
 DIES = """
@@ -120,7 +120,8 @@ def test_a_full_disk_raises_and_keeps_what_is_published(folder, monkeypatch):
     assert contents(folder.iterations) == before
 
 
-def test_a_second_process_is_refused_with_the_pid_and_host_of_the_first(tmp_path):
+def test_a_second_process_is_refused_with_the_pid_and_host_of_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(runfolder, "ORPHANS", 0.2)
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -134,6 +135,7 @@ def test_a_second_process_is_refused_with_the_pid_and_host_of_the_first(tmp_path
         holder.communicate()
     with RunFolder(tmp_path).lock():
         assert (tmp_path / "lock").read_text() == f"pid {os.getpid()} on {socket.gethostname()}"
+    assert (tmp_path / "lock").read_text() == ""
 
 
 def test_a_lock_is_free_again_after_an_error(tmp_path):
@@ -167,28 +169,39 @@ def test_an_export_that_fails_leaves_no_finished_run(folder):
     assert folder.finished.is_dir()
 
 
-def test_a_finished_run_is_placed_whole_over_whatever_was_there(folder, tmp_path):
-    target = tmp_path / "runs" / "full" / "seed-0"
-    (target / "old").mkdir(parents=True)
-    (target.parent / ".tmp-seed-0").mkdir()
-    (target.parent / ".tmp-seed-0" / "leftover").write_text("x")
+def test_finished_runs_are_placed_together_over_whatever_was_there(folder, tmp_path):
+    target = tmp_path / "runs" / "full"
+    for old in (target / "seed-0" / "old", target / "seed-7", target.with_name(".tmp-full") / "leftover"):
+        old.mkdir(parents=True)
     export(folder)
-    folder.place(target)
-    assert contents(target) == contents(folder.finished)
-    assert not (target / "old").exists()
-    assert [p.name for p in target.parent.iterdir()] == ["seed-0"]
+    place([folder], target)
+    assert contents(target / folder.path.name) == contents(folder.finished)
+    assert [p.name for p in target.iterdir()] == [folder.path.name]
+    assert [p.name for p in target.parent.iterdir()] == ["full"]
 
 
-def test_placing_that_fails_half_way_keeps_the_run_that_was_there(folder, tmp_path, monkeypatch):
-    target = tmp_path / "runs" / "full" / "seed-0"
+def test_placing_that_fails_half_way_keeps_the_runs_that_were_there(folder, tmp_path, monkeypatch):
+    target = tmp_path / "runs" / "full"
     export(folder)
-    folder.place(target)
-    before = contents(target)
+    place([folder], target)
+    before = contents(target.parent)
 
-    def full(source, to, *args, **kwargs):
+    def full(source, to):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("shutil.copytree", full)
-    with pytest.raises(OSError, match="No space left"):
-        folder.place(target)
-    assert contents(target) == before
+    monkeypatch.setattr("shutil.copy2", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*buffer"):
+        place([folder], target)
+    assert contents(target.parent) == before
+
+
+def test_an_iteration_is_published_once(folder):
+    before = contents(folder.iterations)
+    with pytest.raises(FileExistsError, match="published already"):
+        folder.publish(1, lambda path: write_iteration(path, 1))
+    assert contents(folder.iterations) == before
+
+
+def test_a_finished_run_is_not_exported_again(folder):
+    export(folder)
+    folder.export(buffer(), lambda path: pytest.fail("it was there"))

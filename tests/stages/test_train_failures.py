@@ -24,7 +24,7 @@ def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_pat
             raise ConfigError("the votes hold no verdict")
 
     monkeypatch.setattr(train, "train_seed", fails_in_the_second)
-    monkeypatch.setattr(train, "ProcessPoolExecutor", lambda count, mp_context: ThreadPoolExecutor(count))
+    monkeypatch.setattr(train, "pool", ThreadPoolExecutor)
     with pytest.raises(ConfigError, match="the votes hold no verdict"):
         train.run(small("train.seeds=2", "train.workers=2"), tmp_path, "full")
     assert not Layout(tmp_path).run("full", 0).parent.exists()

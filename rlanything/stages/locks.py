@@ -1,0 +1,79 @@
+"""Who may write: one process at a time, by a lock that the kernel drops when its holder dies, however it dies.
+
+The file says who holds it; the lock, not the file, decides. So nothing of a killed process must be cleaned up.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from rlanything.config import ConfigError
+from rlanything.stages import disk
+
+PATIENCE = 1.0
+"""Seconds that a lock is waited for: the kernel takes a moment to bury a process that was just killed."""
+
+
+@contextmanager
+def stage(root: Path, command: str, *writes: Path) -> Iterator[None]:
+    """Run `command` alone in the project. Raises `ConfigError`: a folder is read-only, or who runs it already.
+
+    Args:
+        root: the project.
+        command: the words after `rlanything`.
+        writes: folders it will write to, beside the project's own `.rla`.
+    """
+    locks = root / ".rla" / "locks"
+    for folder in (locks, *writes):
+        disk.check_writable(folder)
+    disk.make(locks)
+    with held(locks / command.replace(" ", "-"), f"{root}: `rlanything {command}` runs here already"):
+        yield
+
+
+@contextmanager
+def held(path: Path, refusal: str, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold the lock file `path`. Raises `ConfigError`: `refusal` and the holder, when it stays with another process."""
+    with path.open("a+") as file:
+        _take(file, path, refusal, patience)
+        with disk.system_errors(path):
+            _sign(file, f"pid {os.getpid()} on {socket.gethostname()}")
+        try:
+            yield
+        finally:
+            _sign(file, "")
+
+
+def _take(file: TextIO, path: Path, refusal: str, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise ConfigError(f"{refusal} ({_holder(file)}); wait for it or stop it") from None
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: its file system has no locks ({error.strerror}), so two runs could write at once; move the "
+                "project to a local disk, or mount this one with locks"
+            ) from None
+        time.sleep(0.05)
+
+
+def _holder(file: TextIO) -> str:
+    file.seek(0)
+    return file.read().strip() or "it has not said who it is"
+
+
+def _sign(file: TextIO, text: str) -> None:
+    file.truncate(0)
+    file.write(text)
+    file.flush()

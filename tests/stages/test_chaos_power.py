@@ -1,0 +1,56 @@
+"""After a power loss at any moment, with whatever of the unsynced writes on disk, a run ends with the same bytes."""
+
+from __future__ import annotations
+
+import shutil
+from functools import partial
+
+import powerloss
+import pytest
+import small_run
+
+from rlanything.stages import disk
+
+
+def test_a_run_survives_a_power_loss_before_any_change_of_the_disk(memory):
+    root, again = small_run.prepare(memory / "run"), memory / "again"
+    count = 0
+    for change, left in powerloss.power_losses(root, partial(small_run.run, root), seed=0):
+        powerloss.write(left, again)
+        try:
+            small_run.check(again)
+            small_run.run(again)
+            small_run.finished(again)
+        except BaseException as error:
+            error.add_note(f"power lost before change {change}")
+            raise
+        shutil.rmtree(again)
+        count += 1
+    assert count > 100
+
+
+@pytest.mark.parametrize("left_out", ["sync_tree", "sync"])
+def test_the_model_finds_a_sync_that_is_left_out(memory, monkeypatch, left_out):
+    """A check that cannot fail proves nothing: without its syncs the same run does not survive."""
+    monkeypatch.setattr(disk, left_out, lambda path: None)
+    with pytest.raises((AssertionError, ValueError, OSError)):
+        test_a_run_survives_a_power_loss_before_any_change_of_the_disk(memory)
+
+
+def test_what_is_synced_stays_and_what_is_not_may_be_lost(memory):
+    def work() -> None:
+        folder = memory / "run" / "new"
+        folder.mkdir()
+        for name in ("kept", "torn"):
+            (folder / name).write_text(name)
+        for path in (folder / "kept", folder, folder.parent):
+            disk.sync(path)
+        (folder / "later").write_text("later")
+
+    (memory / "run").mkdir()
+    losses = list(powerloss.power_losses(memory / "run", work, seed=0))
+    ends = [left for change, left in losses if change == powerloss.END]
+    assert {} in [left for _, left in losses]
+    assert {end["new/kept"] for end in ends} == {b"kept"}
+    assert {end["new/torn"] for end in ends} > {b""}
+    assert {"new/later" in left for _, left in losses if "new/torn" in left} == {True, False}
