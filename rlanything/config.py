@@ -30,12 +30,25 @@ class Section(BaseModel):
 
 
 class TasksConfig(Section):
-    """How many tasks each split holds."""
+    """How many tasks each split holds, and where those to train on come from."""
 
     train: Positive
     in_domain: Positive
     out_of_domain: Positive
     reward_panel: Positive
+    start: str | None = None
+    """A task buffer (.jsonl) whose current tasks are trained on; None: the environment makes them."""
+    start_digest: str | None = None
+    """The digest of that buffer."""
+
+    @model_validator(mode="after")
+    def _named(self) -> TasksConfig:
+        if (self.start is None) != (self.start_digest is None):
+            raise ValueError(
+                f"start = {self.start!r} and start_digest = {self.start_digest!r} belong together; "
+                "`rlanything buffer import` prints both"
+            )
+        return self
 
 
 class Architecture(Section):

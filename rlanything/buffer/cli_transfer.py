@@ -7,6 +7,8 @@ from pathlib import Path
 
 from rlanything.buffer import commands
 from rlanything.buffer.output import print_text, report
+from rlanything.buffer.runs import FOLDER
+from rlanything.buffer.storage import snapshot_path
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -55,6 +57,8 @@ def _run_import(args: argparse.Namespace) -> int:
         options = {"games": args.games, "restart": args.restart, "root": args.root}
         buffer = commands.import_(args.path, args.target, **options)
         print_text(f"{args.target} starts with {len(buffer)} slots; digest {buffer.digest[:12]}\n")
+        start = f"tasks.start={snapshot_path(args.target / FOLDER, 0)} tasks.start_digest={buffer.digest}"
+        print_text(f"train on its current tasks: rlanything config write tasks.train={len(buffer)} {start}\n")
         return 0
 
     return report(answer)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import Architecture, Checkpoint, Config
+from rlanything.stages.layout import SPLITS
 from rlanything.stages.progress import clock
 
 Calibration = Callable[[Config, Path, str], float | None]
@@ -61,7 +62,7 @@ def render(config: Config, root: Path, plans: Sequence[ArmPlan]) -> str:
     panels = (config.tasks.in_domain + config.tasks.out_of_domain) * config.evaluate.repeats
     judged = config.tasks.reward_panel * config.evaluate.reward_rollouts
     lines = [
-        f"tasks      {_counts(config.tasks.model_dump())}",
+        f"tasks      {_counts(config.tasks.model_dump(include=set(SPLITS)))}",
         f"iteration  {config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts, at most "
         f"{config.rollout.max_steps} steps, {config.judge.m} votes a step",
         *(f"{name:<10} {_parameters(config, root, name)}" for name in ("policy", "reward", "adapter")),

@@ -25,7 +25,7 @@ CHANGES_NO_RESULT = (
 )
 """Checks, prints, measures, or says who works when: what it does is in no output."""
 NOT_RUN = {
-    "tasks": ("rlanything.buffer", "rlanything.engines", "rlanything.loop"),
+    "tasks": ("rlanything.engines", "rlanything.loop"),
     "bootstrap": ("rlanything.buffer",),
     "evaluate": ("rlanything.buffer", "rlanything.learn"),
 }
