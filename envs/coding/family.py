@@ -1,0 +1,193 @@
+"""The coding family: problems, the sandbox that judges programs, and the teacher, behind the protocols of the loop."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from envs.coding.environment import WORDS, CodingEnvironment, opening
+from envs.coding.formats.files import FORMATS, load
+from envs.coding.judging import Row, passed, program_of, run, table
+from envs.coding.problem import ENV, BadProblem, Case, Problem
+from envs.coding.replies import read_problem, read_test, write_problem, write_test
+from envs.coding.sandbox import BACKENDS, Limits, Sandbox, Status, Verdict, open_sandbox
+from envs.coding.settings import files, one_of, shares, whole
+from envs.coding.world import cases, teacher
+from envs.coding.world.chain import BadChain
+from envs.coding.world.operations import Kind
+from envs.coding.world.sampling import LEVELS, NEAR, Mixture, draw_tasks
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Direction, Environment, Observation, Task
+
+SPLITS = ("train", "in_domain", "out_of_domain", "reward_panel")
+
+
+class CodingFamily:
+    """Programming problems: a generated world, or files. The arguments are what experiments/env/coding.yaml declares.
+
+    problems: None for the generated world, or splits with their files.
+    form: the format of these files: `livebench`, `livecodebench`, `codecontests` or `reference`.
+    on_bad_problem: what to do with records that cannot be read: `refuse` to start, or `skip` them.
+    kinds: what generated problems read (`number`, `numbers`, `text`), with shares.
+    levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
+    tests: tests of a generated problem.
+    rewrite_tests: least tests that a rewritten problem comes with.
+    backend, trusted: how programs are contained (`envs.coding.sandbox.open_sandbox`).
+    workers: programs that run at a time. memory_mb: most memory of one.
+
+    Raises `ValueError`, naming argument, value and what is allowed.
+    """
+
+    name = ENV
+
+    def __init__(
+        self,
+        problems: Mapping[str, str] | None = None,
+        form: str = "livecodebench",
+        on_bad_problem: str = "refuse",
+        kinds: Sequence[str] | Mapping[str, float] = tuple(Kind),
+        levels: Sequence[str] | Mapping[str, float] = ("easy", "medium", "hard"),
+        ood_levels: Sequence[str] | Mapping[str, float] = ("medium", "hard"),
+        tests: int = 6,
+        rewrite_tests: int = 1,
+        backend: str = "bwrap",
+        trusted: bool = False,
+        workers: int = 2,
+        memory_mb: int = 1024,
+    ) -> None:
+        self._files = None if problems is None else files("problems", problems, SPLITS)
+        self._form = one_of("form", form, FORMATS)
+        self._skip = one_of("on_bad_problem", on_bad_problem, ("refuse", "skip")) == "skip"
+        count = whole("tests", tests, 2, 50)
+        names = shares("kinds", kinds, tuple(Kind))
+        self._near = Mixture(names, shares("levels", levels, tuple(LEVELS)), count)
+        self._far = Mixture(names, shares("ood_levels", ood_levels, tuple(LEVELS)[1:]), count)
+        self._rewrite_tests = whole("rewrite_tests", rewrite_tests, 0, 50)
+        self._backend = one_of("backend", backend, BACKENDS)
+        self._trusted = trusted
+        self._workers = whole("workers", workers, 1, 256)
+        self._limits = Limits(memory_mb=whole("memory_mb", memory_mb, 64, 65_536))
+        self._open: tuple[int, Sandbox] | None = None
+
+    def make(self, split: str, count: int, seed: int) -> list[Task]:
+        """`count` distinct valid tasks of a split; the same for the same arguments."""
+        one_of("split", split, SPLITS)
+        if self._files is not None:
+            return self._drawn(split, count, seed)
+        return draw_tasks(split, count, seed, self._near if split in NEAR else self._far)
+
+    def environment(self) -> Environment:
+        """A fresh environment; all of them share one sandbox. Raises `SandboxError` where that cannot run."""
+        return CodingEnvironment(self.sandbox())
+
+    def sandbox(self) -> Sandbox:
+        """The sandbox of this process, opened when it is first needed. Raises `SandboxError`."""
+        if self._open is None or self._open[0] != os.getpid():
+            made = open_sandbox(
+                self._backend, workers=self._workers, limits=self._limits, trusted=self._trusted
+            )
+            self._open = os.getpid(), made
+        return self._open[1]
+
+    def close(self) -> None:
+        """Ends the sandbox of this process."""
+        if self._open is not None and self._open[0] == os.getpid():
+            self._open[1].close()
+        self._open = None
+
+    def validate(self, task: Task) -> str:
+        """Why `task` must not be tried, in one sentence, or ''."""
+        try:
+            problem = Problem.from_task(task)
+            return cases.why_wrong(problem) if _of_the_world(problem) else ""
+        except (BadProblem, BadChain) as error:
+            return str(error)
+
+    def describe(self, task: Task) -> str:
+        """The problem with tests, in the form of a reply."""
+        problem = Problem.from_task(task)
+        if not _of_the_world(problem):
+            return write_problem(problem)
+        shown = sorted(problem.cases, key=lambda case: len(case.input + case.output))
+        return teacher.write_rewrite(teacher.chain_of(problem), tuple(shown[: teacher.LEAST_SHOWN]))
+
+    def parse(self, parent: Task, reply: str) -> Task:
+        """The task that an adapter's reply asks for, with tests that agree. Raises `InvalidProposal`."""
+        problem = Problem.from_task(parent)
+        if _of_the_world(problem):
+            found = teacher.read_rewrite(problem, reply, self._rewrite_tests)
+        else:
+            found = read_problem(problem, reply, max(1, self._rewrite_tests))
+        return found.to_task({key: parent.metadata[key] for key in ("split",) if key in parent.metadata})
+
+    def read_test(self, task: Task, reply: str) -> Case:
+        """The test that a reward model wrote. Raises `replies.InvalidTest`."""
+        return read_test(reply, Problem.from_task(task))
+
+    def table(self, task: Task, programs: Sequence[str], tests: Sequence[Case] | None = None) -> list[Row]:
+        """`table[i][k]`: does answer i pass test k? None: the sandbox failed. Without `tests`: the task's own."""
+        problem = Problem.from_task(task)
+        whole_programs = [program_of(problem, answer) for answer in programs]
+        return table(self.sandbox(), problem, whole_programs, problem.cases if tests is None else tests)
+
+    def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
+        """The reference solution, or with probability `noise` a wrong program.
+
+        Raises `ValueError` for a problem that comes without a solution.
+        """
+        problem = Problem.from_task(task)
+        rng = random.Random(derive_seed(seed, "coding/demonstrate", task.task_id))
+        if _of_the_world(problem):
+            text = teacher.program(teacher.chain_of(problem), rng, noise)
+        elif problem.solution:
+            text = problem.solution
+        else:
+            raise ValueError(f"problem {task.task_id[:12]} comes without a solution to show")
+        return [(Observation(opening(problem)), text)]
+
+    def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
+        """A reply with a test, with probability `noise` a wrong one. Raises `ValueError` outside the world."""
+        rng = random.Random(derive_seed(seed, "coding/test", task.task_id))
+        return write_test(teacher.case_for(teacher.chain_of(Problem.from_task(task)), rng, noise))
+
+    def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
+        """For each program: does it pass all tests? Raises `SandboxError` where that could not be found out."""
+        return [verdict.status is Status.OK for verdict in self._verdicts(task, actions)]
+
+    def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
+        """For each program, what became of it."""
+        return [
+            WORDS[verdict.status]
+            for verdict in self._verdicts(task, actions)
+            if passed(verdict) in (True, False)
+        ]
+
+    def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
+        """A reply that `parse` accepts and that makes the task harder or easier."""
+        rng = random.Random(derive_seed(seed, "coding/rewrite", task.task_id, direction.value))
+        return teacher.rewrite(Problem.from_task(task), direction, rng)
+
+    def _drawn(self, split: str, count: int, seed: int) -> list[Task]:
+        """Problems of a file, in an order that depends on the seed."""
+        assert self._files is not None
+        if split not in self._files:
+            raise ValueError(f"problems: no file is given for split {split}")
+        found, _ = load(Path(os.path.expandvars(self._files[split])), self._form, skip=self._skip)
+        if len(found) < count:
+            raise ValueError(f"problems.{split}: {count} are wanted and the file holds {len(found)}")
+        chosen = random.Random(derive_seed(seed, "coding/files", split)).sample(found, count)
+        return [problem.to_task({"split": split}) for problem in chosen]
+
+    def _verdicts(self, task: Task, actions: Sequence[str]) -> list[Verdict]:
+        problem = Problem.from_task(task)
+        work = [(problem, program_of(problem, text), problem.cases) for text in actions]
+        verdicts = run(self.sandbox(), work)
+        for verdict in verdicts:
+            passed(verdict)
+        return verdicts
+
+
+def _of_the_world(problem: Problem) -> bool:
+    return problem.source.get("format") == cases.FORMAT

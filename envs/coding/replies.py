@@ -1,0 +1,169 @@
+"""What models write about problems, read from untrusted text: a test, a rewritten problem; and what they are shown.
+
+A test is a line `test: INPUT -> OUTPUT`, or, where either has several lines, the reference code's two fenced blocks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from envs.coding.formats.record import FormatError, Record
+from envs.coding.problem import BadProblem, Case, Problem
+from rlanything.core.types import InvalidProposal, Json
+
+LONGEST = 40_000
+"""Characters of a reply that are read, from its end."""
+LONGEST_SHOWN = 100
+"""Characters of an input or output up to which a test is shown to a model."""
+OBJECTS = 100
+"""Places in a reply at which a JSON object is looked for."""
+_LINE = re.compile(r"^[ \t]*test:[ \t]*(.*?)[ \t]*->[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_BLOCK = re.compile(r"\*\*Test (Input|Output):\*\*\s*```[a-z]*\n?(.*?)```", re.DOTALL)
+
+
+class InvalidTest(ValueError):
+    """A reply that holds no test; the message says why."""
+
+
+def read_test(reply: str, problem: Problem) -> Case:
+    """The last test in a reply. Raises `InvalidTest`: no test, an empty side, or arguments that are no JSON."""
+    found = read_tests(reply)
+    if not found:
+        raise InvalidTest(
+            "no line `test: INPUT -> OUTPUT` and no blocks **Test Input:** and **Test Output:**"
+        )
+    case = found[-1]
+    if not case.input.strip() or not case.output.strip():
+        raise InvalidTest("the test has no input or no output")
+    if problem.function:
+        _require_json(case)
+    return case
+
+
+def read_tests(reply: str) -> list[Case]:
+    """All tests of a reply, in their order."""
+    text = reply[-LONGEST:]
+    blocks = _BLOCK.findall(text)
+    pairs = [
+        Case(first[1].strip("\n"), second[1].strip("\n"))
+        for first, second in pairwise(blocks)
+        if (first[0], second[0]) == ("Input", "Output")
+    ]
+    return pairs or [Case(*found) for found in _LINE.findall(text)]
+
+
+def write_test(case: Case) -> str:
+    """The reply that `read_test` reads as this test."""
+    if "\n" in case.input.strip("\n") + case.output.strip("\n") or "->" in case.input:
+        return f"**Test Input:**\n```\n{case.input}\n```\n\n**Test Output:**\n```\n{case.output}\n```"
+    return f"test: {case.input.strip()} -> {case.output.strip()}"
+
+
+def rated_tests(cases: Sequence[Case], rates: Sequence[float | None]) -> str:
+    """Tests with the share of programs that pass each, for the adapter: what stands beside test k belongs to test k.
+
+    rates: `core.coding_signals.pass_rates` over the same tests in the same order. Tests that are too long to show are
+    left out; the others keep their numbers. Raises `ValueError` when there is not one rate a test.
+    """
+    if len(cases) != len(rates):
+        raise ValueError(f"{len(rates)} rates for {len(cases)} tests")
+    lines = []
+    for number, (case, rate) in enumerate(zip(cases, rates, strict=True), 1):
+        if max(len(case.input), len(case.output)) <= LONGEST_SHOWN:
+            share = "could not be run" if rate is None else f"passed by {rate:.0%}"
+            lines.append(f"{number}. {share}: {_shown(case.input)} -> {_shown(case.output)}")
+    return "\n".join(lines) or "no test is short enough to be shown"
+
+
+def write_problem(problem: Problem) -> str:
+    """The problem in the form of a reply, with the tests that are short enough."""
+    short = [c for c in problem.cases if max(len(c.input), len(c.output)) <= LONGEST_SHOWN]
+    return json.dumps(
+        {
+            "question": problem.statement,
+            "test_input": [case.input for case in short],
+            "test_output": [case.output for case in short],
+        },
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def read_problem(parent: Problem, reply: str, least: int) -> Problem:
+    """The problem that an adapter's reply asks for, with the parent's limits. Raises `InvalidProposal`.
+
+    Tests that contradict each other are refused here; whether programs agree on them is seen when it is tried.
+    """
+    found = [item for item in _objects(reply[-LONGEST:]) if "question" in item]
+    if not found:
+        raise InvalidProposal("the reply has no JSON object with question, test_input and test_output")
+    try:
+        record = Record(found[-1])
+        question, inputs, outputs = (
+            record.name("question"),
+            record.texts("test_input"),
+            record.texts("test_output"),
+        )
+    except FormatError as error:
+        raise InvalidProposal(str(error)) from None
+    if len(inputs) != len(outputs) or len(inputs) < least:
+        raise InvalidProposal(
+            f"{len(inputs)} inputs and {len(outputs)} outputs; as many, and at least {least}"
+        )
+    cases = tuple(Case(i, o) for i, o in zip(inputs, outputs, strict=True))
+    require_agreeing(cases)
+    try:
+        return replace(
+            parent,
+            statement=question.strip(),
+            cases=cases,
+            public=0,
+            solution="",
+            source={"format": "rewritten"},
+        )
+    except BadProblem as error:
+        raise InvalidProposal(str(error)) from None
+
+
+def require_agreeing(cases: Sequence[Case]) -> None:
+    """Refuse tests that say different things about the same input, or nothing. Raises `InvalidProposal`."""
+    seen: dict[str, tuple[int, str]] = {}
+    for number, case in enumerate(cases, 1):
+        if not case.output.strip():
+            raise InvalidProposal(f"test {number} expects no output")
+        first, output = seen.setdefault(case.input.strip(), (number, case.output.strip()))
+        if output != case.output.strip():
+            raise InvalidProposal(f"tests {first} and {number} contradict each other")
+        if first != number:
+            raise InvalidProposal(f"tests {first} and {number} are the same")
+
+
+def _objects(text: str) -> Iterator[dict[str, Json]]:
+    """The JSON objects in a text that are not part of another one."""
+    decoder, place = json.JSONDecoder(), 0
+    for _ in range(OBJECTS):
+        place = text.find("{", place)
+        if place < 0:
+            return
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            place += 1
+            continue
+        yield value
+
+
+def _require_json(case: Case) -> None:
+    try:
+        for line in (*case.input.split("\n"), case.output):
+            json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidTest(f"arguments and result must be JSON: {error}") from None
+
+
+def _shown(text: str) -> str:
+    return text.strip("\n").replace("\n", "\\n")

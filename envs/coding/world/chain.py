@@ -1,0 +1,210 @@
+"""A chain of operations: its sentences, its program, what it computes, and back from the sentences to the chain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from envs.coding.world.operations import (
+    ENDING,
+    INTRODUCTIONS,
+    MOST,
+    OPERATIONS,
+    READ,
+    WRITE,
+    Kind,
+    Operation,
+)
+from rlanything.core.types import Json
+
+LONGEST = 6
+"""Most steps of a chain."""
+LONGEST_TEXT = 60
+"""Characters of a text between steps."""
+LARGEST = 10**6
+"""Numbers between steps stay below this."""
+
+
+class BadChain(ValueError):
+    """Sentences or steps that make no chain; the message says which."""
+
+
+class Undefined(ValueError):
+    """A chain that gives nothing for this input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An operation with its constant (0 where it has none); `wording` picks one of its sentences."""
+
+    operation: Operation
+    k: int = 0
+    wording: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """How the step is asked for."""
+        return self.operation.say[self.wording].format(k=self.k)
+
+    @property
+    def line(self) -> str:
+        """The step in Python."""
+        return self.operation.code.format(k=self.k)
+
+    @property
+    def key(self) -> str:
+        """Name and constant: the step, however it is worded."""
+        return f"{self.operation.name} {self.k}"
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What is read, and the steps. Raises `BadChain` when a step does not take what the one before it gives."""
+
+    reads: Kind
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.steps) <= LONGEST:
+            raise BadChain(f"{len(self.steps)} steps; a problem has 1 to {LONGEST}")
+        held = self.reads
+        for step in self.steps:
+            if step.operation.takes is not held:
+                raise BadChain(
+                    f"{step.sentence!r} needs {step.operation.takes.value}, and there is {held.value}"
+                )
+            held = step.operation.gives
+
+    @cached_property
+    def statement(self) -> str:
+        """The problem in words."""
+        return " ".join([INTRODUCTIONS[self.reads], *(step.sentence for step in self.steps), ENDING])
+
+    @cached_property
+    def program(self) -> str:
+        """The reference solution."""
+        return "\n".join([READ[self.reads], *(step.line for step in self.steps), WRITE[self.gives]])
+
+    @property
+    def gives(self) -> Kind:
+        """What is printed."""
+        return self.steps[-1].operation.gives
+
+    @property
+    def key(self) -> str:
+        """The chain, however it is worded."""
+        return " | ".join([self.reads.value, *(step.key for step in self.steps)])
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The neighbours among its operations."""
+        names = [step.operation.name for step in self.steps]
+        return list(pairwise(names))
+
+    def run(self, stdin: str) -> str:
+        """What the program prints for a line of input. Raises `Undefined` where it fails, prints nothing or much."""
+        try:
+            value: Json = _read(self.reads, stdin)
+            for step in self.steps:
+                value = step.operation.do(value, step.k)
+                _require_small(value)
+        except (ValueError, IndexError) as error:
+            raise Undefined(f"{stdin!r}: {error}") from None
+        printed = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+        if not printed.strip():
+            raise Undefined(f"{stdin!r}: nothing is printed")
+        return printed
+
+    def to_json(self) -> dict[str, Json]:
+        """The chain as JSON."""
+        return {"reads": self.reads.value, "steps": [[s.operation.name, s.k, s.wording] for s in self.steps]}
+
+    @classmethod
+    def from_json(cls, data: Json) -> Chain:
+        """Inverse of `to_json`, for untrusted data. Raises `BadChain`."""
+        if (
+            not isinstance(data, dict)
+            or set(data) != {"reads", "steps"}
+            or not isinstance(data["steps"], list)
+        ):
+            raise BadChain("a chain is an object of reads and steps")
+        if data["reads"] not in list(Kind):
+            raise BadChain(f"reads: {data['reads']!r} is not one of {', '.join(Kind)}")
+        return cls(Kind(data["reads"]), tuple(_step(item) for item in data["steps"]))
+
+
+def parse(statement: str) -> Chain:
+    """The chain that sentences ask for. Raises `BadChain`, quoting what is not understood."""
+    words = " ".join(statement.split())
+    starts = [(kind, text) for kind, text in INTRODUCTIONS.items() if words.startswith(text)]
+    if not starts or not words.endswith(ENDING):
+        raise BadChain(
+            f"a problem begins with one of {', '.join(INTRODUCTIONS.values())} and ends with {ENDING}"
+        )
+    held, opening = starts[0]
+    body = words[len(opening) : -len(ENDING)].strip()
+    steps: list[Step] = []
+    for sentence in re.findall(r"[^.]+\.?", body)[: LONGEST + 1]:
+        steps.append(_understood(held, sentence.strip()))
+        held = steps[-1].operation.gives
+    return Chain(starts[0][0], tuple(steps))
+
+
+def constants(operation: Operation) -> Sequence[int]:
+    """The constants that an operation may have."""
+    return (0,) if operation.constants is None else range(operation.constants[0], operation.constants[1] + 1)
+
+
+def _step(item: Json) -> Step:
+    if not isinstance(item, list) or [type(part) for part in item] != [str, int, int]:
+        raise BadChain(f"step {item!r} is not [name, constant, wording]")
+    name, k, wording = item
+    if name not in OPERATIONS:
+        raise BadChain(f"{name!r} is no operation")
+    operation = OPERATIONS[name]
+    if k not in constants(operation) or wording not in range(len(operation.say)):
+        raise BadChain(f"step {item!r}: no such constant or wording")
+    return Step(operation, k, wording)
+
+
+def _understood(held: Kind, sentence: str) -> Step:
+    for operation, wording, pattern in _patterns(held):
+        if found := pattern.fullmatch(sentence):
+            k = int(found["k"]) if operation.constants else 0
+            if k in constants(operation) and operation.say[wording].format(k=k) == sentence:
+                return Step(operation, k, wording)
+    raise BadChain(f"{sentence[:80]!r} asks for nothing that can be done with {held.value}")
+
+
+@lru_cache(maxsize=len(Kind))
+def _patterns(held: Kind) -> list[tuple[Operation, int, re.Pattern[str]]]:
+    found = []
+    for operation in OPERATIONS.values():
+        if operation.takes is held:
+            for wording, say in enumerate(operation.say):
+                first, *more = (re.escape(part) for part in say.split("{k}"))
+                blanks = "".join(
+                    (r"(?P<k>\d{1,2})" if n == 0 else r"\d{1,2}") + part for n, part in enumerate(more)
+                )
+                found.append((operation, wording, re.compile(first + blanks)))
+    return found
+
+
+def _read(kind: Kind, stdin: str) -> Json:
+    if "\n" in stdin.strip("\n") or len(stdin) > 2 * LONGEST_TEXT:
+        raise ValueError("more than a line")
+    line = stdin.strip("\n")
+    if kind is Kind.NUMBER:
+        return int(line)
+    return [int(word) for word in line.split()] if kind is Kind.NUMBERS else line
+
+
+def _require_small(value: Json) -> None:
+    numbers = value if isinstance(value, list) else [value] if isinstance(value, int) else []
+    if any(abs(number) >= LARGEST for number in numbers) or (
+        not isinstance(value, int) and len(value) > MOST
+    ):
+        raise ValueError("too large")

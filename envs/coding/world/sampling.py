@@ -1,0 +1,114 @@
+"""Draws problems for a split. Problems of different splits are different; out of domain, compositions are unseen too.
+
+A fifth of all pairs of operations never stand side by side in `train` and `in_domain`; every problem of `out_of_domain`
+and `reward_panel` has such a pair. Which problem belongs to which split is a hash of its chain, however it is worded.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+
+from envs.coding.problem import Problem
+from envs.coding.world.cases import NoTests, problem_of
+from envs.coding.world.chain import Chain, Step, constants
+from envs.coding.world.operations import OPERATIONS, Kind, Operation
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Task
+
+LEVELS = {"easy": 1, "medium": 2, "hard": 3, "expert": 4}
+"""Steps of a problem."""
+NEAR, FAR = ("train", "in_domain"), ("out_of_domain", "reward_panel")
+HELD_OUT = 0.2
+"""Share of pairs of operations that training never shows side by side."""
+PANEL = {
+    "train": (0.0, 0.8),
+    "in_domain": (0.8, 1.0),
+    "out_of_domain": (0.0, 0.5),
+    "reward_panel": (0.5, 1.0),
+}
+"""Which part of the near and of the far problems a split holds."""
+TRIES = 400
+"""Draws for one task before the next level gives it."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """What the tasks of a split are drawn from."""
+
+    kinds: Mapping[str, float]
+    levels: Mapping[str, float]
+    tests: int
+
+
+def draw_tasks(split: str, count: int, seed: int, mixture: Mixture) -> list[Task]:
+    """`count` distinct tasks; the same for the same arguments.
+
+    There are only some hundred problems of one step: where a level has no more, the next one gives them.
+    Raises `ValueError` when the hardest has none either.
+    """
+    tasks: dict[str, Task] = {}
+    exhausted: set[str] = set()
+    for index in range(count):
+        rng = random.Random(derive_seed(seed, "coding/task", split, index))
+        level = rng.choices(list(mixture.levels), list(mixture.levels.values()))[0]
+        for name in list(LEVELS)[list(LEVELS).index(level) :]:
+            problem = None if name in exhausted else _fresh(split, name, mixture, tasks, rng)
+            if problem is not None:
+                tasks[problem.statement] = problem.to_task({"split": split, "level": name})
+                break
+            exhausted.add(name)
+        else:
+            raise ValueError(f"split {split} has no more than {len(tasks)} problems")
+    return list(tasks.values())
+
+
+def belongs(chain: Chain, split: str) -> bool:
+    """Whether a chain is a problem of the split."""
+    unseen = any(held_out(*pair) for pair in chain.pairs)
+    low, high = PANEL[split]
+    return unseen == (split in FAR) and low <= _share(chain.key) < high
+
+
+def held_out(before: str, after: str) -> bool:
+    """Whether training never shows these operations side by side."""
+    return _share(f"{before} > {after}") < HELD_OUT
+
+
+def draw_chain(reads: Kind, length: int, rng: random.Random) -> Chain:
+    """A random chain of that many steps; no operation twice."""
+    held, steps = reads, list[Step]()
+    while len(steps) < length:
+        used = {step.operation.name for step in steps}
+        choices = [o for o in OPERATIONS.values() if o.takes is held and o.name not in used]
+        steps.append(draw_step(rng.choice(choices), rng))
+        held = steps[-1].operation.gives
+    return Chain(reads, tuple(steps))
+
+
+def draw_step(operation: Operation, rng: random.Random) -> Step:
+    """The operation with a random constant and wording."""
+    return Step(operation, rng.choice(constants(operation)), rng.randrange(len(operation.say)))
+
+
+def _fresh(
+    split: str, level: str, mixture: Mixture, taken: Mapping[str, Task], rng: random.Random
+) -> Problem | None:
+    """A problem of the level that was not taken; None when none is found. The statement tells problems apart."""
+    for _ in range(TRIES):
+        kind = Kind(rng.choices(list(mixture.kinds), list(mixture.kinds.values()))[0])
+        chain = draw_chain(kind, LEVELS[level], rng)
+        if chain.statement in taken or not belongs(chain, split):
+            continue
+        try:
+            return problem_of(chain, mixture.tests, level)
+        except NoTests:
+            continue
+    return None
+
+
+def _share(text: str) -> float:
+    """A number from 0 to 1 that depends on the text alone."""
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") / 2**64

@@ -1,0 +1,175 @@
+"""What the world's teacher shows: right and wrong programs, right and wrong tests, harder and easier problems."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+
+from envs.coding.problem import Case, Problem
+from envs.coding.replies import read_tests, require_agreeing, write_test
+from envs.coding.world.cases import NoTests, agrees, cases, draw_case, problem_of, shortened
+from envs.coding.world.chain import LONGEST, BadChain, Chain, Step, Undefined, parse
+from envs.coding.world.operations import OPERATIONS
+from envs.coding.world.sampling import FAR, LEVELS, NEAR, belongs, draw_step
+from rlanything.core.types import Direction, InvalidProposal
+
+TRIES = 200
+"""Changes tried for one rewrite or one wrong program."""
+LEAST_SHOWN = 2
+"""Tests that a rewrite shows."""
+OPENING = "problem:"
+
+
+def chain_of(problem: Problem) -> Chain:
+    """The chain of a problem of this world. Raises `BadChain` for any other."""
+    return Chain.from_json(problem.source.get("chain"))
+
+
+def program(chain: Chain, rng: random.Random, noise: float) -> str:
+    """The reference solution, or with probability `noise` that of a problem that is easily confused with this one."""
+    return _confused(chain, rng).program if rng.random() < noise else chain.program
+
+
+def case_for(chain: Chain, rng: random.Random, noise: float) -> Case:
+    """A test of a new input, with probability `noise` with an output that a wrong program gives. Raises `NoTests`."""
+    for _ in range(TRIES):
+        case = draw_case(chain, rng)
+        if case is None:
+            continue
+        if rng.random() >= noise:
+            return case
+        wrong = _wrong_output(chain, case, rng)
+        if wrong is not None:
+            return wrong
+    raise NoTests(f"no test for {chain.key!r}")
+
+
+def rewrite(problem: Problem, direction: Direction, rng: random.Random) -> str:
+    """A reply that `read_rewrite` accepts: a step more (harder) or less (easier).
+
+    Where no such problem is found in the split, a step is replaced. Raises `ValueError` when that fails too.
+    """
+    chain = chain_of(problem)
+    for attempt in range(TRIES):
+        if attempt >= TRIES // 2:
+            changed = rng.choice(list(_changes(chain, rng)))
+        else:
+            changed = _longer(chain, rng) if direction is Direction.HARDER else _shorter(chain, rng)
+        if changed.key == chain.key or split_of(changed) != split_of(chain):
+            continue
+        try:
+            shown = sorted(cases(changed, len(problem.cases)), key=lambda c: len(c.input + c.output))
+        except NoTests:
+            continue
+        return write_rewrite(changed, tuple(shown[:LEAST_SHOWN]))
+    raise ValueError(f"no {direction} problem was found for {chain.key!r}")
+
+
+def write_rewrite(chain: Chain, shown: tuple[Case, ...]) -> str:
+    """A problem with tests, as an adapter writes it."""
+    return "\n".join([f"{OPENING} {chain.statement}", *(write_test(case) for case in shown)])
+
+
+def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
+    """The problem that a reply asks for. Raises `InvalidProposal`.
+
+    Every test of the reply must be what the problem's reference solution gives, and there must be at least `least`.
+    The problem must be of the parent's split, so that training never meets what is kept for evaluation.
+    """
+    _, found, text = reply.rpartition(OPENING)
+    if not found:
+        raise InvalidProposal(f"the reply has no line {OPENING!r}")
+    lines = text.strip().split("\n")
+    try:
+        chain = parse(lines[0])
+    except BadChain as error:
+        raise InvalidProposal(str(error)) from None
+    tests = tuple(read_tests(text))
+    if len(tests) < least:
+        raise InvalidProposal(f"{len(tests)} tests; at least {least} are needed")
+    require_agreeing(tests)
+    if (wrong := agrees(chain, tests)) is not None:
+        raise InvalidProposal(f"test {wrong} is not what the problem asks for")
+    if split_of(chain) != split_of(chain_of(parent)):
+        raise InvalidProposal("problems of this kind are kept for evaluation")
+    return _with_tests(chain, tests, len(parent.cases))
+
+
+def split_of(chain: Chain) -> str:
+    """The split that a chain belongs to."""
+    return next(split for split in (*NEAR, *FAR) if belongs(chain, split))
+
+
+def _with_tests(chain: Chain, tests: tuple[Case, ...], count: int) -> Problem:
+    """The reply's tests, and as many more as any problem has: together they show what every step does."""
+    level = next((name for name, steps in LEVELS.items() if steps >= len(chain.steps)), list(LEVELS)[-1])
+    try:
+        made = problem_of(chain, count, level)
+    except NoTests:
+        raise InvalidProposal("no inputs show what every step of the problem does") from None
+    given = {case.input for case in tests}
+    return replace(made, cases=(*tests, *(case for case in made.cases if case.input not in given)))
+
+
+def _confused(chain: Chain, rng: random.Random) -> Chain:
+    """Another chain of the same form whose program differs."""
+    changes = [change for change in _changes(chain, rng) if change.program != chain.program]
+    return rng.choice(changes)
+
+
+def _changes(chain: Chain, rng: random.Random) -> Iterator[Chain]:
+    """One change: a step left out, another constant, or another operation that fits in its place."""
+    yield from shortened(chain)
+    for k, step in enumerate(chain.steps):
+        last = k == len(chain.steps) - 1
+        fitting = [
+            o
+            for o in OPERATIONS.values()
+            if o.takes is step.operation.takes and (last or o.gives is step.operation.gives)
+        ]
+        yield _replaced(
+            chain, k, draw_step(rng.choice([o for o in fitting if o is not step.operation] or fitting), rng)
+        )
+        if step.operation.constants:
+            yield _replaced(chain, k, draw_step(step.operation, rng))
+
+
+def _replaced(chain: Chain, k: int, *steps: Step) -> Chain:
+    return Chain(chain.reads, (*chain.steps[:k], *steps, *chain.steps[k + 1 :]))
+
+
+def _wrong_output(chain: Chain, case: Case, rng: random.Random) -> Case | None:
+    """The test with what a confused program prints; None when that is right by chance."""
+    other = _confused(chain, rng)
+    if agrees(other, [case]) is None:
+        return None
+    try:
+        return Case(case.input, other.run(case.input))
+    except Undefined:
+        return None
+
+
+def _longer(chain: Chain, rng: random.Random) -> Chain:
+    """A step more, at any place where one fits; the chain itself where it is as long as chains get."""
+    if len(chain.steps) >= LONGEST:
+        return chain
+    place = rng.randint(0, len(chain.steps))
+    held = chain.steps[place - 1].operation.gives if place else chain.reads
+    end = place == len(chain.steps)
+    used = {step.operation.name for step in chain.steps}
+    choices = [
+        o for o in OPERATIONS.values() if o.takes is held and (end or o.gives is held) and o.name not in used
+    ]
+    return Chain(
+        chain.reads, (*chain.steps[:place], draw_step(rng.choice(choices), rng), *chain.steps[place:])
+    )
+
+
+def _shorter(chain: Chain, rng: random.Random) -> Chain:
+    """A step less, anywhere or at the end, and perhaps another change; the chain itself where it has only one."""
+    if len(chain.steps) == 1:
+        return chain
+    fitting = [c for c in shortened(chain) if len(c.steps) == len(chain.steps) - 1]
+    found = rng.choice([*fitting, Chain(chain.reads, chain.steps[:-1])])
+    return found if rng.random() < 0.5 else rng.choice(list(_changes(found, rng)))

@@ -1,0 +1,311 @@
+"""The family behind the loop's protocols, with real programs in the real sandbox."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from format_cases import livebench_question, livecodebench_problem, reference_item
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envs.coding.environment import CodingEnvironment
+from envs.coding.family import CodingFamily
+from envs.coding.formats.files import FORMATS
+from envs.coding.formats.record import FormatError, Record
+from envs.coding.judging import passed, program_of, row, run
+from envs.coding.problem import Case, Problem
+from envs.coding.replies import InvalidTest
+from envs.coding.sandbox import Outcome, Sandbox, SandboxError, Status, Verdict
+from envs.coding.world.chain import Chain
+from rlanything.core import coding_signals
+from rlanything.core.types import Direction, Environment, InvalidProposal, Task, Teacher
+
+SUM = "print(sum(map(int, input().split())))"
+
+
+def summing(**changes: Any) -> Task:
+    record = reference_item(
+        test_input=["1 2\n", "3 4\n"], test_output=["3", "7"], test_time_limit=1, **changes
+    )
+    return FORMATS["reference"].read(Record(record)).to_task()
+
+
+def test_it_is_a_family_and_a_teacher(family: CodingFamily) -> None:
+    assert isinstance(family, Teacher)
+    assert isinstance(family.environment(), Environment)
+
+
+def test_an_episode_is_one_program(family: CodingFamily) -> None:
+    environment = family.environment()
+    assert environment.reset(summing(), 0).text == "Print the sum of a list."
+    answer = environment.step(SUM)
+    assert (answer.done, answer.success, answer.observation.text) == (True, True, "2 of 2 tests passed.")
+    environment.close()
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("print(3)", "1 of 2 tests passed; test 2: another output."),
+        ("print(", "0 of 2 tests passed; test 1: the program does not compile."),
+        ("1 / 0", "0 of 2 tests passed; test 1: the program failed."),
+        ("while True: pass", "0 of 2 tests passed; test 1: too slow."),
+        ("print('x' * 10**7)", "0 of 2 tests passed; test 1: too much output."),
+        ("", "0 of 2 tests passed; test 1: another output."),
+    ],
+)
+def test_a_wrong_program_fails_and_is_told_why(program: str, said: str, family: CodingFamily) -> None:
+    environment = family.environment()
+    environment.reset(summing(), 0)
+    answer = environment.step(program)
+    assert (answer.done, answer.success, answer.observation.text) == (True, False, said)
+
+
+def test_a_failing_sandbox_is_nobodys_wrong_answer() -> None:
+    class Broken(Sandbox):
+        def __init__(self) -> None:
+            pass
+
+        limits = CodingFamily()._limits
+
+        def run(self, jobs: Sequence[Any], progress: Any = None) -> list[Verdict]:
+            ended = (Outcome(Status.OK), Outcome(Status.INFRASTRUCTURE, error="the machine is too busy"))
+            return [Verdict(ended) for _ in jobs]
+
+    environment = CodingEnvironment(Broken())
+    environment.reset(summing(), 0)
+    with pytest.raises(SandboxError, match="too busy"):
+        environment.step(SUM)
+    assert row(Broken().run([None])[0]) == [True, None]
+    with pytest.raises(SandboxError):
+        passed(Broken().run([None])[0])
+
+
+def test_fences_thoughts_and_prefixes() -> None:
+    problem = Problem.from_task(summing())
+    assert program_of(problem, "a\n```python\nx\n```\nb\n```python\ny\n```\nc") == "y"
+    assert program_of(problem, "<think>```\nz\n```</think>```\ny\n```") == "y"
+    assert program_of(problem, "y\n```") == "y"
+    assert program_of(problem, "`y`") == "y"
+    assert program_of(problem, "x = 1\nprint(x)\n") == "x = 1\nprint(x)"
+    completion = Problem("p", problem.cases, prefix="def f():\n    x = 1")
+    assert program_of(completion, "    return x") == "def f():\n    x = 1\n    return x"
+    assert program_of(completion, "def f():\n    x = 1\n    return x") == "def f():\n    x = 1\n    return x"
+
+
+def test_functions_and_livecodebench_preamble(family: CodingFamily) -> None:
+    """Types are known without an import, as LiveCodeBench has it; a tuple counts as a list."""
+    problem = FORMATS["livecodebench"].read(Record(livecodebench_problem()))
+    program = "class Solution:\n    def add(self, xs: List[int], y: int) -> int:\n        return sum(xs) + y"
+    answers = (
+        program,
+        program.replace("+ y", "- y"),
+        "def add(xs, y): return reduce(lambda a, b: a + b, xs, y)",
+    )
+    work = [(problem, program_of(problem, text), problem.cases) for text in answers]
+    assert [passed(v) for v in run(family.sandbox(), work)] == [True, False, True]
+    lines = FORMATS["livebench"].read(Record(livebench_question()))
+    work = [(lines, program_of(lines, f"```python\n{SUM}\n```"), lines.cases)]
+    assert passed(run(family.sandbox(), work)[0])
+
+
+def test_tables_feed_the_rewards(family: CodingFamily) -> None:
+    """From answers and written tests to the paper's rewards, all real."""
+    task = summing()
+    programs = [SUM, f"```python\n{SUM}\n```", "print(3)"]
+    replies = ["test: 5 5 -> 10", "test: 1 2 -> 3", "test: 5 5 -> 11", "I cannot"]
+    dataset = family.table(task, programs)
+    assert dataset == [[True, True], [True, True], [True, False]]
+    tests, readable = [], []
+    for reply in replies:
+        try:
+            tests.append(family.read_test(task, reply))
+            readable.append(True)
+        except InvalidTest:
+            tests.append(Case("", ""))
+            readable.append(False)
+    generated = family.table(task, programs, tests)
+    assert [generated[i][:3] for i in range(3)] == [
+        [True, True, False],
+        [True, True, False],
+        [False, True, False],
+    ]
+    assert coding_signals.generated_rewards(dataset, generated, readable) == [1.0, 0.0, 0.0, None]
+    found = coding_signals.counts(dataset, generated, readable)
+    assert (found.code, found.ut, found.ut_of, found.detect, found.detect_of) == (2, 2, 4, 1, 4)
+
+
+def test_demonstrations(family: CodingFamily, tasks: list[Task]) -> None:
+    right = [family.demonstrate(task, 0, 0.0)[0] for task in tasks[:20]]
+    wrong = [family.demonstrate(task, 0, 1.0)[0][1] for task in tasks[:20]]
+    for task, (observation, text), other in zip(tasks, right, wrong, strict=False):
+        assert observation.text == task.instruction
+        labels = family.label_steps(task, [text, other, "print("])
+        assert (labels[0], labels[2]) == (True, False)
+        assert family.explain(task, [text, "print("]) == ["passed", "the program does not compile"]
+        assert text != other
+    mixed = [family.demonstrate(tasks[0], seed, 0.5)[0][1] for seed in range(40)]
+    assert 5 < mixed.count(right[0][1]) < 35
+    assert mixed == [family.demonstrate(tasks[0], seed, 0.5)[0][1] for seed in range(40)]
+
+
+def test_demonstrated_tests(family: CodingFamily, tasks: list[Task]) -> None:
+    """Right ones pass the reference solution, wrong ones do not, and both are new."""
+    for task in tasks[:15]:
+        good = family.read_test(task, family.demonstrate_test(task, 1, 0.0))
+        bad = family.read_test(task, family.demonstrate_test(task, 1, 1.0))
+        assert family.table(task, [task.payload["solution"]], [good, bad]) == [[True, False]]
+
+
+@pytest.mark.parametrize("way", list(Direction))
+def test_rewrites_are_read_and_change_the_number_of_steps(
+    way: Direction, family: CodingFamily, tasks: list[Task]
+) -> None:
+    changes = []
+    for task in [task for task in tasks if task.metadata["split"] == "train"]:
+        reply = family.rewrite(task, way, 7)
+        made = family.parse(task, f"Sure!\n{reply}\n")
+        assert reply == family.rewrite(task, way, 7)
+        assert family.validate(made) == ""
+        assert made.task_id != task.task_id
+        assert len(made.payload["cases"]) >= len(task.payload["cases"])
+        before, after = (len(t.payload["source"]["chain"]["steps"]) for t in (task, made))
+        if way is Direction.HARDER or before > 1:  # a problem of one step is only replaced by another
+            changes.append(after - before if way is Direction.HARDER else before - after)
+    assert min(changes) >= 0
+    assert changes.count(0) < len(changes) / 3
+
+
+def test_rewritten_problems_pass_with_their_reference_solution(
+    family: CodingFamily, tasks: list[Task]
+) -> None:
+    made = [family.parse(task, family.rewrite(task, Direction.HARDER, 1)) for task in tasks[:20]]
+    assert all(family.label_steps(task, [task.payload["solution"]])[0] for task in made)
+
+
+def test_describe_has_the_form_of_a_reply(family: CodingFamily, tasks: list[Task]) -> None:
+    for task in tasks[:20]:
+        again = family.parse(task, family.describe(task))
+        assert again.instruction == task.instruction
+        assert {tuple(c) for c in again.payload["cases"]} == {tuple(c) for c in task.payload["cases"]}
+
+
+BAD_REPLIES = [
+    ("easier please", "no line 'problem:'"),
+    ("problem: Sing.", "a problem begins with"),
+    ("problem: Read a number. Add 3. Print the result.", "0 tests; at least 1"),
+    (
+        "problem: Read a number. Add 3. Print the result.\ntest: 4 -> 8",
+        "test 1 is not what the problem asks for",
+    ),
+    (
+        "problem: Read a number. Add 3. Print the result.\ntest: 4 -> 7\ntest: 4 -> 8",
+        "tests 1 and 2 contradict each other",
+    ),
+    ("problem: Read a number. Add 3. Print the result.\ntest: 4 -> 7\ntest: 4 -> 7", "are the same"),
+    ("problem: Read a number. Add 3. Print the result.\ntest: x -> 7", "test 1 is not what"),
+    (
+        "problem: Read a number. Negate it. Change its sign. Print the result.\ntest: 4 -> 4",
+        "no inputs show|kept for",
+    ),
+]
+
+
+@pytest.mark.parametrize(("reply", "said"), BAD_REPLIES)
+def test_bad_rewrites_are_refused(reply: str, said: str, tasks: list[Task]) -> None:
+    with pytest.raises(InvalidProposal, match=said):
+        CodingFamily().parse(tasks[0], reply)
+
+
+def test_rewrites_never_leave_their_split(tasks: list[Task]) -> None:
+    """Training cannot ask for the problems that evaluation keeps."""
+    train, panel = tasks[0], next(t for t in tasks if t.metadata["split"] == "out_of_domain")
+    with pytest.raises(InvalidProposal, match="kept for evaluation"):
+        CodingFamily().parse(train, CodingFamily().describe(panel))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    text=st.text(max_size=60), tail=st.sampled_from(["", "problem:", "test: 1 -> 2", "{", '{"question": 1}'])
+)
+def test_parse_raises_nothing_else(text: str, tail: str, tasks: list[Task]) -> None:
+    for parent in (tasks[0], summing()):
+        for reply in (text + tail, f"problem: {text}", f"{tail}\n{text}"):
+            try:
+                CodingFamily().parse(parent, reply)
+            except InvalidProposal:
+                continue
+
+
+def test_problems_of_files_are_rewritten_as_json(family: CodingFamily) -> None:
+    parent = summing()
+    reply = {"question": "Print the product.", "test_input": ["2 3", "4 5"], "test_output": ["6", "20"]}
+    made = family.parse(parent, f"Here:\n```json\n{json.dumps(reply)}\n```")
+    assert made.instruction == "Print the product."
+    assert made.payload["cases"] == [["2 3", "6"], ["4 5", "20"]]
+    assert (made.payload["time_s"], made.payload["solution"]) == (1, "")
+    assert family.validate(made) == ""
+    assert family.parse(parent, family.describe(parent)).instruction == parent.instruction
+    for changes, said in (
+        ({"test_output": ["6"]}, "2 inputs and 1 outputs"),
+        ({"test_input": ["2 3", "2 3"]}, "tests 1 and 2 contradict"),
+        ({"test_input": [1, 2]}, "test_input"),
+        ({"question": ""}, "question"),
+        ({"test_output": ["6", " "]}, "test 2 expects no output"),
+    ):
+        with pytest.raises(InvalidProposal, match=said):
+            family.parse(parent, json.dumps({**reply, **changes}))
+    with pytest.raises(ValueError, match="without a solution"):
+        family.demonstrate(parent, 0, 0.0)
+
+
+def test_files_give_tasks(tmp_path: Path) -> None:
+    path = tmp_path / "train.json"
+    path.write_text(
+        json.dumps([reference_item(question=f"Problem {k}") for k in range(5)] + [{"question": "?"}])
+    )
+    settings_ = {"problems": {"train": str(path)}, "form": "reference"}
+    with pytest.raises(FormatError, match=r"train.json\[5\]: test_input: missing"):
+        CodingFamily(**settings_).make("train", 3, 0)
+    made = CodingFamily(**settings_, on_bad_problem="skip")
+    first = made.make("train", 3, 0)
+    assert first == made.make("train", 3, 0)
+    assert len({task.task_id for task in first}) == 3
+    with pytest.raises(ValueError, match="6 are wanted and the file holds 5"):
+        made.make("train", 6, 0)
+    with pytest.raises(ValueError, match="no file is given for split in_domain"):
+        made.make("in_domain", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"form": "livebnech"}, "did you mean livebench"),
+        (
+            {"problems": {"trian": "x"}, "form": "reference"},
+            "problems: 'trian' is not one of .*did you mean train",
+        ),
+        ({"problems": {"train": 3}}, "problems.train: 3 is no path"),
+        ({"problems": []}, "not a mapping from splits"),
+        ({"levels": {"easy": -1}}, "levels: the share of easy"),
+        ({"levels": ["simple"]}, "levels: 'simple' is not one of easy, medium, hard, expert"),
+        ({"ood_levels": ["easy"]}, "ood_levels: 'easy' is not one of medium, hard, expert"),
+        ({"kinds": "text"}, "kinds: 'text' is neither a list"),
+        ({"tests": 1}, "tests: 1 is not a whole number from 2 to 50"),
+        ({"workers": True}, "workers: True is not"),
+        ({"backend": "bwarp"}, "did you mean bwrap"),
+        ({"on_bad_problem": "ignore"}, "on_bad_problem"),
+    ],
+)
+def test_settings_are_checked(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        CodingFamily(**arguments)
+
+
+def test_chains_of_rewrites_are_in_the_payload(tasks: list[Task]) -> None:
+    made = CodingFamily().parse(tasks[0], CodingFamily().rewrite(tasks[0], Direction.HARDER, 0))
+    assert Chain.from_json(made.payload["source"]["chain"]).statement == made.instruction

@@ -1,0 +1,83 @@
+"""Tests in replies, and tests that are shown with their pass rates."""
+
+from __future__ import annotations
+
+import pytest
+from format_cases import livecodebench_problem
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envs.coding.formats.files import FORMATS
+from envs.coding.formats.record import Record
+from envs.coding.problem import Case, Problem
+from envs.coding.replies import InvalidTest, rated_tests, read_test, read_tests, write_test
+from rlanything.core.coding_signals import pass_rates
+
+PROBLEM = Problem("Add.", (Case("1 2", "3"),))
+
+
+def test_a_line_and_a_block() -> None:
+    assert read_test("so\ntest: 1 2 -> 3\nthen\n test:4 5->9 \nend", PROBLEM) == Case("4 5", "9")
+    block = "**Test Input:**\n```\n1\n2\n```\n\n**Test Output:**\n```text\n3\n```\n**Explanation:** easy"
+    assert read_test(block, PROBLEM) == Case("1\n2", "3")
+    assert read_test(f"{block}\n{block.replace('1', '7')}", PROBLEM) == Case("7\n2", "3")
+    assert read_test("**Test Input:** ```5```\n**Test Output:** ```6```", PROBLEM) == Case("5", "6")
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("no test", "no line"),
+        ("test: -> 3", "no input or no output"),
+        ("test: 3 ->", "no input or no output"),
+        ("**Test Output:**\n```3```\n**Test Input:**\n```3```", "no line"),
+    ],
+)
+def test_what_is_no_test(reply: str, said: str) -> None:
+    with pytest.raises(InvalidTest, match=said):
+        read_test(reply, PROBLEM)
+
+
+def test_arguments_of_a_function_are_json() -> None:
+    problem = FORMATS["livecodebench"].read(Record(livecodebench_problem()))
+    assert read_test("test: [1] -> 1", problem) == Case("[1]", "1")
+    with pytest.raises(InvalidTest, match="must be JSON"):
+        read_test("test: [1 -> 1", problem)
+
+
+words = st.text(
+    st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="`"), min_size=1, max_size=9
+)
+sides = words.map(str.strip).filter(lambda text: text and "->" not in text)
+
+
+@given(first=sides, second=sides, lines=st.booleans())
+def test_round_trip(first: str, second: str, lines: bool) -> None:
+    separators = "\x85\u2028\u2029\x1c\x1d\x1e\x0b\x0c"
+    if any(c in first + second for c in separators):
+        return
+    case = Case(f"{first}\n{second}" if lines else first, second)
+    assert read_tests(write_test(case)) == [case]
+
+
+@given(
+    text=st.text(max_size=200)
+    | st.lists(st.sampled_from(["test:", "->", "```", "**Test Input:**", "\n"])).map("".join)
+)
+def test_no_reply_raises_anything_else(text: str) -> None:
+    try:
+        read_test(text, PROBLEM)
+    except InvalidTest:
+        return
+
+
+def test_pass_rates_stand_beside_their_tests() -> None:
+    """The reference code dropped long tests and then counted rates from the start again."""
+    cases = [Case("1", "1"), Case("x" * 500, "2"), Case("3\n4", "7"), Case("5", "5")]
+    rates = pass_rates([[True, False, True, None], [False, False, True, None]])
+    assert rated_tests(cases, rates) == (
+        "1. passed by 50%: 1 -> 1\n3. passed by 100%: 3\\n4 -> 7\n4. could not be run: 5 -> 5"
+    )
+    with pytest.raises(ValueError, match="1 rates for 4 tests"):
+        rated_tests(cases, rates[:1])
+    assert rated_tests([Case("x" * 500, "2")], [0.0]) == "no test is short enough to be shown"
