@@ -69,6 +69,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_config(commands)
     _add_stages(commands)
     _add_plan(commands)
+    _add_sweep(commands)
     add_buffer(commands)
     add_proof(commands)
     commands.add_parser("bench", help="measure speed, write bench.json").set_defaults(run=_bench)
@@ -111,6 +112,17 @@ def _add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
     plan = commands.add_parser("plan", help="dry run: print the configuration and what every arm will cost")
     plan.add_argument("--arm", action="append", help="only this arm; may be repeated")
     plan.set_defaults(run=_plan)
+
+
+def _add_sweep(commands: Commands[argparse.ArgumentParser]) -> None:
+    sweep = commands.add_parser("sweep", help="train many settings, compare them; goes on after a kill")
+    sweep.add_argument("file", type=Path, metavar="FILE", help="e.g. experiments/sweep/thresholds.yaml")
+    sweep.add_argument("--workers", type=int, default=2, metavar="N", help="trials at once here; default: 2")
+    sweep.add_argument("--storage", metavar="URL", help="a database instead of a journal file in the folder")
+    sweep.add_argument("--folder", type=Path, metavar="DIR", help="shared by all workers; default: .rla/sweeps")
+    sweep.add_argument("--experiments", action="store_true", help="also record each trial as a DVC experiment")
+    sweep.add_argument("--dry-run", action="store_true", help="check the file and print its trials, run nothing")
+    sweep.set_defaults(run=_sweep)
 
 
 def _config_write(args: argparse.Namespace) -> int:
@@ -180,6 +192,19 @@ def _report(args: argparse.Namespace) -> int:
     from rlanything.stages import report
 
     report.run(_config(args, engine=False), args.root)
+    return 0
+
+
+def _sweep(args: argparse.Namespace) -> int:
+    from rlanything.stages import sweep
+
+    root = args.root.resolve()
+    if args.dry_run:
+        sweep.show(args.file, root)
+        return 0
+    folder = None if args.folder is None else args.folder.resolve()
+    options = sweep.Options(args.workers, args.storage, folder, args.experiments)
+    sweep.run(args.file, root, _params(args).resolve(), options)
     return 0
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 FOLDER = "experiments"
 PARAMS = "params.yaml"
+SWEEPS = "sweep"
 HEADER = """\
 # The composed configuration that every stage reads. Written by
 #     {command}
@@ -68,9 +69,9 @@ def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:
 
 
 def options(root: Path = Path()) -> dict[str, list[str]]:
-    """Every Hydra group in experiments/ with its options."""
+    """Every Hydra group in experiments/ with its options. Sweeps are no options: they lie beside the groups."""
     folder = root / FOLDER
-    groups = sorted(path for path in folder.iterdir() if path.is_dir() and any(path.glob("*.yaml")))
+    groups = sorted(p for p in folder.iterdir() if p.name != SWEEPS and p.is_dir() and any(p.glob("*.yaml")))
     return {group.name: sorted(path.stem for path in group.glob("*.yaml")) for group in groups}
 
 

@@ -1,0 +1,112 @@
+"""Publishing a finished sweep: sweeps/<name>/ appears whole or not at all (its format: docs/sweeps.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+
+from rlanything.stages.layout import Layout, write_bytes, write_json, write_text
+from rlanything.sweep.board import Board
+from rlanything.sweep.claims import Claims
+from rlanything.sweep.study import JOURNAL
+from rlanything.sweep.table import confirmation, summary, table
+
+RESULTS = "sweeps"
+
+
+def publish(board: Board, declared: Path, root: Path, claims: Claims) -> None:
+    """Write sweeps/<name>/, unless another worker is at it."""
+    with board.study.lock():
+        if not claims.take("publish"):
+            return
+    target = root / RESULTS / declared.stem
+    temporary = target.with_name(f".tmp-{target.name}")
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    shutil.copyfile(declared, temporary / "sweep.yaml")
+    _study(board, temporary / JOURNAL)
+    _numbers(board, temporary)
+    _trials(board, temporary)
+    _documents(board, declared.stem, temporary)
+    gone = target.with_name(f".gone-{target.name}")
+    shutil.rmtree(gone, ignore_errors=True)
+    if target.exists():
+        os.rename(target, gone)
+    os.rename(temporary, target)
+    shutil.rmtree(gone, ignore_errors=True)
+    claims.release("publish")
+
+
+def _study(board: Board, path: Path) -> None:
+    """The study as a journal file, whatever it was stored in: optuna-dashboard opens it."""
+    to = JournalStorage(JournalFileBackend(str(path)))
+    source = board.study.study
+    optuna.copy_study(
+        from_study_name=source.study_name,
+        from_storage=source._storage,
+        to_storage=to,
+        to_study_name=source.study_name,
+    )
+
+
+def _numbers(board: Board, folder: Path) -> None:
+    frame = table(board)
+    frame.write_parquet(folder / "trials.parquet")
+    frame.write_csv(folder / "trials.csv")
+    write_json(folder / "summary.json", summary(board))
+    rows = [found.row() for found in confirmation(board)]
+    write_text(folder / "fresh.json", json.dumps(rows, indent=2) + "\n")
+    best = board.best()
+    if best is not None:
+        shutil.copyfile(board.results(best.number) / "params.yaml", folder / "best.yaml")
+
+
+def _trials(board: Board, folder: Path) -> None:
+    """Every trial: its configuration, and metrics, evaluation and buffers; of a crashed one its log."""
+    for trial in board.study.trials():
+        source, target = board.results(trial.number), folder / "trials" / f"{trial.number:04d}"
+        if not (source / "params.yaml").is_file():
+            continue
+        target.mkdir(parents=True)
+        shutil.copyfile(source / "params.yaml", target / "params.yaml")
+        if trial.state == TrialState.COMPLETE:
+            _outputs(board, source, target)
+        elif (source / "log.txt").is_file():
+            shutil.copyfile(source / "log.txt", target / "log.txt")
+    for number in board.candidates():
+        if board.measured_fresh(number) is not None:
+            target = folder / "fresh" / f"{number:04d}"
+            target.mkdir(parents=True)
+            shutil.copyfile(board.fresh(number) / "params.yaml", target / "params.yaml")
+            _outputs(board, board.fresh(number), target)
+
+
+def _outputs(board: Board, source: Path, target: Path) -> None:
+    for arm in board.sweep.arms:
+        evaluation = Layout(target).evaluation(arm)
+        evaluation.parent.mkdir(exist_ok=True)
+        shutil.copyfile(Layout(source).evaluation(arm), evaluation)
+        for run in sorted((source / "runs" / arm).glob("seed-*")):
+            kept = target / "runs" / arm / run.name
+            shutil.copytree(run / "buffer", kept / "buffer")
+            shutil.copyfile(run / "metrics.jsonl", kept / "metrics.jsonl")
+
+
+def _documents(board: Board, name: str, folder: Path) -> None:
+    from rlanything.sweep import document, page, pictures
+    from rlanything.sweep.views import views
+
+    shown = views(board, name)
+    drawn = dict(pictures.draw(shown))
+    for file, content in drawn.items():
+        write_bytes(folder / "figures" / file, content)
+    figures = dict.fromkeys(file.partition(".")[0] for file in drawn)
+    write_text(folder / "report.md", document.text(board, name, shown, list(figures)))
+    write_text(folder / "page.html", page.html(board, name, shown))

@@ -1,0 +1,179 @@
+"""The state of a sweep as all its workers see it: what is finished, what leads, what is still to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from pathlib import Path
+
+from optuna.trial import FrozenTrial, TrialState
+
+from rlanything.report.words import NONE, SHORT
+from rlanything.sweep.declare import Sweep, Value, sign
+from rlanything.sweep.objective import COST, Measured, measure
+from rlanything.sweep.study import LABEL, SETS, SweepStudy
+
+NAMES = {**SHORT, COST: "cost"}
+
+
+class Board:
+    """Answers from the study and from the folders of its trials."""
+
+    def __init__(self, study: SweepStudy) -> None:
+        self.study = study
+        self.sweep: Sweep = study.sweep
+        self.folder = study.folder
+        self._read = lru_cache(maxsize=None)(measure)
+
+    def trial(self, number: int) -> Path:
+        """A trial's folder."""
+        return self.folder / "trials" / f"{number:04d}"
+
+    def fresh(self, number: int) -> Path:
+        """The folder in which a trial is run again on fresh seeds."""
+        return self.folder / "fresh" / f"{number:04d}"
+
+    def results(self, number: int) -> Path:
+        """The folder with a trial's results: another one's where that was the same point."""
+        return self.trial(self.study.trials()[number].user_attrs.get("same_as", number))
+
+    def sets(self, number: int) -> dict[str, Value]:
+        """The keys that a trial sets."""
+        found: dict[str, Value] = self.study.trials()[number].user_attrs[SETS]
+        return found
+
+    def complete(self) -> list[FrozenTrial]:
+        """The trials with a result."""
+        return [t for t in self.study.trials() if t.state == TrialState.COMPLETE]
+
+    def twin(self, trial: FrozenTrial) -> FrozenTrial | None:
+        """A finished trial that sets the very same."""
+        sets = trial.user_attrs[SETS]
+        return next(
+            (t for t in self.complete() if t.number != trial.number and t.user_attrs[SETS] == sets), None
+        )
+
+    def measured(self, number: int) -> Measured:
+        """What a finished trial achieved."""
+        return self._read(self.results(number), tuple(self.sweep.arms))
+
+    def measured_fresh(self, number: int) -> Measured | None:
+        """The same on its fresh seeds, or None where it was not run on any."""
+        if not self._confirmed(number):
+            return None
+        fresh = range(self.sweep.seeds, self.sweep.seeds + self.sweep.confirm)
+        return self._read(self.fresh(number), tuple(self.sweep.arms)).at(fresh)
+
+    def objectives(self, number: int) -> list[float]:
+        """The means that the study is told. Raises `ValueError` for one that was not measured."""
+        measured = measure(self.trial(number), tuple(self.sweep.arms))
+        found = [measured.estimate(goal) for goal in self.sweep.goals]
+        missing = [name for name, e in zip(self.sweep.objectives, found, strict=True) if e is None]
+        if missing:
+            raise ValueError(f"not measured: {', '.join(missing)}")
+        return [e.mean for e in found if e is not None]
+
+    def best(self) -> FrozenTrial | None:
+        """The trial with the best mean of the first objective; of equal ones the earliest."""
+        way = sign(self.sweep.goals[0][1])
+        return max(self.complete(), key=lambda t: (way * t.values[0], -t.number), default=None)
+
+    def baselines(self) -> dict[str, int]:
+        """Label -> number of the paper's point and the project's default, where they have a result."""
+        return {t.user_attrs[LABEL]: t.number for t in self.complete() if t.user_attrs.get(LABEL)}
+
+    def candidates(self) -> list[int]:
+        """What is run again on fresh seeds: the winner and the baselines, each point once."""
+        best = self.best()
+        if best is None or self.sweep.confirm == 0:
+            return []
+        numbers = [best.number, *self.baselines().values()]
+        points = {self.study.trials()[n].user_attrs.get("same_as", n): None for n in numbers}
+        return list(points)
+
+    def to_confirm(self) -> list[int]:
+        """Candidates without their run on fresh seeds, once every trial is over."""
+        return [n for n in self.candidates() if not self._confirmed(n)] if self.trials_over() else []
+
+    def _confirmed(self, number: int) -> bool:
+        return all((self.fresh(number) / "evaluation" / f"{arm}.json").is_file() for arm in self.sweep.arms)
+
+    def trials_over(self) -> bool:
+        """Whether no trial is running or will be started."""
+        trials = self.study.trials()
+        if any(t.state in (TrialState.RUNNING, TrialState.WAITING) for t in trials):
+            return False
+        limit, minutes = self.study.limit, self.sweep.budget.minutes
+        return (limit is not None and len(trials) >= limit) or (
+            minutes is not None and self.spent_s() > 60 * minutes
+        )
+
+    def over(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.trials_over() and not self.to_confirm()
+
+    def spent_s(self) -> float:
+        """Seconds that the finished trials took."""
+        return sum(t.user_attrs.get("seconds", 0.0) for t in self.study.trials())
+
+    def last_ended(self, count: int, since: float) -> Sequence[FrozenTrial]:
+        """The last `count` trials to end after `since` (on the monotonic clock), in the order in which they did."""
+        limit = datetime.now() - timedelta(seconds=time.monotonic() - since)
+        ended = [
+            t for t in self.study.trials() if t.datetime_complete is not None and t.datetime_complete > limit
+        ]
+        return sorted(ended, key=lambda t: t.datetime_complete or limit)[-count:]
+
+    def sentence(self, number: int, *, fresh: bool = False) -> str:
+        """The objectives of a finished trial with their intervals."""
+        measured = self.measured_fresh(number) if fresh else self.measured(number)
+        parts = []
+        for name, goal in zip(self.sweep.objectives, self.sweep.goals, strict=True):
+            found = None if measured is None else measured.estimate(goal)
+            parts.append(f"{name} {shown(found, goal[1])}")
+        return ("fresh seeds: " if fresh else "") + ", ".join(parts)
+
+    def status(self, running: Mapping[int, float], spent_s: float, slots: int) -> str:
+        """One line: how far, the best so far, what runs, how long still."""
+        trials = self.study.trials()
+        count = {state: sum(t.state == state for t in trials) for state in TrialState}
+        ended = count[TrialState.COMPLETE] + count[TrialState.PRUNED] + count[TrialState.FAIL]
+        of = f"/{self.study.limit}" if self.study.limit is not None else ""
+        line = f"{ended}{of} trials"
+        extra = [
+            f"{count[s]} {w}"
+            for s, w in ((TrialState.PRUNED, "pruned"), (TrialState.FAIL, "crashed"))
+            if count[s]
+        ]
+        line += f" ({', '.join(extra)})" if extra else ""
+        best = self.best()
+        if best is not None:
+            line += f", best {best.number}: {self.sentence(best.number)}"
+        if running:
+            line += ", running " + " ".join(f"{n} ({share:.0%})" for n, share in running.items())
+        return line + self._left(running, slots)
+
+    def _left(self, running: Mapping[int, float], slots: int) -> str:
+        """The time that is left, from what finished trials took; it counts the fresh runs as a trial each."""
+        took = [t.user_attrs["seconds"] for t in self.complete() if t.user_attrs.get("seconds")]
+        if not took or self.study.limit is None or self.over():
+            return ""
+        ended = sum(t.state.is_finished() for t in self.study.trials())
+        again = 3 if not self.trials_over() else len(self.to_confirm())
+        trials = self.study.limit - ended + again * self.sweep.confirm / self.sweep.seeds
+        left = max(0.0, trials - sum(running.values())) * sum(took) / len(took) / slots
+        return f", about {round(left / 60)} min left"
+
+
+def shown(found: object, metric: str) -> str:
+    """An estimate in the metric's unit: `55.1 [50.2, 59.9]`; a dash for nothing."""
+    from rlanything.report.statistics import Estimate
+    from rlanything.report.words import interval
+
+    if not isinstance(found, Estimate):
+        return NONE
+    if metric == COST:
+        return f"{found.mean:,.0f}"
+    return interval(found, metric)

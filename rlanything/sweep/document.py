@@ -1,0 +1,132 @@
+"""A sweep's report.md: what led, how sure that is, and every trial in one table; figures lie beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlanything.report.statistics import Estimate
+from rlanything.report.words import COUNTS, NONE, code, markdown_table, p_text
+from rlanything.sweep.board import Board
+from rlanything.sweep.declare import sign
+from rlanything.sweep.objective import COST
+from rlanything.sweep.views import Point, Views, scale
+
+FIGURES = {
+    "history": "Trials in their order",
+    "front": "One objective against the others",
+    "slices": "Each parameter",
+    "contour": "Both thresholds",
+    "importances": "Which parameter matters",
+    "adaptation": "What the tasks did",
+    "fresh": "The winner's lead on the seeds that chose it and on fresh ones",
+}
+ABOUT = (
+    "Means over seeds with 95 % intervals over seeds and games, in percent; differences in points, paired by seed and "
+    "game; p by Holm over all trials. The winner was chosen by its mean: its interval does not say how much of its "
+    "lead is luck, the fresh seeds do. They play the same panels, so that part of luck stays which lies in the choice "
+    "of games."
+)
+
+
+def text(board: Board, name: str, views: Views, figures: Sequence[str]) -> str:
+    """The whole document. `figures`: the names of those that were drawn."""
+    sweep = board.sweep
+    parts = [
+        f"# Sweep {name}",
+        f"Arms {', '.join(map(code, sweep.arms))}, {sweep.seeds} seeds a trial, sampler `{sweep.sampler}`, pruner "
+        f"`{sweep.pruner.kind}`. Every trial: {' '.join(map(code, sweep.overrides)) or 'the default scale'}.",
+        ABOUT,
+        "## Result",
+        *sentences(views),
+        "## Trials",
+        trials(views),
+        *(f"## {FIGURES[f]}\n\n![{FIGURES[f]}](figures/{f}.png)" for f in figures),
+        *_failed(board),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def sentences(views: Views) -> list[str]:
+    """What may be said of the winner, in plain words."""
+    if views.best is None:
+        return ["No trial has a result."]
+    best = next(p for p in views.points if p.number == views.best)
+    metric = views.metrics[0]
+    found = [f"Best mean: trial {best.name}, {views.objectives[0]} {number(best.found[0], metric)}."]
+    if best.difference is not None:
+        d = best.difference
+        found[0] += (
+            f" Above the default by {number(d.contrast.difference, metric, signed=True)}, p {p_text(d.p)}."
+        )
+    for c in views.fresh:
+        found.append(
+            f"On fresh seeds its lead over {c.baseline} (trial {c.against}) is {number(c.fresh, metric, signed=True)}; "
+            f"on the seeds that chose it {number(c.lead, metric, signed=True)}. The difference, "
+            f"{scale(metric) * c.luck:+.1f}, is luck as far as so few seeds can tell."
+        )
+    if len(views.objectives) > 1:
+        found.append(f"No other trial is better in everything: {', '.join(map(str, views.front))}.")
+    found.append(_worth(views, best))
+    return found
+
+
+def _worth(views: Views, best: Point) -> str:
+    """The conclusion that the intervals allow, and no more."""
+    found = [c.fresh for c in views.fresh] or (
+        [best.difference.contrast.difference] if best.difference else []
+    )
+    if not found:
+        return "The best trial is the default itself: nothing here asks for another setting."
+    if all(_ahead(e, sign(views.metrics[0])) for e in found):
+        return "Its lead holds beyond the intervals."
+    return "Its lead does not hold beyond the intervals: this sweep gives no reason to prefer it."
+
+
+def _ahead(found: Estimate, way: int) -> bool:
+    """Whether all of the interval is on the better side of 0."""
+    return found.low is not None and found.high is not None and min(way * found.low, way * found.high) > 0
+
+
+def trials(views: Views) -> str:
+    """Every trial in one Markdown table."""
+    keys = views.keys
+    header = ["trial", *keys, *views.objectives, "vs default", "p (Holm)", "accepted", "in band", "state"]
+    return markdown_table(header, [_row(p, keys, views) for p in views.points])
+
+
+def _row(point: Point, keys: Sequence[str], views: Views) -> list[str]:
+    sets = [code(point.sets[k]) if k in point.sets else NONE for k in keys]
+    found = [number(e, m) for e, m in zip(point.found, views.metrics, strict=False)] or [NONE] * len(
+        views.metrics
+    )
+    d = point.difference
+    against = (
+        [NONE, NONE]
+        if d is None
+        else [number(d.contrast.difference, views.metrics[0], signed=True), p_text(d.p)]
+    )
+    accepted = NONE if point.accepted is None else f"{point.accepted.mean:.1f}"
+    band = NONE if point.band_coverage is None else f"{100 * point.band_coverage:.0f} %"
+    return [point.name, *sets, *found, *against, accepted, band, point.state]
+
+
+def number(found: Estimate, metric: str, *, signed: bool = False) -> str:
+    """A mean with its interval in the metric's unit."""
+    digits = 0 if metric == COST else 1
+    factor = 1.0 if metric in (COST, *COUNTS) else 100.0
+
+    def one(value: float) -> str:
+        shown = round(factor * value, digits) + 0.0
+        return f"{shown:{'+' if signed else ''},.{digits}f}"
+
+    if found.low is None or found.high is None:
+        return one(found.mean)
+    return f"{one(found.mean)} [{one(found.low)}, {one(found.high)}]"
+
+
+def _failed(board: Board) -> list[str]:
+    crashed = [t for t in board.study.trials() if t.user_attrs.get("error")]
+    if not crashed:
+        return []
+    lines = [f"- trial {t.number}: {code(t.user_attrs['error'].strip().splitlines()[-1])}" for t in crashed]
+    return ["## Crashed", "\n".join(lines)]

@@ -1,0 +1,95 @@
+"""What a trial achieved: its panels over seeds and games, the objectives' means with intervals, and comparisons.
+
+Statistics are the report's: a paired bootstrap over seeds and games (`rlanything.report.statistics`). Seed n meets the
+same draws in every trial, so trials are compared by pairs of seed and game.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlanything.report import statistics
+from rlanything.report.panels import panels
+from rlanything.report.records import Evaluation
+from rlanything.report.statistics import Contrast, Estimate, Panel
+
+RESAMPLES = 2000
+COST = "cost"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A finished trial: arm -> metric -> panel, and how its training went (means over seeds and iterations)."""
+
+    panels: Mapping[str, Mapping[str, Panel]]
+    band_coverage: Mapping[str, float | None]
+
+    def at(self, seeds: Sequence[int]) -> Measured:
+        """The same for some of its seeds."""
+        reduced = {
+            arm: {
+                metric: panel.at([s for s in seeds if s in panel.seeds], panel.tasks)
+                for metric, panel in of.items()
+            }
+            for arm, of in self.panels.items()
+        }
+        return Measured(reduced, self.band_coverage)
+
+    def estimate(self, goal: tuple[str, str]) -> Estimate | None:
+        """Mean and interval of one objective."""
+        arm, metric = goal
+        panel = self.panels[arm].get(metric)
+        return None if panel is None else statistics.estimate(panel, 0, metric, RESAMPLES)
+
+    def above(self, other: Measured, goal: tuple[str, str]) -> Contrast | None:
+        """How far this trial is above another one, paired by seed and game."""
+        arm, metric = goal
+        mine, theirs = self.panels[arm].get(metric), other.panels[arm].get(metric)
+        if mine is None or theirs is None:
+            return None
+        return statistics.contrast(mine, theirs, 0, metric, RESAMPLES)
+
+    def seed_values(self, goal: tuple[str, str]) -> list[float]:
+        """The objective of each seed."""
+        panel = self.panels[goal[0]][goal[1]]
+        return [float(v) for v in statistics.seed_values(panel, np.ones((1, len(panel.tasks))))[0]]
+
+
+def measure(trial: Path, arms: Sequence[str]) -> Measured:
+    """Read a finished trial from its folder (`evaluation/<arm>.json`, `runs/<arm>/seed-<n>/metrics.jsonl`)."""
+    found: dict[str, dict[str, Panel]] = {}
+    coverage: dict[str, float | None] = {}
+    for arm in arms:
+        evaluation = Evaluation.model_validate_json((trial / "evaluation" / f"{arm}.json").read_text())
+        runs = {seed: rows(trial / "runs" / arm / f"seed-{seed}") for seed in sorted(evaluation.seeds)}
+        found[arm] = {**panels({arm: evaluation})[arm], COST: _cost_panel(runs)}
+        shares = [
+            r["band_coverage"] for run in runs.values() for r in run if r.get("band_coverage") is not None
+        ]
+        coverage[arm] = float(np.mean(shares)) if shares else None
+    return Measured(found, coverage)
+
+
+def rows(run: Path) -> list[dict[str, Any]]:
+    """The lines of a run's metrics.jsonl."""
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def cost(run: Sequence[Mapping[str, Any]]) -> float:
+    """Replies sampled in a run: the policy's turns and the reward model's votes."""
+    total = 0.0
+    for row in run:
+        episodes = row.get("status/ok", 0.0) + row.get("status/truncated", 0.0)
+        total += episodes * (row.get("episode_steps") or 0.0) + (row.get("votes") or 0.0)
+    return round(total)
+
+
+def _cost_panel(runs: Mapping[int, Sequence[Mapping[str, Any]]]) -> Panel:
+    hits = np.array([[[cost(run)] for run in runs.values()]], dtype=np.float64)
+    return Panel(tuple(runs), ("run",), hits, np.ones_like(hits), (0.0, float("inf")))

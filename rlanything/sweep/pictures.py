@@ -1,0 +1,219 @@
+"""The figures of a sweep's report.md, as PNG and SVG; the page draws the same views with Plotly."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from rlanything.report.statistics import Estimate
+from rlanything.report.style import INK, SETTINGS
+from rlanything.report.words import plain
+from rlanything.sweep.views import Point, Views, scale
+
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8c8c8c"
+COLOURS = {"paper": ORANGE, "default": GREEN}
+FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+
+
+def draw(views: Views) -> Iterator[tuple[str, bytes]]:
+    """(file name, content) of every figure that the sweep has something for."""
+    with mpl.rc_context(SETTINGS):
+        for name, make in FIGURE.items():
+            figure = make(views)
+            if figure is not None:
+                for kind, metadata in FORMATS.items():
+                    buffer = io.BytesIO()
+                    figure.savefig(buffer, format=kind, metadata=metadata)
+                    yield f"{name}.{kind}", buffer.getvalue()
+
+
+def _figure(width: float, height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, list(figure.subplots(1, panels, squeeze=False)[0])
+
+
+def _bars(axis: Axes, x: float, found: Estimate, factor: float, colour: str) -> None:
+    """A mean with its interval."""
+    axis.plot([x], [factor * found.mean], "o", color=colour, markersize=5)
+    if found.low is not None and found.high is not None:
+        axis.plot([x, x], [factor * found.low, factor * found.high], color=colour, lw=1.2, alpha=0.7)
+
+
+def _colour(point: Point) -> str:
+    return COLOURS.get(point.label, BLUE)
+
+
+def words(text: str) -> str:
+    """Text from outside as matplotlib may show it: a dollar sign would start a formula."""
+    return plain(text, 40).replace("$", r"\$")
+
+
+def _history(views: Views) -> Figure | None:
+    if not views.finished:
+        return None
+    figure, (axis,) = _figure(7.2, 3.4)
+    factor = scale(views.metrics[0])
+    for point in views.finished:
+        _bars(axis, point.number, point.found[0], factor, _colour(point))
+        if point.label:
+            axis.annotate(
+                words(point.label), (point.number, factor * point.found[0].mean), xytext=(5, 3),
+                textcoords="offset points", fontsize=8,
+            )  # fmt: skip
+    line = views.leader()
+    axis.step([n for n, _ in line], [factor * v for _, v in line], where="post", color=GREY, lw=1.2)
+    for point in views.points:
+        if not point.found:
+            axis.plot([point.number], [0.02], "x", color=GREY, transform=axis.get_xaxis_transform())
+    axis.set_title("Every trial with its 95 % interval; the line is the best mean so far")
+    axis.set_xlabel("trial (x: pruned or crashed)")
+    axis.set_ylabel(words(views.objectives[0]))
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
+def _front(views: Views) -> Figure | None:
+    others = len(views.objectives) - 1
+    if not views.finished or others == 0:
+        return None
+    figure, axes = _figure(4.4 * others + 0.4, 3.6, others)
+    for axis, other in zip(axes, range(1, others + 1), strict=True):
+        fx, fy = scale(views.metrics[0]), scale(views.metrics[other])
+        for p in views.finished:
+            x, y = p.found[0], p.found[other]
+            filled = _colour(p) if p.number in views.front else "none"
+            axis.errorbar(
+                fx * x.mean, fy * y.mean, xerr=_ends(x, fx), yerr=_ends(y, fy), color=_colour(p), marker="o",
+                mfc=filled, elinewidth=0.7, alpha=0.9,
+            )  # fmt: skip
+            axis.annotate(
+                p.name, (fx * x.mean, fy * y.mean), xytext=(4, 3), textcoords="offset points", fontsize=7
+            )
+        axis.set_xlabel(words(views.objectives[0]))
+        axis.set_ylabel(words(views.objectives[other]))
+    axes[0].set_title("Filled: no other trial is better in everything")
+    return figure
+
+
+def _ends(found: Estimate, factor: float) -> list[list[float]] | None:
+    if found.low is None or found.high is None:
+        return None
+    return [[factor * (found.mean - found.low)], [factor * (found.high - found.mean)]]
+
+
+def _slices(views: Views) -> Figure | None:
+    keys = views.keys[:4]
+    if not views.finished or not keys:
+        return None
+    figure, axes = _figure(3.6 * len(keys) + 0.4, 3.2, len(keys))
+    factor = scale(views.metrics[0])
+    for axis, key in zip(axes, keys, strict=True):
+        places = Places([p.sets[key] for p in views.finished])
+        for point in views.finished:
+            _bars(axis, places.at(point.sets[key]), point.found[0], factor, _colour(point))
+        ticks = places.ticks
+        if ticks:
+            axis.set_xticks(range(len(ticks)), [words(t) for t in ticks])
+        axis.set_xlabel(words(key))
+    axes[0].set_ylabel(words(views.objectives[0]))
+    return figure
+
+
+class Places:
+    """Where values stand on an axis: numbers where they are, words side by side."""
+
+    def __init__(self, values: Sequence[object]) -> None:
+        self.numeric = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+        self.ticks = [] if self.numeric else sorted({str(v) for v in values})
+
+    def at(self, value: object) -> float:
+        """Where one value stands."""
+        return float(str(value)) if self.numeric else float(self.ticks.index(str(value)))
+
+
+def _contour(views: Views) -> Figure | None:
+    if not views.contours:
+        return None
+    figure, axes = _figure(4.8 * len(views.contours) + 0.6, 4.0, len(views.contours))
+    factor = scale(views.metrics[0])
+    for axis, contour in zip(axes, views.contours, strict=True):
+        low, high = contour.keys
+        drawn = axis.contourf(contour.x, contour.y, factor * contour.surface, levels=10, cmap="viridis")
+        figure.colorbar(drawn, ax=axis, label=words(views.objectives[0]))
+        for p in views.finished:
+            x, y = float(p.sets[low]), float(p.sets[high])
+            axis.plot([x], [y], "o", color=_colour(p), mec="white", markersize=6)
+            axis.annotate(str(p.number), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7)
+        axis.set_xlabel(words(low))
+        axis.set_ylabel(words(high))
+    axes[0].set_title("Means, smoothed; one dot a trial")
+    return figure
+
+
+def _importances(views: Views) -> Figure | None:
+    if not views.importances:
+        return None
+    figure, (axis,) = _figure(6.0, 0.9 + 0.4 * len(views.importances))
+    for row, (_, found) in enumerate(views.importances.items()):
+        assert found.low is not None
+        assert found.high is not None
+        axis.plot([found.low, found.high], [row, row], color=BLUE, lw=2)
+        axis.plot([found.mean], [row], "o", color=BLUE)
+    axis.set_yticks(range(len(views.importances)), [words(n) for n in views.importances])
+    axis.set_xlim(0, 1)
+    axis.set_title("Importance (PED-ANOVA) with 95 % interval")
+    return figure
+
+
+def _adaptation(views: Views) -> Figure | None:
+    drawn = [p for p in views.finished if p.accepted is not None or p.band_coverage is not None]
+    if not drawn:
+        return None
+    figure, (left, right) = _figure(7.6, 3.0, 2)
+    for p in drawn:
+        if p.accepted is not None:
+            _bars(left, p.number, p.accepted, 1.0, _colour(p))
+        if p.band_coverage is not None:
+            right.plot([p.number], [100 * p.band_coverage], "o", color=_colour(p))
+    left.set_title("Accepted tasks, a seed")
+    right.set_title("Tasks inside the band (%)")
+    for axis in (left, right):
+        axis.set_xlabel("trial")
+        axis.set_ylim(bottom=0)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    return figure
+
+
+def _fresh(views: Views) -> Figure | None:
+    if not views.fresh:
+        return None
+    figure, (axis,) = _figure(6.4, 1.2 + 0.5 * len(views.fresh))
+    factor = scale(views.metrics[0])
+    rows = [
+        (f"above {c.baseline}, {w}", e, colour)
+        for c in views.fresh
+        for w, e, colour in (("seeds that chose it", c.lead, GREY), ("fresh seeds", c.fresh, BLUE))
+    ]
+    for row, (_, found, colour) in enumerate(rows):
+        axis.plot([factor * found.mean], [row], "o", color=colour)
+        if found.low is not None and found.high is not None:
+            axis.plot([factor * found.low, factor * found.high], [row, row], color=colour, lw=2)
+    axis.axvline(0, color=INK, lw=1)
+    axis.set_yticks(range(len(rows)), [words(name) for name, _, _ in rows])
+    axis.set_ylim(len(rows) - 0.5, -0.5)
+    axis.set_title(f"Lead of trial {views.fresh[0].winner}: {words(views.objectives[0])}")
+    return figure
+
+
+FIGURE: dict[str, Callable[[Views], Figure | None]] = {
+    "history": _history, "front": _front, "slices": _slices, "contour": _contour,
+    "importances": _importances, "adaptation": _adaptation, "fresh": _fresh,
+}  # fmt: skip
+"""Name -> what makes it; None where the sweep has nothing for it."""

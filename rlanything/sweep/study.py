@@ -1,0 +1,285 @@
+"""The Optuna study behind a sweep: where it is stored, what samples it, its first trials, and one question at a time.
+
+Trials are asked for and told, never optimised by Optuna itself, so that any process can finish any trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.storages import BaseStorage, JournalStorage, RDBStorage
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.trial import FrozenTrial, TrialState
+
+from rlanything.config import ConfigError
+from rlanything.core.seeds import derive_seed
+from rlanything.sweep import space
+from rlanything.sweep.declare import PAPER, Sweep, Value, sign
+from rlanything.sweep.pruning import pruner
+
+JOURNAL = "study.journal"
+LABEL, SETS, DECLARED = "label", "sets", "declared"
+"""Names of attributes: a trial's label, the keys that it sets; what the study was declared as."""
+GRACE_S = 10
+"""A lock whose holder was killed is taken after this many seconds; it is never held for longer than a second."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A trial that is queued when the study is made: what it sets, and its point where the space has one."""
+
+    label: str
+    sets: Mapping[str, Value]
+    point: Mapping[str, Any] | None
+
+
+def starts(sweep: Sweep, base: Mapping[str, Value]) -> list[Start]:
+    """Trials 0 and 1 (the paper's point, the project's default), then a grid's points.
+
+    Args:
+        sweep: the declaration.
+        base: what the trials' common configuration has, for every key of the space and of `PAPER`.
+    """
+    default = {key: base[key] for key in sweep.keys}
+    paper = {**default, **{k: v for k, v in PAPER.items() if k in default or base[k] != v}}
+    found = [_start(sweep, "paper", paper), _start(sweep, "default", default)]
+    if sweep.sampler == "grid":
+        taken = [start.sets for start in found]
+        points = [Start("", space.values(sweep, point), point) for point in space.grid(sweep)]
+        found += [start for start in points if start.sets not in taken]
+    return found
+
+
+def _start(sweep: Sweep, label: str, sets: Mapping[str, Value]) -> Start:
+    return Start(label, sets, space.params(sweep, sets))
+
+
+def open_storage(url: str | None, folder: Path) -> BaseStorage:
+    """The journal file in `folder`, or the database at `url`. Raises `ConfigError`, never with a password in it."""
+    if url is None:
+        return JournalStorage(JournalFileBackend(str(folder / JOURNAL)))
+    arguments = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
+    try:
+        return RDBStorage(url, engine_kwargs=arguments)
+    except ImportError as error:
+        raise ConfigError(
+            f"storage {hidden(url)}: {error}; install what it needs with pip install 'rlanything[sweep]'"
+        ) from None
+    except Exception as error:  # SQLAlchemy's and the driver's own, of many classes
+        reason = str(error).splitlines()[0].replace(url, hidden(url))
+        raise ConfigError(f"storage {hidden(url)}: {reason}") from None
+
+
+def hidden(url: str) -> str:
+    """The address without its password."""
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return "(not an address, e.g. sqlite:///sweep.db)"
+
+
+class SweepStudy:
+    """One study, shared by all workers. Every method that changes it may be called by any of them at any time."""
+
+    def __init__(
+        self, name: str, sweep: Sweep, base: Mapping[str, Value], folder: Path, url: str | None
+    ) -> None:
+        """Open the study, or make it. Raises `ConfigError` for one of that name that was declared differently."""
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.name = name
+        self.sweep = sweep
+        self.folder = folder
+        self.distributions = space.distributions(sweep)
+        self._lock = JournalFileSymlinkLock(str(folder / "study"), grace_period=GRACE_S)
+        self._starts = starts(sweep, base)
+        storage = open_storage(url, folder)
+        with self.lock():
+            self.study = self._open(storage)
+            self._check(storage, hidden(url) if url else str(folder))
+            self._queue()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Whoever holds it decides who does what next; held for moments."""
+        self._lock.acquire()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _open(self, storage: BaseStorage) -> optuna.Study:
+        ways = optuna.study.StudyDirection
+        directions = [ways.MAXIMIZE if sign(metric) > 0 else ways.MINIMIZE for _, metric in self.sweep.goals]
+        return optuna.create_study(
+            study_name=self.name, storage=storage, directions=directions, load_if_exists=True,
+            sampler=PerTrial(self.sweep, self.distributions), pruner=pruner(self.sweep.pruner),
+        )  # fmt: skip
+
+    def _check(self, storage: BaseStorage, where: str) -> None:
+        declared = self.sweep.model_dump(
+            mode="json", include={"space", "arms", "seeds", "objectives", "sampler"}
+        )
+        found = self.study.user_attrs.get(DECLARED)
+        if found is None:
+            self.study.set_user_attr(DECLARED, declared)
+        elif found != declared:
+            changed = [
+                f"  {k}: there {found.get(k)}, here {v}" for k, v in declared.items() if found.get(k) != v
+            ]
+            raise ConfigError(
+                f"study {self.name!r} in {where} was declared differently:\n"
+                + "\n".join(changed)
+                + "\nGive this sweep's file another name, or delete that study."
+            )
+
+    def _queue(self) -> None:
+        """Queue what is to be tried first; after a crash in the middle, the rest of it."""
+        for start in self._starts[len(self.trials()) :]:
+            self.study.enqueue_trial(dict(start.point or {}), {LABEL: start.label, SETS: dict(start.sets)})
+
+    @property
+    def limit(self) -> int | None:
+        """How many trials there will be; None: as many as the minutes allow."""
+        if self.sweep.sampler == "grid":
+            return len(self._starts)
+        return self.sweep.budget.trials
+
+    def trials(self) -> list[FrozenTrial]:
+        """All trials, in the order of their numbers."""
+        return self.study.get_trials(deepcopy=False)
+
+    def ask(self) -> FrozenTrial | None:
+        """The next trial, or None when the budget has no more. Call it with the lock held."""
+        trials = self.trials()
+        waiting = any(t.state == TrialState.WAITING for t in trials)
+        if not waiting and self.limit is not None and len(trials) >= self.limit:
+            return None
+        return self._complete(self.study.ask())
+
+    def resume(self, number: int) -> FrozenTrial:
+        """A trial whose worker is gone; whatever was not drawn yet is drawn now."""
+        return self._complete(self._trial(number))
+
+    def _complete(self, trial: optuna.Trial) -> FrozenTrial:
+        if SETS not in trial.user_attrs:
+            self._draw(trial)
+            trial.set_user_attr(SETS, space.values(self.sweep, trial.params))
+        elif not outside(self.sweep, trial.user_attrs):
+            self._draw(trial)
+        return self.trials()[trial.number]
+
+    def _draw(self, trial: optuna.Trial) -> None:
+        for name, d in self.distributions.items():
+            if isinstance(d, CategoricalDistribution):
+                trial.suggest_categorical(name, d.choices)
+            elif isinstance(d, IntDistribution):
+                trial.suggest_int(name, d.low, d.high, step=d.step, log=d.log)
+            elif isinstance(d, FloatDistribution):
+                trial.suggest_float(name, d.low, d.high, step=d.step, log=d.log)
+
+    def _trial(self, number: int) -> optuna.Trial:
+        return optuna.Trial(self.study, self.trials()[number]._trial_id)
+
+    def report(self, number: int, curve: Sequence[float]) -> bool:
+        """Record the points of a trial's curve that are new; whether the pruner gives the trial up.
+
+        Trials with a label are never given up: the others are compared with them.
+        """
+        trial = self._trial(number)
+        known = self.trials()[number].intermediate_values
+        new = [step for step in range(len(curve)) if step not in known]
+        for step in new:
+            trial.report(curve[step], step)
+        return bool(new) and not trial.user_attrs.get(LABEL) and trial.should_prune()
+
+    def note(self, number: int, **attributes: Any) -> None:
+        """Store facts about a trial beside it, e.g. the error that ended it."""
+        trial = self._trial(number)
+        for name, value in attributes.items():
+            trial.set_user_attr(name, value)
+
+    def tell(self, number: int, found: Sequence[float] | None, state: TrialState) -> None:
+        """Close a trial; telling one that is closed changes nothing."""
+        self.study.tell(number, found, state, skip_if_finished=True)
+
+
+def outside(sweep: Sweep, attributes: Mapping[str, Any]) -> bool:
+    """Whether a trial sets something that no point of the space sets: it has a result, but no place there."""
+    return SETS in attributes and space.params(sweep, attributes[SETS]) is None
+
+
+class PerTrial(optuna.samplers.BaseSampler):
+    """The declared sampler with a random stream of its own for every trial.
+
+    Whichever worker asks for trial n draws from stream n: no two workers draw the same, and one that goes on after a
+    crash draws what the first would have drawn from the same finished trials. A trial outside of the space is no
+    question to the sampler.
+    """
+
+    def __init__(self, sweep: Sweep, distributions: dict[str, BaseDistribution]) -> None:
+        self.sweep = sweep
+        self.distributions = distributions
+        self.inner = _sampler(sweep, 0)
+
+    def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
+        """Start the trial's stream. A quasi-random sequence is one for all: only its position changes."""
+        if outside(self.sweep, trial.user_attrs):
+            return
+        self.inner = _sampler(self.sweep, 0 if self.sweep.sampler == "qmc" else trial.number)
+        self.inner.before_trial(study, trial)
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """All of the space, known from the first trial on; nothing for a sampler that draws each name by itself."""
+        if outside(self.sweep, trial.user_attrs) or self.sweep.sampler in ("random", "grid"):
+            return {}
+        return {name: d for name, d in self.distributions.items() if not d.single()}
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Part of Optuna's protocol."""
+        return self.inner.sample_relative(study, trial, search_space) if search_space else {}
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, name: str, distribution: BaseDistribution
+    ) -> Any:
+        """Part of Optuna's protocol."""
+        return self.inner.sample_independent(study, trial, name, distribution)
+
+    def after_trial(
+        self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """Part of Optuna's protocol."""
+        if not outside(self.sweep, trial.user_attrs):
+            self.inner.after_trial(study, trial, state, values)
+
+
+def _sampler(sweep: Sweep, number: int) -> optuna.samplers.BaseSampler:
+    seed = derive_seed(sweep.seed, "sweep", number) % 2**32
+    samplers = optuna.samplers
+    if sweep.sampler == "tpe":
+        return samplers.TPESampler(seed=seed, n_startup_trials=sweep.startup, multivariate=True)
+    if sweep.sampler == "gp":
+        return samplers.GPSampler(seed=seed, n_startup_trials=sweep.startup)
+    if sweep.sampler == "nsga2":
+        return samplers.NSGAIISampler(seed=seed, population_size=sweep.startup)
+    if sweep.sampler == "qmc":
+        return samplers.QMCSampler(seed=seed, scramble=True)
+    return samplers.RandomSampler(seed=seed)

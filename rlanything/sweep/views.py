@@ -1,0 +1,174 @@
+"""What the page and the report show, gathered once: both draw from the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from optuna.trial import TrialState
+
+from rlanything.report.statistics import Estimate
+from rlanything.sweep.board import Board
+from rlanything.sweep.declare import Band, Value, sign
+from rlanything.sweep.importance import importances
+from rlanything.sweep.objective import COST
+from rlanything.sweep.study import outside
+from rlanything.sweep.table import Confirmed, Difference, confirmation, differences
+
+GRID = 41
+"""Points of the contour along each side."""
+KERNEL = 0.12
+"""Width of the smoothing behind the contour, as a share of each side."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A trial as it is drawn. `found`: an estimate for every objective; empty for a trial without a result."""
+
+    number: int
+    label: str
+    state: str
+    sets: Mapping[str, Value]
+    found: tuple[Estimate, ...] = ()
+    difference: Difference | None = None
+    band_coverage: float | None = None
+    accepted: Estimate | None = None
+
+    @property
+    def name(self) -> str:
+        """`3`, or `0 (paper)`."""
+        return f"{self.number} ({self.label})" if self.label else str(self.number)
+
+
+@dataclass(frozen=True)
+class Contour:
+    """The first objective over two thresholds: a smooth surface (nan where no trial is near) over `x` and `y`."""
+
+    keys: tuple[str, str]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    surface: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Views:
+    """Everything that is shown of a sweep."""
+
+    name: str
+    objectives: tuple[str, ...]
+    metrics: tuple[str, ...]
+    points: tuple[Point, ...]
+    best: int | None
+    front: tuple[int, ...]
+    importances: Mapping[str, Estimate]
+    contours: tuple[Contour, ...]
+    fresh: tuple[Confirmed, ...]
+
+    @property
+    def finished(self) -> list[Point]:
+        """The trials with a result."""
+        return [p for p in self.points if p.found]
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that differ between trials."""
+        values: dict[str, set[str]] = {}
+        for point in self.points:
+            for key, value in point.sets.items():
+                values.setdefault(key, set()).add(repr(value))
+        return [key for key, seen in values.items() if len(seen) > 1]
+
+    def leader(self) -> list[tuple[int, float]]:
+        """(trial, best mean so far) after each finished trial."""
+        way, best, line = sign(self.metrics[0]), None, []
+        for point in self.finished:
+            mean = point.found[0].mean
+            best = mean if best is None or way * mean > way * best else best
+            line.append((point.number, best))
+        return line
+
+
+def views(board: Board, name: str) -> Views:
+    """Gather everything from a sweep."""
+    goals = board.sweep.goals
+    points = _points(board)
+    best = board.best()
+    return Views(
+        name,
+        board.sweep.objectives,
+        tuple(metric for _, metric in goals),
+        tuple(points),
+        None if best is None else best.number,
+        _front(points, [metric for _, metric in goals]),
+        _importances(board, points),
+        tuple(_contours(board, points)),
+        tuple(confirmation(board)),
+    )
+
+
+def scale(metric: str) -> float:
+    """What a value is multiplied by to be shown: accuracies are shown in percent."""
+    return 1.0 if metric in (COST, "accepted_tasks") else 100.0
+
+
+def _points(board: Board) -> list[Point]:
+    against = differences(board)
+    arm = board.sweep.goals[0][0]
+    found = []
+    for trial in board.study.trials():
+        number, state = trial.number, trial.state.name.lower()
+        sets, label = trial.user_attrs.get("sets", {}), trial.user_attrs.get("label", "")
+        if trial.state != TrialState.COMPLETE:
+            found.append(Point(number, label, state, sets))
+            continue
+        measured = board.measured(number)
+        estimates = tuple(e for goal in board.sweep.goals if (e := measured.estimate(goal)) is not None)
+        accepted = measured.estimate((arm, "accepted_tasks"))
+        coverage = measured.band_coverage[arm]
+        found.append(Point(number, label, state, sets, estimates, against.get(number), coverage, accepted))
+    return found
+
+
+def _front(points: Sequence[Point], metrics: Sequence[str]) -> tuple[int, ...]:
+    """Trials that no other is at least as good as in every objective and better in one (by their means)."""
+    ways = np.array([sign(metric) for metric in metrics])
+    finished = [p for p in points if p.found]
+    values = np.array([[e.mean for e in p.found] for p in finished]).reshape(len(finished), -1) * ways
+    kept = [
+        p.number
+        for p, v in zip(finished, values, strict=True)
+        if not any((values >= v).all(axis=1) & (values > v).any(axis=1))
+    ]
+    return tuple(kept)
+
+
+def _importances(board: Board, points: Sequence[Point]) -> Mapping[str, Estimate]:
+    trials = [t for t in board.complete() if not outside(board.sweep, t.user_attrs)]
+    found = {p.number: p.found[0] for p in points if p.found}
+    return importances(trials, [found[t.number] for t in trials], sign(board.sweep.goals[0][1]))
+
+
+def _contours(board: Board, points: Sequence[Point]) -> list[Contour]:
+    found = []
+    for parameter in board.sweep.space.values():
+        if not isinstance(parameter, Band):
+            continue
+        low, high = parameter.between
+        at = [(float(p.sets[low]), float(p.sets[high]), p.found[0].mean) for p in points if p.found]
+        if len({(x, y) for x, y, _ in at}) >= 4:
+            found.append(_surface((low, high), np.array(at)))
+    return found
+
+
+def _surface(keys: tuple[str, str], at: NDArray[np.float64]) -> Contour:
+    """A Gaussian-weighted mean of the trials' means; empty where even the nearest trial is far away."""
+    x, y = (np.linspace(at[:, i].min(), at[:, i].max(), GRID) for i in (0, 1))
+    across = np.maximum(np.ptp(at[:, :2], axis=0), 1e-9)
+    grid = np.stack(np.meshgrid(x, y), axis=-1)
+    distance = (((grid[:, :, None, :] - at[None, None, :, :2]) / across) ** 2).sum(axis=-1)
+    weight = np.exp(-distance / (2 * KERNEL**2))
+    surface = (weight * at[:, 2]).sum(axis=-1) / weight.sum(axis=-1)
+    surface[distance.min(axis=-1) > (2 * KERNEL) ** 2] = np.nan
+    return Contour(keys, x, y, surface)
