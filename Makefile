@@ -27,10 +27,10 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 HF_HUB_OFFLINE ?= 1
 export HF_HUB_OFFLINE
 
-.PHONY: help venv install install-dev alfworld params repro test test-slow lint bench clean
+.PHONY: help venv install install-dev alfworld params repro verify-repro test test-slow lint bench clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(VENV)/bin/python  ## Make the virtual environment (PYTHON=... to choose the interpreter)
 
@@ -76,6 +76,9 @@ else
 	@cd $(WORKSPACE) && { [ report/report.md -nt .started ] || python -m rlanything report; }
 	@echo "Report: $(WORKSPACE)/report/report.md   buffers: $(WORKSPACE)/runs/<arm>/seed-<n>/buffer"
 endif
+
+verify-repro: install  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
+	cd $(if $(filter default,$(SCALE)),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
 
 test: install-dev  ## Install and run the tests, except the slow ones
 	python -m pytest -n $(JOBS) -m "not slow"

@@ -15,6 +15,8 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add the commands. Each sets `run`: from parsed arguments, with `root` and `params`, to an exit code."""
     _add_provenance(commands)
     _add_replay(commands)
+    _add_difference(commands)
+    _add_verify(commands)
 
 
 def _add_provenance(commands: Subparsers[argparse.ArgumentParser]) -> None:
@@ -52,6 +54,45 @@ def _replay(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([page.to_json() for page in pages], indent=2))
     return 1 if any(page.problem for page in pages) else 0
+
+
+def _add_difference(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    about = "where two runs, or the results of two projects, first differ; exit 1 when they do"
+    parser = commands.add_parser("first-difference", help=about, description=about)
+    for name in ("first", "second"):
+        parser.add_argument(name, type=Path, metavar=name.upper(), help="the folder of a run or of a project")
+    parser.set_defaults(run=_difference)
+
+
+def _difference(args: argparse.Namespace) -> int:
+    from rlanything.repro import difference
+
+    trees = difference.folders(args.first, args.second)
+    found = difference.first_difference(*trees)
+    print(found or f"the same {len(trees[0].names())} files, byte for byte")
+    return 1 if found else 0
+
+
+def _add_verify(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    about = "run the whole pipeline again from nothing and compare every output; exit 1 when one differs"
+    parser = commands.add_parser("verify-repro", help=about, description=about)
+    parser.add_argument(
+        "revision", nargs="?", metavar="REV", help="a git revision; default: the project on disk"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the second copy, even when everything is the same"
+    )
+    parser.set_defaults(run=_verify)
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from rlanything.repro import verify
+
+    outcome = verify.verify(
+        args.root.resolve(), args.revision, lambda words: print(words, flush=True), keep=args.keep
+    )
+    print(verify.text(outcome), end="")
+    return 0 if outcome.same else 1
 
 
 def _provenance(args: argparse.Namespace) -> int:

@@ -1,0 +1,221 @@
+"""The first place where two versions of a file differ, in the words of what the file is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import PurePosixPath
+from typing import Any
+
+from rlanything.core.types import Json
+
+MISSING: Any = object()
+SHOWN = 80
+"""Characters of a value that are printed."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where two versions of a file part. `iteration` is None for what belongs to none."""
+
+    where: str
+    first: str
+    second: str
+    iteration: int | None = None
+
+
+def first_place(path: PurePosixPath, first: bytes, second: bytes) -> Place:
+    """Where `first` and `second`, two contents of `path` that are not equal, part."""
+    reader = _reader(path)
+    try:
+        return reader(path, first, second)
+    except (ValueError, KeyError, TypeError, EOFError, OSError, zlib.error, struct.error):
+        return _bytes(path, first, second)  # not what its name says: bytes are always comparable
+
+
+def _reader(path: PurePosixPath) -> Callable[[PurePosixPath, bytes, bytes], Place]:
+    if path.parent.name == "rollouts":
+        return _rollouts
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        return _lines
+    return {".safetensors": _tensors, ".json": _json}.get(path.suffix, _bytes)
+
+
+def _rollouts(path: PurePosixPath, first: bytes, second: bytes) -> Place:
+    """Down to slot, rollout, step and token."""
+    iteration = int(path.name.removeprefix("iter_").partition(".")[0]) - 1
+    for number, (a, b) in enumerate(
+        zip_longest(_records(path, first), _records(path, second), fillvalue=MISSING)
+    ):
+        if a == b:
+            continue
+        if a is MISSING or b is MISSING:
+            return Place(f"episode {number}", _shown(a), _shown(b), iteration)
+        episode = a["trajectory"]
+        at = f"slot {episode['slot']}, rollout {episode['rollout']}"
+        keys, x, y = _descend(a, b)
+        return Place(f"{at}, {_spoken(keys)}", _shown(x), _shown(y), iteration)
+    return _bytes(path, first, second)
+
+
+def _lines(path: PurePosixPath, first: bytes, second: bytes) -> Place:
+    """Down to the line and the key."""
+    for number, (a, b) in enumerate(
+        zip_longest(_records(path, first), _records(path, second), fillvalue=MISSING), 1
+    ):
+        if a != b:
+            keys, x, y = _descend(a, b)
+            return Place(_joined(f"line {number}", keys), _shown(x), _shown(y), _iteration(path, a, b))
+    return _bytes(path, first, second)
+
+
+def _json(path: PurePosixPath, first: bytes, second: bytes) -> Place:
+    keys, x, y = _descend(json.loads(first), json.loads(second))
+    return Place(_joined("", keys), _shown(x), _shown(y)) if keys else _bytes(path, first, second)
+
+
+def _tensors(path: PurePosixPath, first: bytes, second: bytes) -> Place:
+    """Down to the tensor and its element."""
+    (start, header), (_, other) = _header(first), _header(second)
+    if header != other:
+        keys, x, y = _descend(header, other)
+        return Place(_joined("header", keys), _shown(x), _shown(y))
+    offset = _first_byte(first, second) - start
+    for name, tensor in header.items():
+        begin, end = tensor.get("data_offsets", (0, 0)) if name != "__metadata__" else (0, 0)
+        if begin <= offset < end:
+            size = _size(end - begin, tensor["shape"])
+            element = (offset - begin) // size
+            at = start + begin + element * size
+            one, two = (_number(data[at : at + size], tensor["dtype"]) for data in (first, second))
+            return Place(f"tensor {name}, element {element}", one, two)
+    return _bytes(path, first, second)
+
+
+def _bytes(path: PurePosixPath, first: bytes, second: bytes) -> Place:
+    at = _first_byte(first, second)
+    if at == min(len(first), len(second)):
+        return Place("length", f"{len(first)} bytes", f"{len(second)} bytes")
+    return Place(f"byte {at}", first[at : at + 8].hex(), second[at : at + 8].hex())
+
+
+def _records(path: PurePosixPath, data: bytes) -> list[Any]:
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _iteration(path: PurePosixPath, *records: Any) -> int | None:
+    """Of a snapshot its own, otherwise what the earlier of the lines says."""
+    if path.name.startswith("iter_"):
+        return int(path.name.removeprefix("iter_").partition(".")[0])
+    said = [r["iteration"] for r in records if isinstance(r, dict) and isinstance(r.get("iteration"), int)]
+    return min(said, default=None)
+
+
+def _descend(first: Json, second: Json) -> tuple[list[str | int], Json, Json]:
+    """The keys that lead to the first difference, and the values there; causes come before what follows from them."""
+    keys: list[str | int] = []
+    while True:
+        found = next((k for k in _common(first, second) if _get(first, k) != _get(second, k)), None)
+        if found is None:
+            return keys, first, second
+        keys.append(found)
+        first, second = _get(first, found), _get(second, found)
+
+
+def _common(first: Json, second: Json) -> Sequence[str | int]:
+    """The keys of two objects, or the indices of two lists; none for anything else."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        return sorted({*first, *second}, key=_rank)
+    if isinstance(first, list) and isinstance(second, list):
+        return range(max(len(first), len(second)))
+    return ()
+
+
+def _get(value: Json, key: Any) -> Json:
+    if isinstance(value, list):
+        return value[key] if key < len(value) else MISSING
+    return value.get(key, MISSING)
+
+
+_CAUSES = (
+    "trajectory",
+    "seed",
+    "first_observation",
+    "steps",
+    "prompt_kept",
+    "prompt_added",
+    "response",
+    "judgements",
+)
+"""What comes first when an episode is made; what follows from it is compared after it."""
+
+
+def _rank(key: str) -> tuple[int, str]:
+    return (_CAUSES.index(key) if key in _CAUSES else len(_CAUSES), key)
+
+
+_WORDS = {
+    "steps": "step",
+    "response": "token",
+    "prompt_added": "prompt token",
+    "judgements": "judged step",
+    "votes": "vote",
+}
+
+
+def _spoken(keys: Sequence[str | int]) -> str:
+    """`trajectory.steps.3.response.2` as `step 3, token 2`."""
+    words: list[str] = []
+    for key in keys:
+        if isinstance(key, int):
+            words.append(f"{_WORDS.get(words.pop(), 'number') if words else 'number'} {key}")
+        elif key != "trajectory":
+            words.append(key)
+    return ", ".join(words)
+
+
+def _joined(head: str, keys: Sequence[str | int]) -> str:
+    tail = ".".join(map(str, keys))
+    return f"{head}, {tail}" if head and tail else head or tail
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is MISSING else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
+def _header(data: bytes) -> tuple[int, dict[str, Any]]:
+    """Where the numbers of a safetensors file begin, and what it says of its tensors."""
+    (length,) = struct.unpack("<Q", data[:8])
+    return 8 + length, json.loads(data[8 : 8 + length])
+
+
+def _number(data: bytes, dtype: str) -> str:
+    """An element's value and bytes; the bytes alone for types that Python has no number for."""
+    code = {"F64": "<d", "F32": "<f", "F16": "<e"}.get(dtype)
+    return f"{struct.unpack(code, data)[0]!r} (bytes {data.hex()})" if code else f"bytes {data.hex()}"
+
+
+def _size(count: int, shape: Sequence[int]) -> int:
+    """Bytes of one element."""
+    elements = 1
+    for length in shape:
+        elements *= length
+    return max(count // max(elements, 1), 1)
+
+
+def _first_byte(first: bytes, second: bytes) -> int:
+    """The first position at which two contents differ, or the length of the shorter."""
+    low, high = 0, min(len(first), len(second))
+    if first[:high] == second[:high]:
+        return high
+    while high - low > 1:  # halving compares in C; a loop over millions of bytes would not
+        middle = (low + high) // 2
+        low, high = (middle, high) if first[low:middle] == second[low:middle] else (low, middle)
+    return low

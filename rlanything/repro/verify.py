@@ -1,0 +1,117 @@
+"""`rlanything verify-repro`: run the whole pipeline again from nothing; compare every output with what is claimed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from rlanything.config import ConfigError
+from rlanything.repro import workspace
+from rlanything.repro.difference import Difference, Folder, first_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dvc.api import DVCFileSystem
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Output -> whether it came out with the same bytes; where it did not, the first difference, if it can be told."""
+
+    outputs: Mapping[str, bool]
+    files: int
+    difference: Difference | None = None
+    unknown: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Whether every output is the same."""
+        return all(self.outputs.values())
+
+
+def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep: bool = False) -> Outcome:
+    """Run the project (at a git revision, or as it lies on disk) again and compare. Raises `ConfigError`.
+
+    The second copy is removed when everything is the same, unless it is to be kept.
+    """
+    copy = workspace.from_revision(root, revision) if revision else workspace.from_disk(root)
+    say(f"the pipeline runs in {copy.root}; interrupted, the same command goes on there")
+    copy.run()
+    outcome = compare(root, revision, copy)
+    if outcome.same and not keep:
+        shutil.rmtree(copy.root)
+    return outcome
+
+
+def compare(root: Path, revision: str | None, copy: workspace.Workspace) -> Outcome:
+    """What the copy's outputs are beside those that the original recorded."""
+    made = copy.made()
+    outputs = {path: _same(out, made.get(path)) for path, out in copy.locked.items()}
+    files = sum(out.get("nfiles", 1) for out in copy.locked.values())
+    differing = tuple(path for path, same in outputs.items() if not same)
+    if not differing:
+        return Outcome(outputs, files)
+    try:
+        found = first_difference(_Claimed(root, revision, differing), Folder(copy.root, differing))
+    except ConfigError as error:
+        return Outcome(outputs, files, unknown=str(error))
+    told = (
+        "" if found else "the files on disk are not the ones that dvc.lock recorded (`dvc status` says which)"
+    )
+    return Outcome(outputs, files, found, told)
+
+
+def text(outcome: Outcome) -> str:
+    """The outcome for a terminal."""
+    lines = [f"  {'same   ' if same else 'DIFFERS'}  {path}" for path, same in outcome.outputs.items()]
+    count = sum(outcome.outputs.values())
+    lines.append(
+        f"{count} of {len(outcome.outputs)} outputs ({outcome.files} files) came out with the same bytes"
+    )
+    if outcome.difference is not None:
+        lines += ["the first difference (first: as recorded; second: run again):", str(outcome.difference)]
+    elif outcome.unknown:
+        lines.append(f"where they differ cannot be told: {outcome.unknown}")
+    return "\n".join(lines) + "\n"
+
+
+def _same(claimed: Mapping[str, Any], made: Mapping[str, Any] | None) -> bool:
+    return made is not None and claimed["md5"] == made["md5"]
+
+
+@dataclass(frozen=True)
+class _Claimed:
+    """The recorded outputs, read through DVC: from disk, its cache, or a remote."""
+
+    root: Path
+    revision: str | None
+    outputs: tuple[str, ...]
+
+    def names(self) -> Sequence[PurePosixPath]:
+        with self._tree() as tree:
+            found = [p for out in self.outputs for p in ([out] if tree.isfile(out) else tree.find(out))]
+        return [PurePosixPath(path) for path in found]
+
+    def read(self, path: PurePosixPath) -> bytes:
+        with self._tree() as tree:
+            data: bytes = tree.cat_file(path.as_posix())
+        return data
+
+    @contextmanager
+    def _tree(self) -> Iterator[DVCFileSystem]:
+        from dvc.api import DVCFileSystem
+        from dvc.exceptions import DvcException
+        from dvc_data.index import DataIndexDirError
+
+        try:
+            yield DVCFileSystem(str(self.root), rev=self.revision)
+        except (DvcException, DataIndexDirError, OSError) as error:
+            told = " ".join(str(error).split())
+            raise ConfigError(
+                f"the recorded files are neither in the DVC cache nor in a remote ({told})"
+            ) from None

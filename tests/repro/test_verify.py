@@ -1,0 +1,135 @@
+"""Verifying a project: its pipeline runs again from nothing, through the real DVC, and every output is compared."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from stage_cases import ROOT
+
+from rlanything.cli import main
+from rlanything.config import ConfigError
+from rlanything.repro import verify, workspace
+
+pytestmark = pytest.mark.integration
+
+PIPELINE = """
+stages:
+  tasks:
+    cmd: python experiments/make.py data/tasks
+    deps: [experiments/make.py]
+    params: [seed]
+    outs: [data/tasks]
+  train:
+    cmd: python experiments/make.py runs/full
+    deps: [data/tasks, experiments/make.py]
+    params: [seed]
+    outs: [runs/full]
+"""
+SCRIPT = """
+import json, os, pathlib, sys, yaml
+seed = yaml.safe_load(open("params.yaml"))["seed"]
+out = pathlib.Path(sys.argv[1])
+out.mkdir(parents=True)
+value = os.environ.get("DRIFT", "0") if out.parts[0] == "runs" else "0"
+rows = [{"iteration": k, "accuracy": seed + k * float(value)} for k in range(3)]
+(out / "metrics.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in rows))
+"""
+
+
+def run(root: Path, *words: str) -> None:
+    subprocess.run(words, cwd=root, check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    """A git repository with a small pipeline that has run."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/bin:/bin")
+    monkeypatch.setenv("DVC_NO_ANALYTICS", "1")
+    root = tmp_path / "project"
+    (root / "experiments").mkdir(parents=True)
+    (root / "dvc.yaml").write_text(PIPELINE)
+    (root / "params.yaml").write_text("seed: 3\n")
+    (root / "experiments" / "make.py").write_text(SCRIPT)
+    (root / ".gitignore").write_text("/data/tasks\n/runs/full\n.rla/\n")
+    run(root, "git", "init")
+    run(root, "dvc", "init")
+    run(root, "dvc", "repro")
+    run(root, "git", "add", ".")
+    run(root, "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "results")
+    return root
+
+
+def test_a_deterministic_pipeline_comes_out_the_same_and_leaves_nothing(project, capsys):
+    assert main(["--root", str(project), "verify-repro"]) == 0
+    assert "2 of 2 outputs (2 files) came out with the same bytes" in capsys.readouterr().out
+    assert not list((project / ".rla" / "verify").iterdir())
+
+
+def test_a_pipeline_that_drifts_is_caught_with_its_first_difference(project, monkeypatch, capsys):
+    monkeypatch.setenv("DRIFT", "0.5")
+    assert main(["--root", str(project), "verify-repro", "HEAD"]) == 1
+    printed = capsys.readouterr().out
+    assert "same     data/tasks" in printed
+    assert "DIFFERS  runs/full" in printed
+    assert "runs/full/metrics.jsonl: iteration 1, line 2, accuracy\n  first:  3.0\n  second: 3.5" in printed
+
+
+def test_an_earlier_revision_is_verified_whatever_lies_on_disk(project):
+    (project / "params.yaml").write_text("seed: 4\n")
+    run(project, "dvc", "repro")
+    run(project, "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-am", "another seed")
+    said: list[str] = []
+    outcome = verify.verify(project, "HEAD~1", said.append, keep=True)
+    assert outcome.same
+    (copy,) = (project / ".rla" / "verify").iterdir()
+    assert '"accuracy": 3.0' in (copy / "runs" / "full" / "metrics.jsonl").read_text()
+    assert str(copy) in said[0]
+
+
+def test_where_the_recorded_files_are_gone_it_still_says_which_output_differs(project, monkeypatch, capsys):
+    monkeypatch.setenv("DRIFT", "1")
+    shutil.rmtree(project / "runs")
+    shutil.rmtree(project / ".dvc" / "cache")
+    assert main(["--root", str(project), "verify-repro"]) == 1
+    printed = capsys.readouterr().out
+    assert "DIFFERS  runs/full" in printed
+    assert "where they differ cannot be told" in printed
+
+
+def test_a_failing_pipeline_and_one_that_never_ran_are_errors(project, monkeypatch):
+    (project / "experiments" / "make.py").write_text("raise SystemExit('broken')\n")
+    with pytest.raises(ConfigError, match=r"the pipeline failed in .*exit code"):
+        verify.verify(project, None, print)
+    (project / "dvc.lock").unlink()
+    with pytest.raises(ConfigError, match="nothing to verify before `dvc repro` has run"):
+        verify.verify(project, None, print)
+
+
+def test_an_unknown_revision_is_refused_before_anything_runs(project):
+    with pytest.raises(ConfigError, match="revision 'nowhere'"):
+        verify.verify(project, "nowhere", print)
+    assert not (project / ".rla").exists()
+
+
+def test_a_copy_is_continued_only_when_it_is_the_very_same(project):
+    first = workspace.from_disk(project).root
+    assert workspace.from_disk(project).root == first
+    (project / "params.yaml").write_text("seed: 5\n")
+    assert workspace.from_disk(project).root != first
+
+
+def test_the_copy_has_everything_that_the_pipeline_depends_on():
+    made = ("data", "models", "runs", "evaluation")
+    deps = {dep["path"] for stage in _lock().values() for dep in stage.get("deps", [])}
+    loose = [d for d in deps if not d.startswith(made) and not d.startswith(workspace.PARTS)]
+    assert loose == []
+
+
+def _lock():
+    import yaml
+
+    return yaml.safe_load((ROOT / "dvc.lock").read_text())["stages"]
