@@ -5,30 +5,41 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from envs.coding.sandbox.bwrap import Bubblewrap
+from envs.coding.sandbox.container import Containers
 from envs.coding.sandbox.launch import Backend
 from envs.coding.sandbox.pool import Sandbox
 from envs.coding.sandbox.trusted import Trusted
 from envs.coding.sandbox.types import Limits
 
-BACKENDS = ("bwrap", "subprocess")
+BACKENDS = ("bwrap", "docker", "subprocess")
 
 
 def open_sandbox(
-    backend: str = "bwrap", *, workers: int = 2, limits: Limits | None = None, trusted: bool = False
+    backend: str = "bwrap",
+    *,
+    workers: int = 2,
+    limits: Limits | None = None,
+    trusted: bool = False,
+    image: str | None = None,
 ) -> Sandbox:
-    """A sandbox with `workers` boxes. `trusted`: the programs may run without a sandbox (back end `subprocess`).
+    """A sandbox with `workers` boxes.
+
+    `trusted`: the programs may run without a sandbox (only read by `subprocess`, which refuses to start otherwise).
+    `image`: what containers are made of (only read by `docker`); any with `python3` 3.11 or newer.
 
     Raises `ValueError` for bad arguments and `SandboxError`, which says why and what would help, where the back end
     cannot run.
     """
     limits = limits or Limits()
-    return Sandbox(_backend(backend, limits, trusted), workers, limits)
+    return Sandbox(_backend(backend, limits, trusted, image), workers, limits)
 
 
-def _backend(name: str, limits: Limits, trusted: bool) -> Backend:
+def _backend(name: str, limits: Limits, trusted: bool, image: str | None) -> Backend:
     match name:
         case "bwrap":
             return Bubblewrap(limits)
+        case "docker":
+            return Containers(limits, image)
         case "subprocess":
             return Trusted(trusted)
     near = get_close_matches(str(name), BACKENDS, n=1)

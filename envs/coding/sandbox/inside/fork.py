@@ -31,7 +31,8 @@ PIPE_WRITE = 65536
 def restrict(limits: dict[str, Any]) -> None:
     """The limits that the kernel keeps for every process on its own."""
     memory, size, cpu = limits["memory_mb"] << 20, limits["file_mb"] << 20, int(limits["cpu_s"]) + 2
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for forbidden in (resource.RLIMIT_CORE, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_MEMLOCK):
+        resource.setrlimit(forbidden, (0, 0))
     resource.setrlimit(resource.RLIMIT_STACK, (STACK, STACK))
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits["open_files"],) * 2)

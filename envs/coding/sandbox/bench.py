@@ -1,0 +1,133 @@
+"""Tests per second of every back end that works here, beside the reference's method, in one run.
+
+The reference forks the harness once a test, runs the program there with `exec`, and reads the output from a queue: no
+limits but the clock, no isolation. Both judge the same programs on the same number of CPUs. Rounds alternate and
+a round's rates are divided by the reference's of that round, so that what else the machine does weighs on all alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import multiprocessing
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from envs.coding.sandbox.judge import same_text
+from envs.coding.sandbox.open import BACKENDS, open_sandbox
+from envs.coding.sandbox.pool import Sandbox
+from envs.coding.sandbox.types import Job, SandboxError, Stdio, Unjudged
+
+TESTS = 8
+"""Tests of a program, as many as the reference's data have at most."""
+LIMIT_S = 2.0
+TICK_S = 0.001
+PROGRAMS = {
+    "a, b = map(int, input().split())\nprint(a + b)\n": lambda k: (f"{k} {k + 1}\n", f"{2 * k + 1}\n"),
+    "print(*sorted(map(int, input().split())))\n": lambda k: (
+        " ".join(str((k + 7) * i % 101) for i in range(100)),
+        " ".join(map(str, sorted((k + 7) * i % 101 for i in range(100)))),
+    ),
+    "from collections import Counter\nimport sys\n"
+    "for word, n in sorted(Counter(sys.stdin.read().split()).items()):\n    print(word, n)\n": lambda k: (
+        "b a " * (k + 1),
+        f"a {k + 1}\nb {k + 1}\n",
+    ),
+    "n = int(input())\nways = [1] + [0] * n\nfor coin in (1, 2, 5):\n    for i in range(coin, n + 1):\n"
+    "        ways[i] += ways[i - coin]\nprint(ways[n])\n": lambda k: ("10\n", "10\n"),
+}
+"""Short solutions with (stdin, stdout) of their k-th test."""
+
+
+def jobs(programs: int) -> list[Job]:
+    """That many programs, `TESTS` tests each."""
+    sources = list(PROGRAMS.items())
+    chosen = (sources[i % len(sources)] for i in range(programs))
+    return [Job(source, [Stdio(*test(k)) for k in range(TESTS)]) for source, test in chosen]
+
+
+def sandboxed(sandbox: Sandbox, work: Sequence[Job]) -> int:
+    """Tests that passed."""
+    return sum(verdict.passed for verdict in sandbox.run(work))
+
+
+def forked(width: int, work: Sequence[Job]) -> int:
+    """Tests that passed, by the reference's method, `width` processes at a time."""
+    tests = [(job.program, test) for job in work for test in job.tests if isinstance(test, Stdio)]
+    passed = 0
+    for first in range(0, len(tests), width):
+        chunk = tests[first : first + width]
+        printed = _fork_chunk([(program, test.stdin) for program, test in chunk])
+        passed += sum(
+            text is not None and not isinstance(test.expected, Unjudged) and same_text(text, test.expected)
+            for text, (_, test) in zip(printed, chunk, strict=True)
+        )
+    return passed
+
+
+def _fork_chunk(runs: Sequence[tuple[str, str]]) -> list[str | None]:
+    fork = multiprocessing.get_context("fork")
+    queues = [fork.Queue() for _ in runs]
+    children = [
+        fork.Process(target=_exec, args=(*run, queue)) for run, queue in zip(runs, queues, strict=True)
+    ]
+    for child in children:
+        child.start()
+    deadline = time.monotonic() + LIMIT_S
+    while any(child.is_alive() for child in children):
+        if time.monotonic() > deadline:
+            for child in children:
+                child.terminate()
+        time.sleep(TICK_S)
+    return [
+        queue.get() if child.exitcode == 0 else None for child, queue in zip(children, queues, strict=True)
+    ]
+
+
+def _exec(program: str, stdin: str, queue: Any) -> None:
+    output = io.StringIO()
+    sys.stdin = io.StringIO(stdin)
+    with contextlib.redirect_stdout(output):
+        exec(program, {"__name__": "__main__"})  # noqa: S102 - what is measured; our own programs
+    queue.put(output.getvalue())
+
+
+def opened(width: int, options: dict[str, Any]) -> Iterator[tuple[str, Sandbox]]:
+    """A sandbox of every back end that starts; the others are named with the reason."""
+    for name in BACKENDS:
+        try:
+            yield name, open_sandbox(name, workers=width, trusted=True, **options.get(name, {}))
+        except SandboxError as error:
+            print(f"{name}: not measured: {error}", file=sys.stderr)
+
+
+def measure(programs: int, rounds: int, options: dict[str, Any]) -> dict[str, Any]:
+    """Median tests/s and ratios. Raises `SandboxError` when a method gives a wrong verdict."""
+    width, work = os.cpu_count() or 1, jobs(programs)
+    total = sum(len(job.tests) for job in work)
+    with contextlib.ExitStack() as stack:
+        methods: dict[str, Callable[[Sequence[Job]], int]] = {
+            "fork and exec": lambda work: forked(width, work)
+        }
+        for name, sandbox in opened(width, options):
+            stack.enter_context(sandbox)
+            methods[name] = lambda work, sandbox=sandbox: sandboxed(sandbox, work)  # type: ignore[misc]
+        rates: dict[str, list[float]] = {name: [] for name in methods}
+        for _ in range(rounds):
+            for name, method in methods.items():
+                start = time.perf_counter()
+                if method(work) != total:
+                    raise SandboxError(f"{name} gave a wrong verdict")
+                rates[name].append(total / (time.perf_counter() - start))
+    base = rates["fork and exec"]
+    return {
+        name: {
+            "tests_per_s": round(statistics.median(rate), 1),
+            "ratio": round(statistics.median(r / b for r, b in zip(rate, base, strict=True)), 2),
+        }
+        for name, rate in rates.items()
+    }
