@@ -1,0 +1,201 @@
+"""Every arm gives the recorded numbers, however its work is divided and wherever it was killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import golden_cases as golden
+import pytest
+import yaml
+
+from rlanything.core.types import ScoredJudgements, ScoredTrajectory
+from rlanything.learn.packing import Row, policy_rows, reward_rows
+from rlanything.loop.iteration import Loop
+from rlanything.stages import seedrun
+from rlanything.stages.layout import Layout
+
+ARM = "full"
+GENERATE = {"_target_": "rlanything.engines.transformers.TransformersEngine", "max_batch": 16}
+OLDER = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"}
+"""What torch does on a processor without vector instructions younger than SSE."""
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    return golden.project(tmp_path / "project")
+
+
+@pytest.fixture(scope="module")
+def shared_root(tmp_path_factory) -> Path:
+    """One project for all arms: `step_only` judges with what `policy_reward` trained."""
+    return golden.project(tmp_path_factory.mktemp("golden") / "project")
+
+
+@pytest.mark.parametrize("arm", golden.ARMS)
+def test_an_arm_gives_the_recorded_numbers(shared_root, arm):
+    reward_from = golden.configuration().arms[arm].reward_from
+    if reward_from and not Layout(shared_root).run(reward_from, 0).is_dir():
+        golden.run(shared_root, reward_from)
+    golden.check(arm, golden.run(shared_root, arm))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"engine__max_batch": 3},
+        {"learn__micro_batch_tokens": 1},
+        {"learn__micro_batch_tokens": 700},
+        {"engine": GENERATE},
+    ],
+    ids=lambda changes: (
+        " ".join(str(value) for value in changes.values() if value is not GENERATE) or "generate"
+    ),
+)
+def test_the_size_of_batches_and_the_engine_change_no_token_and_no_decision(root, changes):
+    golden.check(ARM, golden.run(root, ARM, **changes))
+
+
+def unpacked_policy_rows(lesson: ScoredTrajectory, loss_weight: str) -> list[Row]:
+    """Every turn in a row of its own, with the weights that it has in the packed row."""
+    weights = iter([w for row in policy_rows(lesson, loss_weight) for w in row.weight])
+    rows = []
+    for step, advantage in zip(lesson.trajectory.steps, lesson.advantages, strict=True):
+        alone = replace(lesson.trajectory, steps=(step,))
+        rows += policy_rows(ScoredTrajectory(alone, (advantage,)), loss_weight)
+    for row in rows:
+        row.weight = [next(weights) for _ in row.weight]
+    return rows
+
+
+def unpacked_reward_rows(lesson: ScoredJudgements, loss_weight: str) -> list[Row]:
+    """Every vote in a row of its own."""
+    rows = []
+    for judgement, advantages, weight in zip(
+        lesson.judgements, lesson.advantages, lesson.weights, strict=True
+    ):
+        for vote, advantage in zip(judgement.votes, advantages, strict=True):
+            alone = replace(judgement, votes=(vote,))
+            rows += reward_rows(ScoredJudgements((alone,), ((advantage,),), (weight,)), loss_weight)
+    return rows
+
+
+def test_packing_turns_and_votes_into_shared_rows_changes_no_number_but_the_count_of_rows(root, monkeypatch):
+    monkeypatch.setattr(seedrun, "policy_rows", unpacked_policy_rows)
+    monkeypatch.setattr(seedrun, "reward_rows", unpacked_reward_rows)
+    now = golden.run(root, ARM)
+    header, recorded = golden.read(ARM)
+    packed, unpacked = (counts_of_rows(lines) for lines in (recorded, now))
+    assert len(packed) == 6
+    assert all(few < many for few, many in zip(packed, unpacked, strict=True))
+    found = golden.first_difference(recorded, now)
+    assert found is None, golden.explained(ARM, header, recorded, found)
+
+
+def counts_of_rows(lines: list[golden.Line]) -> list[float]:
+    """Taken out of the lines."""
+    rows = [line["metrics"] for line in lines if "policy/rows" in line.get("metrics", {})]
+    return [row.pop(name) for row in rows for name in ("policy/rows", "reward/rows")]
+
+
+@pytest.mark.parametrize("iteration", [0, 1, 2])
+def test_a_run_that_is_resumed_after_any_iteration_gives_the_recorded_numbers(root, monkeypatch, iteration):
+    collect = Loop.collect
+
+    def killed(loop, state):
+        if state.iteration == iteration:
+            raise KeyboardInterrupt
+        return collect(loop, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "collect", killed)
+        with pytest.raises(KeyboardInterrupt):
+            golden.run(root, ARM)
+    golden.check(ARM, golden.run(root, ARM))
+
+
+def in_child(root: Path, command: list[str], **environment: str) -> list[golden.Line]:
+    """What a run in a process of its own leaves."""
+    settings = {**os.environ, "PYTHONPATH": str(golden.ROOT), **environment}
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=root,
+        env=settings,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return golden.kept(Layout(root).run(ARM, 0))
+
+
+def with_params(root: Path, **changes: object) -> Path:
+    """The project with the golden configuration as its own."""
+    data = golden.configuration(**changes).model_dump(mode="json", by_alias=True)
+    (root / "params.yaml").write_text(yaml.safe_dump(data))
+    return root
+
+
+TRAIN = ["-m", "rlanything", "train", "--arm", ARM]
+
+
+@pytest.mark.integration
+def test_seeds_side_by_side_are_the_seeds_one_after_the_other(root, tmp_path):
+    """Byte for byte: each seed has a process and a thread of its own."""
+    other = golden.project(tmp_path / "other")
+    for place, workers in ((root, 2), (other, 1)):
+        golden.check(ARM, golden.run(place, ARM, train__seeds=2, train__workers=workers))
+    for seed in (0, 1):
+        one, two = (Layout(place).run(ARM, seed) for place in (root, other))
+        names = [p.relative_to(one) for p in one.rglob("*") if p.suffix in (".jsonl", ".gz", ".safetensors")]
+        assert len(names) > 10
+        assert [name for name in names if (one / name).read_bytes() != (two / name).read_bytes()] == []
+
+
+def several(count: int) -> list[str]:
+    return ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count), *TRAIN]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_numbers(root, count):
+    golden.check(ARM, in_child(with_params(root, train__devices=count), several(count)))
+
+
+@pytest.mark.integration
+def test_an_older_processor_draws_the_same_tokens_and_takes_the_same_decisions(root):
+    golden.check(ARM, in_child(with_params(root), TRAIN, **OLDER))
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"ATEN_CPU_CAPABILITY": "default"},
+        {"ATEN_CPU_CAPABILITY": "avx2"},
+        {"MKL_CBWR": "AVX2"},
+        {"MKL_CBWR": "AVX512"},
+    ],
+    ids=str,
+)
+def test_other_instruction_sets_draw_the_same_tokens_and_take_the_same_decisions(root, environment):
+    golden.check(ARM, in_child(with_params(root), TRAIN, **environment))
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_the_number_of_threads_that_the_machine_offers_changes_no_byte(tmp_path):
+    """A stage computes on one thread, whatever OMP_NUM_THREADS says."""
+    found = []
+    for threads in ("1", "2", "4"):
+        root = with_params(golden.project(tmp_path / threads))
+        golden.check(ARM, in_child(root, TRAIN, OMP_NUM_THREADS=threads, MKL_NUM_THREADS=threads))
+        files = sorted(Layout(root).run(ARM, 0).rglob("*.safetensors"))
+        found.append([file.read_bytes() for file in files])
+    assert len(found[0]) == 2
+    assert found[0] == found[1] == found[2]
