@@ -73,7 +73,7 @@ def make(folder: Path) -> None:
 
 def copy_tree(source: Path, target: Path) -> None:
     """Copy a folder's files; stops at the first that fails and names it, which `shutil.copytree` does not."""
-    target.mkdir()
+    target.mkdir(exist_ok=True)
     for entry in sorted(source.iterdir()):
         if entry.is_dir():
             copy_tree(entry, target / entry.name)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from rlanything.config import Checkpoint, Config, ConfigError
 from rlanything.core.seeds import derive_seed
-from rlanything.stages.layout import Layout, read_lines, read_tasks, write_json
+from rlanything.stages import locks
+from rlanything.stages.layout import Layout, clear_leftovers, read_lines, read_tasks, write_json
+from rlanything.stages.workers import pool
 
 BASE = "base"
 """The arm that never trained: the bootstrap's policy and reward model."""
@@ -22,8 +21,12 @@ def run(config: Config, root: Path, arm: str) -> None:
     """Write evaluation/<arm>.json (format: docs/results.md). `arm` may be `base`. Raises `ConfigError`."""
     if arm != BASE:
         config.arm(arm)
-    results = _measure(config, root, arm, range(config.train.seeds))
-    write_json(Layout(root).evaluation(arm), {"arm": arm, "seeds": results})
+    place = Layout(root).evaluation(arm)
+    with locks.stage(root, f"evaluate --arm {arm}", place.parent):
+        Layout(root).check_bootstrap()
+        clear_leftovers(place)
+        results = _measure(config, root, arm, range(config.train.seeds))
+        write_json(place, {"arm": arm, "seeds": results})
     print(f"evaluate: {arm}: {len(results)} seeds")
 
 
@@ -33,10 +36,8 @@ def _measure(config: Config, root: Path, arm: str, seeds: Sequence[int]) -> dict
     workers = min(config.train.workers, len(seeds))
     if workers == 1:
         return {str(seed): evaluate_seed(data, root, arm, seed) for seed in seeds}
-    os.environ["OMP_NUM_THREADS"] = "1"
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        jobs = [pool.submit(evaluate_seed, data, root, arm, seed) for seed in seeds]
+    with pool(workers) as executor:
+        jobs = [executor.submit(evaluate_seed, data, root, arm, seed) for seed in seeds]
         return {str(seed): job.result() for seed, job in zip(seeds, jobs, strict=True)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from rlanything.config import ConfigError
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Json, Task
+from rlanything.stages import disk
 
 SPLITS = ("train", "in_domain", "out_of_domain", "reward_panel")
 
@@ -39,8 +41,15 @@ class Layout:
 
     @property
     def bootstrap(self) -> Path:
-        """What the bootstrap stage recorded about the base models."""
+        """What the bootstrap stage recorded about the base models; written last, so that they are whole with it."""
         return self.root / "models" / "bootstrap.json"
+
+    def check_bootstrap(self) -> None:
+        """Raise `ConfigError` unless the base models and the reward panel are there and belong together."""
+        if not self.bootstrap.is_file():
+            raise ConfigError(
+                f"{self.bootstrap}: no such file, so models/ is not whole; `rlanything bootstrap` makes it"
+            )
 
     def run(self, arm: str, seed: int) -> Path:
         """A finished run."""
@@ -65,17 +74,23 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Atomic: a temporary file beside it, synced, then renamed."""
+    """Atomic: a temporary file beside it, synced, then renamed. Raises `OSError` naming the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        with disk.system_errors(path), temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def clear_leftovers(path: Path) -> None:
+    """Remove what killed writers of a file left beside it; for one who holds the lock of all that write it."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        left.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Json) -> None:

@@ -39,6 +39,7 @@ from rlanything.stages import build
 from rlanything.stages.layout import Layout, read_lines, read_tasks
 from rlanything.stages.records import proposal_from_json, proposal_to_json
 from rlanything.stages.runfolder import STATE, RunFolder, write_harvest
+from rlanything.stages.statefile import StateFile
 
 
 @dataclass(frozen=True)
@@ -290,5 +291,6 @@ def quiet_trainer(**settings: Any) -> Trainer:
         enable_progress_bar=False,
         enable_model_summary=False,
         num_sanity_val_steps=0,
+        plugins=StateFile(),
         **settings,
     )

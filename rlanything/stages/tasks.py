@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rlanything.config import Config, ConfigError
 from rlanything.core.ids import content_id
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task, TaskFamily
-from rlanything.stages import build
+from rlanything.stages import build, disk, locks
 from rlanything.stages.layout import SPLITS, Layout, write_json, write_lines
 from rlanything.stages.startbuffer import check_apart, start_tasks
 
 
 def run(config: Config, root: Path) -> None:
-    """Write data/tasks/<split>.jsonl and manifest.json. Raises `ConfigError` when a task does not validate."""
-    layout = Layout(root)
-    splits = make_splits(config, root)
+    """Write data/tasks/<split>.jsonl and manifest.json with one rename. Raises `ConfigError` for an invalid task."""
+    place = Layout(root).manifest.parent
+    with locks.stage(root, "tasks", place):
+        splits = make_splits(config, root)
+        with disk.whole(place) as folder:
+            _write(splits, folder)
+
+
+def _write(splits: Mapping[str, list[Task]], folder: Path) -> None:
     manifest: dict[str, dict[str, int | str]] = {}
     for split, tasks in splits.items():
-        write_lines(layout.tasks(split), [task.to_json() for task in tasks])
+        write_lines(folder / f"{split}.jsonl", [task.to_json() for task in tasks])
         digest = panel_hash(tasks)
         manifest[split] = {"tasks": len(tasks), "hash": digest}
         print(f"tasks: {split}: {len(tasks)} tasks, hash {digest[:12]}")
-    write_json(layout.manifest, manifest)
+    write_json(folder / "manifest.json", manifest)
 
 
 def make_splits(config: Config, root: Path) -> dict[str, list[Task]]:

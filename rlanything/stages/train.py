@@ -13,7 +13,7 @@ from rlanything.config import Config, ConfigError
 from rlanything.stages import disk, locks, provenance
 from rlanything.stages.build import first_process
 from rlanything.stages.inputs import made_from
-from rlanything.stages.layout import Layout
+from rlanything.stages.layout import Layout, clear_leftovers
 from rlanything.stages.runfolder import RunFolder, place
 from rlanything.stages.workers import pool
 
@@ -30,6 +30,7 @@ def run(config: Config, root: Path, arm: str) -> None:
 
 
 def _run(config: Config, root: Path, arm: str) -> None:
+    Layout(root).check_bootstrap()
     made = made_from(config, root, arm)
     key = str(made["fingerprint"])
     seeds = range(config.train.seeds)
@@ -37,6 +38,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
     folders = {seed: RunFolder(layout.live(key, arm, seed)) for seed in seeds}
     live = layout.live(key, arm, 0).parent
     if first_process():
+        clear_leftovers(layout.provenance(arm))
         provenance.record_start(
             live, root, {seed: len(folder.published()) for seed, folder in folders.items()}
         )

@@ -3,14 +3,14 @@
 Policy: supervised on a searching expert's noisy demonstrations. Reward model: on the base policy's own rollouts with
 noisy oracle labels, because one that has only seen an expert has never seen a useless action and approves of them.
 Adapter: on rewrites that the teacher makes, in a process of its own beside the other two.
+
+A model that is finished is kept: who starts again after a kill only makes those that are missing.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import random
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
@@ -36,10 +36,11 @@ from rlanything.loop.judge import Judge
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import Assignment, Roller, Sampling
 from rlanything.loop.speaker import Speaker
-from rlanything.stages import build
+from rlanything.stages import build, disk
 from rlanything.stages.layout import SPLITS, Layout, read_tasks
 from rlanything.stages.progress import Ticker
 from rlanything.stages.tokenizer import train_tokenizer
+from rlanything.stages.workers import pool
 
 Demonstration = list[tuple[Observation, str]]
 VERDICTS = {"word": {True: "good", False: "bad"}, "boxed": {True: r"\boxed{1}", False: r"\boxed{-1}"}}
@@ -49,68 +50,88 @@ CORPUS_REWRITES = 40
 """Tasks whose rewrites the tokenizer sees; making one takes the teacher tens of milliseconds."""
 
 
-def train(config: Config, root: Path) -> None:
-    """Write the three checkpoints of `config.model`. Raises `ConfigError` when the family has no teacher."""
+def train(config: Config, root: Path, work: Path) -> None:
+    """Write three checkpoints into `work`: policy, reward, adapter; those that are there already stay.
+
+    Raises `ConfigError` when the family has no teacher.
+    """
     family = build.family(config)
     teacher, prompts = build.teacher(family), build.prompts(config, root)
     tasks = _practice(config, root, family)
     demos = _demonstrations(config, teacher, tasks[: config.bootstrap.policy.episodes])
     tokenizer = _tokenizer(config, family, teacher, prompts, tasks, demos)
-    tokenizer.save_pretrained(str(root / config.model.adapter.path))
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        adapter = pool.submit(train_adapter, config.model_dump(by_alias=True), root)
-        policy = _policy(config, root, tokenizer, prompts, demos)
-        _reward(config, root, family, prompts, policy, tokenizer, tasks[-config.bootstrap.reward.episodes :])
+    with disk.whole(work / "tokenizer") as folder:
+        tokenizer.save_pretrained(str(folder))
+    with pool(1) as executor:
+        adapter = executor.submit(train_adapter, config.model_dump(by_alias=True), root, work)
+        policy = _kept(work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos))
+        talk = build.speaker(config, policy, tokenizer)
+        practice = tasks[-config.bootstrap.reward.episodes :]
+        _kept(
+            work / "reward",
+            tokenizer,
+            lambda: _reward(config, family, prompts, talk, tokenizer, practice),
+        )
         adapter.result()
 
 
-def train_adapter(data: dict[str, object], root: Path) -> None:
+def train_adapter(data: dict[str, object], root: Path, work: Path) -> None:
     """The adapter, in a process of its own; its tokenizer is there already."""
     build.one_thread()
-    config = parse(data)
+    tokenizer = AutoTokenizer.from_pretrained(str(work / "tokenizer"))
+    _kept(work / "adapter", tokenizer, lambda: _adapter(parse(data), root, tokenizer))
+
+
+def _kept(
+    place: Path, tokenizer: PreTrainedTokenizerBase, make: Callable[[], PreTrainedModel]
+) -> PreTrainedModel:
+    """The finished model that is in `place`, or one that is made now and put there, whole."""
+    if place.is_dir():
+        return checkpoint.load(place)[0]
+    model = make()
+    with disk.whole(place) as folder:
+        checkpoint.save(model, tokenizer, folder)
+    return model
+
+
+def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     family, prompts = build.family(config), build.prompts(config, root)
     settings = config.bootstrap.adapter
-    path = root / config.model.adapter.path
-    tokenizer = AutoTokenizer.from_pretrained(str(path))
     tasks = _practice(config, root, family)[: settings.episodes]
     rewrites = _rewrites(config, family, build.teacher(family), prompts, tasks)
     model = _new(config, tokenizer, "adapter")
     talk = build.speaker(config, model, tokenizer)
     rows = [_reply_row(talk, *pair, settings.context_weight) for pair in rewrites]
     _fit(model, rows, settings, config.seed, "adapter")
-    checkpoint.save(model, tokenizer, path)
+    return model
 
 
 def _policy(
     config: Config,
-    root: Path,
     tokenizer: PreTrainedTokenizerBase,
     prompts: Prompts,
     demos: Sequence[Demonstration],
-) -> Speaker:
+) -> PreTrainedModel:
     settings = config.bootstrap.policy
     model = _new(config, tokenizer, "policy")
     talk = build.speaker(config, model, tokenizer)
     rows = [_demo_row(talk, prompts, demo, settings.context_weight) for demo in demos]
     _fit(model, rows, settings, config.seed, "policy")
-    talk.engine.sync()
-    checkpoint.save(model, tokenizer, root / config.model.policy.path)
-    return talk
+    return model
 
 
 def _reward(
     config: Config,
-    root: Path,
     family: TaskFamily,
     prompts: Prompts,
     policy: Speaker,
     tokenizer: PreTrainedTokenizerBase,
     tasks: Sequence[Task],
-) -> None:
+) -> PreTrainedModel:
     model = _new(config, tokenizer, "reward")
     rows = _judged_rows(config, family, build.teacher(family), prompts, policy, tasks)
     _fit(model, rows, config.bootstrap.reward, config.seed, "reward")
-    checkpoint.save(model, tokenizer, root / config.model.reward.path)
+    return model
 
 
 def _tokenizer(

@@ -19,11 +19,13 @@ CONFIG = parse(PARAMS)
 CHANGES_NO_RESULT = (
     "rlanything.config",
     "rlanything.engines.bench",
+    "rlanything.stages.inputs",
     "rlanything.stages.locks",
     "rlanything.stages.progress",
+    "rlanything.stages.statefile",
     "rlanything.stages.workers",
 )
-"""Checks, prints, measures, or says who works when: what it does is in no output."""
+"""Checks, prints, measures, names, or says who works when: what it does is in no output."""
 NOT_RUN = {
     "tasks": ("rlanything.engines", "rlanything.loop"),
     "bootstrap": ("rlanything.buffer",),

@@ -12,7 +12,7 @@ from stage_cases import buffer, small
 from rlanything.config import ConfigError
 from rlanything.loop.iteration import Harvest, LoopState
 from rlanything.stages import train
-from rlanything.stages.layout import Layout
+from rlanything.stages.layout import Layout, write_json
 from rlanything.stages.runfolder import write_harvest
 
 
@@ -23,6 +23,7 @@ def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_pat
         if seed == 1:
             raise ConfigError("the votes hold no verdict")
 
+    write_json(Layout(tmp_path).bootstrap, {})
     monkeypatch.setattr(train, "train_seed", fails_in_the_second)
     monkeypatch.setattr(train, "pool", ThreadPoolExecutor)
     with pytest.raises(ConfigError, match="the votes hold no verdict"):
