@@ -53,6 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     from rlanything.buffer.cli import add_commands as add_buffer
     from rlanything.repro.cli import add_commands as add_proof
+    from rlanything.stages.livebench import add_commands as add_livebench
 
     parser = argparse.ArgumentParser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
@@ -71,6 +72,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_plan(commands)
     _add_sweep(commands)
     add_buffer(commands)
+    add_livebench(commands)
     add_proof(commands)
     commands.add_parser("bench", help="measure speed, write bench.json").set_defaults(run=_bench)
     return parser

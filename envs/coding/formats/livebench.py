@@ -55,7 +55,10 @@ def read(record: Record) -> Problem:
 
 
 def write(problem: Problem) -> dict[str, Json]:
-    """The question. Raises `FormatError` for a problem that LiveBench cannot hold."""
+    """The question, its private tests as plain JSON: LiveBench's own reader would unpickle a blob.
+
+    Raises `FormatError` for a problem that LiveBench cannot hold.
+    """
     lcbtests.require_comparable(problem, "LiveBench")
     source = problem.source
     kept: dict[str, Json] = dict(source["record"]) if source.get("format") == NAME else {}
@@ -79,15 +82,6 @@ def write(problem: Problem) -> dict[str, Json]:
         _DATES[1]: source.get("removed", ""),
         **lcbtests.write_cases(problem, packed=False),
     }
-
-
-def plain(question: dict[str, Json]) -> dict[str, Json]:
-    """The question with its private tests as plain JSON: LiveBench's own reader would unpickle a blob.
-
-    Raises `FormatError`.
-    """
-    problem = read(Record(question))
-    return {**question, **lcbtests.write_cases(problem, packed=False)}
 
 
 def in_release(problem: Problem, release: str) -> bool:

@@ -1,0 +1,107 @@
+"""LiveBench's grader in a box: no network, nothing writable but an empty /tmp, its own processes, a time limit.
+
+The grader runs a program in a fork of itself, so a program that is out to cheat it can write its own score. The box
+keeps it from the machine, and every answer has a box of its own; `judging` is the grader that cannot be cheated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envs.coding.livebench import bridge
+from envs.coding.livebench.install import Installation
+from envs.coding.sandbox import SandboxError
+from envs.coding.sandbox.bwrap import find_bwrap, interpreter, unique_uid
+from rlanything.core.types import Json
+
+PROCESSES = 64
+MEMORY_MB = 8192
+DISK_MB = 256
+STARTING_S = 120.0
+"""Seconds for the interpreter and the grader's imports on a busy machine."""
+SECONDS_A_TEST = 7.0
+"""LiveBench's own limit of a test, and the second that it adds."""
+CLOSING_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What the grader said about an answer: a score, or None and why there is none."""
+
+    score: int | None
+    error: str = ""
+
+
+def grade(installed: Installation, pairs: Sequence[tuple[dict[str, Json], str]], tests: int) -> list[Grade]:
+    """Grades of (question, answer) pairs in one box. `tests`: of all the questions together, for the time limit.
+
+    A question's private tests must be plain JSON (`formats.livebench.write`): the grader would unpickle a blob.
+    Raises `SandboxError` where no box can be made.
+    """
+    lines = "".join(json.dumps({"question": q, "answer": a}) + "\n" for q, a in pairs)
+    limit = STARTING_S + tests * SECONDS_A_TEST + len(pairs) * CLOSING_S
+    try:
+        done = subprocess.run(
+            _command(installed),
+            check=False,
+            input=lines,
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            env={},
+            cwd="/",
+        )
+    except subprocess.TimeoutExpired:
+        return [Grade(None, f"the grader was not done after {limit:.0f} s")] * len(pairs)
+    except OSError as error:
+        raise SandboxError(f"bwrap cannot be started: {error}") from error
+    found = [_grade(line) for line in done.stdout.splitlines()]
+    lost = Grade(None, f"the grader ended with code {done.returncode}: {done.stderr.strip()[-500:]}")
+    return (found + [lost] * len(pairs))[: len(pairs)]
+
+
+def _grade(line: str) -> Grade:
+    """What a line says; a program can have written it."""
+    try:
+        data = json.loads(line)
+        score = data.get("score")
+        return Grade(score) if score in (0, 1) else Grade(None, str(data.get("error", line[:500])))
+    except (ValueError, AttributeError):
+        return Grade(None, f"not a result: {line[:500]}")
+
+
+def _command(installed: Installation) -> list[str]:
+    root = os.getuid() == 0
+    uid = unique_uid() if root else 0
+    user = (
+        ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+        if root
+        else ["--unshare-user", "--disable-userns", "--uid", "60000", "--gid", "60000"]
+    )
+    shown = [Path(installed.python).parent.parent, Path(installed.repository)]
+    return [
+        *(find_bwrap(), *user, "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
+        *("--die-with-parent", "--new-session", "--clearenv", "--setenv", "PATH", "/usr/bin:/bin"),
+        *("--setenv", "HOME", "/tmp", "--setenv", "LANG", "C.UTF-8", "--setenv", "OMP_NUM_THREADS", "1"),
+        *("--perms", "0755", "--dir", "/usr"),
+        *interpreter(),
+        *("--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"),
+        *("--size", str(DISK_MB << 20), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"),
+        *(word for place in shown for word in _show(place)),
+        *("--remount-ro", "/"),
+        *(installed.python, "-B", "-c", Path(bridge.__file__).read_text(encoding="utf-8")),
+        *(installed.repository, str(uid), str(PROCESSES), str(MEMORY_MB)),
+    ]
+
+
+def _show(place: Path) -> Iterator[str]:
+    """Options that show a folder; bwrap would make its parents for root's eyes only."""
+    for parent in reversed(place.parents[:-1]):
+        if parent != Path("/tmp"):
+            yield from ("--perms", "0755", "--dir", str(parent))
+    yield from ("--ro-bind", str(place), str(place))

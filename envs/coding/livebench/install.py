@@ -1,0 +1,95 @@
+"""Setting up: LiveBench's repository, given by path, gets a virtual environment with what its coding grader needs.
+
+Its own list of packages clashes with this project's, and most of it belongs to other categories.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+GRADER = Path("livebench/process_results/coding/utils.py")
+PACKAGES = ("numpy", "tqdm", "scipy", "sortedcontainers", "matplotlib")
+"""What LiveBench's pyproject.toml asks for and the coding grader, or the programs that it runs, import."""
+RECORD = "livebench.json"
+VENV = "venv"
+
+
+class LiveBenchError(RuntimeError):
+    """LiveBench cannot be set up or used; the message says why and what would help."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """What grades: the repository and its commit, the interpreter, the versions of the packages."""
+
+    repository: str
+    commit: str
+    changed: bool
+    python: str
+    version: str
+    packages: dict[str, str]
+
+    @property
+    def identity(self) -> dict[str, object]:
+        """What a score depends on; where it lies does not matter."""
+        return {key: value for key, value in asdict(self).items() if key not in ("repository", "python")}
+
+
+def setup(repository: Path, folder: Path) -> Installation:
+    """Make `folder` with a virtual environment and a record of it. Raises `LiveBenchError`."""
+    repository = repository.resolve()
+    if not (repository / GRADER).is_file():
+        raise LiveBenchError(
+            f"{repository}: it has no {GRADER}; it must be a clone of LiveBench's repository"
+        )
+    venv = folder.resolve() / VENV
+    python = venv / "bin" / "python"
+    _run([sys.executable, "-m", "venv", "--clear", str(venv)])
+    _run([str(python), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES])
+    commit, changed = _revision(repository)
+    made = Installation(
+        str(repository), commit, changed, str(python), sys.version.split()[0], _versions(python)
+    )
+    (folder / RECORD).write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
+    return made
+
+
+def read(folder: Path) -> Installation:
+    """What `setup` made. Raises `LiveBenchError` when it is not there or the repository has moved on."""
+    path = folder / RECORD
+    if not path.is_file():
+        raise LiveBenchError(f"{path} is missing; run `rlanything livebench setup --repository PATH` first")
+    found = Installation(**json.loads(path.read_text(encoding="utf-8")))
+    for place in (Path(found.python), Path(found.repository, GRADER)):
+        if not place.is_file():
+            raise LiveBenchError(f"{place} is gone; run `rlanything livebench setup` again")
+    if _revision(Path(found.repository)) != (found.commit, found.changed):
+        raise LiveBenchError(f"{found.repository} is no longer at {found.commit[:12]}; run setup again")
+    return found
+
+
+def _revision(repository: Path) -> tuple[str, bool]:
+    """The commit, and whether tracked files differ from it. Raises `LiveBenchError` where git knows none."""
+    git = ["git", "-C", str(repository)]
+    commit = _run([*git, "rev-parse", "HEAD"]).strip()
+    return commit, bool(_run([*git, "status", "--porcelain", "--untracked-files=no"]).strip())
+
+
+def _versions(python: Path) -> dict[str, str]:
+    listed = json.loads(
+        _run([str(python), "-I", "-m", "pip", "list", "--format=json", "--disable-pip-version-check"])
+    )
+    return {item["name"]: item["version"] for item in listed}
+
+
+def _run(command: list[str]) -> str:
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        raise LiveBenchError(f"{command[0]} is not installed") from None
+    except subprocess.CalledProcessError as error:
+        raise LiveBenchError(f"{' '.join(command[:4])} ... failed: {error.stderr.strip()[-2000:]}") from None

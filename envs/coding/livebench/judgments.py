@@ -1,0 +1,97 @@
+"""Answers of a model and judgments of them, in LiveBench's files.
+
+    data/live_bench/coding/<task>/question.jsonl
+    data/live_bench/coding/<task>/model_answer/<model>.jsonl
+    data/live_bench/coding/<task>/model_judgment/ground_truth_judgment.jsonl
+
+The last one is what LiveBench's own tables are made from.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from envs.coding.formats.files import records
+from envs.coding.formats.record import FormatError, Record
+from rlanything.core.types import Json
+
+CATEGORY = "coding"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model said to a question."""
+
+    question_id: str
+    text: str
+    answer_id: str = ""
+
+
+def judgment_path(data: Path, task: str) -> Path:
+    """Where judgments of a task are."""
+    return data / "live_bench" / CATEGORY / task / "model_judgment" / "ground_truth_judgment.jsonl"
+
+
+def read_answers(path: Path) -> dict[str, Answer]:
+    """The answers of a model by question; of several to one question the last counts. Raises `FormatError`."""
+    found: dict[str, Answer] = {}
+    for place, data in records(path):
+        if isinstance(data, FormatError):
+            raise FormatError(f"{place}: {data}")
+        record = Record(data, place)
+        choices = record.records("choices")
+        turns = choices[0].texts("turns") if choices else []
+        if not turns:
+            record.fail("choices", "there is no answer in it")
+        answer = Answer(record.name("question_id"), turns[-1], record.text("answer_id", ""))
+        found[answer.question_id] = answer
+    return found
+
+
+def read_judgments(path: Path) -> dict[tuple[str, str], Json]:
+    """The judgments in a file by (question, model); none where there is no file. Raises `FormatError`."""
+    found: dict[tuple[str, str], Json] = {}
+    for place, data in records(path) if path.is_file() else ():
+        if isinstance(data, FormatError):
+            raise FormatError(f"{place}: {data}")
+        record = Record(data, place)
+        found[record.name("question_id"), record.name("model")] = data
+    return found
+
+
+def judgment(answer: Answer, task: str, model: str, score: int, time_s: float) -> dict[str, Json]:
+    """A judgment as LiveBench writes it."""
+    row: dict[str, Json] = {
+        "question_id": answer.question_id,
+        "task": task,
+        "model": model,
+        "score": score,
+        "tstamp": time_s,
+        "category": CATEGORY,
+    }
+    return {**row, "answer_id": answer.answer_id} if answer.answer_id else row
+
+
+def append(path: Path, row: Mapping[str, Json]) -> None:
+    """Add a judgment at once, so that what is graded is kept when grading stops."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def tidy(path: Path) -> None:
+    """One judgment for each (question, model), the last one, in the order of both: as LiveBench leaves its files."""
+    rows = read_judgments(path)
+    text = "".join(json.dumps(rows[key]) + "\n" for key in sorted(rows))
+    beside = path.with_suffix(".tmp")
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+def mean_score(rows: Sequence[Json]) -> float:
+    """Percent of the judgments' scores, as LiveBench's tables show it."""
+    return 100 * sum(row["score"] for row in rows) / len(rows)
