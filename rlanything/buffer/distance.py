@@ -16,6 +16,7 @@ from rlanything.buffer.facts import METADATA, facts, kinds, spelled
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.render import Screen, aligned, heading, lay_out, one_line, plain
+from rlanything.buffer.similar import THRESHOLD, alike, words
 from rlanything.buffer.source import Source
 from rlanything.core.types import Json, Task
 
@@ -59,13 +60,16 @@ def drift_page(source: Source, seed: int = 0) -> dict[str, Json]:
     rows = [_iteration(number, source.run.at(number)) for number in iterations]
     before, after = _origin(source.buffer), _heads(source.buffer)
     shifts = field_shifts(before, after, seed)
+    groups = duplicates(source.buffer)
+    near = {"old": _in_groups(_near(before)), "new": _in_groups(_near(after)), "similarity": THRESHOLD}
     return {
         "name": source.name,
         "iterations": rows,
         "fields": shifts,
-        "duplicates": duplicates(source.buffer),
+        "duplicates": groups,
+        "near_duplicates": near,
         "resamples": RESAMPLES,
-        "warnings": warnings(variety(before), variety(after), rows[-1], shifts),
+        "warnings": warnings(variety(before), variety(after), near, shifts),
     }
 
 
@@ -120,25 +124,35 @@ def _swapped(moved: Sequence[tuple[str, str]], rng: random.Random) -> list[tuple
 
 
 def duplicates(buffer: TaskBuffer) -> list[dict[str, Json]]:
-    """Groups of slots with the same task, and of slots whose sentences are the same words; the largest first."""
+    """Groups of slots with the same task, the same words, or words that are nearly the same; the largest first."""
     ids: dict[Hashable, list[int]] = {}
     sentences: dict[Hashable, list[int]] = {}
     for lineage in buffer.lineages:
         task = lineage.head.task
         ids.setdefault(task.task_id, []).append(lineage.slot)
-        sentences.setdefault(_words(task), []).append(lineage.slot)
+        sentences.setdefault(words(task.instruction), []).append(lineage.slot)
     same = {tuple(slots) for slots in ids.values() if len(slots) > 1}
     near = {tuple(slots) for slots in sentences.values() if len(slots) > 1} - same
+    close = [tuple(buffer.slots[k] for k in group) for group in _near(_heads(buffer))]
     groups = [("same task", slots) for slots in same] + [("same words", slots) for slots in near]
+    groups += [("nearly the same words", slots) for slots in close]
     return [
         {"kind": kind, "slots": list(slots), "instruction": buffer.head(slots[0]).instruction}
         for kind, slots in sorted(groups, key=lambda group: (-len(group[1]), group))
     ]
 
 
+def _near(tasks: Sequence[Task]) -> list[list[int]]:
+    return alike([task.instruction for task in tasks])
+
+
+def _in_groups(groups: Sequence[Sequence[int]]) -> int:
+    return sum(map(len, groups))
+
+
 def variety(tasks: Sequence[Task]) -> Variety:
     """How different these tasks are."""
-    sentences = Counter(_words(task) for task in tasks)
+    sentences = Counter(words(task.instruction) for task in tasks)
     shares = [count / len(tasks) for count in sentences.values()]
     return Variety(
         slots=len(tasks),
@@ -150,7 +164,7 @@ def variety(tasks: Sequence[Task]) -> Variety:
 
 
 def warnings(
-    old: Variety, new: Variety, last: Mapping[str, Any], shifts: Sequence[Mapping[str, Any]]
+    old: Variety, new: Variety, near: Mapping[str, Any], shifts: Sequence[Mapping[str, Any]]
 ) -> list[str]:
     """What somebody should look at, in one sentence each."""
     told = []
@@ -160,6 +174,10 @@ def warnings(
         told.append(
             f"collapse: the sentences are as varied as {new.effective:.1f} equally frequent ones, "
             f"{old.effective:.1f} at the start"
+        )
+    if near["new"] - near["old"] > (1 - _COLLAPSE) * new.slots:
+        told.append(
+            f"collapse: {near['new']} slots have nearly the words of another one, {near['old']} at the start"
         )
     for row in shifts:
         gained = row["gained"]
@@ -242,13 +260,8 @@ def _word_edits(old: Task, new: Task) -> int:
 
 def _lexical(old: Task, new: Task) -> float:
     """1 - the share of common words: 0 for the same words, 1 for none in common."""
-    before, after = set(_words(old)), set(_words(new))
+    before, after = set(words(old.instruction)), set(words(new.instruction))
     return 1 - len(before & after) / len(before | after) if before | after else 0.0
-
-
-def _words(task: Task) -> tuple[str, ...]:
-    """The sentence's words, sorted: word order and punctuation make no other task."""
-    return tuple(sorted(_WORDS.findall(task.instruction.lower())))
 
 
 def _origin(buffer: TaskBuffer) -> list[Task]:

@@ -1,0 +1,138 @@
+"""Tasks whose sentences are nearly the same: fuzzy matching of their words, whatever the order, case or punctuation.
+
+Two sentences are alike when the Indel similarity of their sorted words, 1 - edits / characters of both, reaches a
+threshold, and the words in which they differ are each other's spellings: mug and mugs, not plate and potato, not 1 and
+10. Up to `ALL_PAIRS` different sentences, every pair is compared. Above that, sentences with the same numbers are a
+block, and each is compared with its neighbours there in three sorted orders (the sorted-neighbourhood method): by
+alphabet, the same read backwards, and words with rare beginnings first. A pair that differs in a few letters stands
+close in one of them, and the cost grows with the number of sentences, not with its square.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from rapidfuzz.distance import Indel
+from rapidfuzz.process import cdist, cpdist
+
+THRESHOLD = 0.9
+"""Similarity from which on sentences may be alike."""
+SPELLING = 0.75
+"""Similarity from which on two words may be spellings of one: a letter more or less in a short word."""
+EXTRA = 0.05
+"""Share of a sentence's words that the other one may lack: none in a short sentence, where each one counts."""
+ALL_PAIRS = 4000
+"""Different sentences up to which every pair is compared."""
+WINDOW = 8
+"""Neighbours that a sentence is compared with in each sorted order above that."""
+_STEM = 3
+"""Letters of a word that tell how rare it is: its respelling is to stand where it does."""
+_ROWS = 500
+"""Sentences compared with all others at a time."""
+_WORDS = re.compile(r"\w+")
+
+Pair = tuple[int, int]
+
+
+def words(sentence: str) -> tuple[str, ...]:
+    """The sentence's words, sorted: case, width, word order and punctuation make no other task."""
+    return tuple(sorted(_WORDS.findall(unicodedata.normalize("NFKC", sentence).casefold())))
+
+
+def are_alike(a: Sequence[str], b: Sequence[str], threshold: float = THRESHOLD) -> bool:
+    """Whether two sentences, as their sorted words, are alike."""
+    return Indel.normalized_similarity(" ".join(a), " ".join(b)) >= threshold and _respelled(a, b)
+
+
+def _respelled(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Whether the words in which two sentences differ pair up as spellings; few may be left over."""
+    here, there = Counter(a), Counter(b)
+    rest = [list((here - there).elements()), list((there - here).elements())]
+    fewer, more = sorted(rest, key=lambda left: (len(left), left))  # the same whichever comes first
+    if len(more) - len(fewer) > EXTRA * max(len(a), len(b)):
+        return False
+    for word in fewer:
+        twin = max(more, key=lambda other: (Indel.normalized_similarity(word, other), other))
+        if word.isdecimal() or twin.isdecimal() or Indel.normalized_similarity(word, twin) < SPELLING:
+            return False
+        more.remove(twin)
+    return True
+
+
+def alike(
+    sentences: Sequence[str], threshold: float = THRESHOLD, all_pairs: int = ALL_PAIRS
+) -> list[list[int]]:
+    """Groups of positions whose sentences are alike, directly or through others; largest first, positions ascending.
+
+    Positions with the very same words are in one group only where another spelling joins them.
+    """
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    for position, sentence in enumerate(sentences):
+        kinds.setdefault(words(sentence), []).append(position)
+    spelled = list(kinds)
+    close = _every(spelled, threshold) if len(spelled) <= all_pairs else _near(spelled, threshold)
+    pairs = (pair for pair in close if _respelled(spelled[pair[0]], spelled[pair[1]]))
+    members = list(kinds.values())
+    groups = [sorted(p for kind in group for p in members[kind]) for group in _connected(len(spelled), pairs)]
+    return sorted(groups, key=lambda group: (-len(group), group))
+
+
+def _every(spelled: Sequence[tuple[str, ...]], threshold: float) -> Iterator[Pair]:
+    texts = [" ".join(kind) for kind in spelled]
+    for first in range(0, len(texts), _ROWS):
+        rows = cdist(
+            texts[first : first + _ROWS], texts, scorer=Indel.normalized_similarity, score_cutoff=threshold
+        )
+        for row, column in np.argwhere(rows >= threshold).tolist():
+            if first + row < column:
+                yield first + row, column
+
+
+def _near(spelled: Sequence[tuple[str, ...]], threshold: float) -> Iterator[Pair]:
+    texts = np.array([" ".join(kind) for kind in spelled], dtype=object)
+    numbers = [" ".join(filter(str.isdecimal, kind)) for kind in spelled]
+    found = Counter(word[:_STEM] for kind in spelled for word in kind)
+    rare_first = [" ".join(sorted(kind, key=lambda word: (found[word[:_STEM]], word))) for kind in spelled]
+    codes = {number: code for code, number in enumerate(dict.fromkeys(numbers))}
+    block = np.array([codes[number] for number in numbers])
+    for keys in (texts.tolist(), [text[::-1] for text in texts], rare_first):
+        places = sorted(zip(block.tolist(), keys, range(len(keys)), strict=True))
+        order = np.array([place for *_, place in places])
+        for step in range(1, WINDOW + 1):
+            left, right = order[:-step], order[step:]
+            together = block[left] == block[right]
+            yield from _matching(texts, left[together], right[together], threshold)
+
+
+def _matching(
+    texts: npt.NDArray[np.object_],
+    left: npt.NDArray[np.int64],
+    right: npt.NDArray[np.int64],
+    threshold: float,
+) -> Iterator[Pair]:
+    if len(left):
+        close = cpdist(texts[left], texts[right], scorer=Indel.normalized_similarity, score_cutoff=threshold)
+        hits = np.flatnonzero(close >= threshold)
+        yield from zip(left[hits].tolist(), right[hits].tolist(), strict=True)
+
+
+def _connected(count: int, pairs: Iterable[Pair]) -> list[list[int]]:
+    """The groups of two and more that the pairs connect."""
+    parent = list(range(count))
+
+    def root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    for a, b in pairs:
+        parent[root(a)] = root(b)
+    groups: dict[int, list[int]] = {}
+    for node in range(count):
+        groups.setdefault(root(node), []).append(node)
+    return [group for group in groups.values() if len(group) > 1]
