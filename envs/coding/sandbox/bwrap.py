@@ -113,17 +113,20 @@ def numbers(version: str) -> tuple[int, ...]:
 def interpreter() -> Iterator[str]:
     """Options that show the interpreter and the libraries that it links, without installed packages."""
     program, library = Path(sys.executable).resolve(), Path(sysconfig.get_path("stdlib")).parent
-    shown = [Path(place) for place in ("/usr/lib", "/usr/lib64", "/lib", "/lib64")]
+    system = [Path(place) for place in ("/usr/lib", "/usr/lib64", "/lib", "/lib64")]
+    others = (library, program, Path("/etc/ld.so.cache"), Path("/usr/share/zoneinfo"))
+    shown = [place for place in system if place.exists()]
+    shown += [place for place in others if place.exists() and not any(map(place.is_relative_to, system))]
+    # Made by itself, bubblewrap closes them to others, such as whom root becomes inside.
+    for parent in sorted(
+        {Path("/dev"), *(parent for place in shown for parent in place.parents)} - {Path("/")}
+    ):
+        yield from ("--perms", "0755", "--dir", str(parent))
     for place in shown:
-        if place.is_symlink():
+        if place.is_symlink() and place in system:
             yield from ("--symlink", os.readlink(place), str(place))
-        elif place.is_dir():
+        else:
             yield from ("--ro-bind", str(place), str(place))
-    for extra in (library, program, Path("/etc/ld.so.cache"), Path("/usr/share/zoneinfo")):
-        if extra.exists() and not any(extra.is_relative_to(place) for place in shown):
-            for parent in reversed(extra.parents[:-1]):
-                yield from ("--perms", "0755", "--dir", str(parent))
-            yield from ("--ro-bind", str(extra), str(extra))
     for parent in {library, Path("/usr/lib")}:
         for packages in (*parent.glob("python3*/site-packages"), *parent.glob("python3*/dist-packages")):
             yield from ("--tmpfs", str(packages), "--remount-ro", str(packages))

@@ -20,8 +20,7 @@ NOT_EQUAL, MASKED_EQUAL = 1, 7
 """scmp_compare: SCMP_CMP_NE, SCMP_CMP_MASKED_EQ."""
 
 REFUSED = {
-    "other processes": "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd setpriority "
-    "ioprio_set",
+    "other processes": "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd ioprio_set",
     "mounts": "mount umount umount2 pivot_root chroot move_mount open_tree fsopen fsconfig fsmount fspick "
     "mount_setattr",
     "namespaces": "unshare setns",
@@ -35,13 +34,14 @@ REFUSED = {
     "old": "lookup_dcookie nfsservctl _sysctl uselib ustat sysfs",
 }
 OTHERS_ONLY = {
-    "prlimit64": 0,
-    "sched_setaffinity": 0,
-    "sched_setscheduler": 0,
-    "sched_setparam": 0,
-    "sched_setattr": 0,
+    "prlimit64": (0,),
+    "sched_setaffinity": (0,),
+    "sched_setscheduler": (0,),
+    "sched_setparam": (0,),
+    "sched_setattr": (0,),
+    "setpriority": (0, 1),
 }
-"""Allowed on the caller itself: the argument at this place must be 0."""
+"""Allowed on the caller itself: the arguments at these places must be 0."""
 NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00000080)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWTIME."""
 TERMINAL_INPUT = (0x5412, 0x541C)
@@ -100,8 +100,9 @@ def compile_filter() -> bytes:
     builder = _Builder()
     for name in " ".join(REFUSED.values()).split():
         builder.refuse(name)
-    for name, place in OTHERS_ONLY.items():
-        builder.refuse(name, Comparison(place, NOT_EQUAL, 0))
+    for name, places in OTHERS_ONLY.items():
+        for place in places:
+            builder.refuse(name, Comparison(place, NOT_EQUAL, 0))
     for name in ("socket", "socketpair"):
         builder.refuse(name, Comparison(0, NOT_EQUAL, socket.AF_UNIX))
     for flag in NAMESPACES:

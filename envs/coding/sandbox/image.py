@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import subprocess
 import sys
@@ -34,7 +35,9 @@ def make(client: Any, tag: str = TAG) -> str:
             _fill(tree)
         file.seek(0)
         repository, _, version = tag.rpartition(":")
-        client.api.import_image_from_data(file, repository=repository, tag=version)
+        answer = client.api.import_image_from_data(file, repository=repository, tag=version)
+    # Podman names every import `latest`.
+    client.api.tag(json.loads(answer.splitlines()[-1])["status"], repository, version)
     return tag
 
 

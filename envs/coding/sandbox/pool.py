@@ -52,6 +52,11 @@ class Sandbox:
             worker.close()
         self._backend.close()
 
+    @property
+    def replaced(self) -> int:
+        """Boxes that died or were given up so far."""
+        return sum(worker.replaced for worker in self._workers)
+
     def run(self, jobs: Sequence[Job], progress: Callable[[int, int], None] | None = None) -> list[Verdict]:
         """A verdict for every job, in order. `progress` is told (jobs done, jobs in all) whenever one is done.
 

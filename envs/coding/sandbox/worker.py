@@ -35,6 +35,8 @@ class Worker:
         self._arrived, self._leaving = bytearray(), b""
         self._deadline, self._greeted, self._failures = 0.0, False, 0
         self.session: Session | None = None
+        self.replaced = 0
+        """Boxes that were lost here."""
 
     @property
     def greeted(self) -> bool:
@@ -70,6 +72,7 @@ class Worker:
 
     def replace(self, reason: str) -> None:
         """Give the box up and go on with another. Raises `SandboxError` when boxes no longer start."""
+        self.replaced += 1
         words = self.close()
         reason = f"{reason}: {words}" if words else reason
         if not self._greeted:
@@ -132,6 +135,7 @@ class Worker:
             except BadReport as error:
                 raise BoxLostError(str(error)) from error
             if not usable:
+                self.replaced += 1
                 self.close()
                 self.start()
                 return

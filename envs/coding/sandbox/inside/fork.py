@@ -20,6 +20,8 @@ Body = Callable[[], None]
 
 MEMORY_EXIT = 91
 """Exit code of a fork that ended with an uncaught MemoryError."""
+leave = os._exit
+"""Before a program can put something else in its place."""
 READY = b"!"
 """First byte of every result: what went wrong before it is not the program's doing."""
 RESULT = 3
@@ -76,7 +78,7 @@ def become(body: Body, ends: tuple[int, ...], limits: dict[str, Any]) -> None:
     except BaseException as error:
         os.write(2, repr(error).encode("utf-8", "replace")[:1000])
     finally:
-        os._exit(code)
+        leave(code)
 
 
 def ending(part: Body) -> int:
@@ -84,8 +86,10 @@ def ending(part: Body) -> int:
     try:
         part()
     except SystemExit as stop:
-        if stop.code is None or isinstance(stop.code, int):
-            return (stop.code or 0) & 255
+        if stop.code is None:
+            return 0
+        if isinstance(stop.code, int):
+            return int.__and__(stop.code, 255)
         os.write(2, str(stop.code).encode("utf-8", "replace"))
         return 1
     except MemoryError:

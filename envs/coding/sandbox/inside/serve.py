@@ -45,6 +45,8 @@ class Runner:
 def serve() -> None:
     """Serve until the harness closes the link."""
     link = Link()
+    os.umask(0o22)
+    sys.argv = ["program"]
     settings = link.read()
     harden(settings)
     runner = Runner(settings["folder"], settings["count_processes"])

@@ -17,16 +17,24 @@ def wipe(folder: bytes) -> None:
     while names := os.listdir(folder):
         for name in names:
             path = os.path.join(folder, name)
-            if not stat.S_ISDIR(os.lstat(path).st_mode):
+            if not _openable(path):
                 os.unlink(path)
                 continue
-            os.chmod(path, 0o700)
             for child in os.listdir(path):
                 moved += 1
+                _openable(os.path.join(path, child))
                 os.rename(os.path.join(path, child), os.path.join(folder, _fresh(folder, moved)))
             os.rmdir(path)
     if owned:
         os.utime(folder, (0, 0))
+
+
+def _openable(path: bytes) -> bool:
+    """Is it a folder? Then one that can be read, emptied and moved."""
+    folder = stat.S_ISDIR(os.lstat(path).st_mode)
+    if folder:
+        os.chmod(path, 0o700)
+    return folder
 
 
 def _fresh(folder: bytes, number: int) -> bytes:

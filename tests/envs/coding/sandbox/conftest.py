@@ -1,34 +1,88 @@
-"""Sandboxes for the tests: one pool per back end and module; what is missing is skipped with what would help."""
+"""Sandboxes for the tests; what is missing is skipped with what would help.
+
+Containers are real: where nothing answers as Docker, root starts Debian's podman for the session, with its files in a
+temporary folder. The image is made from the interpreter that runs the tests.
+"""
+
+import os
+import shutil
+import subprocess
+import time
 
 import pytest
 
 from envs.coding.sandbox import Limits, SandboxError, open_sandbox
+from envs.coding.sandbox.container import connect
+from envs.coding.sandbox.image import make
 
 LIMITS = Limits(cpu_s=1, wall_s=3, memory_mb=256, output_kb=256, file_mb=4, disk_mb=16, files=500)
+START_S = 30
+TAG = "localhost/rlanything-sandbox:test"
 
 
-def opened(backend, workers=1, **options):
-    """A sandbox, or a skip that says what is missing."""
-    options.setdefault("limits", LIMITS)
+def opened(request, backend, limits=LIMITS):
+    """A sandbox of one worker, or a skip that says what is missing; where an image could be made, nothing is."""
+    if backend == "docker":
+        return open_sandbox("docker", workers=1, limits=limits, image=request.getfixturevalue("image"))
     try:
-        return open_sandbox(backend, workers=workers, **options)
+        return open_sandbox(backend, workers=1, limits=limits, trusted=backend == "subprocess")
     except SandboxError as error:
         pytest.skip(f"{backend}: {error}")
 
 
-@pytest.fixture(scope="module")
-def bwrap():
-    with opened("bwrap") as box:
-        yield box
+@pytest.fixture(scope="session")
+def image(tmp_path_factory):
+    """An image on a Docker socket, which DOCKER_HOST then names."""
+    try:
+        client = connect()
+    except SandboxError as error:
+        missing = [name for name in ("podman", "runc") if shutil.which(name) is None]
+        if missing or os.getuid() != 0:
+            pytest.skip(f"docker: {error}; or be root with: apt install podman runc")
+        yield from serve_podman(tmp_path_factory.mktemp("podman"))
+        return
+    yield make(client, TAG)
+    client.close()
 
 
-@pytest.fixture(scope="module")
-def plain():
-    with opened("subprocess", trusted=True) as box:
-        yield box
+def serve_podman(folder):
+    """Docker's API by podman. runc: the default crun does not start where cgroups are of the old kind."""
+    conf, address = folder / "containers.conf", f"unix://{folder}/socket"
+    conf.write_text('[engine]\nruntime = "runc"\n')
+    before = os.environ.get("DOCKER_HOST")
+    podman = ["podman", "--root", str(folder / "root"), "--runroot", str(folder / "run")]
+    with open(folder / "log", "wb") as log:
+        service = subprocess.Popen(
+            [*podman, "system", "service", "--time", "0", address],
+            env={**os.environ, "CONTAINERS_CONF": str(conf)},
+            stdout=log,
+            stderr=log,
+        )
+    os.environ["DOCKER_HOST"] = address
+    try:
+        yield make(answering(service, folder), TAG)
+    finally:
+        service.terminate()
+        service.wait()
+        subprocess.run(["umount", "--recursive", str(folder / "root")], capture_output=True, check=False)
+        if before is None:
+            del os.environ["DOCKER_HOST"]
+        else:
+            os.environ["DOCKER_HOST"] = before
 
 
-@pytest.fixture(scope="module", params=["bwrap", "subprocess"])
+def answering(service, folder):
+    """A client, once the service answers."""
+    for _ in range(START_S * 10):
+        try:
+            return connect()
+        except SandboxError:
+            assert service.poll() is None, (folder / "log").read_text()
+            time.sleep(0.1)
+    raise AssertionError((folder / "log").read_text())
+
+
+@pytest.fixture(scope="module", params=["bwrap", "docker", "subprocess"])
 def box(request):
-    with opened(request.param, trusted=request.param == "subprocess") as opened_box:
-        yield opened_box
+    with opened(request, request.param) as sandbox:
+        yield sandbox

@@ -1,0 +1,11 @@
+# right: ok
+refused(call, libc.mount, b"none", b"/tmp", b"tmpfs", 0, None)
+refused(call, libc.mount, b"/", b"/tmp", None, 4096, None)
+refused(call, libc.mount, b"", b"/", None, 32 | 4096, None)
+refused(call, libc.umount2, b"/usr", 2)
+refused(call, libc.chroot, b"/tmp")
+refused(system, 155, 41, b".", b".")
+refused(system, 428, 428, -100, b"/", 1)
+refused(system, 430, 430, b"tmpfs", 0)
+refused(system, 442, 442, -100, b"/", 0, None, 0)
+print("contained")

@@ -1,0 +1,3 @@
+# right: ok
+refused(socket.getaddrinfo, "localhost.example", 80)
+print("contained")

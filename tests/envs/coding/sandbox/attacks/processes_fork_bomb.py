@@ -1,0 +1,5 @@
+# right: error timeout memory
+import os
+
+while True:
+    os.fork()

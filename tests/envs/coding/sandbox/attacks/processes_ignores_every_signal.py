@@ -1,0 +1,8 @@
+# right: timeout
+# everywhere
+import signal
+
+for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+    signal.signal(number, signal.SIG_IGN)
+while True:
+    pass

@@ -1,0 +1,4 @@
+# right: error
+import signal
+
+os.kill(-1, signal.SIGKILL)

@@ -1,0 +1,5 @@
+# right: timeout
+# everywhere
+import os, signal
+
+os.kill(os.getpid(), signal.SIGSTOP)

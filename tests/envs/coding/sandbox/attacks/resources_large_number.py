@@ -1,0 +1,3 @@
+# right: timeout
+# everywhere
+print(7 ** (7**10) % 10)

@@ -1,0 +1,3 @@
+# right: memory
+# everywhere
+blob = bytearray(1 << 40)

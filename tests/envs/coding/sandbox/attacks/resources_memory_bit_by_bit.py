@@ -1,0 +1,5 @@
+# right: memory
+# everywhere
+blobs = []
+while True:
+    blobs.append(bytearray(1 << 20))

@@ -1,0 +1,7 @@
+# right: error
+# everywhere
+def f(n):
+    return f(n + 1) + 1
+
+
+f(0)

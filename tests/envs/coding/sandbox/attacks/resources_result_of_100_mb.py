@@ -1,0 +1,5 @@
+# right: output_limit memory
+# call: f
+# everywhere
+def f():
+    return ["x" * (1 << 20)] * 100

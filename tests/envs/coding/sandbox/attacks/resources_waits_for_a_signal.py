@@ -1,0 +1,5 @@
+# right: timeout
+# everywhere
+import signal
+
+signal.pause()

@@ -1,0 +1,5 @@
+# right: wrong
+# everywhere
+import os
+
+os.write(1, b"contained\xff\xfe\x00")

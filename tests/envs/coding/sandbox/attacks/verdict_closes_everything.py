@@ -1,0 +1,5 @@
+# right: wrong
+# everywhere
+import os
+
+os.closerange(0, 256)

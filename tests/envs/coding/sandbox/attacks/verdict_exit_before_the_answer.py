@@ -1,0 +1,6 @@
+# right: wrong
+# everywhere
+import os
+
+print("contained")
+os._exit(0)

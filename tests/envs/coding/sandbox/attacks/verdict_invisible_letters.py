@@ -1,0 +1,3 @@
+# right: wrong
+# everywhere
+print("con\u200btained\u2060")

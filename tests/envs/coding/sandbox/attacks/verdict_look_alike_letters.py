@@ -1,0 +1,3 @@
+# right: wrong
+# everywhere
+print("c\u043entained")

@@ -1,0 +1,6 @@
+# right: wrong
+# everywhere
+import io, sys
+
+sys.stdout = io.StringIO()
+print("contained")

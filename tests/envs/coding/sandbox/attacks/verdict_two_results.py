@@ -1,0 +1,9 @@
+# right: error
+# call: f
+# everywhere
+import os
+
+
+def f():
+    os.write(3, b'"x"')
+    return "contained"
