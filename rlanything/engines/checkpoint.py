@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,10 +54,24 @@ def load(
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
-    """Write a folder that `load` and every Hugging Face program can read; weights as safetensors."""
+    """Write a folder that `load` and every Hugging Face program can read; weights as safetensors.
+
+    Equal models give equal bytes, however they were loaded.
+    """
     with _no_progress_bars():
         model.save_pretrained(str(folder))
         tokenizer.save_pretrained(str(folder))
+    _forget_loading(Path(folder) / "tokenizer_config.json")
+
+
+_HOW_LOADED = ("is_local", "local_files_only")
+"""What transformers notes of the call that loaded a tokenizer: the second follows from HF_HUB_OFFLINE."""
+
+
+def _forget_loading(file: Path) -> None:
+    config = json.loads(file.read_text())
+    kept = {key: value for key, value in config.items() if key not in _HOW_LOADED}
+    file.write_text(json.dumps(kept, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
 
 
 _NEEDED = {

@@ -36,6 +36,14 @@ def test_a_saved_model_says_the_same(make, tmp_path):
     assert completions[0] == completions[1]
 
 
+@pytest.mark.parametrize("offline", [False, True])
+def test_a_model_that_was_loaded_is_saved_with_the_same_bytes(folder, tmp_path, monkeypatch, offline):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", offline)
+    checkpoint.save(*checkpoint.load(folder), tmp_path / "again")
+    before, after = ({p.name: p.read_bytes() for p in f.iterdir()} for f in (folder, tmp_path / "again"))
+    assert before == after
+
+
 def test_another_dtype(folder):
     assert checkpoint.load(folder, dtype=torch.bfloat16)[0].dtype == torch.bfloat16
 
