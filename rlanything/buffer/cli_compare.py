@@ -53,6 +53,7 @@ def _run_diff(args: argparse.Namespace) -> int:
 
 
 def _three_ways(args: argparse.Namespace) -> int:
+    from rlanything.buffer.compare.html import three_html
     from rlanything.buffer.compare.markdown import three_markdown
     from rlanything.buffer.compare.threeway import three_text
 
@@ -60,11 +61,13 @@ def _three_ways(args: argparse.Namespace) -> int:
         raise TaskBufferError(
             f"{len(args.names)} buffers were named; diff compares two, or two with their base"
         )
-    if args.html or args.stat or args.only or args.by:
-        raise TaskBufferError("a comparison of three takes --json, --md and --exit-code only")
+    if args.stat or args.only or args.by:
+        raise TaskBufferError("a comparison of three takes --json, --md, --html and --exit-code only")
     page = commands.diff3(*args.names, root=args.root)
     if args.json:
         print_json(page)
+    elif args.html:
+        _write(args.html, three_html(page))
     else:
         print_text(three_markdown(page) if args.md else three_text(page, screen()))
     return int(args.exit_code and bool(page["slots"]))
@@ -94,14 +97,20 @@ def _run_drift(args: argparse.Namespace) -> int:
 
 
 def _print(args: argparse.Namespace, page: dict[str, Any]) -> None:
-    from rlanything.buffer.compare.html import write_page
+    from rlanything.buffer.compare.html import diff_html
     from rlanything.buffer.compare.markdown import diff_markdown
     from rlanything.buffer.compare.text import diff_text
 
     if args.json:
         print_json(page)
     elif args.html:
-        write_page(Path(args.html), page)
-        print(f"wrote {args.html}")
+        _write(args.html, diff_html(page))
     else:
         print_text(diff_markdown(page) if args.md else diff_text(page, screen()))
+
+
+def _write(name: str, page: str) -> None:
+    from rlanything.buffer.compare.frame import write_page
+
+    write_page(Path(name), page)
+    print_text(f"wrote {name}\n")

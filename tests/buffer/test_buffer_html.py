@@ -1,31 +1,48 @@
-"""The page of `diff --html`: task text stays text, in the file and in a real browser."""
+"""The pages of `diff --html`, two and three ways: task text stays text, in the file and in a real browser."""
 
 import re
 import shutil
 from html.parser import HTMLParser
 
 import pytest
-from buffer_cases import ACCEPTED, command, event, kitchen, record
+from buffer_cases import ACCEPTED, EASIER, command, event, kitchen, record
 
-from rlanything.buffer import TaskBuffer
+from rlanything.buffer import TaskBuffer, diff
+from rlanything.buffer.compare.html import diff_html
 
 EVIL = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
+TWO, THREE = ["full/seed-0"], ["full/seed-0@0", "full/seed-0", "full/seed-1"]
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @pytest.fixture
-def page(tmp_path, monkeypatch, capsys):
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    start = TaskBuffer.start(kitchen(n, "mug", "cabinet") for n in range(6))
+    start = TaskBuffer.start(kitchen(n, "mug", "cabinet") for n in range(12))
     evil = kitchen(1, EVIL, "<b>shelf</b>")
-    events = [
-        event(start, 1, ACCEPTED, evil, before=1.0, after=0.5, critic=EVIL),
-        event(start, 4, ACCEPTED, kitchen(4, "apple", "fridge"), before=0.875, after=0.25),
-    ]
-    record(tmp_path / "runs/full/seed-0/buffer", 0, start)
-    record(tmp_path / "runs/full/seed-0/buffer", 2, start.apply(events), events)
-    assert command("diff", "full/seed-0", "--html", "page.html") == 0
+    apple = event(start, 4, ACCEPTED, kitchen(4, "apple", "fridge"), before=0.875, after=0.25)
+    one = [event(start, 1, ACCEPTED, evil, before=1.0, after=0.5, critic=EVIL), apple]
+    two = [apple, event(start, 11, ACCEPTED, kitchen(11, "knife", "desk"), way=EASIER, before=0.0, after=0.5)]
+    for seed, events in enumerate((one, two)):
+        folder = tmp_path / f"runs/full/seed-{seed}/buffer"
+        record(folder, 0, start)
+        record(folder, 2, start.apply(events), events)
+    return tmp_path
+
+
+@pytest.fixture(params=[TWO, THREE], ids=["two", "three"])
+def page(here, request, capsys):
+    assert command("diff", *request.param, "--html", "page.html") == 0
     assert capsys.readouterr().out == "wrote page.html\n"
-    return tmp_path / "page.html"
+    return here / "page.html"
 
 
 class Elements(HTMLParser):
@@ -47,45 +64,127 @@ def test_no_task_text_becomes_markup(page):
     assert not re.search(r"https?://", page.read_text())
 
 
+def test_names_of_buffers_and_fields_become_no_markup_either(here):
+    page = diff("full/seed-0")
+    page["a"]["name"] = page["b"]["name"] = EVIL
+    page["concentration"] = [{**row, "field": EVIL, "value": EVIL} for row in page["concentration"]]
+    parser = Elements()
+    parser.feed(diff_html(page))
+    assert "img" not in [tag for tag, _ in parser.found]
+
+
+@pytest.mark.parametrize("names", [TWO, THREE])
 @pytest.mark.parametrize(("words", "message"), [(["no/page.html"], "No such file"), (["."], "directory")])
-def test_a_page_that_cannot_be_written(page, capsys, words, message):
-    assert command("diff", "full/seed-0", "--html", *words) == 2
+def test_a_page_that_cannot_be_written(here, capsys, names, words, message):
+    assert command("diff", *names, "--html", *words) == 2
     assert message in capsys.readouterr().err
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install playwright")
-    chromium = shutil.which("chromium")
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'rlanything[dev]'")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if not chromium:
         pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        opened = started.chromium.launch(executable_path=chromium, args=FLAGS)
         yield opened
         opened.close()
 
 
+@pytest.fixture
+def view(browser):
+    """A tab that notes what went wrong in it, and what it asked for."""
+    tab = browser.new_page()
+    tab.problems, tab.requests = [], []
+    tab.on("pageerror", lambda error: tab.problems.append(str(error)))
+    tab.on("console", lambda line: tab.problems.append(line.text))
+    tab.on("request", lambda request: tab.requests.append(request.url))
+    yield tab
+    tab.close()
+
+
+def slots(view):
+    return view.evaluate("[...document.querySelectorAll('#rows tr')].map(row => row.dataset.slot)")
+
+
+def click(view, column):
+    view.click(f"#slots th:nth-child({column}) button")
+    return slots(view)
+
+
 @pytest.mark.integration
-def test_in_a_browser(page, browser):
-    view = browser.new_page()
-    problems = []
-    view.on("pageerror", lambda error: problems.append(str(error)))
-    view.on("console", lambda line: problems.append(line.text))
+def test_in_a_browser_task_text_is_shown_and_never_run(page, view):
     view.goto(page.as_uri())
-
-    def slots():
-        return [row.get_attribute("data-slot") for row in view.query_selector_all("#rows tr")]
-
-    assert slots() == ["1", "4"]
     assert EVIL in view.inner_text("#rows")
     assert "pwned" not in view.title()
-    view.click("#slots th:nth-child(4) button")
-    assert slots() == ["4", "1"]
-    view.click("#slots th:nth-child(4) button")
-    assert slots() == ["1", "4"]
+    assert view.evaluate("[...document.querySelectorAll('script')].length") == 2
+    assert view.query_selector_all("img, b, iframe") == []
+    assert view.requests == [page.as_uri()]
+    assert view.problems == []
+
+
+@pytest.mark.integration
+def test_in_a_browser_the_policy_stops_a_script_that_got_in(page, view):
+    text = page.read_text()
+    page.write_text(text.replace("<h2>Slots</h2>", "<script>document.title='pwned'</script><h2>Slots</h2>"))
+    view.goto(page.as_uri())
+    assert "pwned" not in view.title()
+    assert any("Content Security Policy" in problem for problem in view.problems)
+
+
+@pytest.mark.integration
+def test_in_a_browser_two_ways_filter_and_sort(here, view):
+    assert command("diff", *TWO, "--html", "page.html") == 0
+    view.goto((here / "page.html").as_uri())
+    assert slots(view) == ["1", "4"]
+    assert click(view, 4) == ["4", "1"]
+    assert click(view, 4) == ["1", "4"]
+    assert view.get_attribute("#slots th:nth-child(4)", "aria-sort") == "descending"
     view.fill("#words", "APPLE")
-    assert slots() == ["4"]
+    assert slots(view) == ["4"]
+    assert view.inner_text("#shown") == "1 of 2 slots"
     view.fill("#words", "")
     view.select_option("#kind", "harder")
-    assert slots() == ["1", "4"]
-    assert problems == []
+    assert slots(view) == ["1", "4"]
+    assert view.problems == []
+
+
+@pytest.mark.integration
+def test_in_a_browser_three_ways_filter_and_sort(here, view):
+    assert command("diff", *THREE, "--html", "page.html") == 0
+    view.goto((here / "page.html").as_uri())
+    assert "12 slots: 9 unchanged in both, 1 changed alike" in view.inner_text("body")
+    assert "kappa" in view.inner_text("body")
+    assert slots(view) == ["1", "4", "11"]
+    assert click(view, 1) == ["11", "4", "1"]
+    assert click(view, 2) == ["4", "1", "11"]
+    assert click(view, 7) == ["4", "11", "1"], "what was not measured comes last"
+    for kind, wanted in (
+        ("only in B", ["11"]),
+        ("changed alike", ["4"]),
+        ("A harder", ["4", "1"]),
+        ("", None),
+    ):
+        view.select_option("#kind", kind)
+        assert wanted is None or sorted(slots(view)) == sorted(wanted)
+    view.fill("#words", "knife")
+    assert slots(view) == ["11"]
+    changed = [node.inner_text() for node in view.query_selector_all("#rows del, #rows ins")]
+    assert changed == ["mug", "knife", "cabinet", "desk"]
+    assert view.problems == []
+
+
+@pytest.mark.integration
+def test_in_a_browser_a_thousand_slots_are_filtered_at_once(here, view):
+    start = TaskBuffer.start(kitchen(n, "mug", "cabinet") for n in range(1000))
+    events = [event(start, n, ACCEPTED, kitchen(n, f"thing{n}", "shelf"), iteration=0) for n in range(1000)]
+    record(here / "runs/large/buffer", 0, start)
+    record(here / "runs/large/buffer", 1, start.apply(events), events)
+    assert command("diff", "large", "--html", "page.html") == 0
+    view.goto((here / "page.html").as_uri())
+    assert len(slots(view)) == 1000
+    started = view.evaluate("performance.now()")
+    view.fill("#words", "thing777")
+    assert slots(view) == ["777"]
+    assert view.evaluate("performance.now()") - started < 3000
