@@ -163,7 +163,7 @@ def first_difference(recorded: Sequence[Line], now: Sequence[Line]) -> Differenc
         lines = [line for line in recorded if line["iteration"] == iteration]
         for field in (name for name in ORDER if name != "narrowest"):
             for line in (line for line in lines if field in line):
-                for place, old, new in _pairs(line[field], found[_key(line)].get(field, "missing")):
+                for place, old, new in pairs(line[field], found[_key(line)].get(field, "missing")):
                     if not _same(old, new):
                         return Difference(line, field, place, old, new)
     return None
@@ -173,14 +173,14 @@ def _key(line: Line) -> tuple[int, int]:
     return line["iteration"], line.get("episode", 10**9)
 
 
-def _pairs(old: Any, new: Any, place: Place = ()) -> Iterator[tuple[Place, Any, Any]]:
+def pairs(old: Any, new: Any, place: Place = ()) -> Iterator[tuple[Place, Any, Any]]:
     """Every leaf of `old` with what is there in `new`."""
     if isinstance(old, dict) and isinstance(new, dict):
         for name, value in old.items():
-            yield from _pairs(value, new.get(name, "missing"), (*place, name))
+            yield from pairs(value, new.get(name, "missing"), (*place, name))
     elif isinstance(old, list) and isinstance(new, list):
         for k, value in enumerate(old):
-            yield from _pairs(value, new[k] if k < len(new) else "missing", (*place, k))
+            yield from pairs(value, new[k] if k < len(new) else "missing", (*place, k))
         if len(new) > len(old):
             yield (*place, len(old)), "missing", new[len(old)]
     else:

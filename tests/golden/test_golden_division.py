@@ -9,18 +9,14 @@ from dataclasses import replace
 import golden_cases as golden
 import pytest
 import torch
+from golden_parts import Parts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rlanything.buffer import TaskBuffer
-from rlanything.core.types import Direction, Judgement, Proposal, Task, Trajectory
-from rlanything.engines.native import NativeEngine
-from rlanything.loop.adapt import Adapter
-from rlanything.loop.iteration import Harvest, Loop, LoopState
-from rlanything.loop.judge import Judge
-from rlanything.loop.rollout import Assignment, Roller, Sampling
-from rlanything.stages import build
-from rlanything.stages.layout import read_tasks
+from rlanything.core.types import Direction, Judgement, Proposal, Trajectory
+from rlanything.loop.iteration import Harvest, LoopState
+from rlanything.loop.rollout import Assignment, Sampling
 
 ROUNDING = 1e-5
 SAMPLING = Sampling(run_seed=11, phase="act", iteration=2, temperature=1.0, max_steps=5)
@@ -30,33 +26,6 @@ RANDOM = st.randoms(use_true_random=False)
 FEW = settings(max_examples=5, deadline=None, derandomize=True)
 
 Key = tuple[str, int]
-
-
-class Parts:
-    """Roller, judge, adapter and loop over the golden models; `limit` sets how many rows their engines take at once."""
-
-    def __init__(self, root) -> None:
-        build.one_thread()
-        config = golden.configuration()
-        self.config = config.model_copy(
-            update={"rollout": config.rollout.model_copy(update={"max_steps": 5})}
-        )
-        self.tasks: list[Task] = read_tasks(golden.START / "data" / "tasks" / "train.jsonl")
-        self.models = [
-            build.load(x, root) for x in (config.model.policy, config.model.reward, config.model.adapter)
-        ]
-        self.speakers = [build.speaker(config, *loaded) for loaded in self.models]
-        family, prompts = build.family(config), build.prompts(config, root)
-        self.roller = Roller(family, self.speakers[0], prompts, self.config.rollout)
-        self.judge = Judge(self.speakers[1], prompts, config.judge)
-        self.adapter = Adapter(family, self.speakers[2], prompts, config.adaptation)
-
-    def limit(self, rows: int) -> None:
-        for speaker, loaded in zip(self.speakers, self.models, strict=True):
-            speaker.engine = NativeEngine(*loaded, max_batch=rows)
-
-    def loop(self, seed: int) -> Loop:
-        return Loop(self.config, self.config.arms["full"], seed, self.roller, self.judge, self.adapter)
 
 
 @pytest.fixture(scope="module")
