@@ -11,8 +11,8 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
-from typing import TextIO
 
 from rlanything.config import ConfigError
 from rlanything.stages import disk
@@ -41,7 +41,7 @@ def stage(root: Path, command: str, *writes: Path) -> Iterator[None]:
 @contextmanager
 def held(path: Path, refusal: str, patience: float = PATIENCE) -> Iterator[None]:
     """Hold the lock file `path`. Raises `ConfigError`: `refusal` and the holder, when it stays with another process."""
-    with path.open("a+") as file:
+    with path.open("a+b", buffering=0) as file:  # unbuffered: on a full disk, closing would fail once more
         _take(file, path, refusal, patience)
         with disk.system_errors(path):
             _sign(file, f"pid {os.getpid()} on {socket.gethostname()}")
@@ -51,7 +51,7 @@ def held(path: Path, refusal: str, patience: float = PATIENCE) -> Iterator[None]
             _sign(file, "")
 
 
-def _take(file: TextIO, path: Path, refusal: str, patience: float) -> None:
+def _take(file: FileIO, path: Path, refusal: str, patience: float) -> None:
     deadline = time.monotonic() + patience
     while True:
         try:
@@ -68,12 +68,11 @@ def _take(file: TextIO, path: Path, refusal: str, patience: float) -> None:
         time.sleep(0.05)
 
 
-def _holder(file: TextIO) -> str:
+def _holder(file: FileIO) -> str:
     file.seek(0)
-    return file.read().strip() or "it has not said who it is"
+    return file.read().decode().strip() or "it has not said who it is"
 
 
-def _sign(file: TextIO, text: str) -> None:
+def _sign(file: FileIO, text: str) -> None:
     file.truncate(0)
-    file.write(text)
-    file.flush()
+    file.write(text.encode())
