@@ -19,6 +19,7 @@ from rlanything.core.types import (
     Trajectory,
 )
 from rlanything.loop.prompts import Prompts
+from rlanything.loop.share import shared
 from rlanything.loop.speaker import Speaker
 
 Wanted = tuple[int, Direction, float, str]
@@ -157,12 +158,12 @@ class Adapter:
         )
 
     def _ask(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str | None]:
-        """The model's replies; None for a text that does not fit its context."""
+        """The replies, sampled by all processes of a run together; None where a text does not fit the context."""
         prompts = [self.speaker.start([{"role": "user", "content": text}]) for text in texts]
         limits = (self.config.max_tokens, self.config.temperature)
         fits = [len(p) + self.config.max_tokens <= self.speaker.max_context for p in prompts]
         requests = [Request(p, s, *limits) for p, s, ok in zip(prompts, seeds, fits, strict=True) if ok]
-        replies = iter(self.speaker.generate(requests))
+        replies = iter(shared(requests, self.speaker.generate))
         return [self.speaker.decode(next(replies).ids) if ok else None for ok in fits]
 
 

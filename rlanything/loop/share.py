@@ -1,4 +1,4 @@
-"""Rollouts and votes divided over the processes of one run: each does its share, and all get the whole.
+"""Rollouts, votes and rewrites divided over the processes of one run: each does its share, and all get the whole.
 
 Every sample has a seed of its own (`core.seeds`), so who draws it does not matter. That all processes get the same
 list, rather than each drawing the same, also keeps them of one mind where their processors round differently.

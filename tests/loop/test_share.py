@@ -1,4 +1,4 @@
-"""The processes of a run divide its rollouts and votes; what each of them gets is what one process gets alone."""
+"""The processes of a run divide its rollouts, votes and rewrites; what each of them gets is what one gets alone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pytest
 import torch.distributed as processes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import ACTIONS, prompts, read, roller, speaker, task
+from scripted import ACTIONS, Family, prompts, read, roller, speaker, task
 from torch.multiprocessing import ProcessRaisedException, start_processes
 
-from rlanything.config import JudgeConfig
-from rlanything.core.types import Status
+from rlanything.buffer import TaskBuffer
+from rlanything.config import AdaptationConfig, JudgeConfig
+from rlanything.core.types import Direction, Status
+from rlanything.loop.adapt import Adapter
 from rlanything.loop.judge import Judge
 from rlanything.loop.rollout import Assignment, Sampling
 from rlanything.loop.share import shared
@@ -36,20 +38,30 @@ def opinion(request):
     return ("good", "bad", "hm")[request.seed % 3]
 
 
-def played_and_judged(levels):
-    """Trajectories and judgements of two tries of each level, and how many samples this process drew."""
+def level(request):
+    return f"level {request.seed % 100}"
+
+
+def everything(levels):
+    """Trajectories and judgements of two tries of each level, rewrites, and how many samples this process drew."""
     faults = {BROKEN: {"fault": "raise in step"}}
     work = [Assignment(k, task(level, **faults.get(level, {})), 2) for k, level in enumerate(levels)]
     acting, judge = roller(by_seed), Judge(speaker(opinion), prompts(), JudgeConfig(m=3, max_tokens=8))
     trajectories = acting.run(work, SAMPLING)
     judgements = judge.run(trajectories, 3, 0)
-    return trajectories, judgements, len(acting.policy.engine.asked) + len(judge.reward.engine.asked)
+    adapter = Adapter(
+        Family(), speaker(level), prompts(), AdaptationConfig(critic="extractive", max_tokens=16)
+    )
+    wanted = [(k, Direction.HARDER, 1.0, "") for k in range(len(levels))]
+    rewrites = adapter.propose(wanted, TaskBuffer.start([a.task for a in work]), 3, 0) if wanted else []
+    engines = [x.engine for x in (acting.policy, judge.reward, adapter.speaker)]
+    return (trajectories, judgements, rewrites), sum(len(engine.asked) for engine in engines)
 
 
 def one_of_them(rank, world, folder, levels):
     """What a process of a launch does."""
     processes.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
-    (folder / f"{rank}").write_bytes(pickle.dumps(played_and_judged(levels)))
+    (folder / f"{rank}").write_bytes(pickle.dumps(everything(levels)))
     processes.destroy_process_group()
 
 
@@ -67,15 +79,15 @@ def folders(tmp_path_factory):
 
 
 @settings(max_examples=8, deadline=None)
-@given(st.lists(st.integers(0, 5), max_size=7), st.sampled_from([2, 4]))
-def test_processes_that_divide_rollouts_and_votes_all_get_what_one_gets_alone(folders, levels, world):
-    trajectories, judgements, drawn = played_and_judged(levels)
-    assert [t.status is Status.ENV_ERROR for t in trajectories] == [
-        n == BROKEN for n in levels for _ in range(2)
-    ]
+@given(st.lists(st.integers(0, 8), max_size=7, unique=True), st.sampled_from([2, 4]))
+def test_processes_that_divide_rollouts_votes_and_rewrites_all_get_what_one_gets_alone(
+    folders, levels, world
+):
+    alone, drawn = everything(levels)
+    assert [t.status is Status.ENV_ERROR for t in alone[0]] == [n == BROKEN for n in levels for _ in range(2)]
     together = launched(world, next(folders), levels)
-    assert all(got[:2] == (trajectories, judgements) for got in together)
-    assert sum(got[2] for got in together) == drawn
+    assert all(got == alone for got, _ in together)
+    assert sum(count for _, count in together) == drawn
 
 
 def test_an_error_in_one_process_ends_all_of_them(folders):
