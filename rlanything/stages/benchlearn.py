@@ -6,6 +6,7 @@ weights learns random rows.
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from unittest.mock import patch
 
 from rlanything.config import Config
 from rlanything.core.types import (
@@ -78,7 +80,8 @@ def iteration(config: Config, root: Path, arm: str) -> tuple[Measured, Measured]
             (place / name).symlink_to(root / name)
         run = SeedRun(short, Where(place, arm, 0, place / "live"), lambda _: None)
         spans = Spans(run)
-        run.run()
+        with patch.object(os, "fsync", spans.watch.around("publish/sync", os.fsync)):
+            run.run()
     return spans.training(), {"arm": arm, **spans.iteration()}
 
 
@@ -134,7 +137,10 @@ class Spans:
         }
 
     def iteration(self) -> Measured:
-        """Seconds on the clock and the share of every part; `generate`: share of a part that samples tokens."""
+        """Seconds on the clock and the share of every part; `generate`: share of a part that samples tokens.
+
+        `publish`: its seconds, and those of them that waited for the disk; the others serialise and hash.
+        """
         (start, before, used, _), (end, after, all_used, _) = self._last()
         spent = {name: after[name] - before.get(name, 0.0) for name in after}
         seconds = end - start
@@ -142,7 +148,14 @@ class Spans:
         sampled = {name: spent[f"{name}/generate"] / spent[name] for name in ("rollout", "judge")}
         shares["rest"] = 1.0 - sum(shares.values())
         cpu = all_used["all"] - used["all"]
-        return {"seconds": seconds, "cpu_seconds": cpu, "shares": shares, "generate": sampled}
+        publish = {"seconds": spent["publish"], "sync_seconds": spent["publish/sync"]}
+        return {
+            "seconds": seconds,
+            "cpu_seconds": cpu,
+            "shares": shares,
+            "generate": sampled,
+            "publish": publish,
+        }
 
     def _last(self) -> Sequence[tuple[float, Measured, Measured, int]]:
         """The ends of the iteration before the measured one and of itself; the run's last one only measures."""

@@ -29,7 +29,7 @@ WORDS = {
     "judge": "the reward model's votes on every step, its prompts",
     "adapt": "critics and proposals of new tasks",
     "learn": "forward and backward passes of both models, optimizer steps",
-    "publish": "writing the iteration to disk: rollouts, buffer, checkpoint, synced",
+    "publish": "serialising, hashing and syncing the iteration: rollouts, buffer, checkpoint",
     "rest": "packing rows, signals, decisions, the trainer's own work",
 }
 
@@ -64,15 +64,22 @@ def sentences(result: Measured) -> Iterator[str]:
             f"{found['cpu_seconds']:.1f} s of CPU. Where it goes:"
         )
         for name, share in sorted(found["shares"].items(), key=lambda item: -item[1]):
-            inside = found["generate"].get(name)
-            tail = f" ({inside:.0%} of it sampling)" if inside is not None else ""
-            yield f"  {name:<8}{share:>5.0%}  {WORDS[name]}{tail}"
+            yield f"  {name:<8}{share:>6.1%}  {WORDS[name]}{_inside(found, name)}"
     here = result["machine"]
     yield (
         f"{here['cpu']}, {here['cores']} cores at load {here['load']}, torch {here['torch']}, {here['threads']} "
         "thread. Rates are per CPU second; seconds per iteration are on the clock."
     )
     yield from result["notes"]
+
+
+def _inside(found: Measured, name: str) -> str:
+    """What one part of an iteration spends its time on."""
+    if name == "publish":
+        spent = found["publish"]
+        return f" ({spent['seconds']:.2f} s, {spent['sync_seconds']:.2f} s of it waiting for the disk)"
+    share = found["generate"].get(name)
+    return f" ({share:.0%} of it sampling)" if share is not None else ""
 
 
 def number(value: float | None) -> str:

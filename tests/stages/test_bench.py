@@ -122,6 +122,7 @@ def test_an_iteration_is_measured_on_the_real_loop(config, project):
     assert sum(iteration["shares"].values()) == pytest.approx(1.0)
     assert all(0 <= share <= 1 for share in iteration["shares"].values())
     assert 0 < iteration["generate"]["rollout"] < 1
+    assert 0 < iteration["publish"]["sync_seconds"] < iteration["publish"]["seconds"] < iteration["seconds"]
     assert sorted(p for p in project.rglob("*") if p.is_file()) == before
     assert not Layout(project).run("full", 0).exists()
 
