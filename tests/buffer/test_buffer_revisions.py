@@ -1,10 +1,12 @@
 """Buffers read at git revisions and DVC experiments: nothing is checked out, nothing in the work tree changes."""
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from buffer_cases import command, house, record, write_house
@@ -45,6 +47,13 @@ def made(tmp_path_factory):
     (root / "params.yaml").write_text("adaptation: {alpha_low: 0.4, alpha_high: 0.8}\n")
     keep(root, "two runs")
     do(root, "git", "update-ref", "refs/exps/ab/cdef/bold-try", "HEAD")
+    shutil.rmtree(root / "runs" / "full" / "seed-0" / "buffer")
+    record(root / "runs" / "full" / "seed-0" / "buffer", 0, house()[0])
+    (root / "params.yaml").write_text("adaptation: {alpha_low: 0.3, alpha_high: 0.8}\n")
+    do(root, *DVC, "commit", "-q", "-f")
+    do(root, *DVC, "exp", "save", "-q", "--name", "lower-try")
+    do(root, "git", "checkout", "-q", "-f", "main")
+    do(root, *DVC, "checkout", "-q", "-f")
     return root
 
 
@@ -70,6 +79,18 @@ def test_a_revision_names_a_buffer(project):
     assert (head.name, len(head.events)) == ("main:full/seed-0@2", sum(map(len, one)))
     assert find("bold-try:full/seed-1@1").name == "bold-try:full/seed-1@1"
     assert (find("HEAD~1").band.low, head.band.low) == (0.2, 0.4)
+
+
+def test_an_experiment_that_dvc_saved_is_found_by_its_name(project, capsys):
+    saved = find("lower-try:full/seed-0")
+    assert (saved.name, saved.buffer, saved.band.low) == ("lower-try:full/seed-0@0", house()[0], 0.3)
+    page = diff("lower-try:full/seed-0", "main:full/seed-0")
+    assert (page["counts"]["harder"], page["counts"]["unchanged"]) == (2, 10)
+    assert find("lower-try").name == "lower-try:full/seed-1@2", "the first run whose tasks changed"
+    assert command("diff", "lower-tri", "main") == 2
+    assert "nearest: lower-try" in capsys.readouterr().err
+    with subprocess.Popen(["git", "status", "--porcelain"], stdout=subprocess.PIPE, text=True) as status:
+        assert status.stdout.read() == "", "nothing was checked out"
 
 
 def test_revisions_are_compared_without_a_checkout(project, capsys):
@@ -119,19 +140,51 @@ def test_unknown_names_offer_the_nearest(project, capsys, words, message):
     assert message in capsys.readouterr().err
 
 
-def test_what_the_cache_lacks_comes_from_the_remote_or_is_an_error(project, tmp_path):
-    do(project, *DVC, "remote", "add", "-q", "-d", "store", str(tmp_path / "store"))
-    do(project, *DVC, "push", "-q")
+@pytest.fixture(scope="module")
+def pushed(made, tmp_path_factory):
+    """The project, which pushed everything to a remote, the folder beside it, and lost its cache."""
+    both = tmp_path_factory.mktemp("both")
+    project = both / "project"
+    shutil.copytree(made, project, symlinks=True)
+    do(project, *DVC, "remote", "add", "-q", "-d", "store", "../store")
+    do(project, *DVC, "push", "-q", "--all-commits")
     do(project, "git", "commit", "-q", "-a", "-m", "a remote")
     shutil.rmtree(project / ".dvc" / "cache")
-    assert find("main:full/seed-0").buffer
-    shutil.rmtree(project / ".dvc" / "cache", ignore_errors=True)
-    shutil.rmtree(tmp_path / "store")
-    with pytest.raises(
-        TaskBufferError,
-        match="revision main: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`",
-    ):
+    return both
+
+
+@pytest.fixture
+def remote(pushed, tmp_path, monkeypatch):
+    """Where the remote lies; the work directory is the project."""
+    shutil.copytree(pushed, tmp_path / "both", symlinks=True)
+    monkeypatch.chdir(tmp_path / "both" / "project")
+    return tmp_path / "both" / "store"
+
+
+LOST = "revision main: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
+
+
+def test_what_the_cache_lacks_comes_from_the_remote(remote, capsys):
+    shutil.rmtree("runs")
+    assert find("main:full/seed-0@2").buffer.accepted == 2, "with the snapshot that it builds on"
+    assert command("verify", "main", "--band", "0.2:0.8") == 0
+    assert "every record holds" in capsys.readouterr().out
+    assert not Path("runs").exists()
+
+
+def test_a_remote_that_is_gone_is_told(remote):
+    shutil.rmtree(remote)
+    with pytest.raises(TaskBufferError, match=LOST):
         assert find("main:full/seed-0").buffer
+
+
+def test_a_base_that_neither_cache_nor_remote_has_is_told(remote):
+    """Every later snapshot is there; the one that they build on is not."""
+    first = Path("runs/full/seed-0/buffer/iter_0000.jsonl").read_bytes()
+    digest = hashlib.md5(first).hexdigest()
+    (remote / "files" / "md5" / digest[:2] / digest[2:]).unlink()
+    with pytest.raises(TaskBufferError, match=LOST):
+        assert find("main:full/seed-0@2").buffer
 
 
 def test_a_git_project_without_dvc_will_do(tmp_path):
