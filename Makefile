@@ -7,6 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 SCALE ?= default
+SWEEP ?= thresholds
 TORCH ?= torch==2.13.0
 # Where torch comes from; empty: where pip looks anyway. An index of CPU builds saves gigabytes on a machine without GPU.
 TORCH_INDEX ?=
@@ -27,7 +28,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 HF_HUB_OFFLINE ?= 1
 export HF_HUB_OFFLINE
 
-.PHONY: help venv install install-dev alfworld params repro verify-repro test test-slow lint bench clean
+.PHONY: help venv install install-dev alfworld params repro sweep verify-repro test test-slow lint bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +80,11 @@ endif
 
 verify-repro: install  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
 	cd $(if $(filter default,$(SCALE)),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
+
+sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambda); it installs what the page needs
+	python -m pip install --quiet --editable ".[sweep]"
+	dvc repro sweeps/dvc.yaml:sweep@$(SWEEP)
+	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
 
 test: install-dev  ## Install and run the tests, except the slow ones
 	python -m pytest -n $(JOBS) -m "not slow"

@@ -26,9 +26,9 @@ BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
 INLINE = [x for x in re.findall(r"`([^`\n]+)`", README) if x.split()[0] in ("make", "rlanything", "dvc")]
 LINES = [line.strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 COMMANDS = [*dict.fromkeys([*LINES, *INLINE])]
-NOT_OURS = (".", "export", "alfworld-download")
-"""Shell built-ins, and a program of the extra `alfworld`."""
-MADE = ("report/", "data/", "models/", "runs/", "evaluation/", ".rla", "bench.json", "dvc_plots/")
+NOT_OURS = (".", "export", "alfworld-download", "optuna-dashboard")
+"""Shell built-ins, and programs of the extras `alfworld` and `sweep`."""
+MADE = ("report/", "data/", "models/", "runs/", "evaluation/", "sweeps/", ".rla", "bench.json", "dvc_plots/")
 """What running makes."""
 
 

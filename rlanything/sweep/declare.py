@@ -241,12 +241,14 @@ def load(path: Path) -> Sweep:
 
 def _explain(item: dict[str, Any]) -> str:
     path = [str(part) for part in item["loc"] if part not in ("choices", "range", "band")]
-    where = ".".join(path) or "sweep"
+    where = ".".join(path)
     if item["type"] == "extra_forbidden":
         return f"{where}: {unknown(path[-1], _known(item['loc']))}"
     if item["type"] == "missing":
         return f"{where}: missing"
     message = item["msg"].removeprefix("Value error, ")
+    if not where:
+        return message
     given = item["input"]
     plain = isinstance(given, (dict, list, BaseModel))
     return f"{where}: {message}" if plain else f"{where} = {given!r}: {message}"

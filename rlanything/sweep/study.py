@@ -31,8 +31,10 @@ from rlanything.sweep.pruning import pruner
 JOURNAL = "study.journal"
 LABEL, SETS, DECLARED = "label", "sets", "declared"
 """Names of attributes: a trial's label, the keys that it sets; what the study was declared as."""
-GRACE_S = 10
-"""A lock whose holder was killed is taken after this many seconds; it is never held for longer than a second."""
+LOCKED = "decisions"
+"""The file in the study's folder that is locked by whoever decides who does what next."""
+GRACE_S = 20
+"""A lock whose holder was killed is taken after this many seconds; it is never held for as long."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +107,11 @@ class SweepStudy:
         self.sweep = sweep
         self.folder = folder
         self.distributions = space.distributions(sweep)
-        self._lock = JournalFileSymlinkLock(str(folder / "study"), grace_period=GRACE_S)
+        (folder / LOCKED).touch()  # a link to nothing has no age by which it could lapse
+        self._lock = JournalFileSymlinkLock(str(folder / LOCKED), grace_period=GRACE_S)
         self._starts = starts(sweep, base)
-        storage = open_storage(url, folder)
         with self.lock():
+            storage = open_storage(url, folder)
             self.study = self._open(storage)
             self._check(storage, hidden(url) if url else str(folder))
             self._queue()

@@ -135,7 +135,9 @@ def _front(points: Sequence[Point], metrics: Sequence[str]) -> tuple[int, ...]:
     """Trials that no other is at least as good as in every objective and better in one (by their means)."""
     ways = np.array([sign(metric) for metric in metrics])
     finished = [p for p in points if p.found]
-    values = np.array([[e.mean for e in p.found] for p in finished]).reshape(len(finished), -1) * ways
+    if not finished:
+        return ()
+    values = np.array([[e.mean for e in p.found] for p in finished]) * ways
     kept = [
         p.number
         for p, v in zip(finished, values, strict=True)

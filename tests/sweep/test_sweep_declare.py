@@ -1,0 +1,113 @@
+"""What a sweep file may say, and how it is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from sweep_cases import BAND, LAMBDA, ROOT, declared
+
+from rlanything.config import ConfigError
+from rlanything.stages import sweep as stage
+from rlanything.sweep.declare import load, name_of
+
+FILES = sorted((ROOT / "experiments" / "sweep").glob("*.yaml"))
+
+
+def written(tmp_path: Path, **changes: object) -> Path:
+    data = {"space": {"signals.lambda": LAMBDA, "band": BAND}, **changes}
+    path = tmp_path / "case.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def test_the_projects_own_sweeps_can_be_run(path, capsys):
+    stage.show(path, ROOT)
+    said = capsys.readouterr().out
+    assert "trial 0 paper: signals.lambda = 1.0" in said
+    assert "trial 1 default: signals.lambda = 0.5" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"sampler": "tpee"}, "sampler = 'tpee': Input should be 'tpe'"),
+        ({"sead": 1}, "sead: unknown; did you mean 'seed'?"),
+        ({"space": {}}, "space: "),
+        ({"space": {"signals.lambda": {"low": 0, "high": 1, "log": True}}}, "low = 0 must be above 0"),
+        ({"space": {"signals.lambda": {"low": 2, "high": 1}}}, "low = 2 must not exceed high = 1"),
+        ({"space": {"signals.lambda": {"low": 1, "hihg": 2}}}, "hihg: unknown; did you mean 'high'?"),
+        ({"space": {"judge.m": [1, 1]}}, "a value stands there twice"),
+        ({"space": {"band": {**BAND, "width": [0.0, 0.5]}}}, "must be 0.001 or more"),
+        ({"space": {"band": {**BAND, "centre": [0.6, 0.4]}}}, "the first must not exceed the second"),
+        ({"budget": {}}, "give trials, minutes or both"),
+        ({"budget": {"trials": 1}}, "budget.trials = 1"),
+        ({"objectives": ["indomain"]}, "'indomain': unknown; did you mean 'in_domain'?"),
+        ({"objectives": ["ful.in_domain"]}, "arm 'ful' of 'ful.in_domain': unknown; did you mean 'full'?"),
+        ({"objectives": ["in_domain"], "arms": ["policy", "full"]}, "name one, e.g. full.in_domain"),
+        ({"objectives": ["in_domain", "cost"], "pruner": "median"}, "needs exactly one objective"),
+        ({"objectives": "cost", "pruner": "median"}, "cost has no curve"),
+        ({"overrides": ["train.seeds=4"]}, "train.seeds: a sweep sets it by 'seeds'"),
+        ({"space": {"train.workers": [1, 2]}}, "a sweep sets it by '--workers'"),
+    ],
+)
+def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, changes, expected):
+    with pytest.raises(ConfigError) as caught:
+        load(written(tmp_path, **changes))
+    assert expected in str(caught.value)
+    assert "case.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"space": {"signals.lamda": LAMBDA}}, "did you mean 'signals.lambda'"),
+        ({"space": {"signals.lambda": {"low": -1.0, "high": 1.0}}}, "signals.lambda = -1.0 cannot be run"),
+        ({"space": {"band": {**BAND, "centre": [0.3, 0.6]}}}, "cannot be run"),
+        ({"space": {"adaptation.alpha_low": {"low": 0.1, "high": 0.9}}}, "must be below alpha_high"),
+        ({"space": {"env": ["alfworld", "alfworld_easy"]}}, "a group of files"),
+        ({"space": {"learn.policy": [1]}}, "learn.policy"),
+        ({"arms": ["ful"]}, "arm 'ful': unknown; did you mean 'full'?"),
+        ({"overrides": ["scale=smok"]}, "did you mean 'smoke'"),
+        ({"sampler": "grid"}, "needs a list of values, or a step"),
+        ({"sampler": "gp", "space": {"judge.m": [1, 3]}}, "sampler = gp: needs the paper's point"),
+    ],
+)
+def test_an_impossible_space_is_refused_before_any_work(tmp_path, changes, expected):
+    path = written(tmp_path, **changes)
+    with pytest.raises(ConfigError) as caught:
+        stage.show(path, ROOT)
+    assert expected in str(caught.value)
+
+
+def test_a_file_that_is_not_there_or_not_yaml(tmp_path):
+    with pytest.raises(ConfigError, match="no such file; examples are in experiments/sweep/"):
+        load(tmp_path / "nothing.yaml")
+    (tmp_path / "broken.yaml").write_text("space: [")
+    with pytest.raises(ConfigError, match="not valid YAML"):
+        load(tmp_path / "broken.yaml")
+    (tmp_path / "list.yaml").write_text("- 1")
+    with pytest.raises(ConfigError, match="expected a mapping"):
+        load(tmp_path / "list.yaml")
+
+
+def test_a_name_that_cannot_name_a_folder():
+    assert name_of(Path("experiments/sweep/thresholds.yaml")) == "thresholds"
+    with pytest.raises(ConfigError, match="named by its file"):
+        name_of(Path("../My Sweep.yaml"))
+
+
+def test_short_forms_mean_the_long_ones():
+    short = declared(objectives="cost", space={"judge.m": [1, 3]})
+    long = declared(objectives=["cost"], space={"judge.m": {"choices": [1, 3]}})
+    assert short == long
+
+
+def test_without_plotly_the_work_does_not_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(stage.importlib.util, "find_spec", lambda name: None)
+    options = stage.Options(folder=tmp_path / "sweeps")
+    with pytest.raises(ConfigError, match=r"plotly is not installed.*rlanything\[sweep\]"):
+        stage.run(FILES[0], ROOT, ROOT / "params.yaml", options)
+    assert not (tmp_path / "sweeps").exists()

@@ -1,0 +1,270 @@
+"""What is said of finished trials: means with intervals, paired differences, luck, importances, table and summary."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import polars as pl
+import pytest
+from optuna.trial import TrialState
+from sweep_cases import LAMBDA, declared, make, play, truth
+
+from rlanything.stages import sweepresult
+from rlanything.sweep import views as shown
+from rlanything.sweep.claims import Claims, Worker
+from rlanything.sweep.document import sentences
+from rlanything.sweep.objective import cost, measure
+from rlanything.sweep.table import confirmation, differences, summary, table
+from rlanything.sweep.views import views
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory):
+    """Twelve finished trials whose truth is known: lambda matters, the thresholds do not."""
+    made = make(declared(objectives=["in_domain", "cost"], startup=12), tmp_path_factory.mktemp("sweep"))
+    play(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def published(board, tmp_path_factory):
+    root = tmp_path_factory.mktemp("root")
+    file = root / "case.yaml"
+    file.write_text("space: {}\n")
+    (root / "sweeps" / "case").mkdir(parents=True)
+    (root / "sweeps" / "case" / "stale.txt").write_text("of an earlier run")
+    sweepresult.publish(board, file, root, Claims(board.folder / "claims", Worker.here()))
+    return root / "sweeps" / "case"
+
+
+def test_the_cost_counts_every_sampled_reply():
+    rows = [
+        {"status/ok": 10.0, "status/truncated": 6.0, "episode_steps": 5.0, "votes": 20.0},
+        {"status/ok": 2.0, "status/truncated": 0.0, "episode_steps": 3.0, "votes": None},
+        {"iteration": 2},
+    ]
+    assert cost(rows) == (10 + 6) * 5 + 20 + 2 * 3
+
+
+def test_the_interval_holds_the_truth_and_the_mean_is_that_of_the_seeds(board):
+    for trial in board.complete():
+        measured = board.measured(trial.number)
+        found = measured.estimate(("full", "in_domain"))
+        seeds = measured.seed_values(("full", "in_domain"))
+        assert found.mean == pytest.approx(sum(seeds) / 3) == pytest.approx(trial.values[0])
+        assert found.low < found.mean < found.high
+    inside = [board.measured(t.number).estimate(("full", "in_domain")) for t in board.complete()]
+    held = [
+        e.low <= truth(board.sets(t.number)) <= e.high for e, t in zip(inside, board.complete(), strict=True)
+    ]
+    assert sum(held) >= len(held) - 2
+
+
+def test_a_trial_against_the_default_is_paired_and_corrected(board):
+    default = board.baselines()["default"]
+    found = differences(board)
+    assert default not in found
+    assert set(found) == {t.number for t in board.complete()} - {default}
+    for number, difference in found.items():
+        means = [board.study.trials()[n].values[0] for n in (number, default)]
+        assert difference.contrast.difference.mean == pytest.approx(means[0] - means[1])
+        assert difference.p >= difference.contrast.p
+    mirrored = board.measured(default).above(board.measured(0), ("full", "in_domain"))
+    assert mirrored.difference.mean == pytest.approx(-found[0].contrast.difference.mean)
+
+
+def test_the_winner_meets_both_baselines_on_seeds_that_did_not_choose_it(board):
+    winner = board.best().number
+    assert board.over()
+    assert board.measured_fresh(winner).panels["full"]["in_domain"].seeds == (3, 4, 5)
+    found = confirmation(board)
+    assert {c.baseline for c in found} == {n for n, t in board.baselines().items() if t != winner}
+    for c in found:
+        assert c.luck == pytest.approx(c.lead.mean - c.fresh.mean)
+        again = [measure(board.fresh(n), ("full",)).at((3, 4, 5)) for n in (winner, c.against)]
+        means = [m.estimate(("full", "in_domain")).mean for m in again]
+        assert c.fresh.mean == pytest.approx(means[0] - means[1])
+
+
+def test_the_winner_of_equal_points_is_no_discovery(tmp_path, monkeypatch):
+    """With no difference between points, the winner's lead on fresh seeds is smaller on average: that is the luck."""
+    monkeypatch.setattr("sweep_cases.truth", lambda sets: 0.5)
+    luck = []
+    for seed in range(6):
+        board = make(declared(seed=seed, startup=99, budget={"trials": 10}), tmp_path / str(seed))
+        play(board)
+        luck += [c.luck for c in confirmation(board)]
+    assert sum(luck) / len(luck) > 0.01
+
+
+def test_the_sentences_claim_no_more_than_the_intervals(board):
+    found = views(board, "case")
+    said = " ".join(sentences(found))
+    leads = [c.fresh for c in found.fresh]
+    held = all(e.low > 0 for e in leads)
+    assert ("holds beyond the intervals" in said) == held
+    assert ("gives no reason to prefer it" in said) == (not held)
+    assert "On fresh seeds" in said
+
+
+def test_the_front_holds_what_no_trial_beats(board):
+    found = views(board, "case")
+    front = [p for p in found.finished if p.number in found.front]
+    for p in found.finished:
+        beaten = any(
+            q.found[0].mean >= p.found[0].mean and q.found[1].mean <= p.found[1].mean
+            and (q.found[0].mean, q.found[1].mean) != (p.found[0].mean, p.found[1].mean)
+            for q in found.finished
+        )  # fmt: skip
+        assert (p in front) == (not beaten)
+    assert found.best in found.front
+
+
+def test_importances_are_shares_with_intervals_and_find_what_matters(tmp_path):
+    board = make(declared(sampler="qmc", budget={"trials": 24}), tmp_path)
+    play(board)
+    found = views(board, "case").importances
+    assert set(found) == {"signals.lambda", "band.centre", "band.width"}
+    assert sum(e.mean for e in found.values()) == pytest.approx(1)
+    assert max(found, key=lambda n: found[n].mean) == "signals.lambda"
+    assert all(0 <= e.low <= e.mean <= e.high <= 1 for e in found.values())
+
+
+def test_of_too_few_trials_or_one_parameter_no_importance_is_said(tmp_path):
+    board = make(declared(budget={"trials": 4}), tmp_path / "few")
+    play(board)
+    assert views(board, "case").importances == {}
+    board = make(declared(space={"signals.lambda": LAMBDA}), tmp_path / "one")
+    play(board)
+    assert views(board, "case").importances == {}
+
+
+def test_the_contour_passes_through_what_was_measured_and_is_empty_far_away(board):
+    (contour,) = views(board, "case").contours
+    assert contour.keys == ("adaptation.alpha_low", "adaptation.alpha_high")
+    means = [t.values[0] for t in board.complete()]
+    seen = contour.surface[contour.surface == contour.surface]
+    assert min(means) <= seen.min() <= seen.max() <= max(means)
+    assert 0 < len(seen) < shown.GRID**2
+
+
+def test_the_table_is_the_same_as_parquet_and_csv(published):
+    frame = pl.read_parquet(published / "trials.parquet")
+    assert frame.height == 12
+    assert frame["trial"].to_list() == list(range(12))
+    assert frame["label"].to_list()[:3] == ["paper", "default", None]
+    read = pl.read_csv(published / "trials.csv", infer_schema_length=None)
+    assert read.columns == frame.columns
+    name = "full.in_domain"
+    assert (frame[f"{name}.low"] <= frame[name]).all()
+    assert read[name].to_list() == frame[name].to_list()
+
+
+def test_what_is_published_replaces_what_was_there(published):
+    names = {p.name for p in published.iterdir()}
+    assert names == {
+        "best.yaml", "figures", "fresh", "fresh.json", "page.html", "report.md", "study.journal", "summary.json",
+        "sweep.yaml", "trials", "trials.csv", "trials.parquet",
+    }  # fmt: skip
+    assert [p.name for p in published.parent.iterdir()] == ["case"]
+
+
+def test_every_trial_keeps_its_parameters_metrics_and_buffer(published, board):
+    for number in range(12):
+        folder = published / "trials" / f"{number:04d}"
+        assert json.loads((folder / "params.yaml").read_text()) == board.sets(number)
+        assert (folder / "evaluation" / "full.json").is_file()
+        for seed in range(3):
+            run = folder / "runs" / "full" / f"seed-{seed}"
+            assert (run / "buffer" / "events.jsonl").is_file()
+            assert (run / "metrics.jsonl").is_file()
+    assert json.loads((published / "best.yaml").read_text()) == board.sets(board.best().number)
+
+
+def test_the_published_study_is_the_whole_study(published, board):
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    storage = JournalStorage(JournalFileBackend(str(published / "study.journal")))
+    (name,) = optuna.get_all_study_names(storage)
+    copied = optuna.load_study(study_name=name, storage=storage).trials
+    assert [(t.values, t.params, t.user_attrs) for t in copied] == [
+        (t.values, t.params, t.user_attrs) for t in board.study.trials()
+    ]
+
+
+def test_the_summary_has_the_best_and_the_baselines(board):
+    found = summary(board)
+    assert found["trials"] == {"complete": 12}
+    assert found["best"]["trial"] == board.best().number
+    assert found["paper"]["trial"] == 0
+    assert found["default"]["in_domain"]["mean"] == board.study.trials()[1].values[0]
+
+
+def test_every_figure_of_the_report_is_there(published):
+    text = (published / "report.md").read_text()
+    for name in ("history", "front", "slices", "contour", "importances", "adaptation", "fresh"):
+        assert f"(figures/{name}.png)" in text
+        assert (published / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (published / "figures" / f"{name}.svg").is_file()
+
+
+def test_crashed_and_pruned_trials_are_shown_and_left_out_of_the_numbers(tmp_path):
+    board = make(declared(budget={"trials": 5}), tmp_path)
+    for state in (TrialState.FAIL, TrialState.PRUNED):
+        for _ in range(2):
+            board.study.ask()
+        number = len(board.study.trials()) - 1
+        if state == TrialState.FAIL:
+            board.study.note(number, error="boom\nOSError: <b>bad</b> | wire 42")
+        board.study.tell(number, None, state)
+    found = views(board, "case")
+    assert found.best is None
+    assert found.finished == []
+    assert sentences(found) == ["No trial has a result."]
+    frame = table(board)
+    assert frame["state"].to_list() == ["running", "fail", "running", "pruned"]
+    assert "bad" in frame["error"][1]
+
+
+def test_the_same_point_twice_is_trained_once(tmp_path):
+    sweep = declared(sampler="random", space={"judge.m": [1, 3]}, budget={"trials": 4})
+    board = make(sweep, tmp_path)
+    first = board.study.ask()
+    board.study.tell(first.number, [0.5], TrialState.COMPLETE)
+    later = [board.study.ask() for _ in range(3)]
+    twins = [t for t in later if t.user_attrs["sets"] == first.user_attrs["sets"]]
+    assert [board.twin(t).number for t in twins] == [0] * len(twins)
+    others = [t for t in later if t not in twins]
+    assert [board.twin(t) for t in others] == [None] * len(others)
+
+
+def test_chromium_shows_the_page_and_refuses_nothing(published):
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install playwright")
+    chromium = shutil.which("chromium")
+    if not chromium:
+        pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
+    said: list[str] = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto((published / "page.html").as_uri())
+        page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
+        figures = page.eval_on_selector_all(".figure", "all => all.map(f => f.id)")
+        browser.close()
+    assert said == []
+    assert set(figures) == {"history", "front", "slices", "contour", "importances", "adaptation", "fresh"}
+
+
+def test_words_from_outside_stay_words_in_the_page(published):
+    from rlanything.sweep.page import _data, words
+
+    assert "<script>" not in _data({"x": "</script><script>alert(1)</script>"})
+    assert words("<b>bold</b> & more") == "&lt;b&gt;bold&lt;/b&gt; &amp; more"
+    text = (published / "page.html").read_text()
+    assert text.count("</script>") == 3
+    assert 'http-equiv="Content-Security-Policy" content="default-src \'none\'' in text

@@ -1,0 +1,209 @@
+"""The study that workers share: its first trials, its budget, its streams of chance, and several processes at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from optuna.trial import TrialState
+from sweep_cases import BAND, LAMBDA, declared, make
+
+from rlanything.config import ConfigError
+from rlanything.sweep.study import hidden
+
+ASKER = """
+import sys, json
+from pathlib import Path
+from optuna.trial import TrialState
+from sweep_cases import declared, make
+board = make(declared(budget={"trials": 12}), Path(sys.argv[1]), sys.argv[2] or None)
+taken = []
+while True:
+    with board.study.lock():
+        trial = board.study.ask()
+    if trial is None:
+        break
+    taken.append([trial.number, trial.user_attrs["sets"]])
+    board.study.tell(trial.number, [trial.user_attrs["sets"]["signals.lambda"]], TrialState.COMPLETE)
+print(json.dumps(taken))
+"""
+
+
+def ask_all(folder: Path, url: str | None, workers: int = 2) -> list[list[object]]:
+    """What so many processes were given, together."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    words = [sys.executable, "-c", ASKER, str(folder), url or ""]
+    with ThreadPoolExecutor(workers) as pool:
+        run = [
+            pool.submit(subprocess.run, words, env=env, capture_output=True, text=True, check=False)
+            for _ in range(workers)
+        ]
+    ended = [r.result() for r in run]
+    assert [r.returncode for r in ended] == [0] * workers, ended[0].stderr + ended[1].stderr
+    return [taken for r in ended for taken in json.loads(r.stdout)]
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server of its own, which is stopped and removed afterwards."""
+    pytest.importorskip("psycopg", reason="needs: pip install 'rlanything[sweep]'")
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not found:
+        pytest.skip("needs a PostgreSQL server (Debian: apt-get install postgresql)")
+    home = Path(tempfile.mkdtemp(prefix="pg"))
+    as_nobody = ["runuser", "-u", "nobody", "--"] if os.getuid() == 0 else []
+    if as_nobody:
+        shutil.chown(home, "nobody")
+    data = home / "data"
+
+    def run(*words: str) -> None:
+        subprocess.run([*as_nobody, *words], check=True, capture_output=True, cwd="/", timeout=120)
+
+    run(str(found[-1]), "-D", str(data), "-U", "tester", "--auth=trust", "--no-sync")
+    control = str(found[-1].with_name("pg_ctl"))
+    options = f"-k {home} -c listen_addresses='' -c fsync=off"
+    run(control, "-D", str(data), "-o", options, "-w", "-l", str(home / "log"), "start")
+    try:
+        yield f"postgresql+psycopg://tester@/postgres?host={home}"
+    finally:
+        run(control, "-D", str(data), "-m", "immediate", "stop")
+        shutil.rmtree(home)
+
+
+def test_the_first_trials_are_the_paper_and_the_default(tmp_path):
+    board = make(declared(), tmp_path)
+    first, second, third = (board.study.ask() for _ in range(3))
+    assert (first.number, first.user_attrs["label"]) == (0, "paper")
+    assert (second.number, second.user_attrs["label"]) == (1, "default")
+    assert first.params == {"signals.lambda": 1.0, "band.centre": 0.5, "band.width": 0.6}
+    assert "label" not in third.user_attrs
+    assert set(third.user_attrs["sets"]) == {
+        "signals.lambda", "adaptation.alpha_low", "adaptation.alpha_high"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "gp", "nsga2", "qmc", "random"])
+def test_every_sampler_fills_its_budget_with_different_points(tmp_path, sampler):
+    board = make(declared(sampler=sampler, startup=3, budget={"trials": 8}), tmp_path)
+    seen = []
+    while (trial := board.study.ask()) is not None:
+        seen.append(json.dumps(trial.user_attrs["sets"], sort_keys=True))
+        board.study.tell(trial.number, [0.5 + 0.01 * trial.number], TrialState.COMPLETE)
+    assert len(seen) == len(set(seen)) == 8
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "nsga2", "qmc", "random"])
+def test_a_baseline_outside_of_the_space_stops_no_sampler(tmp_path, sampler):
+    sweep = declared(
+        sampler=sampler, startup=2, budget={"trials": 7}, space={"judge.m": [1, 2, 4], "band": BAND}
+    )
+    board = make(sweep, tmp_path)
+    while (trial := board.study.ask()) is not None:
+        assert (trial.params == {}) == (trial.number < 2)
+        board.study.tell(trial.number, [0.1 * trial.number], TrialState.COMPLETE)
+    assert len(board.study.trials()) == 7
+
+
+def test_a_trial_draws_the_same_whoever_asks(tmp_path):
+    """Two studies with the same finished trials give the same next point; another seed gives another."""
+    drawn = []
+    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
+        board = make(declared(seed=seed, startup=2), tmp_path / name)
+        for value in (0.5, 0.4, 0.6):
+            trial = board.study.ask()
+            board.study.tell(trial.number, [value], TrialState.COMPLETE)
+        drawn.append(board.study.ask().user_attrs["sets"])
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_trial_that_was_not_drawn_to_the_end_is_completed(tmp_path):
+    """What a worker leaves that is killed between two draws."""
+    board = make(declared(), tmp_path)
+    for _ in range(2):
+        board.study.tell(board.study.ask().number, [0.5], TrialState.COMPLETE)
+    left = board.study.study.ask()
+    left.suggest_float("signals.lambda", 0.25, 4.0, log=True)
+    drawn = left.params["signals.lambda"]
+    trial = make(declared(), tmp_path).study.resume(left.number)
+    assert trial.params["signals.lambda"] == drawn
+    assert set(trial.params) == {"signals.lambda", "band.centre", "band.width"}
+    assert trial.user_attrs["sets"]["signals.lambda"] == pytest.approx(drawn, rel=1e-3)
+
+
+def test_an_interrupted_start_is_finished_once(tmp_path):
+    sweep = declared(sampler="grid", space={"signals.lambda": [0.25, 0.5, 1.0, 2.0]})
+    whole = make(sweep, tmp_path / "a")
+    part = make(sweep, tmp_path / "b")
+    part.study._starts = part.study._starts[:2]
+    again = make(sweep, tmp_path / "b")
+    numbers = [[t.user_attrs["sets"] for t in board.study.trials()] for board in (whole, again)]
+    assert numbers[0] == numbers[1]
+    assert len(numbers[0]) == 4
+
+
+def test_a_study_with_another_space_is_refused(tmp_path):
+    make(declared(), tmp_path)
+    make(declared(budget={"trials": 99}, confirm=0), tmp_path)
+    other = declared(space={"signals.lambda": {**LAMBDA, "high": 8.0}, "band": BAND})
+    with pytest.raises(ConfigError) as caught:
+        make(other, tmp_path)
+    assert "was declared differently" in str(caught.value)
+    assert "space: there" in str(caught.value)
+    with pytest.raises(ConfigError, match="objectives: there"):
+        make(declared(objectives="rm_process"), tmp_path)
+
+
+@pytest.mark.integration
+def test_two_processes_never_take_the_same_trial_from_a_journal(tmp_path):
+    check(ask_all(tmp_path, None))
+
+
+@pytest.mark.integration
+def test_two_processes_never_take_the_same_trial_from_sqlite(tmp_path):
+    check(ask_all(tmp_path, f"sqlite:///{tmp_path}/study.db"))
+
+
+@pytest.mark.integration
+def test_two_processes_never_take_the_same_trial_from_postgresql(tmp_path, postgres):
+    check(ask_all(tmp_path, postgres))
+
+
+def check(taken: list[list[object]]) -> None:
+    assert sorted(number for number, _ in taken) == list(range(12))
+    assert len({json.dumps(sets, sort_keys=True) for _, sets in taken}) == 12
+
+
+def test_a_database_that_is_not_there_is_named_without_its_password(tmp_path):
+    pytest.importorskip("psycopg", reason="needs: pip install 'rlanything[sweep]'")
+    url = "postgresql+psycopg://me:secret@localhost:1/none"
+    with pytest.raises(ConfigError) as caught:
+        make(declared(), tmp_path, url)
+    assert "secret" not in str(caught.value)
+    assert "me:***@localhost:1" in str(caught.value)
+    assert "secret" not in hidden(url)
+
+
+@pytest.mark.parametrize("url", ["nonsense", "mysqlite:///x"])
+def test_an_address_that_is_none_is_refused(tmp_path, url):
+    with pytest.raises(ConfigError, match="storage"):
+        make(declared(), tmp_path, url)
+
+
+def test_a_lock_of_a_killed_worker_is_broken(tmp_path):
+    board = make(declared(), tmp_path)
+    waiting = make(declared(), tmp_path)
+    waiting.study._lock.grace_period = 3
+    board.study._lock.acquire()
+    started = time.monotonic()
+    with waiting.study.lock():
+        waited = time.monotonic() - started
+    assert 3 <= waited < 10

@@ -1,0 +1,210 @@
+"""Workers with real children: crashes, kills, two at once, and results that do not depend on any of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import optuna
+import pytest
+import yaml
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial
+from stage_cases import SMALL
+from sweep_cases import ROOT
+
+SEEDS = 1
+SPACE = {
+    "signals.lambda": [0.25, 0.5, 1.0],
+}
+
+
+@pytest.fixture
+def project(tmp_path, tiny_project) -> Path:
+    """The tiny project, with a dvc.yaml, of which every sweep is its own."""
+    root = tmp_path / "project"
+    root.mkdir()
+    for name in ("data", "models"):
+        (root / name).symlink_to(tiny_project / name)
+    for name in ("experiments", "envs", "dvc.yaml"):
+        (root / name).symlink_to(ROOT / name)
+    config = subprocess.run(
+        [*RUN, "--root", str(root), "config", "write", *SMALL],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert config.returncode == 0, config.stderr
+    return root
+
+
+RUN = [sys.executable, "-m", "rlanything"]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+
+def write(root: Path, name: str = "case", **changes: object) -> Path:
+    data = {
+        "overrides": [*SMALL, "train.iterations=2", "evaluate.every=1"], "seeds": SEEDS, "confirm": 0,
+        "sampler": "grid", "space": SPACE, **changes,
+    }  # fmt: skip
+    path = root / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+def start(root: Path, file: Path, *more: str) -> subprocess.Popen[str]:
+    words = [*RUN, "--root", str(root), "sweep", str(file), "--workers", "1", *more]
+    return subprocess.Popen(
+        words, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def finish(worker: subprocess.Popen[str]) -> str:
+    said, _ = worker.communicate(timeout=500)
+    assert worker.returncode == 0, said
+    return said
+
+
+def folder(root: Path) -> Path:
+    return next((root / ".rla" / "sweeps").glob("case-*"))
+
+
+def trials(study: Path) -> list[FrozenTrial]:
+    storage = JournalStorage(JournalFileBackend(str(study / "study.journal")))
+    (name,) = optuna.get_all_study_names(storage)
+    return optuna.load_study(study_name=name, storage=storage).trials
+
+
+def runs(study: Path) -> dict[str, bytes]:
+    """What training made: metrics, buffers and weights of every trial."""
+    kept = ("metrics.jsonl", "model.safetensors")
+    return {
+        str(p.relative_to(study)): p.read_bytes()
+        for p in sorted((study / "trials").rglob("*"))
+        if p.is_file() and ".rla" not in p.parts and (p.name in kept or p.parent.name == "buffer")
+    }
+
+
+def wait_for(root: Path, pattern: str, worker: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 300
+    while not list(root.glob(pattern)):
+        assert worker.poll() is None, worker.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.integration
+def test_three_crashes_alike_end_the_sweep_with_their_error(project):
+    """Every trial asks for two devices and is given one process."""
+    file = write(project, overrides=[*SMALL, "train.devices=2"])
+    worker = start(project, file)
+    said, _ = worker.communicate(timeout=300)
+    assert worker.returncode == 2
+    assert "trials 0, 1, 2 crashed with the same error" in said
+    assert "train.devices = 2, but 1 process(es) were started here" in said
+    found = trials(folder(project))
+    assert [t.state.name for t in found] == ["FAIL"] * 3
+    assert all("train.devices = 2" in t.user_attrs["error"] for t in found)
+    assert "rlanything" in (folder(project) / "trials" / "0001" / "log.txt").read_text()
+
+
+@pytest.mark.integration
+def test_a_full_disk_is_no_trials_fault(project, monkeypatch):
+    from rlanything.stages import sweep, sweepworker
+
+    monkeypatch.setattr(sweepworker, "LEAST_FREE", 2**60)
+    with pytest.raises(OSError, match="No space left on device"):
+        sweep.run(write(project), project, project / "params.yaml", sweep.Options(workers=1))
+    assert [t.state.name for t in trials(folder(project))] == ["WAITING"] * 3
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_killed_workers_lose_nothing_and_two_at_once_share(project, tmp_path):
+    """One undisturbed sweep; and one whose worker is killed in the middle of a trial, finished by two others."""
+    file = write(project)
+    finish(start(project, file))
+    calm = folder(project)
+    expected, values = runs(calm), [t.values for t in trials(calm)]
+    assert len(expected) > 10
+    calm.rename(tmp_path / "calm")
+
+    first = start(project, file)
+    wait_for(project, ".rla/sweeps/case-*/trials/0000/.rla/live/*/full/seed-0/iterations/0000", first)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    said = [finish(worker) for worker in [start(project, file) for _ in range(2)]]
+    assert sum("trial 0: taken over" in text for text in said) == 1
+    assert "resuming after iteration" in (folder(project) / "trials" / "0000" / "log.txt").read_text()
+    assert sorted(n for text in said for n in (1, 2) if f"trial {n}: in_domain" in text) == [1, 2]
+    assert [t.values for t in trials(folder(project))] == values
+    assert runs(folder(project)) == expected
+
+    again = finish(start(project, file))
+    assert "taken over" not in again
+    assert "trial 0" not in again
+    assert (project / "sweeps" / "case" / "page.html").is_file()
+    compare = [*RUN, "--root", str(project), "buffer", "diff", *(
+        f"sweeps/case/trials/000{n}/runs/full/seed-0" for n in (0, 1)
+    )]  # fmt: skip
+    diff = subprocess.run(compare, env=environment(), capture_output=True, text=True, check=False)
+    assert diff.returncode == 0, diff.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_trials_share_their_base_models_and_the_winner_meets_fresh_seeds(project):
+    """judge.m changes what the base models depend on: two bootstraps for three trials, none for the project's m."""
+    file = write(project, space={"judge.m": [1, 3], "signals.lambda": [0.5]}, seeds=2, confirm=1)
+    said = finish(start(project, file))
+    study = folder(project)
+    made = [p.name for p in (project / ".rla" / "sweeps" / "inputs").iterdir()]
+    assert len(made) == 1
+    links = {n: os.readlink(study / "trials" / f"000{n}" / "models") for n in (0, 1, 2)}
+    assert links[0] == links[1]
+    assert made[0] in links[2]
+    assert "again, with 1 fresh seeds" in said
+    for fresh in (study / "fresh").iterdir():
+        log = (fresh / "log.txt").read_text()
+        assert "full seed 2" in log
+        assert "full seed 0" not in log
+        assert "full seed 1" not in log
+    rows = json.loads((project / "sweeps" / "case" / "fresh.json").read_text())
+    assert all({"lead", "fresh", "luck"} <= set(row) for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_a_trial_can_be_run_again_by_hand_from_its_params_file(project, tmp_path):
+    finish(start(project, write(project, space={"signals.lambda": [0.5, 1.0]})))
+    kept = project / "sweeps" / "case" / "trials" / "0001"
+    for words in (["train", "--arm", "full"], ["evaluate", "--arm", "full"]):
+        command = [*RUN, "--root", str(project), "--params", str(kept / "params.yaml"), *words]
+        assert subprocess.run(command, env=environment(), capture_output=True, check=False).returncode == 0
+    for name in ("evaluation/full.json", "runs/full/seed-0/metrics.jsonl"):
+        assert (project / name).read_bytes() == (kept / name).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_a_trial_that_is_worse_everywhere_is_pruned(project):
+    """A policy that does not learn at all (learning rate next to nothing) is given up; the baselines never are."""
+    file = write(
+        project, sampler="random", budget={"trials": 6}, pruner={"kind": "median", "warmup": 1},
+        space={"learn.policy.lr": {"low": 1e-12, "high": 1e-3, "log": True}},
+    )  # fmt: skip
+    finish(start(project, file))
+    found = trials(folder(project))
+    assert [t.state.name for t in found[:2]] == ["COMPLETE"] * 2
+    assert {t.state.name for t in found} <= {"COMPLETE", "PRUNED"}
+    assert all(t.intermediate_values for t in found)
