@@ -11,7 +11,7 @@ from envs.coding.environment import WORDS, CodingEnvironment, opening
 from envs.coding.formats.files import FORMATS, load
 from envs.coding.judging import Row, passed, program_of, run, table
 from envs.coding.problem import ENV, BadProblem, Case, Problem
-from envs.coding.replies import read_problem, read_test, write_problem, write_test
+from envs.coding.replies import read_problem, read_test, write_problem
 from envs.coding.sandbox import BACKENDS, Limits, Sandbox, Status, Verdict, open_sandbox
 from envs.coding.settings import files, one_of, shares, whole
 from envs.coding.world import cases, teacher
@@ -148,9 +148,12 @@ class CodingFamily:
         return [(Observation(opening(problem)), text)]
 
     def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
-        """A reply with a test, with probability `noise` a wrong one. Raises `ValueError` outside the world."""
+        """A reply that derives a test step by step, with probability `noise` a wrong one.
+
+        Raises `ValueError` for a problem that is not of the world.
+        """
         rng = random.Random(derive_seed(seed, "coding/test", task.task_id))
-        return write_test(teacher.case_for(teacher.chain_of(Problem.from_task(task)), rng, noise))
+        return teacher.test_reply(teacher.chain_of(Problem.from_task(task)), rng, noise)
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
         """For each program: does it pass all tests? Raises `SandboxError` where that could not be found out."""

@@ -16,7 +16,15 @@ from envs.coding.formats.record import FormatError
 from envs.coding.judging import passed, program_of, run
 from envs.coding.livebench import box
 from envs.coding.livebench.install import Installation, LiveBenchError
-from envs.coding.livebench.judgments import Answer, append, judgment, judgment_path, read_judgments, tidy
+from envs.coding.livebench.judgments import (
+    Answer,
+    append,
+    judgment,
+    judgment_path,
+    mend,
+    read_judgments,
+    tidy,
+)
 from envs.coding.problem import Problem
 from envs.coding.sandbox import Sandbox, SandboxError
 from rlanything.core.types import Json
@@ -86,6 +94,7 @@ def grade(
     """
     for task in sorted({item.task for item in items}):
         _record(judgment_path(data, task).parent / RECORD, grader, installed)
+        mend(judgment_path(data, task))
     known = {task: read_judgments(judgment_path(data, task)) for task in {item.task for item in items}}
     outcome = Outcome(
         [known[i.task][key] for i in items if (key := (i.answer.question_id, model)) in known[i.task]]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from envs.coding.formats.files import records
 from envs.coding.formats.record import FormatError, Record
+from envs.coding.judging import THOUGHT
 from rlanything.core.types import Json
 
 CATEGORY = "coding"
@@ -24,7 +25,7 @@ CATEGORY = "coding"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said to a question."""
+    """What a model said to a question, without its thoughts."""
 
     question_id: str
     text: str
@@ -47,7 +48,8 @@ def read_answers(path: Path) -> dict[str, Answer]:
         turns = choices[0].texts("turns") if choices else []
         if not turns:
             record.fail("choices", "there is no answer in it")
-        answer = Answer(record.name("question_id"), turns[-1], record.text("answer_id", ""))
+        said = THOUGHT.sub("", turns[-1])
+        answer = Answer(record.name("question_id"), said, record.text("answer_id", ""))
         found[answer.question_id] = answer
     return found
 
@@ -74,6 +76,14 @@ def judgment(answer: Answer, task: str, model: str, score: int, time_s: float) -
         "category": CATEGORY,
     }
     return {**row, "answer_id": answer.answer_id} if answer.answer_id else row
+
+
+def mend(path: Path) -> None:
+    """Cut off a last line that was not finished when grading was killed."""
+    if path.is_file():
+        data = path.read_bytes()
+        if not data.endswith(b"\n"):
+            os.truncate(path, data.rfind(b"\n") + 1)
 
 
 def append(path: Path, row: Mapping[str, Json]) -> None:

@@ -11,6 +11,7 @@ from envs.coding.world.operations import Kind
 from rlanything.core.seeds import derive_seed
 
 WORDS = ("red", "apple", "Tree", "moon", "stone", "Ink", "ear", "paper", "Oak", "sky", "bee", "letter")
+EASY_LISTS = ((1, 2, 3), (3, 1, 2), (4, 4, 1), (2, 6), (5, 8, 3), (9, 2, 7), (12, 6, 8), (7, 3, 3, 10))
 TRIES = 6
 """Sets of inputs tried before a chain counts as having no good tests."""
 DRAWS = 5
@@ -48,9 +49,9 @@ def cases(chain: Chain, count: int) -> tuple[Case, ...]:
     raise NoTests(f"no {count} tests for {chain.key!r}")
 
 
-def draw_case(chain: Chain, rng: random.Random) -> Case | None:
-    """One test of a random input; None where the chain gives nothing for it."""
-    stdin = draw_input(chain.reads, rng)
+def draw_case(chain: Chain, rng: random.Random, *, easy: bool = False) -> Case | None:
+    """One test of a random input, or of an `easy` one; None where the chain gives nothing for it."""
+    stdin = easy_input(chain.reads, rng) if easy else draw_input(chain.reads, rng)
     try:
         return Case(stdin, chain.run(stdin))
     except Undefined:
@@ -68,6 +69,15 @@ def draw_input(kind: Kind, rng: random.Random) -> str:
         ]
         return " ".join(map(str, values))
     return " ".join(rng.choices(WORDS, k=rng.randint(1, 3)))
+
+
+def easy_input(kind: Kind, rng: random.Random) -> str:
+    """A line of input that is short, and of which there are few: what a cautious writer of tests takes."""
+    if kind is Kind.NUMBER:
+        return str(rng.randint(1, 9))
+    if kind is Kind.NUMBERS:
+        return " ".join(map(str, rng.choice(EASY_LISTS)))
+    return rng.choice(WORDS)
 
 
 def shortened(chain: Chain) -> list[Chain]:

@@ -106,17 +106,22 @@ class Chain:
 
     def run(self, stdin: str) -> str:
         """What the program prints for a line of input. Raises `Undefined` where it fails, prints nothing or much."""
+        return self.trace(stdin)[-1]
+
+    def trace(self, stdin: str) -> list[str]:
+        """What is held after reading and after each step, as it would be printed. Raises `Undefined` as `run` does."""
         try:
             value: Json = _read(self.reads, stdin)
+            held = [_printed(value)]
             for step in self.steps:
                 value = step.operation.do(value, step.k)
                 _require_small(value)
+                held.append(_printed(value))
         except (ValueError, IndexError) as error:
             raise Undefined(f"{stdin!r}: {error}") from None
-        printed = " ".join(map(str, value)) if isinstance(value, list) else str(value)
-        if not printed.strip():
+        if not held[-1].strip():
             raise Undefined(f"{stdin!r}: nothing is printed")
-        return printed
+        return held
 
     def to_json(self) -> dict[str, Json]:
         """The chain as JSON."""
@@ -200,6 +205,10 @@ def _read(kind: Kind, stdin: str) -> Json:
     if kind is Kind.NUMBER:
         return int(line)
     return [int(word) for word in line.split()] if kind is Kind.NUMBERS else line
+
+
+def _printed(value: Json) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _require_small(value: Json) -> None:

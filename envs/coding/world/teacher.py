@@ -31,17 +31,21 @@ def program(chain: Chain, rng: random.Random, noise: float) -> str:
     return _confused(chain, rng).program if rng.random() < noise else chain.program
 
 
-def case_for(chain: Chain, rng: random.Random, noise: float) -> Case:
-    """A test of a new input, with probability `noise` with an output that a wrong program gives. Raises `NoTests`."""
-    for _ in range(TRIES):
-        case = draw_case(chain, rng)
+def test_reply(chain: Chain, rng: random.Random, noise: float) -> str:
+    """A reply with a test, step by step; with probability `noise` the steps are those of a wrong program.
+
+    The input is easy where that will do. Raises `NoTests`.
+    """
+    wrong = rng.random() < noise
+    for attempt in range(TRIES):
+        case = draw_case(chain, rng, easy=attempt < TRIES // 2)
         if case is None:
             continue
-        if rng.random() >= noise:
-            return case
-        wrong = _wrong_output(chain, case, rng)
-        if wrong is not None:
-            return wrong
+        if not wrong:
+            return _derived(chain, case.input)
+        other = _confused(chain, rng)
+        if agrees(other, [case]) is not None and _defined(other, case.input):
+            return _derived(other, case.input)
     raise NoTests(f"no test for {chain.key!r}")
 
 
@@ -139,15 +143,18 @@ def _replaced(chain: Chain, k: int, *steps: Step) -> Chain:
     return Chain(chain.reads, (*chain.steps[:k], *steps, *chain.steps[k + 1 :]))
 
 
-def _wrong_output(chain: Chain, case: Case, rng: random.Random) -> Case | None:
-    """The test with what a confused program prints; None when that is right by chance."""
-    other = _confused(chain, rng)
-    if agrees(other, [case]) is None:
-        return None
+def _derived(chain: Chain, stdin: str) -> str:
+    """What is held from step to step, then the test: a small model can do one step at a time."""
+    held = chain.trace(stdin)
+    return f"{' so '.join(held)}\n{write_test(Case(stdin, held[-1]))}"
+
+
+def _defined(chain: Chain, stdin: str) -> bool:
     try:
-        return Case(case.input, other.run(case.input))
+        chain.run(stdin)
     except Undefined:
-        return None
+        return False
+    return True
 
 
 def _longer(chain: Chain, rng: random.Random) -> Chain:
