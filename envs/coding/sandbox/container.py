@@ -76,6 +76,7 @@ class Containers:
             "environment": {**ENVIRONMENT, "PATH": "/usr/local/bin:/usr/bin:/bin"},
             "working_dir": WORK,
             "entrypoint": [],
+            "stop_signal": "SIGKILL",
             "stdin_open": True,
             "auto_remove": True,
             "network_mode": "none",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from envs.coding.sandbox.types import SandboxError
 
 LAST_WORDS = 2000
 READ = 1 << 20
+CLOSE_S = 2.0
 
 
 class ProcessBox:
@@ -54,14 +56,27 @@ class ProcessBox:
             return 0
 
     def close(self) -> str:
-        """See `Box`."""
-        self._process.kill()
-        # Also closes the pipes.
-        with self._process:
-            pass
+        """See `Box`. A watcher that hears nothing more ends what it runs and itself; one that is stuck is killed."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        try:
+            self._process.wait(CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self._kill()
         with self._errors as file:
             file.seek(0)
             words = file.read(LAST_WORDS).decode("utf-8", "replace").strip()
         if self._cleanup is not None:
             self._cleanup()
         return words
+
+    def _kill(self) -> None:
+        """The watcher first: bubblewrap, which may have another user id than it, does not always take it along."""
+        pid = self._process.pid
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            for child in map(int, file.read().split()):
+                os.kill(child, signal.SIGKILL)
+        self._process.kill()
+        self._process.wait()

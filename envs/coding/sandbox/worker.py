@@ -94,7 +94,7 @@ class Worker:
         try:
             self._leaving = self._leaving[self._box.send(self._leaving) :]
         except OSError as error:
-            raise BoxLostError(f"the box takes nothing more ({error.strerror})") from error
+            raise BoxLostError("the box ended") from error
 
     def read(self) -> None:
         """Take what has arrived, and act on what is complete. Raises `BoxLostError`."""
@@ -104,7 +104,7 @@ class Worker:
         except BlockingIOError:
             return
         except OSError as error:
-            raise BoxLostError(f"the box cannot be read ({error.strerror})") from error
+            raise BoxLostError("the box ended") from error
         if not part:
             raise BoxLostError("the box ended")
         self._arrived += part

@@ -50,15 +50,19 @@ def become_user(uid: int) -> None:
 
 
 def harden(settings: dict[str, Any]) -> None:
-    """Do it. Not dumpable: what the forks run has the same user id and must not trace or read this process."""
+    """Do it. Not dumpable: what the forks run has the same user id and must not trace or read this process.
+
+    Process 1 takes everything along when it dies with its parent. Elsewhere the watcher has to see to that itself.
+    """
     if settings["uid"] is not None:
         become_user(settings["uid"])
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if SEALED:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    else:
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if settings["filter"]:
         install_filter(base64.b64decode(settings["filter"]))
-    if not SEALED:
-        prctl(PR_SET_CHILD_SUBREAPER, 1)
     # Python's own handler would let a fork interrupt process 1, which ignores what it does not handle.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

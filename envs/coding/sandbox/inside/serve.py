@@ -21,9 +21,9 @@ PRELOADED = (
 class Runner:
     """Answers requests, one at a time; keeps the last program as bytes."""
 
-    def __init__(self, folder: str, count_processes: bool) -> None:
-        self.folder, self.count_processes = os.fsencode(folder), count_processes
-        self.source, self.code = "", b""
+    def __init__(self, folder: str, count_processes: bool, harness: int) -> None:
+        self.folder, self.count_processes = folder, count_processes
+        self.source, self.code, self.harness = "", b"", harness
         os.chdir(self.folder)
         wipe(self.folder)
 
@@ -32,11 +32,11 @@ class Runner:
         limits = {**request["limits"], "count_processes": self.count_processes}
         if "source" in request:
             self.source = request["source"]
-            report = Watch(compiling(self.source), b"", limits).run()
+            report = Watch(compiling(self.source), b"", limits, self.harness).run()
             self.code = report.pop("result")
         else:
             stdin = request.get("stdin", "").encode("utf-8", "surrogatepass")
-            report = Watch(running(self.code, self.source, request), stdin, limits).run()
+            report = Watch(running(self.code, self.source, request), stdin, limits, self.harness).run()
             report["result"] = report["result"].decode("utf-8", "replace")
         wipe(self.folder)
         return report
@@ -49,7 +49,7 @@ def serve() -> None:
     sys.argv = ["program"]
     settings = link.read()
     harden(settings)
-    runner = Runner(settings["folder"], settings["count_processes"])
+    runner = Runner(settings["folder"], settings["count_processes"], link.reader)
     for name in PRELOADED.split():
         __import__(name)
     gc.collect()

@@ -22,7 +22,7 @@ class Watch:
 
     killed = oom_kills()
 
-    def __init__(self, body: Body, stdin: bytes, limits: dict[str, Any]) -> None:
+    def __init__(self, body: Body, stdin: bytes, limits: dict[str, Any], harness: int) -> None:
         pipes = [os.pipe() for _ in range(4)]
         ends = (pipes[0][0], pipes[1][1], pipes[2][1], pipes[3][1])
         self.pid = os.fork()
@@ -36,13 +36,14 @@ class Watch:
             os.set_blocking(end, False)
         self.life = os.pidfd_open(self.pid)
         self.meter, self.most = Meter(self.pid, limits), limits["output_kb"] << 10
-        self.end, self.wall = "", 0.0
+        self.end, self.wall, self.harness = "", 0.0, harness
 
     def run(self) -> dict[str, Any]:
         """Feed and read until the fork has ended or exceeded a limit, then end all that is left of it."""
         poller = select.poll()
         for end in (self.life, *self.pipes):
             poller.register(end, select.POLLIN)
+        poller.register(self.harness, 0)  # only its hanging up
         if not self.fed():
             poller.register(self.feed, select.POLLOUT)
         checked = time.monotonic()
@@ -55,6 +56,9 @@ class Watch:
             for end in self.pipes.keys() & ready.keys():
                 if not self.pull(end):
                     poller.unregister(end)
+            if self.harness in ready:
+                self.bury()
+                os._exit(0)
             if self.life in ready:
                 break
             if time.monotonic() - checked >= POLL_S:

@@ -11,11 +11,19 @@ Programs that try something forbidden print `contained` when all of it was refus
 may use what `PRELUDE` defines. HOST_FILE, HOST_FOLDER and HOST_SOCKET stand for things that exist outside.
 """
 
+import json
+import os
 import re
+import secrets
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from envs.coding.sandbox import Status
+from envs.coding.sandbox import Call, Job, Limits, Sandbox, Status, Stdio, open_sandbox
+
+LIMITS = Limits(
+    cpu_s=0.5, wall_s=1.5, memory_mb=256, output_kb=256, file_mb=4, disk_mb=16, files=500, processes=12
+)
 
 PRELUDE = """\
 import ctypes, os, socket, sys
@@ -67,3 +75,59 @@ ATTACKS = {path.stem: read(path) for path in sorted(Path(__file__).with_name("at
     "compile_null": Attack("print('contained')\0", (Status.SYNTAX,)),
     "compile_large": Attack("x = [" + "1, " * 2_000_000 + "]", (Status.TIMEOUT, Status.MEMORY, Status.WRONG)),
 }
+
+
+NEXT = """
+import colorsys, gc, json, os, re, sys, threading
+found = []
+if os.listdir("."):
+    found.append("files")
+if sys.getrecursionlimit() != 1000 or sys.gettrace() or gc.callbacks or "MARK" in os.environ:
+    found.append("state of the interpreter")
+if os.umask(0) != 0o22 or os.getpriority(os.PRIO_PROCESS, 0) != PRIORITY or threading.active_count() != 1:
+    found.append("state of the process")
+if SEALED:
+    if {n for n in os.listdir("/proc") if n.isdigit()} != {"1", str(os.getpid())}:
+        found.append("processes")
+    room, folder = os.statvfs("."), os.stat(".")
+    if room.f_files - room.f_ffree > 2 or room.f_blocks - room.f_bfree > 16:
+        found.append("disk")
+    if folder.st_uid == os.getuid() and (folder.st_mode & 0o7777, folder.st_mtime) != (0o700, 0):
+        found.append("work folder")
+    if len(open("/proc/sysvipc/shm").readlines()) > 1:
+        found.append("shared memory")
+print(found or "clean")
+"""
+
+
+def problem(sandbox: Sandbox, attack: Attack, sealed: bool, host: dict[str, str]) -> str:
+    """What is wrong with the attack's verdict, with the next program's in the same box, or with the box; or ''."""
+    program = attack.program
+    for name, thing in host.items():
+        program = program.replace(name, thing)
+    expected = f"answer-{secrets.token_hex(8)}" if attack.secret else "contained"
+    test = Call(attack.function, [], expected) if attack.function else Stdio("", expected)
+    replaced, priority = sandbox.replaced, str(os.getpriority(os.PRIO_PROCESS, 0))
+    following = NEXT.replace("SEALED", str(sealed)).replace("PRIORITY", priority)
+    verdict, after = sandbox.run([Job(program, [test]), Job(following, [Stdio("", "clean")])])
+    (found,) = verdict.outcomes
+    if found.status not in attack.right:
+        return f"{found.status} is not right: {found.output[:500]} {found.error}"
+    if found.cpu_s > 3 * LIMITS.cpu_s:
+        return f"{found.cpu_s} s of CPU time"
+    if after.status is not Status.OK:
+        return f"the next program finds: {after.outcomes[0]}"
+    return "" if sandbox.replaced == replaced else "the box did not survive"
+
+
+def main() -> int:
+    """All attacks on bwrap, for users and interpreters that have no pytest: prints {attack: problem}."""
+    with open_sandbox("bwrap", workers=1, limits=LIMITS) as sandbox:
+        host = {"HOST_FILE": sys.argv[1], "HOST_FOLDER": str(Path(sys.argv[1]).parent), "HOST_SOCKET": "none"}
+        found = {name: problem(sandbox, attack, True, host) for name, attack in ATTACKS.items()}
+    print(json.dumps({"attacks": len(found), "problems": {name: why for name, why in found.items() if why}}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,12 +20,12 @@ START_S = 30
 TAG = "localhost/rlanything-sandbox:test"
 
 
-def opened(request, backend, limits=LIMITS):
-    """A sandbox of one worker, or a skip that says what is missing; where an image could be made, nothing is."""
+def opened(request, backend, limits=LIMITS, workers=1):
+    """A sandbox, or a skip that says what is missing; where an image could be made, nothing is."""
     if backend == "docker":
-        return open_sandbox("docker", workers=1, limits=limits, image=request.getfixturevalue("image"))
+        return open_sandbox("docker", workers=workers, limits=limits, image=request.getfixturevalue("image"))
     try:
-        return open_sandbox(backend, workers=1, limits=limits, trusted=backend == "subprocess")
+        return open_sandbox(backend, workers=workers, limits=limits, trusted=backend == "subprocess")
     except SandboxError as error:
         pytest.skip(f"{backend}: {error}")
 
@@ -64,7 +64,7 @@ def serve_podman(folder):
     finally:
         service.terminate()
         service.wait()
-        subprocess.run(["umount", "--recursive", str(folder / "root")], capture_output=True, check=False)
+        subprocess.run(["umount", str(folder / "root" / "overlay")], capture_output=True, check=False)
         if before is None:
             del os.environ["DOCKER_HOST"]
         else:

@@ -1,0 +1,93 @@
+"""The command line: what works here, how fast, and an image."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import opened
+
+from envs.coding.sandbox import Job, Stdio
+from envs.coding.sandbox.bench import TESTS, _fork_chunk, forked, jobs
+from envs.coding.sandbox.container import connect
+
+ROOT = Path(__file__).parents[4]
+NOBODY = 65534
+
+
+def run(*arguments, python=sys.executable, **options):
+    command = [python, "-m", "envs.coding.sandbox", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, **options)
+
+
+def test_check_says_what_works_and_why_the_rest_does_not(request, monkeypatch, tmp_path):
+    opened(request, "bwrap").close()
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
+    done = run("check", "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, list(found)) == (0, ["bwrap", "docker", "subprocess"])
+    assert found["bwrap"]["works"]
+    assert found["subprocess"]["works"]
+    assert found["bwrap"]["probes"] > found["subprocess"]["probes"]
+    assert "nothing answers as Docker" in found["docker"]["reason"]
+
+
+def test_check_fails_where_nothing_isolates(tmp_path):
+    done = run("check", env={"PATH": str(tmp_path), "DOCKER_HOST": f"unix://{tmp_path}/none"})
+    assert done.returncode == 1
+    assert "apt install bubblewrap" in done.stdout
+
+
+def test_check_as_an_ordinary_user():
+    python = "/usr/bin/python3"
+    if os.getuid() != 0:
+        pytest.skip("root is needed to become another user")
+    if shutil.which("bwrap") is None or not Path(python).exists():
+        pytest.skip("missing: apt install bubblewrap python3")
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = run("check", "--json", python=python, env=environment, user=NOBODY, group=NOBODY, extra_groups=[])
+    assert json.loads(done.stdout)["bwrap"] == {
+        "works": True,
+        "reason": "",
+        **{key: json.loads(done.stdout)["bwrap"][key] for key in ("start_s", "probes")},
+    }
+
+
+def test_check_of_containers(image):
+    found = json.loads(run("check", "--json", "--image", image).stdout)
+    assert found["docker"]["works"], found
+
+
+def test_an_image_is_made(image):
+    tag = "localhost/rlanything-sandbox:made"
+    done = run("image", "--tag", tag)
+    assert (done.returncode, done.stdout) == (0, tag + "\n"), done.stderr
+    client = connect()
+    assert client.images.get(tag).tags == [tag]
+
+
+def test_bench_prints_a_ratio(request):
+    opened(request, "bwrap").close()
+    done = run("bench", "--programs", "4", "--rounds", "2", "--json")
+    found = json.loads(done.stdout)
+    assert found["fork and exec"]["ratio"] == 1
+    assert found["bwrap"]["tests_per_s"] > 0
+    assert found["bwrap"]["ratio"] > 0
+
+
+def test_both_methods_judge_the_benchmarks_programs_alike(request):
+    work = jobs(4)
+    with opened(request, "bwrap") as sandbox:
+        assert sum(verdict.passed for verdict in sandbox.run(work)) == 4 * TESTS
+    assert forked(2, work) == 4 * TESTS
+    assert forked(2, [Job("print(1)", [Stdio("", "2")])]) == 0
+    assert _fork_chunk([("1 / 0", "")]) == [None]
+
+
+def test_a_bad_number_is_refused():
+    done = run("bench", "--rounds", "0")
+    assert done.returncode == 2
+    assert "'0' is not an integer above 0" in done.stderr

@@ -1,0 +1,177 @@
+"""The parts that need no box: the rule of equality, sessions, cleaning up, the filter, measuring."""
+
+import os
+import random
+import string
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envs.coding.sandbox import Call, Job, Limits, Outcome, Status, Stdio, Verdict
+from envs.coding.sandbox.filter import FILTER_ENTRY, compile_filter
+from envs.coding.sandbox.inside.meter import STARVED, Meter
+from envs.coding.sandbox.inside.wipe import wipe
+from envs.coding.sandbox.judge import ENDS, BadReport, same_text, same_value
+from envs.coding.sandbox.session import ATTEMPTS, Session
+
+BLANKS = st.text(" \t\n\r\x0b\x0c\u00a0\u2003\u3000\x1c", min_size=1, max_size=3)
+WORDS = st.lists(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1), max_size=5)
+
+
+@given(WORDS, st.lists(BLANKS, min_size=12, max_size=12))
+def test_only_words_count(words, blanks):
+    spread = "".join(blank + word for blank, word in zip(blanks, words, strict=False)) + blanks[-1]
+    assert same_text(spread, " ".join(words))
+    assert same_text(" ".join(words), spread)
+    assert not same_text(spread, " ".join([*words, "x"]))
+
+
+@given(st.text(), st.text())
+def test_texts_are_equal_as_in_the_reference(one, other):
+    assert same_text(one, other) == (" ".join(one.split()) == " ".join(other.split()))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(JSON)
+def test_values_are_equal_to_themselves_and_to_nothing_else(value):
+    assert same_value(value, value)
+    assert not same_value(value, [value])
+    assert same_value([value], (value,))
+
+
+def report(end="exit", code=0, out="", result=""):
+    return {"end": end, "code": code, "out": out, "err": "", "result": result, "cpu": 0.1, "wall": 0.2}
+
+
+@given(st.lists(st.sampled_from(["exit", "wrong", "raise", "lost", *ENDS]), max_size=60), st.booleans())
+def test_a_session_ends_with_one_outcome_for_each_test(events, stop):
+    """Whatever happens in between; only what happened to a test itself is put down to it."""
+    tests = [Stdio(str(k), "yes") for k in range(4)]
+    session = Session(Job("program", tests, stop_at_failure=stop), Limits())
+    for event in [*events, *["exit"] * 20]:
+        if session.done:
+            break
+        asked = session.request()
+        assert "yes" not in str(asked)
+        if event == "lost":
+            session.lose("the box ended")
+        elif event in ENDS:
+            infrastructure = ENDS[event][0] is Status.INFRASTRUCTURE
+            assert session.accept(report(event)) is not infrastructure
+        else:
+            session.accept(report(code=event == "raise", out="no" if event == "wrong" else "yes"))
+    outcomes = session.verdict().outcomes
+    assert session.done
+    assert len(outcomes) == 4 or (stop and outcomes[-1].status is not Status.OK)
+    allowed = {"exit": Status.OK, "wrong": Status.WRONG, "raise": Status.ERROR, "lost": Status.INFRASTRUCTURE}
+    possible = {allowed.get(e) or ENDS[e][0] for e in events} | {Status.OK, Status.SYNTAX}
+    assert {outcome.status for outcome in outcomes} <= possible
+
+
+def test_a_request_is_tried_again_on_a_freshly_compiled_program():
+    session = Session(Job("program", [Stdio("1", "yes"), Stdio("2", "yes")]), Limits())
+    assert session.request()["source"] == "program"
+    assert session.accept(report())
+    for attempt in range(ATTEMPTS):
+        assert session.request()["stdin"] == "1"
+        session.lose("the box ended")
+        assert session.done is False
+        assert session.request()["source"] == "program"
+        assert session.accept(report()), attempt
+    assert session.request()["stdin"] == "2"
+    session.accept(report(out="yes"))
+    first, second = session.verdict().outcomes
+    assert (first.status, second.status) == (Status.INFRASTRUCTURE, Status.OK)
+
+
+@pytest.mark.parametrize("broken", ["end", "code", "out", "err", "cpu", "wall", "result"])
+def test_a_report_with_something_missing_is_none(broken):
+    session = Session(Job("program", [Stdio("1", "yes")]), Limits())
+    session.accept(report())
+    with pytest.raises(BadReport):
+        session.accept({key: value for key, value in report().items() if key != broken})
+    with pytest.raises(BadReport):
+        session.accept({**report(), "end": "well"})
+
+
+def test_a_call_is_asked_without_its_result():
+    session = Session(Job("program", [Call("f", [1, "x"], ["secret"])]), Limits())
+    session.accept(report())
+    assert session.request() == {"function": "f", "arguments": '[1, "x"]', "limits": asdict(Limits())}
+
+
+def test_infrastructure_outweighs_every_other_status():
+    bad = Verdict((Outcome(Status.WRONG), Outcome(Status.INFRASTRUCTURE), Outcome(Status.OK)))
+    assert (bad.status, bad.passed) == (Status.INFRASTRUCTURE, 1)
+    assert Verdict((Outcome(Status.OK), Outcome(Status.WRONG), Outcome(Status.ERROR))).status is Status.WRONG
+
+
+def plant(folder, rng, depth):
+    """A random tree of files, links and folders, some of them closed."""
+    for _ in range(rng.randint(0, 4)):
+        name = os.path.join(folder, bytes(rng.choices(b"\xff\xfe1 *\n" + string.ascii_letters.encode(), k=3)))
+        kind = rng.choice(["file", "link", "loop", "fifo", "folder", "folder"])
+        if os.path.lexists(name):
+            continue
+        if kind == "file":
+            open(name, "wb").close()
+        elif kind == "fifo":
+            os.mkfifo(name)
+        elif kind in ("link", "loop"):
+            os.symlink(b"/outside" if kind == "link" else b"..", name)
+        elif depth:
+            os.mkdir(name)
+            plant(name, rng, depth - 1)
+            os.chmod(name, rng.choice([0, 0o100, 0o400, 0o700]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_wiping_leaves_an_empty_folder_and_all_else_alone(tmp_path_factory, seed):
+    folder, outside = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("outside")
+    (outside / "file").write_text("stays")
+    (folder / "out").symlink_to(outside)
+    plant(os.fsencode(folder), random.Random(seed), 4)
+    wipe(str(folder))
+    assert list(folder.iterdir()) == []
+    assert (outside / "file").read_text() == "stays"
+
+
+def test_wiping_goes_deeper_than_a_path_may_be_long(tmp_path):
+    here = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("folder", dir_fd=here)
+        below = os.open("folder", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    wipe(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_filter_is_a_program():
+    code = compile_filter()
+    assert len(code) % FILTER_ENTRY == 0
+    assert 50 < len(code) // FILTER_ENTRY < 4096
+
+
+def test_waiting_for_a_cpu_is_not_the_programs_fault(monkeypatch):
+    meter = Meter(os.getpid(), {"wall_s": 2.0})
+    for wall, waited, alone, end in (
+        (1.9, 0.0, True, ""),
+        (2.1, 0.0, True, "wall"),
+        (2.1, 1.0, True, ""),
+        (15.0, 13.5, True, ""),
+        (STARVED * 2.0 + 1, STARVED * 2.0, True, "starved"),
+        (STARVED * 2.0 + 1, STARVED * 2.0, False, "wall"),
+    ):
+        monkeypatch.setattr(meter, "wall", lambda wall=wall: wall)
+        monkeypatch.setattr("envs.coding.sandbox.inside.meter._waited", lambda pid, waited=waited: waited)
+        assert meter._clock(alone) == end

@@ -1,0 +1,264 @@
+"""The pool: order, lost boxes, boxes that never start, interruptions, and what is left when its process is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import psutil
+import pytest
+from conftest import LIMITS, TAG, opened
+
+from envs.coding.sandbox import Job, Limits, SandboxError, Status, Stdio, open_sandbox, worker
+from envs.coding.sandbox.container import connect
+from envs.coding.sandbox.pool import Sandbox
+from envs.coding.sandbox.process import ProcessBox
+from envs.coding.sandbox.trusted import Trusted
+
+ECHO = "print(input())"
+
+
+@pytest.fixture
+def trusted():
+    with open_sandbox("subprocess", workers=2, limits=LIMITS, trusted=True) as sandbox:
+        yield sandbox
+
+
+def echoes(count):
+    return [Job(ECHO, [Stdio(f"{k}-{i}", f"{k}-{i}") for i in range(3)]) for k in range(count)]
+
+
+def test_verdicts_are_in_the_order_of_the_jobs(trusted):
+    slow = "import time\ntime.sleep(0.3)\n" + ECHO
+    jobs = [Job(slow if k % 5 == 0 else ECHO, [Stdio(str(k))]) for k in range(20)]
+    assert [verdict.outcomes[0].output for verdict in trusted.run(jobs)] == [f"{k}\n" for k in range(20)]
+
+
+def test_progress_counts_to_the_end(trusted):
+    seen = []
+    trusted.run(echoes(9), progress=lambda done, total: seen.append((done, total)))
+    assert seen == sorted(set(seen))
+    assert seen[-1] == (9, 9)
+    assert trusted.run([]) == []
+
+
+@pytest.mark.parametrize("backend", ["bwrap", "docker", "subprocess"])
+def test_a_box_that_is_killed_is_replaced_and_its_work_done_again(request, backend):
+    known = psutil.Process().children()
+    with opened(request, backend) as sandbox:
+        docker = backend == "docker"
+        started = containers() if docker else []
+        boxes = [] if docker else [box for box in psutil.Process().children() if box not in known]
+
+        def kill_once(done, total):
+            if done == 3:
+                for container in started:
+                    container.kill()
+                for process in [child for box in boxes for child in (*box.children(recursive=True), box)]:
+                    process.kill()
+
+        verdicts = sandbox.run(echoes(12), progress=kill_once)
+        assert [verdict.status for verdict in verdicts] == [Status.OK] * 12
+        assert sandbox.replaced == 1
+
+
+def containers():
+    client = connect()
+    return client.containers.list(filters={"ancestor": TAG})
+
+
+def test_a_program_that_always_takes_its_box_along_is_infrastructure_and_never_wrong(trusted):
+    """Only without isolation can a program do that."""
+    killer = "import os\nif input() == 'kill':\n    os.kill(os.getppid(), 9)\nprint(1)"
+    jobs = [Job(killer, [Stdio("", "1"), Stdio("kill", "1"), Stdio("", "1")]), *echoes(3)]
+    first, *others = trusted.run(jobs)
+    assert [o.status.value for o in first.outcomes] == ["error", "infrastructure", "error"]
+    assert first.status is Status.INFRASTRUCTURE
+    assert "3 attempts" in first.outcomes[1].error
+    assert [verdict.status for verdict in others] == [Status.OK] * 3
+    assert trusted.replaced == 3
+
+
+def test_a_box_that_is_stuck_is_given_up(monkeypatch):
+    monkeypatch.setattr(worker, "GRACE_S", 0.5)
+    limits = replace(LIMITS, cpu_s=0.1, wall_s=0.1)
+    known = psutil.Process().children()
+    with open_sandbox("subprocess", workers=1, limits=limits, trusted=True) as sandbox:
+        (box,) = [box for box in psutil.Process().children() if box not in known]
+        box.suspend()
+        assert sandbox.run(echoes(1))[0].status is Status.OK
+        assert sandbox.replaced == 1
+
+
+def test_a_run_that_is_interrupted_leaves_a_usable_sandbox(trusted):
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trusted.run(echoes(9), progress=interrupt)
+    assert [verdict.status for verdict in trusted.run(echoes(9))] == [Status.OK] * 9
+
+
+def test_an_error_of_the_comparison_is_not_hidden(trusted):
+    with pytest.raises(ZeroDivisionError):
+        trusted.run([Job(ECHO, [Stdio("1", "1")], compare=lambda given, expected: 1 / 0)])
+    assert trusted.run(echoes(1))[0].status is Status.OK
+
+
+def test_threads_take_turns(trusted):
+    found = []
+    threads = [threading.Thread(target=lambda: found.extend(trusted.run(echoes(5)))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [verdict.status for verdict in found] == [Status.OK] * 20
+
+
+def test_closing_twice_and_working_after_closing(trusted):
+    trusted.close()
+    trusted.close()
+    assert trusted.run(echoes(2))[0].status is Status.OK
+
+
+class Broken(Trusted):
+    """Boxes that run a command which is no watcher."""
+
+    def __init__(self, command):
+        super().__init__(trusted=True)
+        self.command, self.started = command, 0
+
+    def start(self):
+        self.started += 1
+        return ProcessBox(self.command), {}
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["/bin/sh", "-c", "echo no such library >&2"], "the box ended: no such library"),
+        (["/bin/sh", "-c", "head -c 999 /dev/zero; cat"], "something that is no frame"),
+        (["/bin/sh", "-c", "printf '\\377\\377\\377\\377'; cat"], "something that is no frame"),
+    ],
+)
+def test_boxes_that_never_start_end_with_their_last_words(command, words):
+    backend = Broken(command)
+    with pytest.raises(SandboxError, match=r"no box starts: .*" + words):
+        Sandbox(backend, 1, Limits())
+    assert backend.started == worker.STARTS
+
+
+def test_a_missing_program_is_named():
+    with pytest.raises(SandboxError, match="/no/such/program cannot be started"):
+        Sandbox(Broken(["/no/such/program"]), 1, Limits())
+
+
+def test_a_box_that_does_not_isolate_is_refused():
+    backend = Trusted(trusted=True)
+    backend.sealed = True
+    with pytest.raises(SandboxError, match="does not isolate"):
+        Sandbox(backend, 1, Limits())
+
+
+HARNESS = """
+import sys
+from envs.coding.sandbox import *
+with open_sandbox(sys.argv[1], workers=2, trusted=True, image=sys.argv[2] or None) as sandbox:
+    print("ready", flush=True)
+    sandbox.run([Job("import os, time\\nos.fork()\\ntime.sleep(9)", [Stdio("")])] * 2)
+"""
+
+
+@pytest.mark.parametrize("backend", ["bwrap", "docker", "subprocess"])
+@pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_outlives_a_killed_harness(request, backend, death):
+    image = request.getfixturevalue("image") if backend == "docker" else ""
+    opened(request, backend).close()
+    command = [sys.executable, "-c", HARNESS, backend, image]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as harness:
+        assert harness.stdout.readline() == b"ready\n"
+        if backend == "docker":
+            wait_until(lambda: len(containers()) == 2)
+        else:
+            # Two boxes, each with a program and its child; bubblewrap adds a process of its own to each.
+            wait_until(lambda: len(descendants(harness)) == (8 if backend == "bwrap" else 6))
+        left = descendants(harness)
+        harness.send_signal(death)
+    wait_until(lambda: not any(process.is_running() for process in left))
+    wait_until(lambda: backend != "docker" or not containers())
+
+
+def descendants(harness):
+    return psutil.Process(harness.pid).children(recursive=True)
+
+
+def wait_until(reached, seconds=10):
+    end = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+BAD = {
+    "cpu_s": (0, "limits.cpu_s: 0 must be a number above 0"),
+    "wall_s": (1, "limits.wall_s: 1 must be at least limits.cpu_s = 2.0"),
+    "memory_mb": (16, "limits.memory_mb: 16 must be at least 64"),
+    "processes": (1.5, "limits.processes: 1.5 must be a number above 0"),
+    "open_files": (True, "limits.open_files: True must be a number above 0"),
+    "output_kb": ("9", "limits.output_kb: '9' must be a number above 0"),
+    "files": (float("inf"), "limits.files: inf must be a number above 0"),
+}
+
+
+@pytest.mark.parametrize("key", BAD)
+def test_bad_limits_are_named(key):
+    value, message = BAD[key]
+    with pytest.raises(ValueError, match="limits") as caught:
+        Limits(**{key: value})
+    assert str(caught.value) == message
+
+
+def test_bad_arguments_are_named(trusted):
+    with pytest.raises(ValueError, match=r"backend: 'bwarp' is not one of .* \(did you mean bwrap\?\)"):
+        open_sandbox("bwarp")
+    with pytest.raises(ValueError, match="workers: 0 must be an integer above 0"):
+        open_sandbox("subprocess", workers=0, trusted=True)
+    with pytest.raises(ValueError, match="a job needs at least one test"):
+        Job("pass", [])
+    above = replace(LIMITS, memory_mb=LIMITS.memory_mb + 1)
+    with pytest.raises(ValueError, match=r"limits.memory_mb: a job's 257 is above the sandbox's 256"):
+        trusted.run([Job("pass", [Stdio("")], limits=above)])
+
+
+def test_what_is_missing_is_named(monkeypatch, tmp_path):
+    with pytest.raises(SandboxError, match=r"is no sandbox: .* trusted=True"):
+        open_sandbox("subprocess")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxError, match="apt install bubblewrap"):
+        open_sandbox("bwrap")
+    old = tmp_path / "bwrap"
+    old.write_text("#!/bin/sh\necho bubblewrap 0.4.1\n")
+    old.chmod(0o755)
+    with pytest.raises(SandboxError, match=r"bubblewrap 0.4.1 is too old: 0.8.0 or newer"):
+        open_sandbox("bwrap")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
+    with pytest.raises(SandboxError, match=f"nothing answers as Docker at unix://{tmp_path}/none"):
+        open_sandbox("docker")
+
+
+def test_an_image_that_is_not_there_is_named(image):
+    with pytest.raises(SandboxError, match=r"there is no image localhost/none: .*sandbox image"):
+        open_sandbox("docker", image="localhost/none")
+
+
+def test_every_box_of_root_has_its_own_user_id(request):
+    if os.getuid() != 0:
+        pytest.skip("only root gives boxes user ids")
+    with opened(request, "bwrap") as first, opened(request, "bwrap") as second:
+        job = Job("import os\nprint(os.getuid())", [Stdio("")])
+        ids = {int(box.run([job])[0].outcomes[0].output) for box in (first, second)}
+    assert len(ids) == 2
+    assert min(ids) > 65536
