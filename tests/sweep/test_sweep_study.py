@@ -207,3 +207,15 @@ def test_a_lock_of_a_killed_worker_is_broken(tmp_path):
     with waiting.study.lock():
         waited = time.monotonic() - started
     assert 3 <= waited < 10
+
+
+def test_a_budget_of_minutes_counts_what_the_trials_took(tmp_path):
+    board = make(declared(budget={"minutes": 2.0}), tmp_path)
+    for _ in range(2):
+        assert not board.trials_over()
+        trial = board.study.ask()
+        board.study.note(trial.number, seconds=70.0)
+        board.study.tell(trial.number, [0.5], TrialState.COMPLETE)
+    assert board.spent_s() == 140
+    assert board.trials_over()
+    assert board.study.limit is None

@@ -1,0 +1,65 @@
+"""What this project reads from dvc.yaml is what DVC reads from it."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from dvc.repo import Repo
+from stage_cases import ROOT
+
+from rlanything.config import ConfigError
+from rlanything.stages import compose
+from rlanything.stages.pipeline import Pipeline, look_up
+
+STAGES = ("tasks", "bootstrap", "train@outcome", "train@full", "evaluate@base", "evaluate@policy_reward")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return yaml.safe_load((ROOT / "params.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def by_dvc():
+    with Repo(str(ROOT)) as repo:
+        return {stage.name: stage for stage in repo.stage.collect("dvc.yaml", recursive=False)}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_the_parameters_are_those_that_dvc_sees(name, data, by_dvc):
+    theirs = {key for dep in by_dvc[name].deps if hasattr(dep, "params") for key in dep.params}
+    ours = Pipeline(ROOT).params(name, data)
+    assert set(ours) == theirs
+    assert all(value == look_up(data, key) for key, value in ours.items())
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_the_files_are_those_that_dvc_sees_and_no_stage_makes(name, data, by_dvc):
+    theirs = {dep.def_path for dep in by_dvc[name].deps if not hasattr(dep, "params")}
+    made = ("data/", "models", "runs/", "evaluation/")
+    kept = [ROOT / path for path in theirs if not path.startswith(made)]
+    ours = Pipeline(ROOT).files(name, data)
+    assert all(any(file == place or file.is_relative_to(place) for place in kept) for file in ours)
+    assert all(any(file == place or file.is_relative_to(place) for file in ours) for place in kept)
+
+
+def test_an_arm_of_ones_own_depends_on_what_the_full_one_does(data):
+    pipeline = Pipeline(ROOT)
+    own, full = (set(pipeline.params(f"train@{arm}", data)) for arm in ("mine", "full"))
+    assert own ^ full == {"arms.mine", "arms.full"}
+    assert pipeline.files("train@mine", data) == pipeline.files("train@full", data)
+
+
+def test_a_change_of_one_file_changes_the_digest(tmp_path, data):
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "a.py").write_text("one")
+    (tmp_path / "dvc.yaml").write_text("stages: {tasks: {deps: [code], params: [seed]}}")
+    before = Pipeline(tmp_path).digest(["tasks"], data)
+    (tmp_path / "code" / "a.py").write_text("two")
+    assert Pipeline(tmp_path).digest(["tasks"], data) != before
+
+
+def test_a_folder_without_a_pipeline_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"dvc\.yaml: no such file"):
+        Pipeline(tmp_path)
+    assert compose.SWEEPS not in compose.options(ROOT)
