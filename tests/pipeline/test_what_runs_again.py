@@ -57,6 +57,7 @@ def test_base_models_that_come_out_the_same_retrain_nothing_else(project):
         ("train.workers", 17, {"report"}),
         ("bootstrap.min_mu", 1.999, EVERYTHING - {"tasks"}),
         ("seed", 17, EVERYTHING),
+        ("tasks.start_digest", "0" * 64, EVERYTHING),
     ],
 )
 def test_after_a_parameter_changed(project, name, value, expected):
