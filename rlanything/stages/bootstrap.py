@@ -27,7 +27,7 @@ from rlanything.loop.panel import (
 )
 from rlanything.loop.rollout import Assignment, Roller, Sampling
 from rlanything.stages import build, disk, inputs, locks
-from rlanything.stages.layout import Layout, read_tasks, write_json, write_lines
+from rlanything.stages.layout import Layout, clear_leftovers, read_tasks, write_json, write_lines
 
 
 def run(config: Config, root: Path) -> None:
@@ -39,6 +39,8 @@ def run(config: Config, root: Path) -> None:
         layout.bootstrap.unlink(missing_ok=True)
         disk.make(layout.bootstrap.parent)
         disk.sync(layout.bootstrap.parent)
+        for path in (layout.reward_panel, layout.bootstrap):
+            clear_leftovers(path)
         _install(config, root, work)
         _finish(config, root, layout)
         if work is not None:

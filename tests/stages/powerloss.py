@@ -23,6 +23,7 @@ Disk = dict[str, bytes | None]
 """Paths below the folder that is watched, with what a file holds; None for a folder."""
 
 
+ALL = 2.0
 END = -1
 """The change that never came: power lost after the work."""
 
@@ -65,7 +66,10 @@ class Cache:
             thing.synced = thing.now
 
     def lost(self, chance: random.Random, survives: float) -> Disk:
-        """A disk after a power loss; of what is not synced, a share of about `survives` is there nevertheless."""
+        """A disk after a power loss; of what is not synced, a share of about `survives` is there nevertheless.
+
+        ALL is what a kill leaves: the files as every other process sees them.
+        """
         disk: Disk = {}
         self._restore(self.top, "", disk, chance, survives)
         return disk
@@ -111,6 +115,8 @@ def _some_state(folder: Folder, chance: random.Random, survives: float) -> Names
 
 
 def _some_of(file: File, chance: random.Random, survives: float) -> bytes:
+    if survives == ALL:
+        return file.now
     if survives == 0.0 or file.synced == file.now:
         return file.synced
     torn = (file.synced, b"", b"\0" * len(file.now), file.now[: len(file.now) // 2])
@@ -118,7 +124,7 @@ def _some_of(file: File, chance: random.Random, survives: float) -> bytes:
 
 
 def power_losses(root: Path, work: Callable[[], None], seed: int) -> Iterator[tuple[int, Disk]]:
-    """Do `work`, which writes below `root`, and yield (change, disk) for many ways to lose power before each change.
+    """Do `work`, which writes below `root`; yield (change, disk) for a kill and many power losses before each change.
 
     Of equal disks only the first is told. They are yielded after the work is done.
     """
@@ -127,7 +133,7 @@ def power_losses(root: Path, work: Callable[[], None], seed: int) -> Iterator[tu
 
     def before(n: int) -> None:
         cache.look()
-        for survives in (0.0, 1.0, 1.0, 0.5, 0.5):
+        for survives in (ALL, 0.0, 1.0, 1.0, 0.5, 0.5):
             disk = cache.lost(chance, survives)
             found.setdefault(hash_of(disk), (n, disk))
 
