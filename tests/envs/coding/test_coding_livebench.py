@@ -215,6 +215,7 @@ def roomy() -> Iterator[Sandbox]:
 
 @pytest.mark.slow
 @pytest.mark.integration
+@pytest.mark.timeout(3600)
 def test_our_grader_and_livebenchs_agree(installed: install.Installation, roomy: Sandbox) -> None:
     """On every one of more than 200 pairs of question and program."""
     items = [Item(read(Record(q)), Answer(str(q["question_id"]), text)) for q, text in pairs()]
