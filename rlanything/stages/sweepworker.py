@@ -28,7 +28,8 @@ from rlanything.sweep.board import Board
 from rlanything.sweep.claims import Claims
 from rlanything.sweep.declare import Sweep
 from rlanything.sweep.pruning import curve
-from rlanything.sweep.study import LABEL, SETS, SweepStudy
+from rlanything.sweep.space import SETS
+from rlanything.sweep.study import LABEL, SweepStudy
 
 POLL_S = 0.5
 BEAT_S = 5.0

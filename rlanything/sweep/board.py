@@ -13,7 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 from rlanything.report.words import NONE, SHORT
 from rlanything.sweep.declare import Sweep, Value, sign
 from rlanything.sweep.objective import COST, Measured, measure
-from rlanything.sweep.study import LABEL, SETS, SweepStudy
+from rlanything.sweep.space import SETS
+from rlanything.sweep.study import LABEL, SweepStudy
 
 NAMES = {**SHORT, COST: "cost"}
 

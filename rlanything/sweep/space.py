@@ -22,6 +22,8 @@ from optuna.distributions import (
 from rlanything.config import ConfigError
 from rlanything.sweep.declare import Band, Choices, Parameter, Range, Sweep, Value
 
+SETS = "sets"
+"""Name of the attribute of a trial that holds the keys that it sets."""
 DIGITS = 4
 GRID_POINTS = 200
 """A grid with more points than this is taken for a mistake."""
@@ -133,3 +135,8 @@ def _short(value: Any) -> Any:
 def _threshold(value: float) -> float:
     """Four decimals: a difference that should be 0 is 0. `+ 0.0` turns -0.0 into 0.0."""
     return round(value, DIGITS) + 0.0
+
+
+def outside(sweep: Sweep, attributes: Mapping[str, Any]) -> bool:
+    """Whether a trial sets something that no point of the space sets: it has a result, but no place there."""
+    return SETS in attributes and params(sweep, attributes[SETS]) is None

@@ -11,7 +11,8 @@ from optuna.trial import FrozenTrial, TrialState
 from rlanything.report.statistics import Contrast, Estimate, holm
 from rlanything.sweep.board import Board
 from rlanything.sweep.declare import METRICS
-from rlanything.sweep.study import LABEL, SETS
+from rlanything.sweep.space import SETS
+from rlanything.sweep.study import LABEL
 
 DIGITS = 5
 

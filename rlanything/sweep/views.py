@@ -14,7 +14,7 @@ from rlanything.sweep.board import Board
 from rlanything.sweep.declare import Band, Value, sign
 from rlanything.sweep.importance import importances
 from rlanything.sweep.objective import COST
-from rlanything.sweep.study import outside
+from rlanything.sweep.space import outside
 from rlanything.sweep.table import Confirmed, Difference, confirmation, differences
 
 GRID = 41

@@ -13,7 +13,8 @@ from optuna.trial import FrozenTrial, TrialState
 from rlanything.core.seeds import derive_seed
 from rlanything.sweep.board import Board
 from rlanything.sweep.declare import Sweep
-from rlanything.sweep.study import SETS, SweepStudy
+from rlanything.sweep.space import SETS
+from rlanything.sweep.study import SweepStudy
 
 ROOT = Path(__file__).parents[2]
 LAMBDA = {"low": 0.25, "high": 4.0, "log": True}

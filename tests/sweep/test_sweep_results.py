@@ -261,7 +261,8 @@ def test_chromium_shows_the_page_and_refuses_nothing(published):
 
 
 def test_words_from_outside_stay_words_in_the_page(published):
-    from rlanything.sweep.page import _data, words
+    from rlanything.sweep.page import _data
+    from rlanything.sweep.plots import words
 
     assert "<script>" not in _data({"x": "</script><script>alert(1)</script>"})
     assert words("<b>bold</b> & more") == "&lt;b&gt;bold&lt;/b&gt; &amp; more"
