@@ -32,7 +32,7 @@ TOLERANCE = 2e-5
 and engines stay well inside. What is sampled, decided or counted must be equal."""
 
 ORDER = ("slot", "task", "try", "proposal", "actions", "outcome", "votes", "trains", "events", "buffer",
-         "logprobs", "lesson", "metrics", "narrowest")  # fmt: skip
+         "logprobs", "lesson", "metrics")  # fmt: skip
 """Fields by what comes first in an iteration, so that the first difference is the cause of the others."""
 SAMPLED = ("actions", "votes", "events")
 """Fields that say which tokens were drawn."""
@@ -153,19 +153,17 @@ def first_difference(recorded: Sequence[Line], now: Sequence[Line]) -> Differenc
 
     A field or metric that is new is no difference; one that is gone is.
     """
-    found = {_key(line): line for line in now}
-    for key in sorted({_key(line) for line in recorded} - found.keys()):
-        line = next(line for line in recorded if _key(line) == key)
-        return Difference(line, "line", (), "there", "missing")
-    for key in sorted(found.keys() - {_key(line) for line in recorded}):
-        return Difference(found[key], "line", (), "missing", "there")
-    for iteration in sorted({line["iteration"] for line in recorded}):
-        lines = [line for line in recorded if line["iteration"] == iteration]
-        for field in (name for name in ORDER if name != "narrowest"):
-            for line in (line for line in lines if field in line):
-                for place, old, new in pairs(line[field], found[_key(line)].get(field, "missing")):
-                    if not _same(old, new):
-                        return Difference(line, field, place, old, new)
+    known, found = ({_key(line): line for line in lines} for lines in (recorded, now))
+    for iteration in sorted({k for k, _ in known.keys() | found.keys()}):
+        keys = sorted(key for key in known.keys() | found.keys() if key[0] == iteration)
+        for key in keys:
+            if key not in known or key not in found:
+                sides = ("there" if key in side else "missing" for side in (known, found))
+                return Difference((known | found)[key], "line", (), *sides)
+        for field, key in ((field, key) for field in ORDER for key in keys if field in known[key]):
+            for place, old, new in pairs(known[key][field], found[key].get(field, "missing")):
+                if not _same(old, new):
+                    return Difference(known[key], field, place, old, new)
     return None
 
 
