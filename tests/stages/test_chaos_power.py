@@ -12,10 +12,13 @@ import small_run
 from rlanything.stages import disk
 
 
-def test_a_run_survives_a_power_loss_before_any_change_of_the_disk(memory):
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_run_survives_a_kill_or_a_power_loss_before_any_change_of_the_disk(memory, every):
+    """About two thousand different disks; the fast test restarts on every fifth of them."""
     root, again = small_run.prepare(memory / "run"), memory / "again"
-    count = 0
-    for change, left in powerloss.power_losses(root, partial(small_run.run, root), seed=0):
+    losses = list(powerloss.power_losses(root, partial(small_run.run, root), seed=0))
+    assert len(losses) > 500
+    for change, left in losses[::every]:
         powerloss.write(left, again)
         try:
             small_run.check(again)
@@ -25,8 +28,6 @@ def test_a_run_survives_a_power_loss_before_any_change_of_the_disk(memory):
             error.add_note(f"power lost before change {change}")
             raise
         shutil.rmtree(again)
-        count += 1
-    assert count > 100
 
 
 @pytest.mark.parametrize("left_out", ["sync_tree", "sync"])
@@ -34,7 +35,7 @@ def test_the_model_finds_a_sync_that_is_left_out(memory, monkeypatch, left_out):
     """A check that cannot fail proves nothing: without its syncs the same run does not survive."""
     monkeypatch.setattr(disk, left_out, lambda path: None)
     with pytest.raises((AssertionError, ValueError, OSError)):
-        test_a_run_survives_a_power_loss_before_any_change_of_the_disk(memory)
+        test_a_run_survives_a_kill_or_a_power_loss_before_any_change_of_the_disk(memory, 1)
 
 
 def test_what_is_synced_stays_and_what_is_not_may_be_lost(memory):
