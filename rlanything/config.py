@@ -216,6 +216,8 @@ class TrainConfig(Section):
     """Processes at once inside a stage; does not change any result."""
     precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "32-true"
     strategy: str = "auto"
+    accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
+    """What learns. Samplers of the models that learn follow; `native` samples on the CPU and needs `cpu`."""
     devices: Positive = 1
     save_rollouts: bool = True
 

@@ -176,7 +176,9 @@ def random_training(config: Config) -> Measured:
     watch, module = Watch(), JointModule(config.learn, small_model(), small_model())
     module.training_step = watch.around("learn", module.training_step)  # type: ignore[method-assign]
     data = ExperienceDataModule(lambda: [batch], 1, dict, lambda _: None)
-    quiet_trainer(max_epochs=1, precision=config.train.precision).fit(module, data)
+    quiet_trainer(max_epochs=1, accelerator=config.train.accelerator, precision=config.train.precision).fit(
+        module, data
+    )
     tokens = sum(len(row.ids) for row in (*policy, *reward))
     return {"rows": "random", "tokens": tokens, "tokens_per_s": tokens / watch.cpu["learn"]}
 

@@ -127,6 +127,7 @@ class SeedRun:
         callbacks: list[Callback] = [PublishIteration(self._publish), IterationProgress(self._progress)]
         trainer = quiet_trainer(
             max_epochs=train.iterations + 1,
+            accelerator=train.accelerator,
             callbacks=callbacks,
             precision=train.precision,
             strategy=_strategy(train.strategy, train.devices),
@@ -285,7 +286,6 @@ def quiet_trainer(**settings: Any) -> Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     python_warnings.filterwarnings("ignore", module="lightning")
     return Trainer(
-        accelerator="auto",
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
