@@ -21,7 +21,10 @@ CHANGES_NO_RESULT = (
     "rlanything.engines.bench",
     "rlanything.stages.inputs",
     "rlanything.stages.locks",
+    "rlanything.stages.machine",
     "rlanything.stages.progress",
+    "rlanything.stages.provenance",
+    "rlanything.stages.revision",
     "rlanything.stages.statefile",
     "rlanything.stages.workers",
 )
