@@ -20,6 +20,9 @@ FIGURES = {
     "adaptation": "What the tasks did",
     "fresh": "The winner's lead on the seeds that chose it and on fresh ones",
 }
+LEVEL = 0.05
+NOT_SHOWN = "Its lead does not hold beyond the intervals: this sweep gives no reason to prefer it."
+CORRECTED = "Its lead holds after the correction for the number of trials; no fresh seeds have confirmed it."
 ABOUT = (
     "Means over seeds with 95 % intervals over seeds and games, in percent; differences in points, paired by seed and "
     "game; p by Holm over all trials. The winner was chosen by its mean: its interval does not say how much of its "
@@ -71,15 +74,14 @@ def sentences(views: Views) -> list[str]:
 
 
 def _worth(views: Views, best: Point) -> str:
-    """The conclusion that the intervals allow, and no more."""
-    found = [c.fresh for c in views.fresh] or (
-        [best.difference.contrast.difference] if best.difference else []
-    )
-    if not found:
+    """The conclusion that the numbers allow, and no more."""
+    if best.difference is None and not views.fresh:
         return "The best trial is the default itself: nothing here asks for another setting."
-    if all(_ahead(e, sign(views.metrics[0])) for e in found):
-        return "Its lead holds beyond the intervals."
-    return "Its lead does not hold beyond the intervals: this sweep gives no reason to prefer it."
+    if views.fresh:
+        held = all(_ahead(c.fresh, sign(views.metrics[0])) for c in views.fresh)
+        return "Its lead holds on fresh seeds, beyond the intervals." if held else NOT_SHOWN
+    p = best.difference.p if best.difference is not None else None
+    return CORRECTED if p is not None and p < LEVEL else NOT_SHOWN
 
 
 def _ahead(found: Estimate, way: int) -> bool:

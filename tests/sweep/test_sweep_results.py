@@ -13,7 +13,7 @@ from sweep_cases import LAMBDA, declared, make, play, truth
 from rlanything.stages import sweepresult
 from rlanything.sweep import views as shown
 from rlanything.sweep.claims import Claims, Worker
-from rlanything.sweep.document import sentences
+from rlanything.sweep.document import CORRECTED, LEVEL, NOT_SHOWN, sentences
 from rlanything.sweep.objective import cost, measure
 from rlanything.sweep.table import confirmation, differences, summary, table
 from rlanything.sweep.views import views
@@ -103,9 +103,18 @@ def test_the_sentences_claim_no_more_than_the_intervals(board):
     said = " ".join(sentences(found))
     leads = [c.fresh for c in found.fresh]
     held = all(e.low > 0 for e in leads)
-    assert ("holds beyond the intervals" in said) == held
-    assert ("gives no reason to prefer it" in said) == (not held)
+    assert ("Its lead holds on fresh seeds" in said) == held
+    assert (NOT_SHOWN in said) == (not held)
     assert "On fresh seeds" in said
+
+
+def test_without_fresh_seeds_the_correction_decides(tmp_path):
+    board = make(declared(confirm=0, startup=12), tmp_path)
+    play(board)
+    found = views(board, "case")
+    p = differences(board)[found.best].p
+    assert (CORRECTED in sentences(found)) == (p < LEVEL)
+    assert (NOT_SHOWN in sentences(found)) == (p >= LEVEL)
 
 
 def test_the_front_holds_what_no_trial_beats(board):
