@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from envs.coding.sandbox.inside.seal import PR_SET_PDEATHSIG, prctl
+from envs.coding.sandbox.inside.seal import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl
 
 Body = Callable[[], None]
 
@@ -67,6 +67,7 @@ def become(body: Body, ends: tuple[int, ...], limits: dict[str, Any]) -> None:
         take_descriptors(ends)
         os.setsid()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        prctl(PR_SET_DUMPABLE, 1)  # lets the watcher see which memory is shared
         signal.signal(signal.SIGINT, signal.default_int_handler)
         open_streams()
         restrict(limits)

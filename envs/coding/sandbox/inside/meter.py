@@ -9,7 +9,7 @@ from envs.coding.sandbox.inside.seal import SEALED
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-STARVED = 10
+STARVED = 60
 """A test that could not run is given up after this many times its limit on the clock."""
 
 
@@ -43,11 +43,11 @@ class Meter:
     def exceeded(self) -> str:
         """The name of a limit that is exceeded, or ''."""
         pids = self._pids()
-        seen = [numbers for pid in pids if (numbers := _stat(pid))]
+        seen = {pid: numbers for pid in pids if (numbers := _stat(pid))}
         # user, system, and those of children that were waited for; resident pages
-        if self.cpu() + sum(sum(numbers[11:15]) for numbers in seen) * TICK_S > self.limits["cpu_s"]:
+        if self.cpu() + sum(sum(numbers[11:15]) for numbers in seen.values()) * TICK_S > self.limits["cpu_s"]:
             return "cpu"
-        if sum(numbers[21] for numbers in seen) * PAGE > self.limits["memory_mb"] << 20:
+        if self._too_large({pid: numbers[21] * PAGE for pid, numbers in seen.items()}):
             return "memory"
         if SEALED and self._files() > self.limits["files"]:
             return "files"
@@ -57,6 +57,11 @@ class Meter:
         if not SEALED:
             return [self.pid]
         return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+
+    def _too_large(self, resident: dict[int, int]) -> bool:
+        """Do processes hold too much? Forks share pages; these are told apart only where it matters."""
+        most = self.limits["memory_mb"] << 20
+        return sum(resident.values()) > most < sum(_share(pid, size) for pid, size in resident.items())
 
     def _files(self) -> int:
         room = os.statvfs(".")
@@ -82,6 +87,15 @@ def _stat(pid: int) -> list[int]:
             return [0, *map(int, file.read().rpartition(b")")[2].split()[1:])]
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def _share(pid: int, resident: int) -> int:
+    """Bytes of a process, shared pages divided among those that share them; all of them where that is hidden."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            return next((int(line.split()[1]) << 10 for line in file if line.startswith(b"Pss:")), resident)
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return resident
 
 
 def _waited(pid: int) -> float:

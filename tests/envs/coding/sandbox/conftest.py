@@ -86,3 +86,9 @@ def answering(service, folder):
 def box(request):
     with opened(request, request.param) as sandbox:
         yield sandbox
+
+
+@pytest.fixture(scope="module")
+def bwrap(request):
+    with opened(request, "bwrap") as sandbox:
+        yield sandbox

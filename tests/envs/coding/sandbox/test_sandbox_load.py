@@ -119,4 +119,4 @@ def test_verdicts_under_load(request):
 
 @pytest.mark.slow
 def test_a_thousand_verdicts_under_load(request):
-    check(request, count=1000, per_cpu=8)
+    check(request, count=1000, per_cpu=4)

@@ -168,7 +168,7 @@ def test_waiting_for_a_cpu_is_not_the_programs_fault(monkeypatch):
         (1.9, 0.0, True, ""),
         (2.1, 0.0, True, "wall"),
         (2.1, 1.0, True, ""),
-        (15.0, 13.5, True, ""),
+        (60.0, 58.5, True, ""),
         (STARVED * 2.0 + 1, STARVED * 2.0, True, "starved"),
         (STARVED * 2.0 + 1, STARVED * 2.0, False, "wall"),
     ):

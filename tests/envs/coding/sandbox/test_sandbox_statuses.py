@@ -142,3 +142,23 @@ def test_own_limits_and_comparison_of_a_job(box):
         ]
     )
     assert (tight.status, close.status) == (Status.TIMEOUT, Status.OK)
+
+
+FORKS = """
+import os, time
+shared = bytearray(80 << 20)
+for _ in range(5):
+    if os.fork() == 0:
+        own = bytearray(os.urandom(1 << 20)) * OWN
+        time.sleep(0.5)
+        os._exit(0)
+for _ in range(5):
+    os.wait()
+print("done")
+"""
+
+
+def test_memory_that_processes_share_counts_once(bwrap):
+    jobs = [Job(FORKS.replace("OWN", own), [Stdio("", "done")]) for own in ("1", "60")]
+    light, heavy = bwrap.run(jobs)
+    assert (light.status, heavy.status) == (Status.OK, Status.MEMORY), (light, heavy)
