@@ -25,9 +25,12 @@ NOT_SHOWN = "Its lead does not hold beyond the intervals: this sweep gives no re
 CORRECTED = "Its lead holds after the correction for the number of trials; no fresh seeds have confirmed it."
 ABOUT = (
     "Means over seeds with 95 % intervals over seeds and games, in percent; differences in points, paired by seed and "
-    "game; p by Holm over all trials. The winner was chosen by its mean: its interval does not say how much of its "
-    "lead is luck, the fresh seeds do. They play the same panels, so that part of luck stays which lies in the choice "
-    "of games."
+    "game; p by Holm over all trials. Orange: the paper's point; green: the default. The winner was chosen by its "
+    "mean, so its interval does not say how much of its lead is luck."
+)
+FRESH = (
+    "Fresh seeds say how much of the lead was luck. They play the same panels, so the luck that lies in the choice of "
+    "games stays."
 )
 
 
@@ -69,6 +72,7 @@ def sentences(views: Views) -> list[str]:
         )
     if len(views.objectives) > 1:
         found.append(f"No other trial is better in everything: {', '.join(map(str, views.front))}.")
+    found += [FRESH] if views.fresh else []
     found.append(_worth(views, best))
     return found
 

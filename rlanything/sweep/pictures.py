@@ -17,6 +17,8 @@ from rlanything.report.words import plain
 from rlanything.sweep.views import Point, Views, scale
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8c8c8c"
+WIDE = 8
+"""Positive numbers that span this factor stand on a logarithmic axis."""
 COLOURS = {"paper": ORANGE, "default": GREEN}
 FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
@@ -119,6 +121,9 @@ def _slices(views: Views) -> Figure | None:
         for point in views.finished:
             _bars(axis, places.at(point.sets[key]), point.found[0], factor, _colour(point))
         ticks = places.ticks
+        if places.logarithmic:
+            axis.set_xscale("log", base=2)
+            axis.xaxis.set_major_formatter("{x:g}")
         if ticks:
             axis.set_xticks(range(len(ticks)), [words(t) for t in ticks])
         axis.set_xlabel(words(key))
@@ -131,6 +136,8 @@ class Places:
 
     def __init__(self, values: Sequence[object]) -> None:
         self.numeric = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
+        numbers = [float(str(v)) for v in values] if self.numeric else []
+        self.logarithmic = bool(numbers) and min(numbers) > 0 and max(numbers) >= WIDE * min(numbers)
         self.ticks = [] if self.numeric else sorted({str(v) for v in values})
 
     def at(self, value: object) -> float:

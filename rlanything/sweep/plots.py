@@ -19,9 +19,14 @@ def words(text: object) -> str:
 
 
 def _figure(data: list[dict[str, Any]], x: str, y: str, **layout: Any) -> dict[str, Any]:
-    axes = {"xaxis": {"title": {"text": words(x)}}, "yaxis": {"title": {"text": words(y)}}}
-    given = {"template": "none", "margin": {"t": 20, "r": 20}, "showlegend": False, "hovermode": "closest"}
+    axes = {"xaxis": _axis(x), "yaxis": _axis(y)}
+    given = {"margin": {"t": 20, "r": 20}, "showlegend": False, "hovermode": "closest"}
     return {"data": data, "layout": {**given, **axes, **layout}}
+
+
+def _axis(title: str, **more: Any) -> dict[str, Any]:
+    whole = {"tickformat": "d"} if title == "trial" else {}
+    return {"title": {"text": words(title)}, "zeroline": False, **whole, **more}
 
 
 def _error(found: Sequence[Estimate], factor: float) -> dict[str, Any]:
@@ -86,8 +91,8 @@ def _front(views: Views) -> dict[str, Any] | None:
     grid = {"grid": {"rows": 1, "columns": len(data), "pattern": "independent"}}
     axes: dict[str, Any] = {}
     for which in range(2, len(views.objectives)):
-        axes[f"xaxis{which}"] = {"title": {"text": words(views.objectives[0])}}
-        axes[f"yaxis{which}"] = {"title": {"text": words(views.objectives[which])}}
+        axes[f"xaxis{which}"] = _axis(views.objectives[0])
+        axes[f"yaxis{which}"] = _axis(views.objectives[which])
     return _figure(data, views.objectives[0], views.objectives[1], **grid, **axes)
 
 
@@ -101,13 +106,10 @@ def _slices(views: Views) -> dict[str, Any] | None:
         values = [p.sets[key] for p in views.finished]
         shown = values if Places(values).numeric else [words(v) for v in values]
         data.append(_dots(views, shown, xaxis=f"x{end}", yaxis=f"y{end}"))
-        axes[f"xaxis{end}"] = {"title": {"text": words(key)}}
+        axes[f"xaxis{end}"] = _axis(key, **({"type": "log"} if Places(values).logarithmic else {}))
+        axes[f"yaxis{end}"] = _axis(views.objectives[0] if i == 1 else "")
     grid = {"rows": 1, "columns": len(keys), "pattern": "independent"}
-    return (
-        _figure(data, "", views.objectives[0], grid=grid, **axes)
-        if len(keys) > 1
-        else _figure(data, keys[0], views.objectives[0])
-    )
+    return _figure(data, keys[0], views.objectives[0], grid=grid, **axes)
 
 
 def _contour(views: Views) -> dict[str, Any] | None:
