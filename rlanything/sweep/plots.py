@@ -25,8 +25,20 @@ def _figure(data: list[dict[str, Any]], x: str, y: str, **layout: Any) -> dict[s
 
 
 def _axis(title: str, **more: Any) -> dict[str, Any]:
-    whole = {"tickformat": "d"} if title == "trial" else {}
-    return {"title": {"text": words(title)}, "zeroline": False, **whole, **more}
+    return {"title": {"text": words(title)}, "zeroline": False, **more}
+
+
+def _trials(views: Views) -> dict[str, Any]:
+    """The axis of trials: whole numbers only."""
+    return _axis("trial", tick0=0, dtick=max(1, len(views.points) // 10))
+
+
+def _values(key: str, values: Sequence[Any]) -> dict[str, Any]:
+    """The axis of a key: logarithmic where its values are far apart, with few of them named."""
+    if not Places(values).logarithmic:
+        return _axis(key)
+    named = {"tickvals": sorted(set(values))} if len(set(values)) <= 8 else {}
+    return _axis(key, type="log", **named)
 
 
 def _error(found: Sequence[Estimate], factor: float) -> dict[str, Any]:
@@ -72,7 +84,8 @@ def _history(views: Views) -> dict[str, Any] | None:
         "type": "scatter", "mode": "lines", "x": [n for n, _ in line], "y": [factor * v for _, v in line],
         "line": {"shape": "hv", "color": GREY}, "hoverinfo": "skip",
     }  # fmt: skip
-    return _figure([_dots(views, [p.number for p in views.finished]), leader], "trial", views.objectives[0])
+    data = [_dots(views, [p.number for p in views.finished]), leader]
+    return _figure(data, "trial", views.objectives[0], xaxis=_trials(views))
 
 
 def _front(views: Views) -> dict[str, Any] | None:
@@ -106,7 +119,7 @@ def _slices(views: Views) -> dict[str, Any] | None:
         values = [p.sets[key] for p in views.finished]
         shown = values if Places(values).numeric else [words(v) for v in values]
         data.append(_dots(views, shown, xaxis=f"x{end}", yaxis=f"y{end}"))
-        axes[f"xaxis{end}"] = _axis(key, **({"type": "log"} if Places(values).logarithmic else {}))
+        axes[f"xaxis{end}"] = _values(key, values)
         axes[f"yaxis{end}"] = _axis(views.objectives[0] if i == 1 else "")
     grid = {"rows": 1, "columns": len(keys), "pattern": "independent"}
     return _figure(data, keys[0], views.objectives[0], grid=grid, **axes)
@@ -154,10 +167,7 @@ def _adaptation(views: Views) -> dict[str, Any] | None:
     left = {**shared, "y": [e.mean for e in accepted], "error_y": _error(accepted, 1.0), "marker": marker}
     right = {**shared, "y": [100 * (p.band_coverage or 0.0) for p in points], "marker": marker}
     grid = {"rows": 1, "columns": 2, "pattern": "independent"}
-    axes = {
-        "xaxis2": {"title": {"text": "trial"}},
-        "yaxis2": {"title": {"text": "tasks inside the band (%)"}},
-    }
+    axes = {"xaxis": _trials(views), "xaxis2": _trials(views), "yaxis2": _axis("tasks inside the band (%)")}
     data = [left, {**right, "xaxis": "x2", "yaxis": "y2"}]
     return _figure(data, "trial", "accepted tasks, a seed", grid=grid, **axes)
 
