@@ -65,8 +65,9 @@ def program(rng):
 
 
 def burn(stop):
-    while not stop.is_set():
-        sum(range(10000))
+    parent = multiprocessing.parent_process()
+    while not stop.is_set() and parent.is_alive():  # a test that was killed leaves nobody burning
+        sum(range(1_000_000))
 
 
 class Overloaded:
