@@ -11,9 +11,11 @@ import contextlib
 import hashlib
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 from crashpoints import at_change
 
@@ -41,10 +43,12 @@ class File:
 
     synced: bytes
     now: bytes
+    stamp: tuple[int, int]
+    """Size and time of change when it was read last."""
 
 
 class Cache:
-    """Watches everything below `root`; `lost` tells what a power loss now would leave."""
+    """Watches everything below `root`, except links; `lost` tells what a power loss now would leave."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -85,17 +89,28 @@ class Cache:
         if new:
             self.pins.append(os.open(path, os.O_PATH))
         if path.is_file():
-            now = path.read_bytes()
-            file = self.things.setdefault(number, File(now if settled else b"", now))
-            assert isinstance(file, File)
-            file.now = now
+            self._look_into(path, number, settled=settled)
             return number
         folder = self.things.setdefault(number, Folder([] if settled else [{}]))
         assert isinstance(folder, Folder)
-        names = {entry.name: self._look(Path(entry.path), settled=settled) for entry in os.scandir(path)}
+        names = {
+            entry.name: self._look(Path(entry.path), settled=settled)
+            for entry in os.scandir(path)
+            if not entry.is_symlink()
+        }
         if not folder.states or folder.states[-1] != names:
             folder.states.append(names)
         return number
+
+    def _look_into(self, path: Path, number: int, *, settled: bool) -> None:
+        status = path.stat()
+        stamp = (status.st_size, status.st_mtime_ns)
+        known = self.things.get(number)
+        if isinstance(known, File) and known.stamp == stamp:
+            return
+        now = path.read_bytes()
+        synced = known.synced if isinstance(known, File) else now if settled else b""
+        self.things[number] = File(synced, now, stamp)
 
     def _restore(self, number: int, path: str, disk: Disk, chance: random.Random, survives: float) -> None:
         thing = self.things[number]
@@ -123,10 +138,13 @@ def _some_of(file: File, chance: random.Random, survives: float) -> bytes:
     return file.now if chance.random() < survives / 2 else chance.choice(torn)
 
 
-def power_losses(root: Path, work: Callable[[], None], seed: int) -> Iterator[tuple[int, Disk]]:
+def power_losses(
+    root: Path, work: Callable[[], None], seed: int, parts: Sequence[tuple[Any, str]] = ()
+) -> Iterator[tuple[int, Disk]]:
     """Do `work`, which writes below `root`; yield (change, disk) for a kill and many power losses before each change.
 
-    Of equal disks only the first is told. They are yielded after the work is done.
+    With `parts`, only of changes inside these functions. Of equal disks only the first is told. They are yielded after
+    the work is done.
     """
     cache, chance = Cache(root), random.Random(seed)
     found: dict[bytes, tuple[int, Disk]] = {}
@@ -137,12 +155,32 @@ def power_losses(root: Path, work: Callable[[], None], seed: int) -> Iterator[tu
             disk = cache.lost(chance, survives)
             found.setdefault(hash_of(disk), (n, disk))
 
-    with syncs_told(cache), at_change(before):
+    with syncs_told(cache), only(parts, at_change(before)):
         work()
     for _ in range(4):
         before(END)
     cache.close()
     yield from found.values()
+
+
+@contextlib.contextmanager
+def only(parts: Sequence[tuple[Any, str]], watch: at_change) -> Iterator[None]:
+    """Watch in these functions, named by owner and name; everywhere when there are none. Watching is slow."""
+    with contextlib.ExitStack() as stack:
+        for owner, name in parts:
+            call = getattr(owner, name)
+            stack.enter_context(patch.object(owner, name, watched(call, watch)))
+        if not parts:
+            stack.enter_context(watch)
+        yield
+
+
+def watched(call: Callable[..., None], watch: at_change) -> Callable[..., None]:
+    def inside(*args: Any) -> None:
+        with watch:
+            call(*args)
+
+    return inside
 
 
 @contextlib.contextmanager

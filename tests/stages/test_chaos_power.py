@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from functools import partial
+from pathlib import Path
 
 import powerloss
 import pytest
 import small_run
+from stage_cases import contents, small
 
-from rlanything.stages import disk
+from rlanything.stages import disk, train
+from rlanything.stages.layout import Layout
+from rlanything.stages.runfolder import RunFolder
 
 
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
@@ -55,3 +60,24 @@ def test_what_is_synced_stays_and_what_is_not_may_be_lost(memory):
     assert {end["new/kept"] for end in ends} == {b"kept"}
     assert {end["new/torn"] for end in ends} > {b""}
     assert {"new/later" in left for _, left in losses if "new/torn" in left} == {True, False}
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.timeout(3600)
+def test_a_real_training_survives_power_losses(tiny_project, undisturbed, memory):
+    def project(name: str) -> Path:
+        (memory / name).mkdir(exist_ok=True)
+        for linked in ("data", "models", "experiments"):
+            (memory / name / linked).symlink_to(tiny_project / linked)
+        return memory / name
+
+    root, again = project("run"), memory / "again"
+    parts = [(RunFolder, "publish"), (RunFolder, "export"), (train, "place"), (disk, "remove")]
+    losses = list(powerloss.power_losses(root, lambda: train.run(small(), root, "full"), 0, parts))
+    assert len(losses) > 300
+    for _, left in random.Random(0).sample(losses, 12):
+        powerloss.write(left, again)
+        train.run(small(), project("again"), "full")
+        assert contents(Layout(again).run("full", 0)) == contents(undisturbed)
+        shutil.rmtree(again)

@@ -110,7 +110,7 @@ def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):
 def test_two_real_starts_at_once_and_a_kill_of_one_with_its_processes_end_with_the_same_bytes(
     tiny_project, tmp_path
 ):
-    """Two seeds in processes of their own: what is killed is the parent, at its busiest."""
+    """Two seeds in processes of their own. All are held still while the second start is refused; the parent is killed."""
     root = tmp_path / "project"
     subprocess.run(["cp", "-r", str(tiny_project), str(root)], check=True)
     compose.write(root / "params.yaml", [*SMALL, "train.seeds=2", "train.workers=2"], ROOT)
@@ -122,12 +122,14 @@ def test_two_real_starts_at_once_and_a_kill_of_one_with_its_processes_end_with_t
     expected = contents(placed)
     placed.rename(tmp_path / "expected")
 
-    with subprocess.Popen(command, **options) as first:
+    with subprocess.Popen(command, start_new_session=True, **options) as first:
         next(line for line in first.stderr if "iteration 0/" in line)
+        os.killpg(first.pid, signal.SIGSTOP)
         second = subprocess.run(command, check=False, **options)
         assert second.returncode == 2
         assert f"runs here already (pid {first.pid} on {socket.gethostname()})" in second.stderr
         first.send_signal(signal.SIGKILL)
+        os.killpg(first.pid, signal.SIGCONT)
         third = subprocess.run(command, check=False, **options)
     assert third.returncode == 0, third.stderr
     assert "resuming after iteration" in third.stderr
