@@ -121,9 +121,15 @@ def _add_sweep(commands: Commands[argparse.ArgumentParser]) -> None:
     sweep.add_argument("file", type=Path, metavar="FILE", help="e.g. experiments/sweep/thresholds.yaml")
     sweep.add_argument("--workers", type=int, default=2, metavar="N", help="trials at once here; default: 2")
     sweep.add_argument("--storage", metavar="URL", help="a database instead of a journal file in the folder")
-    sweep.add_argument("--folder", type=Path, metavar="DIR", help="shared by all workers; default: .rla/sweeps")
-    sweep.add_argument("--experiments", action="store_true", help="also record each trial as a DVC experiment")
-    sweep.add_argument("--dry-run", action="store_true", help="check the file and print its trials, run nothing")
+    sweep.add_argument(
+        "--folder", type=Path, metavar="DIR", help="shared by all workers; default: .rla/sweeps"
+    )
+    sweep.add_argument(
+        "--experiments", action="store_true", help="also record each trial as a DVC experiment"
+    )
+    sweep.add_argument(
+        "--dry-run", action="store_true", help="check the file and print its trials, run nothing"
+    )
     sweep.set_defaults(run=_sweep)
 
 

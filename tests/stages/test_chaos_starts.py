@@ -110,7 +110,7 @@ def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):
 def test_two_real_starts_at_once_and_a_kill_of_one_with_its_processes_end_with_the_same_bytes(
     tiny_project, tmp_path
 ):
-    """Two seeds in processes of their own. All are held still while the second start is refused; the parent is killed."""
+    """Two seeds in processes of their own: held still while a second start is refused; then the parent is killed."""
     root = tmp_path / "project"
     subprocess.run(["cp", "-r", str(tiny_project), str(root)], check=True)
     compose.write(root / "params.yaml", [*SMALL, "train.seeds=2", "train.workers=2"], ROOT)
