@@ -63,3 +63,14 @@ def test_a_folder_without_a_pipeline_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"dvc\.yaml: no such file"):
         Pipeline(tmp_path)
     assert compose.SWEEPS not in compose.options(ROOT)
+
+
+def test_every_declared_sweep_is_a_stage_that_dvc_can_read():
+    with Repo(str(ROOT)) as repo:
+        stages = {stage.addressing: stage for stage in repo.stage.collect("sweeps/dvc.yaml", recursive=False)}
+    files = sorted((ROOT / "experiments" / "sweep").glob("*.yaml"))
+    assert set(stages) == {f"sweeps/dvc.yaml:sweep@{file.stem}" for file in files}
+    for file in files:
+        stage = stages[f"sweeps/dvc.yaml:sweep@{file.stem}"]
+        assert stage.cmd == f"python -m rlanything sweep experiments/sweep/{file.name}"
+        assert [out.def_path for out in stage.outs] == [f"sweeps/{file.stem}"]
