@@ -90,7 +90,7 @@ def test_a_box_that_is_stuck_is_given_up(monkeypatch):
         (box,) = [box for box in psutil.Process().children() if box not in known]
         box.suspend()
         assert sandbox.run(echoes(1))[0].status is Status.OK
-        assert sandbox.replaced == 1
+        assert sandbox.replaced >= 1
 
 
 def test_a_run_that_is_interrupted_leaves_a_usable_sandbox(trusted):

@@ -1,4 +1,4 @@
-# right: output_limit memory
+# right: output_limit memory timeout
 # call: f
 # everywhere
 def f():

@@ -1,4 +1,4 @@
-# right: memory error
+# right: memory error timeout
 import mmap, os, time
 
 blobs = [mmap.mmap(-1, 64 << 20) for _ in range(3)]
