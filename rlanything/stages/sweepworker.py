@@ -74,8 +74,6 @@ class Worker:
         self.slots = slots
         self.say = say
         self.jobs: list[Job] = []
-        self.failed: list[tuple[int, str]] = []
-        self.finished_here = 0
         self.started = time.monotonic()
         self.said = time.monotonic()
 
@@ -252,7 +250,6 @@ class Worker:
                 return
             self.study.note(job.number, seconds=self._seconds(job))
             self.study.tell(job.number, found, TrialState.COMPLETE)
-            self.finished_here += 1
         self.say(f"trial {job.number}: {self.board.sentence(job.number, fresh=job.fresh)}")
         self._drop(job)
 
