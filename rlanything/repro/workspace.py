@@ -35,6 +35,8 @@ SETTINGS = {
     "HF_HUB_OFFLINE": "1",
 }
 """What `make repro` sets as well; a value of one's own is kept."""
+_CAREFULLY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+"""Nothing outside the folder; Python before 3.11.4 does not know the word, and git archives nothing outside."""
 _SKIPPED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -83,7 +85,7 @@ def from_revision(root: Path, revision: str) -> Workspace:
     target = root / ".rla" / "verify" / commit[:12]
     _begin(target)
     with tarfile.open(fileobj=BytesIO(archive)) as files:
-        files.extractall(target, filter="data")
+        files.extractall(target, **_CAREFULLY)
     (target / "dvc.lock").unlink()
     return Workspace(target, read_lock(lock))
 

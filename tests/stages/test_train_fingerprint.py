@@ -17,8 +17,8 @@ PROMPTS = "experiments/prompts/embedded"
 
 @pytest.fixture
 def root(tmp_path) -> Path:
-    for name in ("data/tasks/train.jsonl", "models/policy/model.safetensors"):
-        (tmp_path / name).parent.mkdir(parents=True)
+    for name in ("data/tasks/train.jsonl", "models/policy/model.safetensors", "models/bootstrap.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     shutil.copytree(ROOT / PROMPTS, tmp_path / PROMPTS)
     return tmp_path

@@ -7,7 +7,9 @@ temporary folder. The image is made from the interpreter that runs the tests.
 import os
 import shutil
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -31,7 +33,7 @@ def opened(request, backend, limits=LIMITS, workers=1):
 
 
 @pytest.fixture(scope="session")
-def image(tmp_path_factory):
+def image():
     """An image on a Docker socket, which DOCKER_HOST then names."""
     try:
         client = connect()
@@ -39,7 +41,9 @@ def image(tmp_path_factory):
         missing = [name for name in ("podman", "runc") if shutil.which(name) is None]
         if missing or os.getuid() != 0:
             pytest.skip(f"docker: {error}; or be root with: apt install podman runc")
-        yield from serve_podman(tmp_path_factory.mktemp("podman"))
+        # podman takes no folder whose name is longer than 50 characters, as those of tests side by side are
+        with tempfile.TemporaryDirectory(prefix="podman-", ignore_cleanup_errors=True) as folder:
+            yield from serve_podman(Path(folder))
         return
     yield make(client, TAG)
     client.close()
