@@ -90,6 +90,7 @@ def test_a_kill_or_a_power_loss_during_a_bootstrap_leaves_no_mixed_models(projec
 
 @pytest.mark.slow
 @pytest.mark.integration
+@pytest.mark.timeout(3600)
 def test_a_real_bootstrap_keeps_the_models_that_were_finished_when_it_was_killed(tiny_project, tmp_path):
     root = tmp_path / "project"
     shutil.copytree(tiny_project, root, symlinks=True, ignore=shutil.ignore_patterns("models", ".rla"))

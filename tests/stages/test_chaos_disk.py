@@ -38,6 +38,7 @@ def test_a_disk_that_is_full_at_any_point_of_a_run_costs_nothing_but_the_space(t
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_a_training_on_a_full_disk_says_so_in_one_line_and_goes_on_when_there_is_space(
     project, undisturbed, tmp_path
 ):
