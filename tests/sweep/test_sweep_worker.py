@@ -70,7 +70,7 @@ def start(root: Path, file: Path, *more: str) -> subprocess.Popen[str]:
 
 
 def finish(worker: subprocess.Popen[str]) -> str:
-    said, _ = worker.communicate(timeout=500)
+    said, _ = worker.communicate(timeout=1000)
     assert worker.returncode == 0, said
     return said
 
@@ -91,12 +91,14 @@ def runs(study: Path) -> dict[str, bytes]:
     return {
         str(p.relative_to(study)): p.read_bytes()
         for p in sorted((study / "trials").rglob("*"))
-        if p.is_file() and ".rla" not in p.parts and (p.name in kept or p.parent.name == "buffer")
+        if p.is_file()
+        and ".rla" not in p.relative_to(study).parts
+        and (p.name in kept or p.parent.name == "buffer")
     }
 
 
 def wait_for(root: Path, pattern: str, worker: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 600
     while not list(root.glob(pattern)):
         assert worker.poll() is None, worker.communicate()[0]
         assert time.monotonic() < deadline
