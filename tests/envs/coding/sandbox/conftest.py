@@ -59,6 +59,7 @@ def serve_podman(folder):
         service = subprocess.Popen(
             [*podman, "system", "service", "--time", "0", address],
             env={**os.environ, "CONTAINERS_CONF": str(conf)},
+            cwd=folder,  # where it leaves a file when a container runs out of memory
             stdout=log,
             stderr=log,
         )
