@@ -5,6 +5,7 @@ Trials are asked for and told, never optimised by Optuna itself, so that any pro
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.config import ConfigError
@@ -33,8 +34,6 @@ LABEL, DECLARED = "label", "declared"
 """Names of attributes: a trial's label; what the study was declared as."""
 LOCKED = "decisions"
 """The file in the study's folder that is locked by whoever decides who does what next."""
-GRACE_S = 20
-"""A lock whose holder was killed is taken after this many seconds; it is never held for as long."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,6 @@ class SweepStudy:
         self.sweep = sweep
         self.folder = folder
         self.distributions = space.distributions(sweep)
-        (folder / LOCKED).touch()  # a link to nothing has no age by which it could lapse
-        self._lock = JournalFileSymlinkLock(str(folder / LOCKED), grace_period=GRACE_S)
         self._starts = starts(sweep, base)
         with self.lock():
             storage = open_storage(url, folder)
@@ -118,12 +115,10 @@ class SweepStudy:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Whoever holds it decides who does what next; held for moments."""
-        self._lock.acquire()
-        try:
+        """Whoever holds it decides who does what next; a slow holder keeps it, a killed one loses it at once."""
+        with (self.folder / LOCKED).open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
             yield
-        finally:
-            self._lock.release()
 
     def _open(self, storage: BaseStorage) -> optuna.Study:
         ways = optuna.study.StudyDirection

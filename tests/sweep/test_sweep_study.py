@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -38,9 +37,13 @@ print(json.dumps(taken))
 """
 
 
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+
+
 def ask_all(folder: Path, url: str | None, workers: int = 2) -> list[list[object]]:
     """What so many processes were given, together."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    env = environment()
     words = [sys.executable, "-c", ASKER, str(folder), url or ""]
     with ThreadPoolExecutor(workers) as pool:
         run = [
@@ -198,15 +201,30 @@ def test_an_address_that_is_none_is_refused(tmp_path, url):
         make(declared(), tmp_path, url)
 
 
-def test_a_lock_of_a_killed_worker_is_broken(tmp_path):
+HOLDER = """
+import sys, time
+from pathlib import Path
+from sweep_cases import declared, make
+with make(declared(), Path(sys.argv[1])).study.lock():
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_slow_holder_keeps_the_lock_and_a_killed_one_loses_it(tmp_path):
     board = make(declared(), tmp_path)
-    waiting = make(declared(), tmp_path)
-    waiting.study._lock.grace_period = 3
-    board.study._lock.acquire()
-    started = time.monotonic()
-    with waiting.study.lock():
-        waited = time.monotonic() - started
-    assert 3 <= waited < 10
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(lambda: board.study.lock().__enter__())
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=2)
+        holder.kill()
+        holder.wait()
+        waiting.result(timeout=60)
 
 
 def test_a_budget_of_minutes_counts_what_the_trials_took(tmp_path):
