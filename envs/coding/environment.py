@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from envs.coding.judging import passed, program_of, run
+from envs.coding.judging import passed, program_of
 from envs.coding.problem import Problem
-from envs.coding.sandbox import Sandbox, Status, Verdict
+from envs.coding.sandbox import Status, Verdict
+from envs.coding.verdicts import Verdicts
 from rlanything.core.types import Observation, StepResult, Task
 
 WORDS = {
@@ -20,10 +21,10 @@ WORDS = {
 
 
 class CodingEnvironment:
-    """One problem, one program, run in a sandbox that belongs to the family."""
+    """One problem, one program, and the verdict that the family has or finds."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, verdicts: Verdicts) -> None:
+        self._verdicts = verdicts
         self._problem: Problem | None = None
 
     def reset(self, task: Task, seed: int) -> Observation:
@@ -39,8 +40,7 @@ class CodingEnvironment:
         if self._problem is None:
             raise RuntimeError("step before reset")
         problem = self._problem
-        work = [(problem, program_of(problem, action), problem.cases)]
-        verdict = run(self._sandbox, work)[0]
+        verdict = self._verdicts.of([(problem, program_of(problem, action), problem.cases)])[0]
         success = passed(verdict)
         return StepResult(Observation(report(verdict)), True, success)
 
@@ -54,6 +54,12 @@ def opening(problem: Problem) -> str:
     if not code.strip() or code.strip() in problem.statement:
         return problem.statement
     return f"{problem.statement}\n\n{code}"
+
+
+def explained(verdict: Verdict) -> str:
+    """What became of a program, in a few words. Raises `SandboxError` when the sandbox failed."""
+    passed(verdict)
+    return WORDS[verdict.status]
 
 
 def report(verdict: Verdict) -> str:

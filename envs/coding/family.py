@@ -7,19 +7,23 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from envs.coding.environment import WORDS, CodingEnvironment, opening
+from envs.coding.environment import CodingEnvironment, explained, opening
+from envs.coding.examination import criticism, examine
 from envs.coding.formats.files import FORMATS, load
-from envs.coding.judging import Row, passed, program_of, run, table
-from envs.coding.problem import ENV, BadProblem, Case, Problem
-from envs.coding.replies import read_problem, read_test, write_problem
-from envs.coding.sandbox import BACKENDS, Limits, Sandbox, Status, Verdict, open_sandbox
+from envs.coding.judging import passed, program_of
+from envs.coding.problem import ENV, BadProblem, Problem
+from envs.coding.replies import read_problem, write_problem
+from envs.coding.sandbox import BACKENDS, Limits, Sandbox, Verdict, open_sandbox
 from envs.coding.settings import files, one_of, shares, whole
+from envs.coding.verdicts import Verdicts
 from envs.coding.world import cases, teacher
 from envs.coding.world.chain import BadChain
 from envs.coding.world.operations import Kind
+from envs.coding.world.rehearsal import rehearse
 from envs.coding.world.sampling import LEVELS, NEAR, Mixture, draw_tasks
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Direction, Environment, Observation, Task
+from rlanything.core.unittests import Examination, Tables
 
 SPLITS = ("train", "in_domain", "out_of_domain", "reward_panel")
 
@@ -34,6 +38,7 @@ class CodingFamily:
     levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
     tests: tests of a generated problem.
     rewrite_tests: least tests that a rewritten problem comes with.
+    shown_tests: most tests that an adapter is shown with the share of programs that pass each.
     backend, trusted: how programs are contained (`envs.coding.sandbox.open_sandbox`).
     workers: programs that run at a time. memory_mb: most memory of one.
 
@@ -52,6 +57,7 @@ class CodingFamily:
         ood_levels: Sequence[str] | Mapping[str, float] = ("medium", "hard"),
         tests: int = 6,
         rewrite_tests: int = 1,
+        shown_tests: int = 12,
         backend: str = "bwrap",
         trusted: bool = False,
         workers: int = 2,
@@ -65,11 +71,13 @@ class CodingFamily:
         self._near = Mixture(names, shares("levels", levels, tuple(LEVELS)), count)
         self._far = Mixture(names, shares("ood_levels", ood_levels, tuple(LEVELS)[1:]), count)
         self._rewrite_tests = whole("rewrite_tests", rewrite_tests, 0, 50)
+        self._shown = whole("shown_tests", shown_tests, 1, 100)
         self._backend = one_of("backend", backend, BACKENDS)
         self._trusted = trusted
         self._workers = whole("workers", workers, 1, 256)
         self._limits = Limits(memory_mb=whole("memory_mb", memory_mb, 64, 65_536))
         self._open: tuple[int, Sandbox] | None = None
+        self._verdicts = Verdicts(self.sandbox)
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct valid tasks of a split; the same for the same arguments."""
@@ -79,8 +87,9 @@ class CodingFamily:
         return draw_tasks(split, count, seed, self._near if split in NEAR else self._far)
 
     def environment(self) -> Environment:
-        """A fresh environment; all of them share one sandbox. Raises `SandboxError` where that cannot run."""
-        return CodingEnvironment(self.sandbox())
+        """A fresh environment; all share one sandbox and its verdicts. Raises `SandboxError` where that cannot run."""
+        self.sandbox()
+        return CodingEnvironment(self._verdicts)
 
     def sandbox(self) -> Sandbox:
         """The sandbox of this process, opened when it is first needed. Raises `SandboxError`."""
@@ -122,15 +131,21 @@ class CodingFamily:
             found = read_problem(problem, reply, max(1, self._rewrite_tests))
         return found.to_task({key: parent.metadata[key] for key in ("split",) if key in parent.metadata})
 
-    def read_test(self, task: Task, reply: str) -> Case:
-        """The test that a reward model wrote. Raises `replies.InvalidTest`."""
-        return read_test(reply, Problem.from_task(task))
+    def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
+        """Judge all answers of a turn in one batch; `environment` and `examine` find the verdicts there."""
+        self._judge([(Problem.from_task(task), answer) for task, answer in work])
 
-    def table(self, task: Task, programs: Sequence[str], tests: Sequence[Case] | None = None) -> list[Row]:
-        """`table[i][k]`: does answer i pass test k? None: the sandbox failed. Without `tests`: the task's own."""
-        problem = Problem.from_task(task)
-        whole_programs = [program_of(problem, answer) for answer in programs]
-        return table(self.sandbox(), problem, whole_programs, problem.cases if tests is None else tests)
+    def examine(self, work: Sequence[Examination]) -> list[Tables]:
+        """See `core.unittests.Examiner`. Raises `SandboxError` when the sandbox no longer works at all."""
+        return examine(self._verdicts, work)
+
+    def criticism(self, task: Task, tables: Tables) -> str:
+        """The task's tests, then the written ones, each with the share of programs that pass it; short ones only."""
+        return criticism(Problem.from_task(task), tables, self._shown)
+
+    def proven(self, task: Task) -> bool:
+        """Whether the problem came with a solution: those of the world do, a rewritten one of a file does not."""
+        return bool(Problem.from_task(task).solution)
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
         """The reference solution, or with probability `noise` a wrong program.
@@ -155,17 +170,23 @@ class CodingFamily:
         rng = random.Random(derive_seed(seed, "coding/test", task.task_id))
         return teacher.test_reply(teacher.chain_of(Problem.from_task(task)), rng, noise)
 
+    def demonstrate_criticism(self, task: Task, seed: int) -> str:
+        """What `criticism` says of made-up programs and tests; nothing is run.
+
+        Raises `ValueError` for a problem that is not of the world.
+        """
+        rng = random.Random(derive_seed(seed, "coding/criticism", task.task_id))
+        return self.criticism(task, rehearse(Problem.from_task(task), rng))
+
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
         """For each program: does it pass all tests? Raises `SandboxError` where that could not be found out."""
-        return [verdict.status is Status.OK for verdict in self._verdicts(task, actions)]
+        problem = Problem.from_task(task)
+        return [passed(verdict) for verdict in self._judge([(problem, text) for text in actions])]
 
     def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
-        """For each program, what became of it."""
-        return [
-            WORDS[verdict.status]
-            for verdict in self._verdicts(task, actions)
-            if passed(verdict) in (True, False)
-        ]
+        """For each program, what became of it. Raises `SandboxError` where that could not be found out."""
+        problem = Problem.from_task(task)
+        return [explained(verdict) for verdict in self._judge([(problem, text) for text in actions])]
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
         """A reply that `parse` accepts and that makes the task harder or easier."""
@@ -183,13 +204,9 @@ class CodingFamily:
         chosen = random.Random(derive_seed(seed, "coding/files", split)).sample(found, count)
         return [problem.to_task({"split": split}) for problem in chosen]
 
-    def _verdicts(self, task: Task, actions: Sequence[str]) -> list[Verdict]:
-        problem = Problem.from_task(task)
-        work = [(problem, program_of(problem, text), problem.cases) for text in actions]
-        verdicts = run(self.sandbox(), work)
-        for verdict in verdicts:
-            passed(verdict)
-        return verdicts
+    def _judge(self, work: Sequence[tuple[Problem, str]]) -> list[Verdict]:
+        """Verdicts over the problems' own tests."""
+        return self._verdicts.of([(p, program_of(p, answer), p.cases) for p, answer in work])
 
 
 def _of_the_world(problem: Problem) -> bool:

@@ -1,4 +1,4 @@
-"""From an answer to a program, from a problem to a job of the sandbox, from verdicts to tables.
+"""From an answer to a program, from a problem to a job of the sandbox, from verdicts to cells.
 
 Problems that came from LiveCodeBench or LiveBench are run as those run them: behind a preamble of star imports, and
 compared line by line or value by value.
@@ -15,6 +15,7 @@ from typing import Any
 
 from envs.coding.problem import Case, Comparison, Problem
 from envs.coding.sandbox import Call, Job, Limits, Sandbox, SandboxError, Status, Stdio, Test, Verdict
+from rlanything.core.unittests import Row
 
 FENCE = "```"
 THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -34,7 +35,6 @@ ENTRY = "entry_point_of_tests"
 """What the tests call: the star imports define names, such as `add`, that a problem's function may have too."""
 LEAST_MB = 64
 """Below this no interpreter starts."""
-Row = list[bool | None]
 
 
 def program_of(problem: Problem, answer: str) -> str:
@@ -72,16 +72,11 @@ def run(
     return sandbox.run([job_of(*item, sandbox.limits, stop_at_failure=stop_at_failure) for item in work])
 
 
-def table(sandbox: Sandbox, problem: Problem, programs: Sequence[str], cases: Sequence[Case]) -> list[Row]:
-    """`table[i][k]`: does program i pass test k? None: the sandbox failed. For `core.coding_signals`."""
-    if not cases:
-        return [[] for _ in programs]
-    return [row(verdict) for verdict in run(sandbox, [(problem, program, cases) for program in programs])]
-
-
 def row(verdict: Verdict) -> Row:
-    """The cells of a verdict."""
-    return [None if o.status is Status.INFRASTRUCTURE else o.status is Status.OK for o in verdict.outcomes]
+    """The cells of a verdict: passed, failed, or None where the sandbox failed."""
+    return tuple(
+        None if o.status is Status.INFRASTRUCTURE else o.status is Status.OK for o in verdict.outcomes
+    )
 
 
 def passed(verdict: Verdict) -> bool:

@@ -58,30 +58,35 @@ def read_tests(reply: str) -> list[Case]:
 
 def write_test(case: Case) -> str:
     """The reply that `read_test` reads as this test."""
-    if "\n" in case.input.strip("\n") + case.output.strip("\n") or "->" in case.input:
-        return f"**Test Input:**\n```\n{case.input}\n```\n\n**Test Output:**\n```\n{case.output}\n```"
-    return f"test: {case.input.strip()} -> {case.output.strip()}"
+    plain = all(side == side.strip() and "\n" not in side for side in (case.input, case.output))
+    if plain and "->" not in case.input:
+        return f"test: {case.input} -> {case.output}"
+    return f"**Test Input:**\n```\n{case.input}\n```\n\n**Test Output:**\n```\n{case.output}\n```"
 
 
-def rated_tests(cases: Sequence[Case], rates: Sequence[float | None]) -> str:
+def rated_tests(cases: Sequence[Case | None], rates: Sequence[float | None], most: int) -> str:
     """Tests with the share of programs that pass each, for the adapter: what stands beside test k belongs to test k.
 
-    rates: `core.coding_signals.pass_rates` over the same tests in the same order. Tests that are too long to show are
-    left out; the others keep their numbers. Raises `ValueError` when there is not one rate a test.
+    rates: `core.coding_signals.pass_rates` over the same tests in the same order. Tests that are too long to show,
+    that repeat an earlier one, that could not be read (None), and those after the first `most` that remain, are left
+    out; the others keep their numbers. Raises `ValueError` when there is not one rate a test.
     """
     if len(cases) != len(rates):
         raise ValueError(f"{len(rates)} rates for {len(cases)} tests")
-    lines = []
-    for number, (case, rate) in enumerate(zip(cases, rates, strict=True), 1):
-        if max(len(case.input), len(case.output)) <= LONGEST_SHOWN:
-            share = "could not be run" if rate is None else f"passed by {rate:.0%}"
-            lines.append(f"{number}. {share}: {_shown(case.input)} -> {_shown(case.output)}")
+    numbers: dict[Case, int] = {}
+    for number, case in enumerate(cases, 1):
+        if case is not None and _is_short(case):
+            numbers.setdefault(case, number)
+    lines = [
+        f"{number}. {_share(rates[number - 1])}: {_shown(case.input)} -> {_shown(case.output)}"
+        for case, number in list(numbers.items())[:most]
+    ]
     return "\n".join(lines) or "no test is short enough to be shown"
 
 
 def write_problem(problem: Problem) -> str:
     """The problem in the form of a reply, with the tests that are short enough."""
-    short = [c for c in problem.cases if max(len(c.input), len(c.output)) <= LONGEST_SHOWN]
+    short = [case for case in problem.cases if _is_short(case)]
     return json.dumps(
         {
             "question": problem.statement,
@@ -163,6 +168,14 @@ def _require_json(case: Case) -> None:
             json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InvalidTest(f"arguments and result must be JSON: {error}") from None
+
+
+def _is_short(case: Case) -> bool:
+    return max(len(case.input), len(case.output)) <= LONGEST_SHOWN
+
+
+def _share(rate: float | None) -> str:
+    return "could not be run" if rate is None else f"passed by {rate:.0%}"
 
 
 def _shown(text: str) -> str:

@@ -28,7 +28,7 @@ def chain_of(problem: Problem) -> Chain:
 
 def program(chain: Chain, rng: random.Random, noise: float) -> str:
     """The reference solution, or with probability `noise` that of a problem that is easily confused with this one."""
-    return _confused(chain, rng).program if rng.random() < noise else chain.program
+    return confused(chain, rng).program if rng.random() < noise else chain.program
 
 
 def test_reply(chain: Chain, rng: random.Random, noise: float) -> str:
@@ -43,7 +43,7 @@ def test_reply(chain: Chain, rng: random.Random, noise: float) -> str:
             continue
         if not wrong:
             return _derived(chain, case.input)
-        other = _confused(chain, rng)
+        other = confused(chain, rng)
         if agrees(other, [case]) is not None and _defined(other, case.input):
             return _derived(other, case.input)
     raise NoTests(f"no test for {chain.key!r}")
@@ -116,7 +116,7 @@ def _with_tests(chain: Chain, tests: tuple[Case, ...], count: int) -> Problem:
     return replace(made, cases=(*tests, *(case for case in made.cases if case.input not in given)))
 
 
-def _confused(chain: Chain, rng: random.Random) -> Chain:
+def confused(chain: Chain, rng: random.Random) -> Chain:
     """Another chain of the same form whose program differs."""
     changes = [change for change in _changes(chain, rng) if change.program != chain.program]
     return rng.choice(changes)

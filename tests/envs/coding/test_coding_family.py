@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.coding.environment import CodingEnvironment
+from envs.coding.examination import examine
 from envs.coding.family import CodingFamily
 from envs.coding.formats.files import FORMATS
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.judging import passed, program_of, row, run
-from envs.coding.problem import Case, Problem
-from envs.coding.replies import InvalidTest
-from envs.coding.sandbox import Outcome, Sandbox, SandboxError, Status, Verdict
+from envs.coding.judging import passed, program_of, run
+from envs.coding.problem import Problem
+from envs.coding.sandbox import Job, Outcome, Sandbox, SandboxError, Status, Verdict
+from envs.coding.verdicts import Verdicts
 from envs.coding.world.chain import Chain
-from rlanything.core import coding_signals
 from rlanything.core.types import Direction, Environment, InvalidProposal, Task, Teacher
 
 SUM = "print(sum(map(int, input().split())))"
@@ -65,24 +65,39 @@ def test_a_wrong_program_fails_and_is_told_why(program: str, said: str, family: 
     assert (answer.done, answer.success, answer.observation.text) == (True, False, said)
 
 
-def test_a_failing_sandbox_is_nobodys_wrong_answer() -> None:
-    class Broken(Sandbox):
-        def __init__(self) -> None:
-            pass
+class Failing:
+    """Stands where a machine would have to break: the real verdicts, but for the tests on which the boxes fail."""
 
-        limits = CodingFamily()._limits
+    def __init__(self, sandbox: Sandbox, stdin: str) -> None:
+        self._sandbox, self.limits, self.stdin, self.tests = sandbox, sandbox.limits, stdin, 0
 
-        def run(self, jobs: Sequence[Any], progress: Any = None) -> list[Verdict]:
-            ended = (Outcome(Status.OK), Outcome(Status.INFRASTRUCTURE, error="the machine is too busy"))
-            return [Verdict(ended) for _ in jobs]
+    def run(self, jobs: Sequence[Job]) -> list[Verdict]:
+        self.tests += sum(len(job.tests) for job in jobs)
+        broken = Outcome(Status.INFRASTRUCTURE, error="the machine is too busy")
+        return [
+            Verdict(
+                tuple(
+                    broken if test.stdin == self.stdin else outcome
+                    for test, outcome in zip(job.tests, verdict.outcomes, strict=True)
+                )
+            )
+            for job, verdict in zip(jobs, self._sandbox.run(jobs), strict=True)
+        ]
 
-    environment = CodingEnvironment(Broken())
+
+def test_a_failing_sandbox_is_nobodys_wrong_answer(family: CodingFamily) -> None:
+    failing = Failing(family.sandbox(), "3 4\n")
+    verdicts = Verdicts(lambda: failing)
+    environment = CodingEnvironment(verdicts)
     environment.reset(summing(), 0)
     with pytest.raises(SandboxError, match="too busy"):
         environment.step(SUM)
-    assert row(Broken().run([None])[0]) == [True, None]
-    with pytest.raises(SandboxError):
-        passed(Broken().run([None])[0])
+    found = examine(verdicts, [(summing(), [SUM], ["test: 5 5 -> 10", "none"])])[0]
+    assert (found.dataset, found.generated) == (((True, None),), ((True, False),))
+    failing.stdin = ""
+    asked = failing.tests
+    assert environment.step(SUM).success  # what failed was not kept, and only that is run again
+    assert failing.tests == asked + 1
 
 
 def test_fences_thoughts_and_prefixes() -> None:
@@ -113,32 +128,6 @@ def test_functions_and_livecodebench_preamble(family: CodingFamily) -> None:
     assert passed(run(family.sandbox(), work)[0])
 
 
-def test_tables_feed_the_rewards(family: CodingFamily) -> None:
-    """From answers and written tests to the paper's rewards, all real."""
-    task = summing()
-    programs = [SUM, f"```python\n{SUM}\n```", "print(3)"]
-    replies = ["test: 5 5 -> 10", "test: 1 2 -> 3", "test: 5 5 -> 11", "I cannot"]
-    dataset = family.table(task, programs)
-    assert dataset == [[True, True], [True, True], [True, False]]
-    tests, readable = [], []
-    for reply in replies:
-        try:
-            tests.append(family.read_test(task, reply))
-            readable.append(True)
-        except InvalidTest:
-            tests.append(Case("", ""))
-            readable.append(False)
-    generated = family.table(task, programs, tests)
-    assert [generated[i][:3] for i in range(3)] == [
-        [True, True, False],
-        [True, True, False],
-        [False, True, False],
-    ]
-    assert coding_signals.generated_rewards(dataset, generated, readable) == [1.0, 0.0, 0.0, None]
-    found = coding_signals.counts(dataset, generated, readable)
-    assert (found.code, found.ut, found.ut_of, found.detect, found.detect_of) == (2, 2, 4, 1, 4)
-
-
 def test_demonstrations(family: CodingFamily, tasks: list[Task]) -> None:
     right = [family.demonstrate(task, 0, 0.0)[0] for task in tasks[:20]]
     wrong = [family.demonstrate(task, 0, 1.0)[0][1] for task in tasks[:20]]
@@ -156,9 +145,9 @@ def test_demonstrations(family: CodingFamily, tasks: list[Task]) -> None:
 def test_demonstrated_tests(family: CodingFamily, tasks: list[Task]) -> None:
     """Right ones pass the reference solution, wrong ones do not, and both are new."""
     for task in tasks[:15]:
-        good = family.read_test(task, family.demonstrate_test(task, 1, 0.0))
-        bad = family.read_test(task, family.demonstrate_test(task, 1, 1.0))
-        assert family.table(task, [task.payload["solution"]], [good, bad]) == [[True, False]]
+        replies = [family.demonstrate_test(task, 1, noise) for noise in (0.0, 1.0)]
+        found = family.examine([(task, [task.payload["solution"]], replies)])[0]
+        assert found.generated == ((True, False),)
 
 
 @pytest.mark.parametrize("way", list(Direction))
@@ -295,6 +284,7 @@ def test_files_give_tasks(tmp_path: Path) -> None:
         ({"levels": ["simple"]}, "levels: 'simple' is not one of easy, medium, hard, expert"),
         ({"ood_levels": ["easy"]}, "ood_levels: 'easy' is not one of medium, hard, expert"),
         ({"kinds": "text"}, "kinds: 'text' is neither a list"),
+        ({"shown_tests": 0}, "shown_tests: 0 is not a whole number from 1 to 100"),
         ({"tests": 1}, "tests: 1 is not a whole number from 2 to 50"),
         ({"workers": True}, "workers: True is not"),
         ({"backend": "bwarp"}, "did you mean bwrap"),

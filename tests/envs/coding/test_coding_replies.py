@@ -62,22 +62,27 @@ def test_round_trip(first: str, second: str, lines: bool) -> None:
 
 @given(
     text=st.text(max_size=200)
-    | st.lists(st.sampled_from(["test:", "->", "```", "**Test Input:**", "\n"])).map("".join)
+    | st.lists(
+        st.sampled_from(
+            ["test:", "->", "```", "**Test Input:**", "**Test Output:**", "\n", " ", "1", "ab", "\r", "\x0b"]
+        )
+    ).map("".join)
 )
-def test_no_reply_raises_anything_else(text: str) -> None:
+def test_no_reply_raises_anything_else_and_what_was_read_is_written_and_read_again(text: str) -> None:
     try:
-        read_test(text, PROBLEM)
+        found = read_test(text, PROBLEM)
     except InvalidTest:
         return
+    assert read_test(write_test(found), PROBLEM) == found
 
 
 def test_pass_rates_stand_beside_their_tests() -> None:
     """The reference code dropped long tests and then counted rates from the start again."""
-    cases = [Case("1", "1"), Case("x" * 500, "2"), Case("3\n4", "7"), Case("5", "5")]
-    rates = pass_rates([[True, False, True, None], [False, False, True, None]])
-    assert rated_tests(cases, rates) == (
-        "1. passed by 50%: 1 -> 1\n3. passed by 100%: 3\\n4 -> 7\n4. could not be run: 5 -> 5"
-    )
-    with pytest.raises(ValueError, match="1 rates for 4 tests"):
-        rated_tests(cases, rates[:1])
-    assert rated_tests([Case("x" * 500, "2")], [0.0]) == "no test is short enough to be shown"
+    cases = [Case("1", "1"), Case("x" * 500, "2"), Case("3\n4", "7"), Case("5", "5"), None, Case("1", "1")]
+    rates = pass_rates([[True, False, True, None, False, True], [False, False, True, None, False, False]])
+    lines = ["1. passed by 50%: 1 -> 1", "3. passed by 100%: 3\\n4 -> 7", "4. could not be run: 5 -> 5"]
+    assert rated_tests(cases, rates, 12) == "\n".join(lines)
+    assert rated_tests(cases, rates, 2) == "\n".join(lines[:2])
+    with pytest.raises(ValueError, match="1 rates for 6 tests"):
+        rated_tests(cases, rates[:1], 12)
+    assert rated_tests([Case("x" * 500, "2"), None], [0.0, 0.0], 12) == "no test is short enough to be shown"

@@ -1,0 +1,59 @@
+"""Written tests against programs: both tables of each task for the rewards, and what an adapter reads of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envs.coding.judging import program_of, row
+from envs.coding.problem import Case, Problem
+from envs.coding.replies import InvalidTest, rated_tests, read_test, write_test
+from envs.coding.verdicts import Trial, Verdicts
+from rlanything.core.coding_signals import pass_rates
+from rlanything.core.types import Task
+from rlanything.core.unittests import Examination, Row, Tables
+
+
+def examine(verdicts: Verdicts, work: Sequence[Examination]) -> list[Tables]:
+    """See `core.unittests.Examiner`: all tasks in one batch. Raises `SandboxError` when boxes no longer start."""
+    asked = [_Asked(*item) for item in work]
+    found = iter(verdicts.of([trial for one in asked for trial in one.trials]))
+    return [one.tables([row(next(found)) for _ in one.trials]) for one in asked]
+
+
+def criticism(problem: Problem, tables: Tables, most: int) -> str:
+    """The problem's tests, then the written ones, each with the share of programs that pass it; at most `most`."""
+    width = len(problem.cases)
+    own = pass_rates(tables.dataset) or [None] * width
+    generated = pass_rates(tables.generated) or [None] * len(tables.tests)
+    written = [_read(text, problem) for text in tables.tests]
+    return rated_tests([*problem.cases, *written], [*own, *generated], most)
+
+
+class _Asked:
+    """One task's part of the batch."""
+
+    def __init__(self, task: Task, answers: Sequence[str], replies: Sequence[str]) -> None:
+        problem = Problem.from_task(task)
+        self._own = len(problem.cases)
+        self._written = [_read(reply, problem) for reply in replies]
+        cases = (*problem.cases, *(case for case in self._written if case is not None))
+        self.trials: list[Trial] = [(problem, program_of(problem, answer), cases) for answer in answers]
+
+    def tables(self, rows: Sequence[Row]) -> Tables:
+        """The cells of each program, told apart; a reply without a test is passed by none."""
+        return Tables(
+            tuple("" if case is None else write_test(case) for case in self._written),
+            tuple(cells[: self._own] for cells in rows),
+            tuple(self._generated(cells[self._own :]) for cells in rows),
+        )
+
+    def _generated(self, cells: Row) -> Row:
+        given = iter(cells)
+        return tuple(False if case is None else next(given) for case in self._written)
+
+
+def _read(reply: str, problem: Problem) -> Case | None:
+    try:
+        return read_test(reply, problem)
+    except InvalidTest:
+        return None

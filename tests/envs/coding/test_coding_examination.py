@@ -1,0 +1,285 @@
+"""Written tests against programs, in the real sandbox: the tables, what they share, and what is made of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from format_cases import livecodebench_problem, reference_item
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envs.coding.examination import criticism, examine
+from envs.coding.family import CodingFamily
+from envs.coding.formats.files import FORMATS
+from envs.coding.formats.record import Record
+from envs.coding.judging import program_of
+from envs.coding.problem import Problem
+from envs.coding.replies import InvalidTest, read_test
+from envs.coding.sandbox import Job, Sandbox, Stdio, Verdict
+from envs.coding.verdicts import Verdicts
+from envs.coding.world.chain import BadChain
+from envs.coding.world.teacher import chain_of
+from rlanything.core import coding_signals
+from rlanything.core.types import Direction, Task
+from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables, UnitTestTeacher
+
+SUM = "print(sum(map(int, input().split())))"
+PRODUCT = "a, b = map(int, input().split())\nprint(a * b)"
+
+
+def reference(**changes: object) -> Task:
+    record = reference_item(test_time_limit=1, **changes)
+    return FORMATS["reference"].read(Record(record)).to_task()
+
+
+ADD = reference(test_input=["1 2\n", "3 4\n"], test_output=["3", "7"])
+TIMES = reference(question="Multiply.", test_input=["1 2\n", "2 2\n"], test_output=["2", "4"])
+FUNCTION = FORMATS["livecodebench"].read(Record(livecodebench_problem())).to_task()
+
+
+class Counting:
+    """The real sandbox, and what it was asked."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox, self.limits, self.batches = sandbox, sandbox.limits, list[Sequence[Job]]()
+
+    def run(self, jobs: Sequence[Job]) -> list[Verdict]:
+        self.batches.append(jobs)
+        return self._sandbox.run(jobs)
+
+    @property
+    def tests(self) -> int:
+        return sum(len(job.tests) for jobs in self.batches for job in jobs)
+
+
+@pytest.fixture
+def counting(family: CodingFamily) -> Counting:
+    return Counting(family.sandbox())
+
+
+def test_the_family_offers_it() -> None:
+    made = CodingFamily()
+    assert isinstance(made, Examiner)
+    assert isinstance(made, UnitTestTeacher)
+    assert isinstance(made, Prefetches)
+
+
+def test_tables_feed_the_rewards(family: CodingFamily) -> None:
+    """From answers and replies to the paper's rewards, all real."""
+    programs = [SUM, f"```python\n{SUM}\n```", "print(3)"]
+    replies = ["test: 5 5 -> 10", "test: 1 2 -> 3", "so 11\ntest: 5 5 -> 11", "I cannot"]
+    found = family.examine([(ADD, programs, replies)])[0]
+    assert found.tests == ("test: 5 5 -> 10", "test: 1 2 -> 3", "test: 5 5 -> 11", "")
+    assert found.dataset == ((True, True), (True, True), (True, False))
+    right, wrong = (True, True, False, False), (False, True, False, False)
+    assert found.generated == (right, right, wrong)
+    parts = found.dataset, found.generated, found.readable
+    assert coding_signals.generated_rewards(*parts) == [1.0, 0.0, 0.0, None]
+    counts = coding_signals.counts(*parts)
+    assert (counts.code, counts.ut, counts.ut_of, counts.detect, counts.detect_of) == (2, 2, 4, 1, 4)
+    assert Tables.from_json(found.to_json()) == found
+
+
+def test_every_way_to_fail_is_a_failed_cell(family: CodingFamily) -> None:
+    programs = ["print(", "1 / 0", "while True: pass", "print('x' * 10**7)", "x = 'x' * 10**10", "", SUM]
+    hasty = replace(Problem.from_task(ADD), time_s=0.2).to_task()
+    found = family.examine([(hasty, programs, ["test: 5 5 -> 10"])])[0]
+    assert found.dataset == ((False, False),) * 6 + ((True, True),)
+    assert found.generated == ((False,),) * 6 + ((True,),)
+
+
+def test_functions_are_called(family: CodingFamily) -> None:
+    right = "class Solution:\n    def add(self, xs: List[int], y: int) -> int:\n        return sum(xs) + y"
+    replies = ["**Test Input:**\n```\n[1]\n2\n```\n**Test Output:**\n```\n3\n```", "test: [1 -> 1"]
+    found = family.examine([(FUNCTION, [right, right.replace("+", "-")], replies)])[0]
+    assert found.generated == ((True, False), (False, False))
+    assert [all(row) for row in found.dataset] == [True, False]
+
+
+def test_nothing_runs_twice(counting: Counting) -> None:
+    """A turn is one batch; samples that wrote the same program, and tests that are the same, share a run."""
+    verdicts = Verdicts(lambda: counting)
+    answers = [SUM, f"Here:\n```python\n{SUM}\n```", PRODUCT, SUM]
+    turn = [(Problem.from_task(task), answer) for task in (ADD, TIMES) for answer in answers]
+    verdicts.of([(p, program_of(p, answer), p.cases) for p, answer in turn])
+    assert (len(counting.batches), counting.tests) == (1, 8)
+    replies = ["test: 5 5 -> 10", "test: 5 5 -> 10", "none", "test: 3 4 -> 12"]
+    found = examine(verdicts, [(ADD, answers, replies), (TIMES, answers, replies)])
+    assert (len(counting.batches), counting.tests) == (2, 8 + 4)  # the two tasks judge programs alike
+    assert found[0].generated[0] == found[0].generated[3] == (True, True, False, False)
+    assert found[1].generated[2] == (False, False, False, True)
+    assert examine(verdicts, [(ADD, answers, replies)])[0] == found[0]
+    assert len(counting.batches) == 2
+
+
+def test_prefetched_verdicts_answer_the_environments(family: CodingFamily) -> None:
+    made = CodingFamily()
+    counted = Counting(family.sandbox())
+    made._verdicts = Verdicts(lambda: counted)
+    answers = [SUM, "print(3)", "print(", SUM]
+    made.prefetch([(ADD, answer) for answer in answers])
+    said = []
+    for answer in answers:
+        environment = made.environment()
+        environment.reset(ADD, 0)
+        said.append(environment.step(answer).observation.text)
+    assert said[0] == said[3] == "2 of 2 tests passed."
+    assert said[1] == "1 of 2 tests passed; test 2: another output."
+    assert made.label_steps(ADD, answers) == [True, False, False, True]
+    assert made.explain(ADD, answers)[1:3] == ["another output", "the program does not compile"]
+    assert len(counted.batches) == 1
+    made.close()
+
+
+def test_the_same_program_under_other_limits_is_another(counting: Counting) -> None:
+    verdicts = Verdicts(lambda: counting)
+    slow = "import time\nt = time.process_time()\nwhile time.process_time() < t + 0.3: pass\n" + SUM
+    quick = Problem.from_task(ADD)
+    patient = Problem(quick.statement, quick.cases[:1], time_s=2.0)
+    hasty = replace(patient, time_s=0.1)
+    found = verdicts.of([(patient, slow, patient.cases), (hasty, slow, hasty.cases)])
+    assert [verdict.passed for verdict in found] == [1, 0]
+
+
+def test_what_is_remembered_is_bounded(counting: Counting) -> None:
+    verdicts = Verdicts(lambda: counting, kept=3)
+    problem = Problem.from_task(ADD)
+    work = [(problem, f"{SUM}  # {k}", problem.cases) for k in range(5)]
+    assert [verdict.passed for verdict in verdicts.of(work)] == [2] * 5
+    assert len(verdicts._known) == 3
+    verdicts.of(work[2:])  # the last ones are still known
+    assert len(counting.batches) == 1
+    verdicts.of(work[:1])
+    assert len(counting.batches) == 2
+
+
+def test_without_programs_or_tests(family: CodingFamily) -> None:
+    nothing, untested = family.examine([(ADD, [], ["test: 5 5 -> 10"]), (ADD, [SUM], [])])
+    assert nothing == Tables(("test: 5 5 -> 10",), (), ())
+    assert untested == Tables((), ((True, True),), ((),))
+    assert family.criticism(ADD, nothing).split("\n") == [
+        "1. could not be run: 1 2 -> 3",
+        "2. could not be run: 3 4 -> 7",
+        "3. could not be run: 5 5 -> 10",
+    ]
+    assert family.examine([]) == []
+
+
+ANSWERS = (SUM, PRODUCT, f"```\n{SUM}\n```", "print(3)", "print(", "print(int(input().split()[1]) * 2)", "")
+REPLIES = (
+    "test: 1 2 -> 3",
+    "test: 2 2 -> 4",
+    "test: 4 2 -> 8",
+    "test: x -> 3",
+    "no test",
+    "**Test Input:**\n```\n3\n4\n```\n**Test Output:**\n```\n7\n```",
+)
+works = st.lists(
+    st.tuples(
+        st.sampled_from([ADD, TIMES]),
+        st.lists(st.sampled_from(ANSWERS), max_size=4),
+        st.lists(st.sampled_from(REPLIES), max_size=4),
+    ),
+    max_size=3,
+)
+
+
+@pytest.fixture(scope="module")
+def cell(family: CodingFamily) -> dict[tuple[str, str, str], bool]:
+    """Every program on every test, each as a job of its own: what a cell must be."""
+    asked = {}
+    for task in (ADD, TIMES):
+        problem = Problem.from_task(task)
+        cases = [*problem.cases, *(c for reply in REPLIES if (c := readable(problem, reply)))]
+        for answer in ANSWERS:
+            for case in cases:
+                job = Job(program_of(problem, answer), [Stdio(case.input, case.output)])
+                asked[task.task_id, answer, case.input + case.output] = job
+    verdicts = family.sandbox().run(list(asked.values()))
+    return {key: verdict.passed == 1 for key, verdict in zip(asked, verdicts, strict=True)}
+
+
+def readable(problem: Problem, reply: str) -> object:
+    try:
+        return read_test(reply, problem)
+    except InvalidTest:
+        return None
+
+
+@settings(max_examples=12, deadline=None)
+@given(work=works, shuffled=st.randoms(use_true_random=False))
+def test_examine_is_the_table_cell_by_cell(
+    work: list[Examination],
+    shuffled: random.Random,
+    family: CodingFamily,
+    cell: dict[tuple[str, str, str], bool],
+) -> None:
+    verdicts = Verdicts(family.sandbox)
+    found = examine(verdicts, work)
+    for (task, answers, replies), tables in zip(work, found, strict=True):
+        problem = Problem.from_task(task)
+        written = [readable(problem, reply) for reply in replies]
+        assert tables.readable == [case is not None for case in written]
+        for answer, own, generated in zip(answers, tables.dataset, tables.generated, strict=True):
+            assert list(own) == [cell[task.task_id, answer, c.input + c.output] for c in problem.cases]
+            assert list(generated) == [
+                case is not None and cell[task.task_id, answer, case.input + case.output] for case in written
+            ]
+    order = list(range(len(work)))
+    shuffled.shuffle(order)
+    assert examine(Verdicts(family.sandbox), [work[k] for k in order]) == [found[k] for k in order]
+
+
+def test_criticism_shows_own_tests_then_written_ones(family: CodingFamily) -> None:
+    replies = ["test: 5 5 -> 10", "none", "test: 1 2 -> 4", f"test: {'1 ' * 200}-> 200", "test: 5 5 -> 10"]
+    tables = family.examine([(ADD, [SUM, "print(3)", "print(3)"], replies)])[0]
+    assert family.criticism(ADD, tables).split("\n") == [
+        "1. passed by 100%: 1 2 -> 3",
+        "2. passed by 33%: 3 4 -> 7",
+        "3. passed by 33%: 5 5 -> 10",
+        "5. passed by 0%: 1 2 -> 4",
+    ]
+    assert criticism(Problem.from_task(ADD), tables, 3).count("\n") == 2
+
+
+def test_only_a_known_solution_proves_a_problem(family: CodingFamily, tasks: list[Task]) -> None:
+    assert all(family.proven(task) for task in tasks)
+    assert family.proven(family.parse(tasks[0], family.rewrite(tasks[0], Direction.HARDER, 1)))
+    assert not family.proven(ADD)
+    solved = Problem.from_task(FUNCTION).to_task()
+    solved = Task(solved.env, solved.instruction, {**solved.payload, "solution": "x"}, {})
+    assert family.proven(solved)
+    assert not family.proven(family.parse(solved, family.describe(FUNCTION)))
+
+
+def test_demonstrated_criticism_is_what_programs_would_get(family: CodingFamily, tasks: list[Task]) -> None:
+    """The same lines as `criticism` writes; rates of the task's own tests range over everything."""
+    rates = set()
+    for seed, task in enumerate(tasks):
+        text = family.demonstrate_criticism(task, seed)
+        assert text == family.demonstrate_criticism(task, seed)
+        problem, lines = Problem.from_task(task), text.split("\n")
+        own = [f"{case.input} -> {case.output}" for case in problem.cases]
+        assert [line.split(": ", 1)[1] for line in lines[: len(own)]] == own
+        assert len(own) < len(lines) <= 12
+        rates |= {line.split(": ")[0].split("passed by ")[1] for line in lines}
+    assert {"0%", "50%", "100%"} < rates
+    with pytest.raises(BadChain):
+        family.demonstrate_criticism(ADD, 0)
+
+
+def test_rehearsed_cells_are_those_of_the_sandbox(family: CodingFamily, tasks: list[Task]) -> None:
+    """What a chain computes in-process is what its program prints in the box."""
+    for task in tasks[::8]:
+        problem = Problem.from_task(task)
+        others = [family.demonstrate(task, seed, 1.0)[0][1] for seed in range(3)]
+        replies = [family.demonstrate_test(task, seed, 0.5) for seed in range(3)]
+        found = family.examine([(task, [problem.solution, *others], replies)])[0]
+        assert found.dataset[0] == (True,) * len(problem.cases)
+        chain = chain_of(problem)
+        for reply, cell in zip(replies, found.generated[0], strict=True):
+            case = read_test(reply, problem)
+            assert cell == (chain.run(case.input).split() == case.output.split())
