@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rlanything.config import Config
-from rlanything.report import findings, health, paper, settings, tables
-from rlanything.report.records import ARMS, BASE, EVALUATE, METRICS, TRAIN, Curves
+from rlanything.report import configuration, findings, health, tables
+from rlanything.report.records import ARMS, BASE, EVALUATE, TRAIN, Curves
+from rlanything.report.setting import Setting
 from rlanything.report.study import Cell, Peak, Study
-from rlanything.report.words import TITLES, code, markdown_table, plain
+from rlanything.report.words import code, markdown_table, plain
 
 FEW_SEEDS = 3
 
@@ -22,6 +23,7 @@ class Material:
     """Everything that the document is made from."""
 
     config: Config
+    setting: Setting
     study: Study
     cells: Mapping[str, Mapping[str, Cell]]
     curves: Curves
@@ -48,17 +50,18 @@ def notes(material: Material) -> list[str]:
     if silent:
         names = ", ".join(code(a) for a in silent)
         lines.append(f"No metrics.jsonl under runs/, so no curves: {names}. Run `{TRAIN}` to add them.")
-    return lines + [note for arm in study.arms for note in _measured(study, arm)] + _seeds(study)
+    return lines + [note for arm in study.arms for note in _measured(material, arm)] + _seeds(study)
 
 
-def _measured(study: Study, arm: str) -> list[str]:
+def _measured(material: Material, arm: str) -> list[str]:
     """Metrics and pairs that one arm lacks."""
+    study, titles = material.study, material.setting.titles
     lines = []
-    gaps = [TITLES[m] for m in METRICS if m not in study.panels[arm]]
+    gaps = [title for m, title in titles.items() if m not in study.panels[arm]]
     if gaps:
         lines.append(f"{code(arm)} was not measured on: {', '.join(gaps)}.")
     base = study.panels[BASE]
-    changed = [TITLES[m] for m, p in study.panels[arm].items() if m in base and p.tasks != base[m].tasks]
+    changed = [titles[m] for m, p in study.panels[arm].items() if m in base and p.tasks != base[m].tasks]
     if changed:
         lines.append(
             f"{code(arm)} and the base were measured on different tasks ({', '.join(changed)}): only the shared ones "
@@ -107,38 +110,52 @@ def _head(material: Material) -> str:
 
 
 def _result(material: Material) -> str:
-    present = [m for m in METRICS if any(m in row for row in material.cells.values())]
-    blocks = "\n".join(f"### {TITLES[m]}\n\n{tables.details(material.cells, m)}" for m in present)
+    cells, setting = material.cells, material.setting
+    present = [m for m in setting.titles if any(m in row for row in cells.values())]
+    blocks = [f"### {setting.titles[m]}\n\n{tables.details(cells, m, setting)}" for m in present]
     return (
         "## Result\n\n"
-        f"Percent, final checkpoint, mean over seeds and tasks. Paper: {paper.SOURCE}; its table has no `outcome`.\n\n"
-        f"{tables.overview(material.cells)}\n"
+        "Percent, final checkpoint, mean over seeds and tasks. "
+        f"Paper: {setting.paper.source}; {setting.paper.lacks}.\n\n"
+        f"{tables.overview(cells, setting)}\n"
         "![Differences from the base](figures/gains.png)\n\n"
         "With 95 % intervals; differences are in points and paired by seed and task; p-values are two-sided and "
         "corrected by Holm's method over the arms of one metric.\n\n"
-        f"{blocks}"
+        + "\n".join(blocks + _benchmarks(material))
     )
 
 
+def _benchmarks(material: Material) -> list[str]:
+    """The paper's whole table, where more than one of its benchmarks is of this setting."""
+    if len(material.setting.paper.benchmarks) == 1:
+        return []
+    return [
+        "### Every benchmark of the paper\n\n"
+        "Percent, in brackets the difference from the base. Problems differ from column to column, and the models of "
+        "`here` are others: compare the order of the arms and the differences, not the levels.\n\n"
+        + tables.benchmarks(material.cells, material.setting)
+    ]
+
+
 def _statements(material: Material) -> str:
-    study = material.study
+    study, setting = material.study, material.setting
     return (
         "## What the numbers say\n"
-        + _bullets(findings.against_base(study))
-        + _section("Step by step, in the paper's order of arms:", findings.ladder(study))
-        + _section("Is it the paper's order?", findings.order(study))
+        + _bullets(findings.against_base(study, setting.paper))
+        + _section("Step by step, in the paper's order of arms:", findings.ladder(study, setting.paper))
+        + _section("Is it the paper's order?", findings.order(study, setting))
     )
 
 
 def _learning(material: Material) -> str:
-    body = "## Learning curves\n\n![Learning curves](figures/learning.png)\n\n" + READING_A_CURVE + "\n"
+    body = f"## Learning curves\n\n{_images(material, 'learning')}{READING_A_CURVE}\n"
     if not material.peaks:
         return body
     return (
         f"{body}\nPeak and last point of each curve, on the small panels. A peak is picked *because* it is high, so it "
         "is optimistic; it is no result. The result is the table above.\n\n"
-        + tables.peak_table(material.peaks)
-        + _bullets(findings.declines(material.peaks))
+        + tables.peak_table(material.peaks, material.setting)
+        + _bullets(findings.declines(material.peaks, material.setting))
     )
 
 
@@ -149,20 +166,14 @@ READING_A_CURVE = (
 
 
 def _reward(material: Material) -> str:
-    return (
-        "## Reward model\n\n![Reward model](figures/reward_model.png)\n\n"
-        "Process accuracy: verdicts on steps against the oracle, mean of the accuracy on good and on bad steps (a "
-        "constant answer scores 50 %). Outcome accuracy: verdicts on steps against the outcome of their episode. Arms "
-        "that do not train their reward model have one point, at the start.\n"
-    )
+    return f"## Reward model\n\n{_images(material, 'reward')}{material.setting.reward}\n"
 
 
 def _tasks(material: Material) -> str:
     folder = buffer_folder(material)
     where = f"The task buffer of this run is in {code(folder)}; show it with {code(f'rlanything buffer ls {folder}')}."
     return (
-        "## Tasks\n\n![Accepted tasks](figures/accepted.png)\n\n"
-        "![mu and band coverage](figures/health.png)\n\n"
+        f"## Tasks\n\n{_images(material, 'tasks')}"
         "What each run changed, first buffer against last, is in [buffers.md](buffers.md).\n\n"
         f"{where if folder else 'No arm that adapts its tasks was run, so there is no changed buffer to show.'}\n"
     )
@@ -179,12 +190,12 @@ def _health(material: Material) -> str:
 def _settings(material: Material) -> str:
     rows = [
         [code(name), code(value), code(default) if default else ""]
-        for name, value, default in settings.rows(material.config)
+        for name, value, default in configuration.rows(material.config)
     ]
     return (
         "## Settings\n\n"
-        f"{len(settings.differing(material.config))} settings differ from their default, which is the paper's value "
-        "where the paper names one. Intervals and p-values come from "
+        f"{len(configuration.differing(material.config))} settings differ from their default, which is "
+        f"{material.setting.defaults}. Intervals and p-values come from "
         f"{material.study.resamples} resamples seeded by the run's seed.\n\n"
         "<details><summary>All settings</summary>\n\n"
         f"{markdown_table(['setting', 'value', 'default, where it differs'], rows)}\n</details>\n"
@@ -192,7 +203,7 @@ def _settings(material: Material) -> str:
 
 
 def _reading(material: Material) -> str:
-    return "## How to read this\n" + _bullets(READING)
+    return "## How to read this\n" + _bullets([*READING, material.setting.paper.note, NUMBERS])
 
 
 READING = (
@@ -201,10 +212,17 @@ READING = (
     "seeds cannot be resampled honestly. How often it holds the truth: `python -m rlanything.report.coverage`.",
     "A difference whose interval includes 0 may be chance. It is then not evidence that two arms are equal.",
     "The base is the same frozen checkpoint in every seed, measured with each seed's evaluation randomness.",
-    paper.NOTE,
-    "The same numbers for programs: [summary.json](summary.json), [plots/learning.csv](plots/learning.csv); figures "
-    "also as SVG in `figures/`.",
 )
+NUMBERS = (
+    "The same numbers for programs: [summary.json](summary.json), [plots/learning.csv](plots/learning.csv); figures "
+    "also as SVG in `figures/`."
+)
+
+
+def _images(material: Material, section: str) -> str:
+    """The figures of one section, each in a paragraph."""
+    drawings = material.setting.drawings.items()
+    return "".join(f"![{d.caption}](figures/{name}.png)\n\n" for name, d in drawings if d.section == section)
 
 
 def _bullets(lines: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -17,59 +16,28 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from rlanything.report import paper
+from rlanything.report.paper import Paper
 from rlanything.report.records import BASE, Curves, Run, ordered
+from rlanything.report.setting import Plot, Setting
 from rlanything.report.study import Cell, mean_series
 from rlanything.report.style import INK, PALE, SETTINGS, looks
-from rlanything.report.words import TITLES, plain
+from rlanything.report.words import SHORT, plain
 
 Cells = Mapping[str, Mapping[str, Cell]]
 FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 """Metadata that would change with the day or the version is left out."""
 
 
-@dataclass(frozen=True)
-class Plot:
-    """One panel of a figure: a key of metrics.jsonl, its title, and the metric whose final value stands at its end."""
-
-    key: str
-    title: str
-    percent: bool = False
-    final: str = ""
-    mark: float | None = None
-    """Height of a dotted line across."""
-    mark_text: str = ""
-    only_changing: bool = False
-    """Leave out arms that stay at 0: they would only hide each other."""
-
-
-FIGURES: dict[str, tuple[Plot, ...]] = {
-    "learning": (
-        Plot("panel/in_domain", "Accuracy in-domain (%)", True, "in_domain"),
-        Plot("panel/out_of_domain", "Accuracy out-of-domain (%)", True, "out_of_domain"),
-    ),
-    "accepted": (
-        Plot("accepted_total", "Accepted tasks, in all", final="accepted_tasks", only_changing=True),
-    ),
-    "reward_model": (
-        Plot("panel/rm_process", "RM process accuracy (%)", True, "rm_process", 0.5, "chance"),
-        Plot("panel/rm_outcome", "RM outcome accuracy (%)", True, "rm_outcome"),
-    ),
-    "health": (
-        Plot("mu", "mu = p+ + p−", mark=1.0, mark_text="votes at chance"),
-        Plot("band_coverage", "Tasks between alpha_low and alpha_high (%)", True),
-    ),
-}
 GAINS = "gains"
 """Name of the figure of differences from the base."""
 
 
-def draw(curves: Curves, cells: Cells) -> Iterator[tuple[str, bytes]]:
+def draw(curves: Curves, cells: Cells, setting: Setting) -> Iterator[tuple[str, bytes]]:
     """(file name, content) of every figure; a panel without data says so."""
     with mpl.rc_context(SETTINGS):
-        for name, plots in FIGURES.items():
-            yield from _render(name, _curves(plots, curves, cells))
-        yield from _render(GAINS, _gains(cells))
+        for name, drawing in setting.drawings.items():
+            yield from _render(name, _curves(drawing.plots, curves, cells))
+        yield from _render(GAINS, _gains(cells, setting))
 
 
 def _render(name: str, figure: Figure) -> Iterator[tuple[str, bytes]]:
@@ -193,28 +161,25 @@ def label(arm: str) -> str:
     return plain(arm, 24).replace("$", r"\$")
 
 
-def _gains(cells: Cells) -> Figure:
+def _gains(cells: Cells, setting: Setting) -> Figure:
     """Difference from the base with its interval, and the paper's as a hollow marker."""
-    metrics = ("in_domain", "out_of_domain", "rm_process", "rm_outcome")
     arms = [arm for arm in cells if arm != BASE]
-    figure, axes = _figure(9.6, 1.1 + 0.34 * max(2, len(arms)), len(metrics))
-    for axis, metric in zip(axes, metrics, strict=True):
-        axis.set_title(
-            TITLES[metric].replace("Accuracy ", "").replace(" accuracy", "").capitalize().replace("Rm", "RM")
-        )
+    figure, axes = _figure(9.6, 1.1 + 0.34 * max(2, len(arms)), len(setting.curves))
+    for axis, metric in zip(axes, setting.curves, strict=True):
+        axis.set_title(SHORT[metric][0].upper() + SHORT[metric][1:])
         axis.grid(axis="x")
         axis.grid(visible=False, axis="y")
         axis.axvline(0, color=INK, lw=1.0)
         axis.set_yticks(range(len(arms)), [label(a) for a in arms] if axis is axes[0] else [""] * len(arms))
         axis.set_ylim(len(arms) - 0.4, -0.6)
         for row, arm in enumerate(arms):
-            _gain(axis, row, arm, metric, cells, list(cells))
-    figure.supxlabel("points above the base, 95 % interval (hollow: the paper)", fontsize=9)
+            _gain(axis, row, arm, metric, cells, setting.paper)
+    figure.supxlabel(f"points above the base, 95 % interval (hollow: {setting.paper.name})", fontsize=9)
     return figure
 
 
-def _gain(axis: Axes, row: int, arm: str, metric: str, cells: Cells, shown: list[str]) -> None:
-    look, theirs = looks(shown)[arm], paper.gain(arm, metric)
+def _gain(axis: Axes, row: int, arm: str, metric: str, cells: Cells, paper: Paper) -> None:
+    look, theirs = looks(list(cells))[arm], paper.gain(arm, metric)
     cell = cells[arm].get(metric)
     if cell is not None and cell.vs_base is not None:
         low, mean, high = cell.vs_base.low, cell.vs_base.mean, cell.vs_base.high

@@ -5,44 +5,46 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from rlanything.report import paper
-from rlanything.report.records import BASE, METRICS
+from rlanything.report.paper import ORDER, Paper
+from rlanything.report.records import BASE
+from rlanything.report.setting import Setting
 from rlanything.report.statistics import Contrast
-from rlanything.report.study import CURVE_METRICS, Peak, Study
-from rlanything.report.words import TITLES, code, interval, number
+from rlanything.report.study import Peak, Study
+from rlanything.report.words import SHORT, code, interval, number
 
-ACCURACIES = METRICS[:2]
+ACCURACIES = ("in_domain", "out_of_domain")
 DECLINE = 0.05
 """A curve that ends this far below its peak is worth a sentence."""
 
 
-def against_base(study: Study) -> list[str]:
+def against_base(study: Study, paper: Paper) -> list[str]:
     """One sentence per arm and accuracy: how far it is from the base."""
     arms = [arm for arm in study.arms if arm != BASE]
-    return [_sentence(study, arm, BASE, metric) for arm in arms for metric in ACCURACIES]
+    return [_sentence(study, paper, arm, BASE, metric) for arm in arms for metric in ACCURACIES]
 
 
-def ladder(study: Study) -> list[str]:
+def ladder(study: Study, paper: Paper) -> list[str]:
     """One sentence per step of the paper's order, among the arms that were run."""
     steps = list(pairwise(present(study)))
     return [
-        _sentence(study, upper, lower, metric)
+        _sentence(study, paper, upper, lower, metric)
         for metric in ACCURACIES
         for lower, upper in steps
         if lower != BASE
     ]
 
 
-def order(study: Study) -> list[str]:
+def order(study: Study, setting: Setting) -> list[str]:
     """For every metric of the paper's table: is our order its order, and is each step separated from 0?"""
-    return [line for metric in CURVE_METRICS if (line := _order(study, metric))]
+    return [line for metric in setting.paper.metrics if (line := _order(study, setting, metric))]
 
 
-def declines(peaks: Mapping[str, Mapping[str, Peak]]) -> list[str]:
+def declines(peaks: Mapping[str, Mapping[str, Peak]], setting: Setting) -> list[str]:
     """Arms whose curve ends well below its peak."""
     return [
         f"{code(arm)} ends {number(peak.value - peak.last, metric)} points below its peak of iteration "
-        f"{peak.iteration} ({TITLES[metric]}, small panel): it was better earlier, and what is reported is its end."
+        f"{peak.iteration} ({setting.titles[metric]}, small panel): it was better earlier, and what is reported is "
+        "its end."
         for arm, row in peaks.items()
         for metric, peak in row.items()
         if peak.value - peak.last >= DECLINE
@@ -51,12 +53,12 @@ def declines(peaks: Mapping[str, Mapping[str, Peak]]) -> list[str]:
 
 def present(study: Study) -> list[str]:
     """The paper's order, reduced to the arms that were evaluated."""
-    return [arm for arm in paper.ORDER if arm in study.arms]
+    return [arm for arm in ORDER if arm in study.arms]
 
 
-def _sentence(study: Study, arm: str, other: str, metric: str) -> str:
+def _sentence(study: Study, paper: Paper, arm: str, other: str, metric: str) -> str:
     found = study.contrast(arm, other, metric)
-    where = TITLES[metric].removeprefix("Accuracy ")
+    where = SHORT[metric]
     if found is None:
         return f"{code(arm)} and {code(other)} share no measured {where} task: no comparison."
     difference = interval(found.difference, metric, sign=True)
@@ -79,23 +81,24 @@ def _relation(found: Contrast) -> str:
     return "is above" if found.difference.mean > 0 else "is below"
 
 
-def _order(study: Study, metric: str) -> str:
+def _order(study: Study, setting: Setting, metric: str) -> str:
     means = {a: e.mean for a in present(study) if (e := study.estimate(a, metric)) is not None}
     if len(means) < 2:
         return ""
     names = list(means)
-    same = all(_agrees(means, pair, metric) for pair in pairwise(names))
+    same = all(_agrees(setting.paper, means, pair, metric) for pair in pairwise(names))
     answer = "the paper's order" if same else "not the paper's order"
-    return f"{TITLES[metric]}: {answer}: {_chain(means, metric)}. {_separated(study, names, metric)}"
+    steps = _separated(study, setting.paper, names, metric)
+    return f"{setting.titles[metric]}: {answer}: {_chain(means, metric)}. {steps}"
 
 
-def _agrees(means: Mapping[str, float], pair: tuple[str, str], metric: str) -> bool:
+def _agrees(paper: Paper, means: Mapping[str, float], pair: tuple[str, str], metric: str) -> bool:
     """Whether a step goes the paper's way; where the paper shows no difference, any is allowed."""
     gain = paper.gain(pair[1], metric, pair[0])
     return gain == 0.0 or means[pair[1]] > means[pair[0]]
 
 
-def _separated(study: Study, names: Sequence[str], metric: str) -> str:
+def _separated(study: Study, paper: Paper, names: Sequence[str], metric: str) -> str:
     steps = [(lower, upper) for lower, upper in pairwise(names) if paper.gain(upper, metric, lower)]
     clear = sum(_rises(study.contrast(upper, lower, metric)) for lower, upper in steps)
     return f"Steps with a 95 % interval above 0: {clear} of {len(steps)}."

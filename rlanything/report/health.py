@@ -1,6 +1,7 @@
 """Warnings in words about how each arm trained, from its metrics: what went wrong, when, and what it means.
 
 One function per check; each sees one seed's run and answers a sentence or ''. Thresholds are named constants.
+A check of what was not measured (votes where tests are written, tests where votes are given) has nothing to say.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ MU_SHARE = 0.2
 INVALID_VOTES = 0.1
 INVALID_PROPOSALS = 0.5
 UNANIMOUS = 0.9
+INVALID_TESTS = 0.1
+RIGHT_TESTS = 0.05
+TOOTHLESS = 0.25
+"""Detect below this share of UT: tests that are right, and that nearly every program passes."""
 BAND_LOW = 0.25
 FORCE = (0.1, 10.0)
 KL = 0.1
@@ -58,6 +63,35 @@ def unanimous(run: Run) -> str:
     """A unanimous step does not train the reward model."""
     return _high(
         run, "unanimous", UNANIMOUS, "of the steps had unanimous votes, which do not train the reward model"
+    )
+
+
+def invalid_tests(run: Run) -> str:
+    """A reply without a test earns nothing and says nothing about a program."""
+    return _high(
+        run,
+        "invalid_tests",
+        INVALID_TESTS,
+        "of the replies held no readable test: the reward model's format slips",
+    )
+
+
+def wrong_tests(run: Run) -> str:
+    """Only a test that right programs pass counts in the policy's reward."""
+    right = run.get("ut", {})
+    if not right or _end(right) >= RIGHT_TESTS:
+        return ""
+    return f"only {_end(right):.0%} of the tests were right at the end: they tell the policy next to nothing."
+
+
+def toothless(run: Run) -> str:
+    """A right test that rejects no wrong program is worth nothing, and easy to write."""
+    right, sharp = run.get("ut", {}), run.get("detect", {})
+    if not right or not sharp or _end(right) < RIGHT_TESTS or _end(sharp) >= TOOTHLESS * _end(right):
+        return ""
+    return (
+        f"{_end(right):.0%} of the tests were right at the end, but only {_end(sharp):.0%} also reject every wrong "
+        "program: the reward model may be learning tests that anything passes."
     )
 
 
@@ -143,8 +177,8 @@ def diverged(run: Run) -> str:
 
 
 CHECKS: Sequence[Callable[[Run], str]] = (
-    at_chance, invalid_votes, unanimous, one_sided, pleasing, out_of_band, idle, invalid_proposals, stalled,
-    crashed, diverged,
+    at_chance, invalid_votes, unanimous, one_sided, pleasing, invalid_tests, wrong_tests, toothless, out_of_band, idle,
+    invalid_proposals, stalled, crashed, diverged,
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from rlanything.report.records import METRICS, Evaluation, SeedEvaluation
+from rlanything.report.records import Evaluation, SeedEvaluation, Tally
 from rlanything.report.statistics import Panel
 
 Channels = tuple[tuple[float, float], ...]
@@ -62,8 +62,20 @@ def _process(result: SeedEvaluation) -> dict[str, Channels]:
     }
 
 
+def _tallies(tallies: Mapping[str, Tally]) -> dict[str, Channels]:
+    return {task: ((float(t.hits), float(t.total)),) for task, t in tallies.items()}
+
+
 def _outcome(result: SeedEvaluation) -> dict[str, Channels]:
-    return {task: ((float(t.hits), float(t.total)),) for task, t in result.rm_outcome.items()}
+    return _tallies(result.rm_outcome)
+
+
+def _ut(result: SeedEvaluation) -> dict[str, Channels]:
+    return _tallies(result.ut)
+
+
+def _detect(result: SeedEvaluation) -> dict[str, Channels]:
+    return _tallies(result.detect)
 
 
 def _accepted(result: SeedEvaluation) -> dict[str, Channels]:
@@ -76,6 +88,9 @@ READ: Mapping[str, Callable[[SeedEvaluation], dict[str, Channels]]] = {
     "out_of_domain": _out_of_domain,
     "rm_process": _process,
     "rm_outcome": _outcome,
+    "ut": _ut,
+    "detect": _detect,
     "accepted_tasks": _accepted,
 }
-"""How each metric is read from one seed's results."""
+"""How each metric of either setting is read from one seed's results, in the order of the tables."""
+METRICS = tuple(READ)

@@ -14,11 +14,16 @@ KEYS = {
     "panel/out_of_domain": "out_of_domain",
     "panel/rm_process": "rm_process",
     "panel/rm_outcome": "rm_outcome",
+    "panel/ut": "ut",
+    "panel/detect": "detect",
     "accepted_total": "accepted_tasks",
     "accuracy": "train_accuracy",
     "band_coverage": "band_coverage",
     "mu": "mu",
     "mean_vote": "mean_vote",
+    "ut": "train_ut",
+    "detect": "train_detect",
+    "invalid_tests": "invalid_tests",
 }
 """Key of metrics.jsonl -> name in the column `metric`."""
 DIGITS = 6

@@ -18,8 +18,6 @@ BASE = "base"
 """The frozen starting checkpoint, measured with each seed's evaluation randomness."""
 ARMS = (BASE, "outcome", "policy", "policy_reward", "full")
 """The order in which arms are shown; others follow by name."""
-METRICS = ("in_domain", "out_of_domain", "rm_process", "rm_outcome", "accepted_tasks")
-"""The order in which metrics are shown."""
 EVALUATE = "dvc repro evaluate"
 TRAIN = "dvc repro train"
 
@@ -68,7 +66,10 @@ class StepTally(BaseModel):
 
 
 class SeedEvaluation(BaseModel):
-    """The final checkpoint of one seed on every panel; a panel that was not measured is empty."""
+    """The final checkpoint of one seed on every panel; a panel that was not measured is empty.
+
+    A reward model that votes has `rm_process` and `rm_outcome`, one that writes tests `ut` and `detect`.
+    """
 
     model_config = ConfigDict(extra="ignore")
 
@@ -76,6 +77,8 @@ class SeedEvaluation(BaseModel):
     out_of_domain: dict[str, list[Outcome | None]] = {}
     rm_process: dict[str, StepTally] = {}
     rm_outcome: dict[str, Tally] = {}
+    ut: dict[str, Tally] = {}
+    detect: dict[str, Tally] = {}
     accepted_tasks: Count | None = None
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rlanything.report import statistics
-from rlanything.report.panels import Panels
-from rlanything.report.records import BASE, METRICS, Curves, Run, Series, ordered
+from rlanything.report.panels import METRICS, Panels
+from rlanything.report.records import BASE, Curves, Run, Series, ordered
 from rlanything.report.statistics import Contrast, Estimate
-
-CURVE_METRICS = METRICS[:4]
-"""Metrics that have a small panel during training, under `panel/<metric>`."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +83,9 @@ def mean_series(runs: Mapping[int, Run], key: str) -> Series:
     return {i: float(np.mean([s[i] for s in series])) for i in shared}
 
 
-def peaks(curves: Curves) -> dict[str, dict[str, Peak]]:
-    """arm -> metric -> peak, for the metrics that have a curve."""
-    found = {arm: {m: p for m in CURVE_METRICS if (p := _peak(runs, m))} for arm, runs in curves.items()}
+def peaks(curves: Curves, metrics: Sequence[str]) -> dict[str, dict[str, Peak]]:
+    """arm -> metric -> peak, for those of `metrics` that have a curve."""
+    found = {arm: {m: p for m in metrics if (p := _peak(runs, m))} for arm, runs in curves.items()}
     return {arm: row for arm, row in found.items() if row}
 
 

@@ -8,34 +8,36 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from rlanything.report import paper
-from rlanything.report.records import METRICS
-from rlanything.report.study import CURVE_METRICS, Cell, Peak
-from rlanything.report.words import NONE, SHORT, TITLES, code, interval, markdown_table, number, p_text, plain
+from rlanything.report.paper import ORDER, Paper
+from rlanything.report.records import BASE
+from rlanything.report.setting import Setting
+from rlanything.report.study import Cell, Peak
+from rlanything.report.words import NONE, SHORT, code, interval, markdown_table, number, p_text, plain
 
 Cells = Mapping[str, Mapping[str, Cell]]
 UNIT = "percent; [95 % interval]; differences in points"
 
 
-def terminal(cells: Cells) -> Table:
+def terminal(cells: Cells, setting: Setting) -> Table:
     """One block per metric, one line per arm; fits 80 columns."""
     table = _table("Arms beside the paper", ("arm", "here", "vs base", "paper", "vs base"))
-    table.caption = f"{UNIT}\npaper: {paper.SOURCE}"
-    for metric in METRICS:
+    table.caption = f"{UNIT}\npaper: {setting.paper.source}"
+    for metric in setting.titles:
         rows = list(_rows(cells, metric))
         if rows:
             table.add_row(Text(SHORT[metric], style="bold"))
         for arm, found in rows:
-            table.add_row(*_texts(arm, _columns(arm, metric, found)), end_section=arm == rows[-1][0])
+            texts = _texts(arm, _columns(arm, metric, found, setting.paper))
+            table.add_row(*texts, end_section=arm == rows[-1][0])
     return table
 
 
-def terminal_peaks(peaks: Mapping[str, Mapping[str, Peak]]) -> Table:
+def terminal_peaks(peaks: Mapping[str, Mapping[str, Peak]], setting: Setting) -> Table:
     """The best point of each curve and its iteration, labelled for what it is."""
-    table = _table("Peaks of the curves", ("arm", *(SHORT[m] for m in CURVE_METRICS)))
+    table = _table("Peaks of the curves", ("arm", *(SHORT[m] for m in setting.curves)))
     table.caption = "highest point on the small curve panels @ iteration: optimistic, not the result"
     for arm, row in peaks.items():
-        table.add_row(*_texts(arm, [_short_peak(row.get(m), m) for m in CURVE_METRICS]))
+        table.add_row(*_texts(arm, [_short_peak(row.get(m), m) for m in setting.curves]))
     return table
 
 
@@ -59,44 +61,77 @@ def _rows(cells: Cells, metric: str) -> Iterator[tuple[str, Cell]]:
     return ((arm, row[metric]) for arm, row in cells.items() if metric in row)
 
 
-def _columns(arm: str, metric: str, cell: Cell) -> list[str]:
-    against = NONE if arm == "base" else interval(cell.vs_base, metric, sign=True)
-    theirs = NONE if arm == "base" else number(paper.gain(arm, metric), metric, sign=True)
+def _columns(arm: str, metric: str, cell: Cell, paper: Paper) -> list[str]:
+    against = NONE if arm == BASE else interval(cell.vs_base, metric, sign=True)
+    theirs = NONE if arm == BASE else number(paper.gain(arm, metric), metric, sign=True)
     return [interval(cell.value, metric), against, number(paper.value(arm, metric), metric), theirs]
 
 
-def overview(cells: Cells) -> str:
-    """Markdown, the paper's layout: a line per arm; our mean and the paper's side by side for each metric."""
+def overview(cells: Cells, setting: Setting) -> str:
+    """Markdown, the paper's layout: a line per arm; our mean and the paper's, where it has one, for each metric."""
     header = ["arm"]
-    for metric in CURVE_METRICS:
-        header += [TITLES[metric], "paper"]
-    rows = [_overview_row(arm, row) for arm, row in cells.items()]
-    return markdown_table([*header, TITLES["accepted_tasks"]], rows)
+    for metric in setting.curves:
+        header += (
+            [setting.titles[metric], "paper"] if metric in setting.paper.metrics else [setting.titles[metric]]
+        )
+    rows = [_overview_row(arm, row, setting) for arm, row in cells.items()]
+    return markdown_table([*header, setting.titles["accepted_tasks"]], rows)
 
 
-def _overview_row(arm: str, row: Mapping[str, Cell]) -> list[str]:
+def _overview_row(arm: str, row: Mapping[str, Cell], setting: Setting) -> list[str]:
     cells = [code(arm)]
-    for metric in CURVE_METRICS:
+    for metric in setting.curves:
         mean = number(row[metric].value.mean, metric) if metric in row else NONE
-        cells += [f"**{mean}**", number(paper.value(arm, metric), metric)]
+        cells.append(f"**{mean}**")
+        if metric in setting.paper.metrics:
+            cells.append(number(setting.paper.value(arm, metric), metric))
     accepted = row.get("accepted_tasks")
     return [*cells, NONE if accepted is None else number(accepted.value.mean, "accepted_tasks")]
 
 
-def details(cells: Cells, metric: str) -> str:
+def details(cells: Cells, metric: str, setting: Setting) -> str:
     """Markdown: every arm of one metric with intervals, the difference from the base and Holm's p."""
     header = ["arm", "here", "vs base", "p (Holm)", "paper", "paper vs base"]
     rows = []
     for arm, cell in _rows(cells, metric):
-        here, against, theirs, gain = _columns(arm, metric, cell)
+        here, against, theirs, gain = _columns(arm, metric, cell, setting.paper)
         rows.append([code(arm), here, against, p_text(cell.p), theirs, gain])
     return markdown_table(header, rows)
 
 
-def peak_table(peaks: Mapping[str, Mapping[str, Peak]]) -> str:
+def benchmarks(cells: Cells, setting: Setting) -> str:
+    """Markdown: a line per metric and arm of the paper, ours beside each of its benchmarks, with the difference."""
+    paper = setting.paper
+    rows = [
+        [f"{setting.titles[metric]} {code(arm)}", _ours(cells, arm, metric)]
+        + [_theirs(paper, arm, metric, name) for name in paper.benchmarks]
+        for metric in paper.metrics
+        for arm in ORDER
+    ]
+    return markdown_table(["", "here", *paper.benchmarks], rows)
+
+
+def _ours(cells: Cells, arm: str, metric: str) -> str:
+    cell = cells.get(arm, {}).get(metric)
+    if cell is None:
+        return NONE
+    return _beside(cell.value.mean, None if cell.vs_base is None else cell.vs_base.mean, arm, metric)
+
+
+def _theirs(paper: Paper, arm: str, metric: str, name: str) -> str:
+    return _beside(paper.value(arm, metric, name), paper.gain(arm, metric, benchmark=name), arm, metric)
+
+
+def _beside(value: float | None, gain: float | None, arm: str, metric: str) -> str:
+    """`38.8 (+7.5)`; the base, and what nothing pairs with, has no difference."""
+    shown = number(value, metric)
+    return shown if arm == BASE or gain is None else f"{shown} ({number(gain, metric, sign=True)})"
+
+
+def peak_table(peaks: Mapping[str, Mapping[str, Peak]], setting: Setting) -> str:
     """Markdown: the best and the last point of each curve on the small panel."""
-    header = ["arm", *(f"{TITLES[m]}: peak (iteration) / last" for m in CURVE_METRICS)]
-    rows = [[code(arm), *(_peak(row.get(m), m) for m in CURVE_METRICS)] for arm, row in peaks.items()]
+    header = ["arm", *(f"{setting.titles[m]}: peak (iteration) / last" for m in setting.curves)]
+    rows = [[code(arm), *(_peak(row.get(m), m) for m in setting.curves)] for arm, row in peaks.items()]
     return markdown_table(header, rows)
 
 

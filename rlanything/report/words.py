@@ -6,21 +6,16 @@ from rlanything.report.statistics import Estimate
 
 COUNTS = ("accepted_tasks",)
 """Metrics that are counts; all others are shares, shown in percent."""
-TITLES = {
-    "in_domain": "Accuracy in-domain",
-    "out_of_domain": "Accuracy out-of-domain",
-    "rm_process": "RM process accuracy",
-    "rm_outcome": "RM outcome accuracy",
-    "accepted_tasks": "Accepted tasks",
-}
 SHORT = {
     "in_domain": "in-domain",
     "out_of_domain": "out-of-domain",
     "rm_process": "RM process",
     "rm_outcome": "RM outcome",
+    "ut": "UT",
+    "detect": "Detect",
     "accepted_tasks": "accepted",
 }
-"""The same, where there is little room."""
+"""Metrics of both settings where there is little room; their titles are in `setting`."""
 NONE = "–"
 
 

@@ -13,6 +13,7 @@ from rlanything.report.document import Material
 from rlanything.report.files import write
 from rlanything.report.panels import panels
 from rlanything.report.records import read_curves, read_evaluations
+from rlanything.report.setting import chosen
 from rlanything.report.study import Study, peaks
 
 FOLDER = "report"
@@ -32,15 +33,16 @@ def run(config: Config, root: Path) -> None:
 
 def gather(config: Config, root: Path) -> Material:
     """Read every input and compute every number; nothing is written."""
-    evaluations = read_evaluations(root, config.arms)
+    measured = panels(read_evaluations(root, config.arms))
+    setting = chosen(config, measured)
     curves = read_curves(root, config.arms)
-    study = Study(panels(evaluations), config.seed, config.evaluate.resamples)
-    return Material(config, study, study.cells(), curves, peaks(curves))
+    study = Study(measured, config.seed, config.evaluate.resamples)
+    return Material(config, setting, study, study.cells(), curves, peaks(curves, setting.curves))
 
 
 def publish(material: Material, folder: Path) -> None:
     """Write the report's files, the document last: where it stands, what it links to stands too."""
-    for name, content in figures.draw(material.curves, material.cells):
+    for name, content in figures.draw(material.curves, material.cells, material.setting):
         write(folder / "figures" / name, content)
     write(folder / "plots" / "learning.csv", plots.text(material.curves))
     write(folder / "summary.json", summary.text(material.cells))
@@ -49,9 +51,9 @@ def publish(material: Material, folder: Path) -> None:
 
 def show(material: Material, console: Console) -> None:
     """The table, the peaks (labelled as such), what to be careful about, and where everything is."""
-    console.print(tables.terminal(material.cells))
+    console.print(tables.terminal(material.cells, material.setting))
     if material.peaks:
-        console.print(tables.terminal_peaks(material.peaks))
+        console.print(tables.terminal_peaks(material.peaks, material.setting))
     for line in document.terminal_notes(material):
         console.print(Text(f"! {line}"))
     console.print(Text(f"Report: {FOLDER}/report.md   numbers: {FOLDER}/summary.json"))

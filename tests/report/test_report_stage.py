@@ -13,6 +13,7 @@ from report_cases import GOLDEN, config, evaluation, project, steady, write_eval
 from rlanything.report import document, figures, plots, summary
 from rlanything.report.files import write
 from rlanything.report.records import ReportError
+from rlanything.report.setting import VOTES
 from rlanything.report.style import KNOWN, looks
 from rlanything.stages import report
 
@@ -21,7 +22,7 @@ FILES = {
     "report.md",
     "summary.json",
     "plots/learning.csv",
-    *(f"figures/{name}.{kind}" for name in (*figures.FIGURES, figures.GAINS) for kind in ("png", "svg")),
+    *(f"figures/{name}.{kind}" for name in (*VOTES.drawings, figures.GAINS) for kind in ("png", "svg")),
 }
 
 
@@ -96,7 +97,7 @@ def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path):
     name = "_$\\frac"
     arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
     material = report.gather(config(arms=arms), project(tmp_path, ("base", name), seeds=1))
-    assert len(list(figures.draw(material.curves, material.cells))) == 10
+    assert len(list(figures.draw(material.curves, material.cells, material.setting))) == 10
 
 
 def test_an_arm_looks_the_same_everywhere():

@@ -9,7 +9,9 @@ import pytest
 from report_cases import config, project
 from rich.console import Console
 
-from rlanything.report import document, findings, health, paper, settings, tables, words
+from rlanything.report import configuration, document, findings, health, tables, words
+from rlanything.report.paper import ALFWORLD
+from rlanything.report.setting import VOTES
 from rlanything.report.statistics import Contrast, Estimate
 from rlanything.report.study import Cell, Peak, peaks
 from rlanything.stages.report import gather
@@ -42,23 +44,29 @@ def test_code_spans_hold_anything():
 
 
 def test_the_papers_table():
-    assert paper.gain("full", "in_domain") == pytest.approx(0.212)
-    assert paper.gain("full", "rm_process", "policy_reward") == pytest.approx(0.04)
-    assert paper.value("outcome", "in_domain") is None
-    assert paper.gain("outcome", "in_domain") is None
-    assert "v1" in paper.SOURCE
+    assert ALFWORLD.gain("full", "in_domain") == pytest.approx(0.212)
+    assert ALFWORLD.gain("full", "rm_process", "policy_reward") == pytest.approx(0.04)
+    assert ALFWORLD.value("outcome", "in_domain") is None
+    assert ALFWORLD.gain("outcome", "in_domain") is None
+    assert "v1" in ALFWORLD.source
 
 
 def test_sentences_follow_the_numbers(tmp_path):
     study = gather(config(), project(tmp_path)).study
-    assert "`outcome` is above `base` in-domain: difference +21.8 [" in findings.against_base(study)[0]
+    assert (
+        "`outcome` is above `base` in-domain: difference +21.8 [" in findings.against_base(study, ALFWORLD)[0]
+    )
     below = next(
-        line for line in findings.ladder(study) if line.startswith("`full` is below `policy_reward`")
+        line
+        for line in findings.ladder(study, ALFWORLD)
+        if line.startswith("`full` is below `policy_reward`")
     )
     assert "but not clearly" in below
     assert "(paper: +4.6)" in below
-    assert findings.order(study)[0].startswith("Accuracy in-domain: not the paper's order: `base` 38.0 < ")
-    assert findings.order(study)[2].startswith(
+    assert findings.order(study, VOTES)[0].startswith(
+        "Accuracy in-domain: not the paper's order: `base` 38.0 < "
+    )
+    assert findings.order(study, VOTES)[2].startswith(
         "RM process accuracy: the paper's order: `base` 65.5 = `policy` 65.5"
     )
 
@@ -72,7 +80,7 @@ def test_separated_means_that_zero_is_outside(low, high, answer):
 
 def test_a_curve_that_ends_below_its_peak_is_mentioned():
     found = findings.declines(
-        {"full": {"in_domain": Peak(0.6, 10, 0.5), "out_of_domain": Peak(0.5, 10, 0.49)}}
+        {"full": {"in_domain": Peak(0.6, 10, 0.5), "out_of_domain": Peak(0.5, 10, 0.49)}}, VOTES
     )
     assert len(found) == 1
     assert "10.0 points below its peak of iteration 10" in found[0]
@@ -86,7 +94,9 @@ def test_peaks_take_the_mean_over_seeds_where_all_have_measured():
         },
         "policy": {0: {"panel/rm_process": {0: 0.7}}},
     }
-    assert peaks(curves) == {"full": {"in_domain": Peak(pytest.approx(0.55), 1, pytest.approx(0.55))}}
+    assert peaks(curves, VOTES.curves) == {
+        "full": {"in_domain": Peak(pytest.approx(0.55), 1, pytest.approx(0.55))}
+    }
 
 
 HEALTHY = {"mu": [1.2] * 20, "mean_vote": [0.1] * 20, "accuracy": [0.4] * 20, "band_coverage": [0.5] * 20}
@@ -128,7 +138,7 @@ def test_a_healthy_or_empty_run_gives_no_warning():
 
 
 def test_settings_show_what_differs_and_no_options_of_env_or_engine():
-    rows = settings.rows(config())
+    rows = configuration.rows(config())
     assert ("signals.lambda", "0.5", "1.0") in rows
     assert ("learn.policy.lr", "1e-06", "") in rows
     assert not any("do not print" in value for _, value, _ in rows)
@@ -141,8 +151,8 @@ def test_terminal_table_fits_eighty_columns_and_takes_names_literally():
         "accepted_tasks": Cell(value, value, None),
     }
     console = Console(file=io.StringIO(), width=80)
-    console.print(tables.terminal({"base": row, "policy_reward": row, "[bold]x": row}))
-    console.print(tables.terminal_peaks({"[red]y": {"in_domain": Peak(0.5, 100, 0.4)}}))
+    console.print(tables.terminal({"base": row, "policy_reward": row, "[bold]x": row}, VOTES))
+    console.print(tables.terminal_peaks({"[red]y": {"in_domain": Peak(0.5, 100, 0.4)}}, VOTES))
     shown = console.file.getvalue()
     assert "[bold]x" in shown
     assert "[red]y" in shown
