@@ -105,6 +105,8 @@ class BootstrapConfig(Section):
     adapter: SupervisedConfig
     min_mu: float = 1.05
     """The stage fails when the first reward model's mu = p+ + p- is below this (Theorem 1 needs mu > 1)."""
+    min_ut: Share = 0.05
+    """The same for a reward model that writes tests: the share of them that must be right."""
 
 
 class RolloutConfig(Section):
@@ -120,13 +122,14 @@ class RolloutConfig(Section):
 
 
 class JudgeConfig(Section):
-    """The generative reward model: m votes a step."""
+    """The generative reward model: m votes a step, or m unit tests a task."""
 
+    writes: Literal["votes", "tests"] = "votes"
     m: Positive = 3
     temperature: Rate = 1.0
     max_tokens: Positive = 512
     max_invalid: Share = 0.9
-    """A run stops with an error when more than this share of an iteration's votes has no verdict."""
+    """A run stops with an error when more than this share of an iteration's replies has no verdict, or no test."""
 
 
 class SignalsConfig(Section):

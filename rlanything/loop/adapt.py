@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from rlanything.buffer import TaskBuffer
@@ -11,13 +10,12 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.types import (
     Direction,
     InvalidProposal,
-    Judgement,
     Proposal,
     Request,
     Task,
     TaskFamily,
-    Trajectory,
 )
+from rlanything.loop.critic import Remarks
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.share import shared
 from rlanything.loop.speaker import Speaker
@@ -51,23 +49,6 @@ def accepts(way: Direction, before: float, after: float, config: AdaptationConfi
     return before < after and inside
 
 
-def marked_steps(trajectory: Trajectory, judgements: Sequence[Judgement]) -> list[tuple[str, str]]:
-    """(action, reasoning) of the steps that every valid vote calls wrong (the paper's rule for text environments)."""
-    marked = []
-    for step, judgement in zip(trajectory.steps, judgements, strict=False):
-        valid = [v for v in judgement.votes if v.verdict is not None]
-        if valid and all(v.verdict == -1 for v in valid):
-            marked.append((step.action, valid[0].reasoning))
-    return marked
-
-
-def summarise(steps: Sequence[tuple[str, str]], most: int = 3) -> str:
-    """An extractive critic: the most frequent reasons of the marked steps, with counts; deterministic."""
-    counts = Counter(reason or "no reason" for _, reason in steps)
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
-    return "; ".join(f"{reason} x{count}" for reason, count in ranked) or "nothing was criticised"
-
-
 class Adapter:
     """Asks one language model for rewritten tasks, and checks what it writes before a rollout is spent."""
 
@@ -80,26 +61,21 @@ class Adapter:
         self.config = config
 
     def critics(
-        self,
-        tasks: Sequence[Task],
-        marked: Sequence[Sequence[tuple[str, str]]],
-        run_seed: int,
-        iteration: int,
+        self, tasks: Sequence[Task], remarks: Sequence[Remarks], run_seed: int, iteration: int
     ) -> list[str]:
-        """One critic summary per task: extracted from the RM's reasons, or written by the adapter model.
+        """One critic per task: as it was extracted, or a summary that the adapter model writes.
 
-        Where the marked steps do not fit the adapter model's context, the summary is extracted as well.
+        Where what is to be summarised does not fit the adapter model's context, the extract stands for it.
         """
-        extracted = [summarise(steps) for steps in marked]
         if self.config.critic == "extractive":
-            return extracted
+            return [remark.extracted for remark in remarks]
         asked = [
-            self.prompts.fill("critic", task=task.instruction, steps=_listed(steps))
-            for task, steps in zip(tasks, marked, strict=True)
+            self.prompts.fill("critic", task=task.instruction, steps=remark.listed)
+            for task, remark in zip(tasks, remarks, strict=True)
         ]
         seeds = [derive_seed(run_seed, "critic", iteration, task.task_id) for task in tasks]
         replies = self._ask(asked, seeds)
-        return [e if reply is None else reply for e, reply in zip(extracted, replies, strict=True)]
+        return [r.extracted if reply is None else reply for r, reply in zip(remarks, replies, strict=True)]
 
     def propose(
         self,
@@ -165,7 +141,3 @@ class Adapter:
         requests = [Request(p, s, *limits) for p, s, ok in zip(prompts, seeds, fits, strict=True) if ok]
         replies = iter(shared(requests, self.speaker.generate))
         return [self.speaker.decode(next(replies).ids) if ok else None for ok in fits]
-
-
-def _listed(steps: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(f"- {action}: {reason}" for action, reason in steps) or "- no step was criticised"

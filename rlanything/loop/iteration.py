@@ -6,32 +6,26 @@ state that the next iteration starts with. Publishing that state is the caller's
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import ArmConfig, Config
 from rlanything.core.seeds import derive_seed
-from rlanything.core.signals import (
-    accuracy,
-    balance_weights,
-    integrated_rewards,
-    policy_advantages,
-    vote_advantages,
-)
 from rlanything.core.types import (
     Direction,
     EventKind,
-    Judgement,
     Proposal,
     ScoredJudgements,
     ScoredTrajectory,
     Task,
     Trajectory,
 )
-from rlanything.loop.adapt import Wanted, accepts, direction, marked_steps
+from rlanything.loop.adapt import Wanted, accepts, direction
+from rlanything.loop.critic import Remarks
+from rlanything.loop.feedback import Feedback
+from rlanything.loop.group import Group
 from rlanything.loop.metrics import iteration_metrics
 from rlanything.loop.rollout import Assignment, Sampling
 
@@ -48,27 +42,6 @@ class LoopState:
     buffer: TaskBuffer
     cursor: int = 0
     pending: tuple[Proposal, ...] = ()
-
-
-@dataclass(frozen=True)
-class Group:
-    """The rollouts of one task in one iteration. `proposal`: they decide about q' instead of measuring a head."""
-
-    slot: int
-    trajectories: tuple[Trajectory, ...]
-    judgements: tuple[tuple[Judgement, ...], ...]
-    proposal: Proposal | None = None
-    trains: bool = True
-
-    @property
-    def outcomes(self) -> list[int]:
-        """Outcomes of the trajectories that count."""
-        return [t.outcome for t in self.trajectories if t.counts]
-
-    @property
-    def accuracy(self) -> float | None:
-        """acc(q); None when every rollout crashed (there is no accuracy then, and nothing is decided)."""
-        return accuracy(self.outcomes) if self.outcomes else None
 
 
 @dataclass(frozen=True)
@@ -91,27 +64,13 @@ class Acts(Protocol):
         ...
 
 
-class Judges(Protocol):
-    """Who gives the votes: `judge.Judge`, or what a run stored of them."""
-
-    def run(
-        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int
-    ) -> list[tuple[Judgement, ...]]:
-        """The judgements of every trajectory, one a step."""
-        ...
-
-
 class Rewrites(Protocol):
     """Who rewrites tasks: `adapt.Adapter`, or what a run stored of it."""
 
     def critics(
-        self,
-        tasks: Sequence[Task],
-        marked: Sequence[Sequence[tuple[str, str]]],
-        run_seed: int,
-        iteration: int,
+        self, tasks: Sequence[Task], remarks: Sequence[Remarks], run_seed: int, iteration: int
     ) -> list[str]:
-        """One critic summary a task."""
+        """One critic a task."""
         ...
 
     def propose(
@@ -130,7 +89,7 @@ class Loop:
         arm: ArmConfig,
         run_seed: int,
         roller: Acts,
-        judge: Judges,
+        feedback: Feedback,
         adapter: Rewrites,
         proposer: str = "",
     ) -> None:
@@ -138,7 +97,7 @@ class Loop:
         self.arm = arm
         self.run_seed = run_seed
         self.roller = roller
-        self.judge = judge
+        self.feedback = feedback
         self.adapter = adapter
         self.proposer = proposer
 
@@ -156,6 +115,7 @@ class Loop:
         policy = self._policy_lessons(groups)
         reward = self._reward_lessons(groups) if self.arm.train_reward else []
         metrics = iteration_metrics(self.config, groups, events, following.buffer, len(policy), reward)
+        metrics |= self.feedback.metrics(groups)
         return Harvest(tuple(groups), tuple(policy), tuple(reward), tuple(events), following, metrics)
 
     def _choose(self, state: LoopState) -> tuple[list[int], int]:
@@ -187,19 +147,12 @@ class Loop:
             self.config.rollout.temperature,
             self.config.rollout.max_steps,
         )
-        trajectories = self.roller.run([a for a, _ in work], sampling)
-        judgements: list[tuple[Judgement, ...]] = [()] * len(trajectories)
-        if self.arm.step_votes:
-            judgements = self.judge.run(trajectories, self.run_seed, state.iteration)
-        return [
-            Group(
-                a.slot,
-                tuple(trajectories[k * n : (k + 1) * n]),
-                tuple(judgements[k * n : (k + 1) * n]),
-                proposal,
-            )
+        played = self.roller.run([a for a, _ in work], sampling)
+        groups = [
+            Group(a.slot, a.task, tuple(played[k * n : (k + 1) * n]), proposal=proposal)
             for k, (a, proposal) in enumerate(work)
         ]
+        return self.feedback.judge(groups, state.iteration)
 
     def _decide(self, group: Group, groups: Sequence[Group], iteration: int) -> tuple[Group, Event | None]:
         """Accept or reject q'; rejected rollouts are recorded but do not train."""
@@ -213,13 +166,12 @@ class Loop:
         if after is None:
             event = self._event(proposal, EventKind.REJECTED, iteration, reason="every rollout crashed")
             return _untrained(group), event
-        accepted = accepts(proposal.direction, before, after, self.config.adaptation)
-        kind = EventKind.ACCEPTED if accepted else EventKind.REJECTED
-        reason = (
-            "" if accepted else f"accuracy {after:.3f} is outside the acceptance band (before: {before:.3f})"
-        )
+        reason = f"accuracy {after:.3f} is outside the acceptance band (before: {before:.3f})"
+        if accepts(proposal.direction, before, after, self.config.adaptation):
+            reason = self.feedback.objection(group)
+        kind = EventKind.REJECTED if reason else EventKind.ACCEPTED
         event = self._event(proposal, kind, iteration, accuracy=after, parent_accuracy=before, reason=reason)
-        return (group if accepted else _untrained(group)), event
+        return (_untrained(group) if reason else group), event
 
     def _event(
         self,
@@ -253,9 +205,9 @@ class Loop:
             way = direction(group.accuracy, self.config.adaptation) if group.accuracy is not None else None
             if way is not None and group.slot not in decided:
                 wanted.append((group, way))
-        marked = [_marked(group) for group, _ in wanted]
+        remarks = [self.feedback.remarks(group) for group, _ in wanted]
         tasks = [buffer.head(group.slot) for group, _ in wanted]
-        critics = self.adapter.critics(tasks, marked, self.run_seed, iteration)
+        critics = self.adapter.critics(tasks, remarks, self.run_seed, iteration)
         asked = [(g.slot, way, g.accuracy or 0.0, c) for (g, way), c in zip(wanted, critics, strict=True)]
         proposals = self.adapter.propose(asked, buffer, self.run_seed, iteration)
         kinds = [EventKind.INVALID if p.task is None else EventKind.PROPOSED for p in proposals]
@@ -266,52 +218,18 @@ class Loop:
 
     def _policy_lessons(self, groups: Sequence[Group]) -> list[ScoredTrajectory]:
         signals = self.config.signals
-        lessons = []
-        for group in groups:
-            acc = group.accuracy
-            if not group.trains or acc is None or not signals.policy_min <= acc <= signals.policy_max:
-                continue
-            alive = [t for t in group.trajectories if t.counts and t.steps]
-            rewards = [
-                self._rewards(t, j)
-                for t, j in zip(group.trajectories, group.judgements, strict=True)
-                if t in alive
-            ]
-            for trajectory, row in zip(
-                alive, policy_advantages(rewards, signals.advantage_scale), strict=True
-            ):
-                if any(row):
-                    lessons.append(ScoredTrajectory(trajectory, tuple(row)))
-        return lessons
+        return [
+            lesson
+            for group in groups
+            if group.trains and group.within(signals.policy_min, signals.policy_max)
+            for lesson in self.feedback.policy_lessons(group)
+            if any(lesson.advantages)
+        ]
 
     def _reward_lessons(self, groups: Sequence[Group]) -> list[ScoredJudgements]:
         signals = self.config.signals
-        kept = [
-            (t, j)
-            for g in groups
-            if g.trains and g.accuracy is not None and signals.reward_min <= g.accuracy <= signals.reward_max
-            for t, j in zip(g.trajectories, g.judgements, strict=True)
-            if t.counts and j
-        ]
-        scored = [
-            [
-                tuple(vote_advantages(r, [v.verdict for v in step.votes]))
-                for r, step in zip(self._rewards(t, j), j, strict=False)
-            ]
-            for t, j in kept
-        ]
-        owners = [
-            t.outcome for (t, _), rows in zip(kept, scored, strict=True) for row in rows if _trains(row)
-        ]
-        weights = balance_weights(owners) if signals.reward_balance == "outcome" else [1.0] * len(owners)
-        return _lessons(kept, scored, weights)
-
-    def _rewards(self, trajectory: Trajectory, judgements: Sequence[Judgement]) -> list[float]:
-        """Eq. 1 per step. Steps whose question did not fit the RM's context have no votes."""
-        votes: list[list[int | None]] = [[v.verdict for v in j.votes] for j in judgements]
-        votes += [[] for _ in range(len(trajectory.steps) - len(votes))]
-        return integrated_rewards(
-            trajectory.outcome, votes, self.config.signals.lambda_, use_outcome=self.arm.outcome
+        return self.feedback.reward_lessons(
+            [g for g in groups if g.trains and g.within(signals.reward_min, signals.reward_max)]
         )
 
 
@@ -321,32 +239,4 @@ def slot_order(run_seed: int, epoch: int, slots: Sequence[int]) -> list[int]:
 
 
 def _untrained(group: Group) -> Group:
-    return Group(group.slot, group.trajectories, group.judgements, group.proposal, trains=False)
-
-
-def _marked(group: Group) -> list[tuple[str, str]]:
-    pairs = zip(group.trajectories, group.judgements, strict=True)
-    return [step for t, judgements in pairs for step in marked_steps(t, judgements)]
-
-
-def _trains(row: Sequence[float | None]) -> bool:
-    return any(a is not None for a in row)
-
-
-def _lessons(
-    kept: Sequence[tuple[Trajectory, tuple[Judgement, ...]]],
-    scored: Sequence[Sequence[tuple[float | None, ...]]],
-    weights: Sequence[float],
-) -> list[ScoredJudgements]:
-    """Lessons with the steps that train nothing left out, and their weights handed out in order."""
-    supply = iter(weights)
-    grouped: dict[int, list[tuple[Judgement, tuple[float | None, ...], float]]] = defaultdict(list)
-    for k, ((_, judgements), rows) in enumerate(zip(kept, scored, strict=True)):
-        for judgement, row in zip(judgements, rows, strict=False):
-            if _trains(row):
-                grouped[k].append((judgement, row, next(supply)))
-    lessons = [
-        ScoredJudgements(tuple(s[0] for s in steps), tuple(s[1] for s in steps), tuple(s[2] for s in steps))
-        for steps in grouped.values()
-    ]
-    return [lesson for lesson in lessons if any(lesson.weights)]
+    return replace(group, trains=False)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import nan
-from typing import TYPE_CHECKING
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import Config
+from rlanything.core.coding_signals import CodingCounts, counts
 from rlanything.core.signals import mean_vote
 from rlanything.core.theory import empirical_precision, force_ratio, precision, precision_bound
 from rlanything.core.types import EventKind, ScoredJudgements, Status
-
-if TYPE_CHECKING:
-    from rlanything.loop.iteration import Group
+from rlanything.loop.group import Group
 
 
 def iteration_metrics(
@@ -41,7 +39,6 @@ def iteration_metrics(
         "reward_steps": float(sum(len(lesson.judgements) for lesson in reward_lessons)),
         **{f"status/{status.value}": float(statuses[status]) for status in Status},
         **adaptation_metrics(events, buffer),
-        **vote_metrics(groups, config.judge.m),
     }
 
 
@@ -88,6 +85,22 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     }
 
 
+def unit_test_metrics(groups: Sequence[Group]) -> dict[str, float]:
+    """Health of a test writer: tests written; shares of unreadable, of right and of telling ones."""
+    tables = [g.examined.tables for g in groups if g.examined is not None]
+    readable = [known for table in tables for known in table.readable]
+    if not readable:
+        return {}
+    tried = [counts(t.dataset, t.generated, t.readable) for t in tables if t.dataset]
+    rates = sum(tried, CodingCounts()).rates
+    return {
+        "tests": float(len(readable)),
+        "invalid_tests": 1.0 - sum(readable) / len(readable),
+        "ut": rates["ut"],
+        "detect": rates["detect"],
+    }
+
+
 def warnings(history: Sequence[Mapping[str, float | None]], patience: int = 3) -> list[str]:
     """What is wrong with a run, in words, from its metrics so far (None: not measured in that iteration)."""
 
@@ -98,18 +111,18 @@ def warnings(history: Sequence[Mapping[str, float | None]], patience: int = 3) -
     if len(recent) < patience:
         return []
     found = []
-    mu, invalid, trained = values("mu"), values("invalid_votes"), values("policy_trajectories")
+    mu, trained = values("mu"), values("policy_trajectories")
     if len(mu) == patience and max(mu) <= 1.0:
         found.append(
             f"mu = {mu[-1]:.2f} has been at or below 1 for {patience} iterations: the reward model's votes "
             "carry no information (Theorem 1), and training on them pulls the policy down. Train the reward model "
             "on the current policy's rollouts, set signals.reward_balance to outcome, or lower signals.lambda."
         )
-    if len(invalid) == patience and min(invalid) > 0.5:
-        found.append(
-            f"{invalid[-1]:.0%} of the votes hold no verdict: check model.verdict_format and the "
-            "judge template."
-        )
+    for what, missing in (("votes", "verdict"), ("tests", "test that can be read")):
+        invalid = values(f"invalid_{what}")
+        if len(invalid) == patience and min(invalid) > 0.5:
+            where = "model.verdict_format and the judge template" if what == "votes" else "the judge template"
+            found.append(f"{invalid[-1]:.0%} of the {what} hold no {missing}: check {where}.")
     if len(trained) == patience and max(trained) == 0.0:
         found.append(
             f"no task fell inside the policy filter for {patience} iterations: the policy learns nothing. Check "

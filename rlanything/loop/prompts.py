@@ -70,6 +70,11 @@ class Prompts:
         """The messages that open the reward model's reading of a trajectory."""
         return [*self._system("judge_system"), {"role": "user", "content": observation}]
 
+    def test_question(self, opening: str) -> list[Message]:
+        """The messages that ask the reward model for a unit test. `opening`: what the policy reads of the task."""
+        question = self.fill("judge", observation=opening, action="")
+        return [*self._system("judge_system"), {"role": "user", "content": question}]
+
     def turn(self, observation: str, actions: Sequence[str]) -> Message:
         """One user turn of the policy's conversation: what it sees, and what it may do (numbered from 1)."""
         listed = "\n".join(f"{i}. {action}" for i, action in enumerate(actions, 1))

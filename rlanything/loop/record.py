@@ -1,7 +1,7 @@
-"""What a run stores of an iteration's episodes: every token, every vote, and what each of them taught.
+"""What a run stores of an iteration: every token, every vote or test, and what each of them taught.
 
-A line is an episode (format: docs/results.md). The advantages are stored beside what they were computed from, so that a
-replay can prove that they follow from it.
+A line is an episode, or the tests of a task (format: docs/results.md). The advantages are stored beside what they were
+computed from, so that a replay can prove that they follow from it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rlanything.core.records import (
 )
 from rlanything.core.types import Json, Judgement, ScoredJudgements, Trajectory
 from rlanything.loop.iteration import Harvest
+from rlanything.loop.testwriter import Examined
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def episode_records(harvest: Harvest) -> Iterator[dict[str, Json]]:
     policy = {id(lesson.trajectory): lesson.advantages for lesson in harvest.policy}
     reward = _vote_lessons(harvest.reward)
     for group in harvest.groups:
-        for trajectory, judgements in zip(group.trajectories, group.judgements, strict=True):
+        judged = group.judgements or [()] * len(group.trajectories)
+        for trajectory, judgements in zip(group.trajectories, judged, strict=True):
             advantages = policy.get(id(trajectory))
             yield {
                 "proposal": group.proposal is not None,
@@ -58,6 +60,35 @@ def episode_records(harvest: Harvest) -> Iterator[dict[str, Json]]:
                     "policy": None if advantages is None else list(advantages),
                     "reward": [reward.get(id(judgement)) for judgement in judgements],
                 },
+            }
+
+
+@dataclass(frozen=True)
+class WrittenTests:
+    """One stored line of tests: those of a task, and what they and the task's programs did."""
+
+    slot: int
+    task_id: str
+    examined: Examined
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> WrittenTests:
+        """The tests of a stored line. Raises `KeyError`, `TypeError` or `ValueError` for a record that is none."""
+        return cls(data["slot"], data["task_id"], Examined.from_json(data["examined"]))
+
+
+def unit_test_records(harvest: Harvest) -> Iterator[dict[str, Json]]:
+    """One JSON record a task whose reward model writes tests, in the order of the groups; none for step votes."""
+    reward = _vote_lessons(harvest.reward)
+    for group in harvest.groups:
+        if group.examined is not None:
+            yield {
+                "slot": group.slot,
+                "task_id": group.task.task_id,
+                "proposal": group.proposal is not None,
+                "trains": group.trains,
+                "examined": group.examined.to_json(),
+                "lesson": reward.get(id(group.examined.judgement)),
             }
 
 

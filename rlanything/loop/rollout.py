@@ -12,6 +12,7 @@ from itertools import chain, islice
 from rlanything.config import RolloutConfig
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import (
+    Completion,
     Environment,
     Observation,
     Request,
@@ -21,6 +22,7 @@ from rlanything.core.types import (
     TaskFamily,
     Trajectory,
 )
+from rlanything.core.unittests import Prefetches
 from rlanything.loop.guard import deadline
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.share import shared
@@ -136,9 +138,11 @@ class Roller:
             if len(episode.prompt) + self.config.max_tokens > self.policy.max_context:
                 episode.status, episode.error = Status.TRUNCATED, "the policy's context is full"
         requests = [self._request(e, turn, sampling) for e in fitting]
-        for episode, completion in zip(fitting, self.policy.generate(requests), strict=True):
-            text = self.policy.decode(completion.ids)
-            action, valid = self.prompts.action(text, episode.observation.actions)
+        completions = self.policy.generate(requests)
+        actions = [self._action(e, completion) for e, completion in zip(fitting, completions, strict=True)]
+        if isinstance(self.family, Prefetches):
+            self.family.prefetch([(e.task, action) for e, (action, _) in zip(fitting, actions, strict=True)])
+        for episode, completion, (action, valid) in zip(fitting, completions, actions, strict=True):
             self._act(episode, action)
             if episode.status in (Status.ENV_ERROR, Status.TIMEOUT):
                 continue
@@ -150,6 +154,10 @@ class Roller:
             if episode.status is None:
                 message = self.prompts.turn(episode.observation.text, episode.observation.actions)
                 episode.prompt = self.policy.extend(episode.prompt, completion.ids, message)
+
+    def _action(self, episode: _Episode, completion: Completion) -> tuple[str, bool]:
+        """What the policy does, and whether it may be done."""
+        return self.prompts.action(self.policy.decode(completion.ids), episode.observation.actions)
 
     def _request(self, episode: _Episode, turn: int, sampling: Sampling) -> Request:
         constrained = self.config.decoding == "constrained"

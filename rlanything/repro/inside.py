@@ -41,6 +41,8 @@ def first_place(path: PurePosixPath, first: bytes, second: bytes) -> Place:
 def _reader(path: PurePosixPath) -> Callable[[PurePosixPath, bytes, bytes], Place]:
     if path.parent.name == "rollouts":
         return _rollouts
+    if path.parent.name == "tests":
+        return _tests
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         return _lines
     return {".safetensors": _tensors, ".json": _json}.get(path.suffix, _bytes)
@@ -48,6 +50,17 @@ def _reader(path: PurePosixPath) -> Callable[[PurePosixPath, bytes, bytes], Plac
 
 def _rollouts(path: PurePosixPath, first: bytes, second: bytes) -> Place:
     """Down to slot, rollout, step and token."""
+    return _recorded(path, first, second, "episode", _episode)
+
+
+def _tests(path: PurePosixPath, first: bytes, second: bytes) -> Place:
+    """Down to slot, test and token, or to the program that did something else on it."""
+    return _recorded(path, first, second, "task", lambda task: f"slot {task['slot']}, tests")
+
+
+def _recorded(
+    path: PurePosixPath, first: bytes, second: bytes, unit: str, named: Callable[[Json], str]
+) -> Place:
     iteration = int(path.name.removeprefix("iter_").partition(".")[0]) - 1
     for number, (a, b) in enumerate(
         zip_longest(_records(path, first), _records(path, second), fillvalue=MISSING)
@@ -55,12 +68,15 @@ def _rollouts(path: PurePosixPath, first: bytes, second: bytes) -> Place:
         if a == b:
             continue
         if a is MISSING or b is MISSING:
-            return Place(f"episode {number}", _shown(a), _shown(b), iteration)
-        episode = a["trajectory"]
-        at = f"slot {episode['slot']}, rollout {episode['rollout']}"
+            return Place(f"{unit} {number}", _shown(a), _shown(b), iteration)
         keys, x, y = _descend(a, b)
-        return Place(f"{at}, {_spoken(keys)}", _shown(x), _shown(y), iteration)
+        return Place(f"{named(a)}, {_spoken(keys)}", _shown(x), _shown(y), iteration)
     return _bytes(path, first, second)
+
+
+def _episode(record: Json) -> str:
+    trajectory = record["trajectory"]
+    return f"slot {trajectory['slot']}, rollout {trajectory['rollout']}"
 
 
 def _lines(path: PurePosixPath, first: bytes, second: bytes) -> Place:
@@ -152,6 +168,13 @@ _CAUSES = (
     "prompt_added",
     "response",
     "judgements",
+    "examined",
+    "judgement",
+    "votes",
+    "tables",
+    "tests",
+    "dataset",
+    "generated",
 )
 """What comes first when an episode is made; what follows from it is compared after it."""
 

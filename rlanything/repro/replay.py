@@ -9,13 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlanything.config import Config
+from rlanything.config import ArmConfig, Config
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
 from rlanything.loop.adapt import Wanted
+from rlanything.loop.feedback import Feedback
 from rlanything.loop.iteration import Harvest, Loop, LoopState
-from rlanything.loop.record import Episode, episode_records, metrics_record
-from rlanything.repro.stored import StoredActs, StoredJudges, StoredRewrites, StoredRun, episodes
+from rlanything.loop.record import (
+    Episode,
+    WrittenTests,
+    episode_records,
+    metrics_record,
+    unit_test_records,
+)
+from rlanything.loop.stepvotes import StepVotes
+from rlanything.loop.testfeedback import UnitTests
+from rlanything.repro.stored import (
+    StoredActs,
+    StoredJudges,
+    StoredRewrites,
+    StoredRun,
+    StoredTests,
+    episodes,
+    written_tests,
+)
 
 
 @dataclass(frozen=True)
@@ -26,19 +43,39 @@ class Rules:
     arm: str
     seed: int
 
-    def collect(self, run: StoredRun, stored: Sequence[Episode], state: LoopState) -> Decided:
-        """The iteration of `state`, from its stored episodes. Raises `NotStored`."""
+    def collect(self, run: StoredRun, stored: Stored, state: LoopState) -> Decided:
+        """The iteration of `state`, from what is stored of it. Raises `NotStored`."""
         rewrites = StoredRewrites(run.events(state.iteration), self.config.adaptation)
+        run_seed = derive_seed(self.config.seed, "run", self.seed)
+        arm = self.config.arm(self.arm)
         loop = Loop(
             self.config,
-            self.config.arm(self.arm),
-            derive_seed(self.config.seed, "run", self.seed),
-            StoredActs(stored),
-            StoredJudges(stored),
+            arm,
+            run_seed,
+            StoredActs(stored.episodes),
+            self._feedback(stored, arm, run_seed),
             rewrites,
             self.config.model.adapter.path,
         )
         return Decided(loop.collect(state), tuple(rewrites.unanswered))
+
+    def stored(self, run: StoredRun, iteration: int) -> Stored:
+        """What the run stored of an iteration. Raises `ConfigError`."""
+        tests = written_tests(run, iteration) if self.config.judge.writes == "tests" else []
+        return Stored(tuple(episodes(run, iteration)), tuple(tests))
+
+    def _feedback(self, stored: Stored, arm: ArmConfig, run_seed: int) -> Feedback:
+        if self.config.judge.writes == "tests":
+            return UnitTests(self.config, arm, run_seed, StoredTests(stored.tests))
+        return StepVotes(self.config, arm, run_seed, StoredJudges(stored.episodes))
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What is stored of one iteration."""
+
+    episodes: tuple[Episode, ...]
+    tests: tuple[WrittenTests, ...]
 
 
 @dataclass(frozen=True)
@@ -63,7 +100,7 @@ def replay(run: StoredRun, own: Rules, other: Rules | None = None) -> Iterator[R
     """Every iteration in order; it ends with the first one that is not as it is stored (`problem` says where)."""
     state = LoopState(0, run.buffers.at(0))
     for iteration in run.iterations:
-        stored = episodes(run, iteration)
+        stored = own.stored(run, iteration)
         decided = own.collect(run, stored, state)
         problem = first_problem(run, iteration, decided)
         changed = other.collect(run, stored, state) if other is not None and not problem else None
@@ -82,6 +119,9 @@ def first_problem(run: StoredRun, iteration: int, decided: Decided) -> str:
             f"{where}, slot {slot}: replayed, the task was to become {way.value}; the run did not ask for it"
         )
     lesson = _lesson_problem(where, run.records(iteration), list(episode_records(harvest)))
+    tests = list(unit_test_records(harvest))
+    if tests and not lesson:
+        lesson = _test_problem(where, run.records(iteration, "tests"), tests)
     if lesson:
         return lesson
     stored, made = run.events(iteration), harvest.events
@@ -112,6 +152,18 @@ def _lesson_problem(
             found = _unequal_steps(a["lesson"][model], b["lesson"][model])
             if found:
                 return f"{at}, {found} of the {model} model's lesson"
+    return ""
+
+
+def _test_problem(
+    where: str, stored: Sequence[Mapping[str, Json]], made: Sequence[Mapping[str, Json]]
+) -> str:
+    if len(stored) != len(made):
+        return f"{where}: tests of {len(stored)} tasks are stored, of {len(made)} replayed"
+    for a, b in zip(stored, made, strict=True):
+        found = _unequal({k: a[k] for k in ("task_id", "proposal", "trains", "lesson")}, b)
+        if found:
+            return f"{where}, slot {a['slot']}, tests: {found}"
     return ""
 
 

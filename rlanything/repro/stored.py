@@ -1,4 +1,4 @@
-"""What a run stored, behind the protocols of the loop: episodes, votes and proposals, without models."""
+"""What a run stored, behind the protocols of the loop: episodes, votes, tests and proposals, without models."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import gzip
 import json
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from rlanything.buffer import Event, RunBuffer, TaskBuffer, open_run
 from rlanything.config import AdaptationConfig, ConfigError
 from rlanything.core.types import EventKind, Json, Judgement, Proposal, Task, Trajectory
-from rlanything.loop.adapt import Wanted, summarise
-from rlanything.loop.record import Episode
+from rlanything.loop.adapt import Wanted
+from rlanything.loop.critic import Remarks
+from rlanything.loop.record import Episode, WrittenTests
 from rlanything.loop.rollout import Assignment, Sampling
+from rlanything.loop.testwriter import Attempts, Examined
 
+Record = TypeVar("Record")
 ASKED = (EventKind.PROPOSED, EventKind.INVALID)
 
 
@@ -53,15 +57,15 @@ class StoredRun:
         """What happened in an iteration, in order."""
         return [event for event in self.buffers.events if event.iteration == iteration]
 
-    def records(self, iteration: int) -> list[dict[str, Json]]:
-        """The stored lines of an iteration's episodes. Raises `ConfigError` naming the file."""
-        path = self.folder / "rollouts" / f"iter_{iteration + 1:04d}.jsonl.gz"
+    def records(self, iteration: int, kind: str = "rollouts") -> list[dict[str, Json]]:
+        """The stored lines of an iteration's episodes, or of its `tests`. Raises `ConfigError` naming the file."""
+        path = self.folder / kind / f"iter_{iteration + 1:04d}.jsonl.gz"
         try:
             with gzip.open(path, "rt", encoding="utf-8") as file:
                 return [json.loads(line) for line in file]
         except FileNotFoundError:
             raise ConfigError(
-                f"{path}: no such file; a replay needs the rollouts of every iteration (train.save_rollouts)"
+                f"{path}: no such file; a replay needs the {kind} of every iteration (train.save_rollouts)"
             ) from None
         except (OSError, EOFError, zlib.error, ValueError) as error:
             raise ConfigError(f"{path}: cannot be read ({error})") from None
@@ -69,13 +73,24 @@ class StoredRun:
 
 def episodes(run: StoredRun, iteration: int) -> list[Episode]:
     """The episodes of an iteration. Raises `ConfigError` naming the line that is none."""
+    return _read(run, iteration, "rollouts", Episode.from_json)
+
+
+def written_tests(run: StoredRun, iteration: int) -> list[WrittenTests]:
+    """The tests of an iteration. Raises `ConfigError` naming the line that holds none."""
+    return _read(run, iteration, "tests", WrittenTests.from_json)
+
+
+def _read(
+    run: StoredRun, iteration: int, kind: str, from_json: Callable[[Mapping[str, Json]], Record]
+) -> list[Record]:
     found = []
-    for number, record in enumerate(run.records(iteration), 1):
+    for number, record in enumerate(run.records(iteration, kind), 1):
         try:
-            found.append(Episode.from_json(record))
+            found.append(from_json(record))
         except (KeyError, TypeError, ValueError) as error:
-            where = f"{run.folder}: rollouts of iteration {iteration}, line {number}"
-            raise ConfigError(f"{where}: not an episode ({error!r})") from None
+            where = f"{run.folder}: {kind} of iteration {iteration}, line {number}"
+            raise ConfigError(f"{where}: not what it should be ({error!r})") from None
     return found
 
 
@@ -115,6 +130,20 @@ class StoredJudges:
         return [self.votes[_key(trajectory)] for trajectory in trajectories]
 
 
+class StoredTests:
+    """The tests of one iteration, and what programs did on them."""
+
+    def __init__(self, stored: Iterable[WrittenTests]) -> None:
+        self.tests = {tests.task_id: tests.examined for tests in stored}
+
+    def run(self, work: Sequence[Attempts], run_seed: int, iteration: int, *, write: bool) -> list[Examined]:
+        """What is stored of the tasks. Raises `NotStored`."""
+        missing = [a.task.task_id for a in work if a.task.task_id not in self.tests]
+        if missing:
+            raise NotStored(f"iteration {iteration}: the run holds no tests of task {missing[0][:12]}")
+        return [self.tests[attempts.task.task_id] for attempts in work]
+
+
 @dataclass
 class StoredRewrites:
     """The proposals of one iteration. `unanswered`: the wanted rewrites that the run never asked for."""
@@ -124,14 +153,10 @@ class StoredRewrites:
     unanswered: list[Wanted] = field(default_factory=list)
 
     def critics(
-        self,
-        tasks: Sequence[Task],
-        marked: Sequence[Sequence[tuple[str, str]]],
-        run_seed: int,
-        iteration: int,
+        self, tasks: Sequence[Task], remarks: Sequence[Remarks], run_seed: int, iteration: int
     ) -> list[str]:
-        """Extracted anew from the votes, or, where a model wrote them, as stored."""
-        extracted = [summarise(steps) for steps in marked]
+        """Extracted anew, or, where a model wrote them, as stored."""
+        extracted = [remark.extracted for remark in remarks]
         if self.config.critic == "extractive":
             return extracted
         stored = {e.parent_id: e.critic for e in self.events if e.kind in ASKED}

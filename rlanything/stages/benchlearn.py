@@ -94,7 +94,8 @@ class Spans:
         self.tokens = 0
         loop = run.loop
         run.roller.run = watch.around("rollout", run.roller.run)  # type: ignore[method-assign]
-        run.judge.run = watch.around("judge", run.judge.run)  # type: ignore[method-assign]
+        feedback = loop.feedback
+        feedback.judge = watch.around("judge", feedback.judge)  # type: ignore[method-assign]
         loop.adapter.critics = watch.around("adapt", loop.adapter.critics)  # type: ignore[method-assign]
         loop.adapter.propose = watch.around("adapt", loop.adapter.propose)  # type: ignore[method-assign]
         run.module.prepare = watch.around("learn", run.module.prepare)  # type: ignore[method-assign]

@@ -44,10 +44,10 @@ def _measure(config: Config, root: Path, arm: str, seeds: Sequence[int]) -> dict
 def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> dict[str, Any]:
     """Raw panel results of one seed; base and arms meet the same draws for the same seed."""
     from rlanything.config import parse
-    from rlanything.loop.judge import Judge
-    from rlanything.loop.panel import LabelledTrajectory, measure_policy, measure_reward
+    from rlanything.loop.panel import measure_policy
     from rlanything.loop.rollout import Roller
     from rlanything.stages import build
+    from rlanything.stages.rewardkind import reward_kind
 
     build.one_thread()
     config = parse(data)
@@ -55,7 +55,8 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     prompts = build.prompts(config, root)
     policy_at, reward_at = _checkpoints(config, layout, arm, seed)
     policy = build.speaker(config, *build.load(policy_at, root))
-    roller = Roller(build.family(config), policy, prompts, config.rollout)
+    family = build.family(config)
+    roller = Roller(family, policy, prompts, config.rollout)
     run_seed = derive_seed(config.seed, "evaluate", seed)
     evaluate = config.evaluate
     settings = (run_seed, evaluate.repeats, evaluate.temperature, evaluate.max_steps)
@@ -64,11 +65,8 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
         for split in ("in_domain", "out_of_domain")
     }
     reward = build.speaker(config, *build.load(reward_at, root))
-    panel = [LabelledTrajectory.from_json(r) for r in read_lines(layout.reward_panel, "rlanything bootstrap")]
-    judge = Judge(reward, prompts, config.judge.model_copy(update={"m": evaluate.votes}))
-    scores = measure_reward(judge, panel, run_seed)
-    result["rm_process"] = {task: {"good": list(s.good), "bad": list(s.bad)} for task, s in scores.items()}
-    result["rm_outcome"] = {task: list(s.outcome) for task, s in scores.items()}
+    kind = reward_kind(config, family, reward, prompts, m=evaluate.votes)
+    result |= kind.results(list(read_lines(layout.reward_panel, "rlanything bootstrap")), run_seed)
     result["accepted_tasks"] = _accepted(layout, arm, seed)
     return result
 

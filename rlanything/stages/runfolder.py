@@ -1,8 +1,9 @@
 """A run on disk: an iteration is a commit.
 
     <run>/lock                     held by the process that works here (its pid and host inside)
-    <run>/iterations/0007/         published by one rename: metrics.json, events.jsonl, rollouts.jsonl.gz, buffer.jsonl,
-                                   and, for the last one only, state.ckpt (both models, both optimizers, loop state)
+    <run>/iterations/0007/         published by one rename: metrics.json, events.jsonl, buffer.jsonl, rollouts.jsonl.gz,
+                                   tests.jsonl.gz where the reward model writes tests, and, for the last one only,
+                                   state.ckpt (both models, both optimizers, loop state)
 
     <run>/finished/                the whole run as DVC tracks it, once it is over
 
@@ -23,11 +24,13 @@ from typing import Any
 
 from rlanything.buffer import TaskBuffer, append_events, read_events, read_snapshot, write_snapshot
 from rlanything.loop.iteration import Harvest
-from rlanything.loop.record import episode_records
+from rlanything.loop.record import episode_records, unit_test_records
 from rlanything.stages import disk, locks
 from rlanything.stages.layout import write_json, write_lines, write_text
 
 STATE = "state.ckpt"
+RECORDS = ("rollouts", "tests")
+"""Records of an iteration; in a finished run a folder each."""
 ORPHANS = 10.0
 """Seconds that a seed's folder is waited for: what a killed run's processes need at most to be gone."""
 
@@ -99,10 +102,11 @@ class RunFolder:
         for k, folder in enumerate(self.published(), 1):
             shutil.copyfile(folder / "buffer.jsonl", temporary / "buffer" / f"iter_{k:04d}.jsonl")
             append_events(events, read_events(folder / "events.jsonl").events)
-            rollouts = folder / "rollouts.jsonl.gz"
-            if rollouts.is_file():
-                (temporary / "rollouts").mkdir(exist_ok=True)
-                shutil.copyfile(rollouts, temporary / "rollouts" / f"iter_{k:04d}.jsonl.gz")
+            for name in RECORDS:
+                record = folder / f"{name}.jsonl.gz"
+                if record.is_file():
+                    (temporary / name).mkdir(exist_ok=True)
+                    shutil.copyfile(record, temporary / name / f"iter_{k:04d}.jsonl.gz")
         rows = "".join(json.dumps(row, sort_keys=True) + "\n" for row in self.metrics())
         write_text(temporary / "metrics.jsonl", rows)
 
@@ -123,6 +127,9 @@ def write_harvest(
     write_snapshot(harvest.state.buffer, folder / "buffer.jsonl", start)
     if rollouts:
         write_lines(folder / "rollouts.jsonl.gz", episode_records(harvest))
+        tests = list(unit_test_records(harvest))
+        if tests:
+            write_lines(folder / "tests.jsonl.gz", tests)
 
 
 def _plain(value: Any) -> Any:

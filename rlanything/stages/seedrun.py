@@ -23,21 +23,14 @@ from rlanything.learn.module import JointModule, Minibatch
 from rlanything.learn.packing import Row, micro_batches, minibatches, policy_rows, reward_rows
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.iteration import Harvest, Loop, LoopState
-from rlanything.loop.judge import Judge
 from rlanything.loop.metrics import warnings
-from rlanything.loop.panel import (
-    LabelledTrajectory,
-    measure_policy,
-    measure_reward,
-    outcome_accuracy,
-    process_accuracy,
-    success_rate,
-)
+from rlanything.loop.panel import measure_policy, success_rate
 from rlanything.loop.rollout import Roller
 from rlanything.loop.speaker import Speaker
 from rlanything.stages import build
 from rlanything.stages.layout import Layout, read_lines, read_tasks
 from rlanything.stages.records import proposal_from_json, proposal_to_json
+from rlanything.stages.rewardkind import reward_kind
 from rlanything.stages.runfolder import STATE, RunFolder, write_harvest
 from rlanything.stages.statefile import StateFile
 
@@ -99,14 +92,14 @@ class SeedRun:
         self.policy_speaker = build.speaker(config, self.policy, self.policy_tokenizer)
         self.reward_speaker = build.speaker(config, self.reward, self.reward_tokenizer)
         self.roller = Roller(self.family, self.policy_speaker, self.prompts, config.rollout)
-        self.judge = Judge(self.reward_speaker, self.prompts, config.judge)
+        self.kind = reward_kind(config, self.family, self.reward_speaker, self.prompts)
         speaker: Speaker = build.speaker(config, adapter, adapter_tokenizer)
         self.loop = Loop(
             config,
             self.arm,
             self.run_seed,
             self.roller,
-            self.judge,
+            self.kind.feedback(self.arm, self.run_seed),
             Adapter(self.family, speaker, self.prompts, config.adaptation),
             config.model.adapter.path,
         )
@@ -157,7 +150,7 @@ class SeedRun:
             return [Minibatch(self.state.iteration, (), ()) for _ in range(updates)]
         self.harvest = self.loop.collect(self.state)
         self.metrics = {"iteration": self.state.iteration, **self.harvest.metrics, **panels}
-        self._check_votes()
+        self._check_replies()
         return self._minibatches(self.harvest)
 
     def _panels(self) -> dict[str, float]:
@@ -171,21 +164,22 @@ class SeedRun:
             settings = (self.run_seed, 1, evaluate.temperature, evaluate.max_steps)
             values[f"panel/{split}"] = success_rate(measure_policy(self.roller, tasks, *settings))
         if self.arm.train_reward or iteration == 0:
-            records = read_lines(self.layout.reward_panel, "rlanything bootstrap")
-            panel = [LabelledTrajectory.from_json(r) for r in records][: evaluate.curve_tasks]
-            scores = measure_reward(self.judge, panel, self.run_seed)
-            values["panel/rm_process"] = process_accuracy(scores)
-            values["panel/rm_outcome"] = outcome_accuracy(scores)
+            panel = list(read_lines(self.layout.reward_panel, "rlanything bootstrap"))
+            values |= self.kind.curve(panel, evaluate.curve_tasks, self.run_seed)
         return values
 
-    def _check_votes(self) -> None:
-        share = self.metrics.get("invalid_votes", 0.0)
-        if share > self.config.judge.max_invalid:
-            raise ConfigError(
-                f"iteration {self.state.iteration}: {share:.0%} of the reward model's votes hold no verdict (more than "
-                f"judge.max_invalid = {self.config.judge.max_invalid:.0%}). What is published stays. Check "
-                f"model.verdict_format ({self.config.model.verdict_format}), the judge template and judge.max_tokens."
-            )
+    def _check_replies(self) -> None:
+        """Stop a run whose reward model says nothing that can be read. Raises `ConfigError`."""
+        config = self.config
+        hints = {"verdict": f"model.verdict_format ({config.model.verdict_format}), ", "test": ""}
+        for what, hint in hints.items():
+            share = self.metrics.get("invalid_votes" if what == "verdict" else "invalid_tests", 0.0)
+            if share > config.judge.max_invalid:
+                raise ConfigError(
+                    f"iteration {self.state.iteration}: {share:.0%} of the reward model's replies hold no {what} (more "
+                    f"than judge.max_invalid = {config.judge.max_invalid:.0%}). What is published stays. Check {hint}"
+                    "the judge template and judge.max_tokens."
+                )
 
     def _minibatches(self, harvest: Harvest) -> list[Minibatch]:
         learn, iteration = self.config.learn, self.state.iteration

@@ -12,6 +12,7 @@ from rlanything.loop.adapt import Adapter
 from rlanything.loop.iteration import Loop
 from rlanything.loop.judge import Judge
 from rlanything.loop.rollout import Roller
+from rlanything.loop.stepvotes import StepVotes
 from rlanything.stages import build
 from rlanything.stages.layout import read_tasks
 
@@ -40,4 +41,6 @@ class Parts:
             speaker.engine = NativeEngine(*loaded, max_batch=rows)
 
     def loop(self, seed: int) -> Loop:
-        return Loop(self.config, self.config.arms["full"], seed, self.roller, self.judge, self.adapter)
+        arm = self.config.arms["full"]
+        feedback = StepVotes(self.config, arm, seed, self.judge)
+        return Loop(self.config, arm, seed, self.roller, feedback, self.adapter)

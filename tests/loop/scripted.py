@@ -21,6 +21,7 @@ from rlanything.loop.judge import Judge
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import Roller
 from rlanything.loop.speaker import Speaker
+from rlanything.loop.stepvotes import StepVotes
 
 END = 0
 ACTIONS = ("win", "lose")
@@ -224,7 +225,7 @@ class World:
             arm,
             7,
             Roller(self.family, self.policy, spoken, config.rollout),
-            Judge(self.reward, spoken, config.judge),
+            StepVotes(config, arm, 7, Judge(self.reward, spoken, config.judge)),
             Adapter(self.family, self.adapter, spoken, config.adaptation),
         )
 

@@ -10,7 +10,8 @@ from scripted import Family, prompts, read, speaker, task
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import AdaptationConfig
 from rlanything.core.types import Direction, EventKind, Judgement, Status, Step, Trajectory, Vote
-from rlanything.loop.adapt import Adapter, accepts, direction, marked_steps, summarise
+from rlanything.loop.adapt import Adapter, accepts, direction
+from rlanything.loop.critic import Remarks, marked_steps, summarise
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
 SHARE = st.integers(0, 16).map(lambda k: k / 16)
@@ -159,7 +160,7 @@ def test_a_slot_never_gets_a_task_again_that_it_had_or_refused(kind):
 
 def test_the_model_critic_is_asked_once_per_task_with_the_marked_steps():
     asking = Asking("it wanders", "it is blind", critic="model")
-    critics = asking.adapter.critics([task(5), task(6)], [[("go", "lost")], []], 1, 0)
+    critics = asking.adapter.critics([task(5), task(6)], [Remarks.of([("go", "lost")]), Remarks.of([])], 1, 0)
     assert critics == ["it wanders", "it is blind"]
     first, second = (read(r.prompt_ids) for r in asking.speaker.engine.asked)
     assert "reach level 5: - go: lost" in first
@@ -168,7 +169,7 @@ def test_the_model_critic_is_asked_once_per_task_with_the_marked_steps():
 
 def test_the_extractive_critic_asks_no_model():
     asking = Asking()
-    assert asking.adapter.critics([task(5)], [[("go", "lost")]], 1, 0) == ["lost x1"]
+    assert asking.adapter.critics([task(5)], [Remarks.of([("go", "lost")])], 1, 0) == ["lost x1"]
     assert asking.speaker.engine.asked == []
 
 

@@ -62,7 +62,9 @@ def test_lambda_weighs_the_votes_against_the_outcome():
     for lam in (0.0, 0.5):
         world = World({0: 2}, **{"lambda": lam})
         harvest = world.loop.collect(world.start(task(0)))
-        rewards = world.loop._rewards(harvest.groups[0].trajectories[0], harvest.groups[0].judgements[0])
+        rewards = world.loop.feedback._rewards(
+            harvest.groups[0].trajectories[0], harvest.groups[0].judgements[0]
+        )
         assert rewards == pytest.approx([1 + lam / 3] * 2)
 
 
@@ -220,7 +222,9 @@ def test_steps_without_votes_keep_the_outcome_and_their_place():
     harvest = world.loop.collect(world.start(task(0)))
     (group,) = harvest.groups
     assert {len(j) for j in group.judgements} == {1}
-    assert world.loop._rewards(group.trajectories[0], group.judgements[0]) == pytest.approx([4 / 3, 1.0])
+    assert world.loop.feedback._rewards(group.trajectories[0], group.judgements[0]) == pytest.approx(
+        [4 / 3, 1.0]
+    )
     assert {len(x.advantages) for x in harvest.policy} == {2}
 
 

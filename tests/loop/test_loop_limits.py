@@ -10,6 +10,7 @@ from rlanything.config import AdaptationConfig, JudgeConfig
 from rlanything.core.types import Direction, Observation, Status, Step, Trajectory
 from rlanything.engines.chat import Chat
 from rlanything.loop.adapt import Adapter, accepts
+from rlanything.loop.critic import Remarks
 from rlanything.loop.judge import Judge
 from rlanything.loop.rollout import Assignment, Sampling
 from rlanything.loop.speaker import Speaker
@@ -83,7 +84,8 @@ def test_a_request_that_does_not_fit_the_adapters_context_is_an_invalid_proposal
 
 def test_steps_that_do_not_fit_the_adapters_context_are_summarised_without_it():
     asked = adapter(lambda _: "it wanders", max_context=80, critic="model")
-    critics = asked.critics([task(5), task(6)], [[("go", "lost")] * 20, [("go", "lost")]], 1, 0)
+    remarks = [Remarks.of([("go", "lost")] * 20), Remarks.of([("go", "lost")])]
+    critics = asked.critics([task(5), task(6)], remarks, 1, 0)
     assert critics == ["lost x20", "it wanders"]
     assert "level 6" in read(asked.speaker.engine.asked[0].prompt_ids)
 
