@@ -8,6 +8,7 @@ The key is a hash of everything that the trials have in common: configuration, c
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import sys
 from collections.abc import Mapping
@@ -70,8 +71,8 @@ def run(path: Path, root: Path, params: Path, options: Options) -> None:
 
 def _check_installed(sweep: Sweep) -> None:
     """Raise `ConfigError` before any work when something is missing that the end of the work needs."""
-    needs = {"plotly": "the page", "scipy": "sampler gp and pruner wilcoxon"}
-    if sweep.sampler != "gp" and sweep.pruner.kind != "wilcoxon":
+    needs = {"plotly": "the page", "scipy": "samplers gp and qmc and pruner wilcoxon"}
+    if sweep.sampler not in ("gp", "qmc") and sweep.pruner.kind != "wilcoxon":
         needs.pop("scipy")
     for module, reason in needs.items():
         if importlib.util.find_spec(module) is None:
@@ -115,6 +116,8 @@ def checked(sweep: Sweep, root: Path) -> dict[str, Any]:
     for name, parameter in sweep.space.items():
         for sets in space.ends(parameter, name):
             _compose(sweep, sets, root)
+    for sets in space.corners(sweep):
+        _check_corner(base, sets)
     found = starts(sweep, baseline(sweep, base))
     if sweep.sampler == "gp" and any(start.point is None for start in found):
         raise ConfigError(
@@ -124,11 +127,26 @@ def checked(sweep: Sweep, root: Path) -> dict[str, Any]:
 
 
 def _compose(sweep: Sweep, sets: Mapping[str, Value], root: Path) -> None:
-    words = ", ".join(f"{key} = {value}" for key, value in sets.items())
     try:
         parse(compose.compose(overrides(sweep, sets, sweep.seeds), root))
     except ConfigError as error:
-        raise ConfigError(f"space: {words} cannot be run: {error}") from None
+        raise _impossible(sets, error) from None
+
+
+def _check_corner(base: Mapping[str, Any], sets: Mapping[str, Value]) -> None:
+    data = copy.deepcopy(dict(base))
+    for key, value in sets.items():
+        section, _, name = key.rpartition(".")
+        (look_up(data, section) if section else data)[name] = value
+    try:
+        parse(data)
+    except ConfigError as error:
+        raise _impossible(sets, error) from None
+
+
+def _impossible(sets: Mapping[str, Value], error: ConfigError) -> ConfigError:
+    words = ", ".join(f"{key} = {value}" for key, value in sets.items())
+    return ConfigError(f"space: {words} cannot be run: {error}")
 
 
 def baseline(sweep: Sweep, base: Mapping[str, Any]) -> dict[str, Value]:

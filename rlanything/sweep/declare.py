@@ -66,7 +66,15 @@ class Range(Section):
             raise ValueError(f"low = {self.low} must be above 0 on a logarithmic scale")
         if self.step is not None and (self.log or self.step <= 0):
             raise ValueError(f"step = {self.step}: must be above 0, and goes with log = false only")
+        _check_step(self.low, self.high, self.step)
         return self
+
+
+def _check_step(low: float, high: float, step: float | None) -> None:
+    """Raise `ValueError` unless whole steps lead from `low` to `high`: else `high` itself could not be drawn."""
+    steps = 0.0 if step is None else (high - low) / step
+    if abs(steps - round(steps)) > 1e-6:
+        raise ValueError(f"step = {step}: whole steps must lead from {low} to {high}")
 
 
 Ends = tuple[float, float]
@@ -89,22 +97,28 @@ class Band(Section):
         for name, (low, high) in (("centre", self.centre), ("width", self.width)):
             if low > high:
                 raise ValueError(f"{name} = [{low}, {high}]: the first must not exceed the second")
+            _check_step(low, high, self.step)
         if self.width[0] < NARROWEST:
             raise ValueError(f"width = [{self.width[0]}, {self.width[1]}]: must be {NARROWEST} or more")
         return self
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Any) -> str | None:
+    """Which form a parameter has, by what it holds; None: it has none of them."""
     if isinstance(value, (list, Choices)) or (isinstance(value, dict) and "choices" in value):
         return "choices"
     if isinstance(value, Band) or (isinstance(value, dict) and ("between" in value or "centre" in value)):
         return "band"
-    return "range"
+    return "range" if isinstance(value, (dict, Range)) else None
 
 
 Parameter = Annotated[
     Annotated[Choices, Tag("choices")] | Annotated[Range, Tag("range")] | Annotated[Band, Tag("band")],
-    Discriminator(_kind),
+    Discriminator(
+        _kind,
+        custom_error_type="parameter",
+        custom_error_message="expected a list of values, {low, high} or {between, centre, width}",
+    ),
 ]
 
 
@@ -167,6 +181,10 @@ class Sweep(Section):
 
     @model_validator(mode="after")
     def _whole(self) -> Sweep:
+        for where, names in (("space", self.keys), ("objectives", self.objectives), ("arms", self.arms)):
+            twice = [name for name in names if names.count(name) > 1]
+            if twice:
+                raise ValueError(f"{where}: {twice[0]!r} is there twice")
         for objective in self.objectives:
             self._check_objective(objective)
         for name in (*self.keys, *(o.partition("=")[0] for o in self.overrides)):
@@ -235,18 +253,30 @@ def load(path: Path) -> Sweep:
     try:
         return Sweep.model_validate(data)
     except ValidationError as error:
-        problems = "\n".join(f"  {_explain(dict(item))}" for item in error.errors())
-        raise ConfigError(f"{path} is not a valid sweep:\n{problems}") from None
+        problems = dict.fromkeys(_explain(dict(item)) for item in error.errors())
+        listed = "\n".join(f"  {problem}" for problem in problems)
+        raise ConfigError(f"{path} is not a valid sweep:\n{listed}") from None
+
+
+LEAVES = ("bool", "int", "float", "str")
+"""Names that pydantic adds to the place of a value that may be one of several types."""
 
 
 def _explain(item: dict[str, Any]) -> str:
-    path = [str(part) for part in item["loc"] if part not in ("choices", "range", "band")]
-    where = ".".join(path)
+    loc = [str(part) for part in item["loc"]]
+    form = loc.pop(2) if loc[:1] == ["space"] and len(loc) > 2 else ""
+    if form == "choices" and loc[2:3] == ["choices"]:  # the key that the short form leaves out
+        del loc[2]
+    message = item["msg"].removeprefix("Value error, ")
+    if form and loc[-1] in LEAVES:
+        loc.pop()
+        if item["type"] != "finite_number":
+            message = f"expected a number{', a word, true or false' if form == 'choices' else ''}"
+    where = ".".join(loc)
     if item["type"] == "extra_forbidden":
-        return f"{where}: {unknown(path[-1], _known(item['loc']))}"
+        return f"{where}: {unknown(loc[-1], _known(item['loc']))}"
     if item["type"] == "missing":
         return f"{where}: missing"
-    message = item["msg"].removeprefix("Value error, ")
     if not where:
         return message
     given = item["input"]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from optuna.distributions import (
@@ -25,6 +26,8 @@ from rlanything.sweep.declare import Band, Choices, Parameter, Range, Sweep, Val
 SETS = "sets"
 """Name of the attribute of a trial that holds the keys that it sets."""
 DIGITS = 4
+CORNERS = 1024
+"""So many corners of a space are checked before any work; each takes less than a millisecond."""
 GRID_POINTS = 200
 """A grid with more points than this is taken for a mistake."""
 
@@ -125,6 +128,19 @@ def ends(parameter: Parameter, name: str) -> list[dict[str, Value]]:
     low, high = parameter.between
     corners = itertools.product(parameter.centre, parameter.width)
     return [{low: _threshold(c - w / 2), high: _threshold(c + w / 2)} for c, w in corners]
+
+
+def corners(sweep: Sweep) -> Iterator[dict[str, Value]]:
+    """The extreme settings of all parameters together; of more than `CORNERS` as many by chance."""
+    axes = [ends(parameter, name) for name, parameter in sweep.space.items()]
+    count = math.prod(len(axis) for axis in axes)
+    chosen = range(count) if count <= CORNERS else random.Random(0).sample(range(count), CORNERS)
+    for number in chosen:
+        corner: dict[str, Value] = {}
+        for axis in axes:
+            number, place = divmod(number, len(axis))
+            corner |= axis[place]
+        yield corner
 
 
 def _short(value: Any) -> Any:

@@ -18,7 +18,7 @@ FILES = sorted((ROOT / "experiments" / "sweep").glob("*.yaml"))
 def written(tmp_path: Path, **changes: object) -> Path:
     data = {"space": {"signals.lambda": LAMBDA, "band": BAND}, **changes}
     path = tmp_path / "case.yaml"
-    path.write_text(yaml.safe_dump(data))
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
     return path
 
 
@@ -42,6 +42,19 @@ def test_the_projects_own_sweeps_can_be_run(path, capsys):
         ({"space": {"judge.m": [1, 1]}}, "a value stands there twice"),
         ({"space": {"band": {**BAND, "width": [0.0, 0.5]}}}, "must be 0.001 or more"),
         ({"space": {"band": {**BAND, "centre": [0.6, 0.4]}}}, "the first must not exceed the second"),
+        (
+            {"space": {"signals.lambda": 3}},
+            "expected a list of values, {low, high} or {between, centre, width}",
+        ),
+        ({"space": {"judge.m": [None]}}, "space.judge.m.0 = None: expected a number, a word, true or false"),
+        ({"space": {"judge.m": {"low": 1, "high": "x"}}}, "space.judge.m.high = 'x': expected a number\n"),
+        ({"space": {"judge.m": {"low": 1, "high": 5, "step": 3}}}, "whole steps must lead from 1 to 5"),
+        ({"space": {"band": {**BAND, "step": 0.15}}}, "whole steps must lead from 0.4 to 0.6"),
+        ({"space": {"band": {**BAND, "width": [0.2, "x"]}}}, "space.band.width.1 = 'x'"),
+        ({"space": {"band": {**BAND, "between": ["judge.m", "judge.m"]}}}, "space: 'judge.m' is there twice"),
+        ({"space": {"adaptation.alpha_low": [0.1], "band": BAND}}, "'adaptation.alpha_low' is there twice"),
+        ({"objectives": ["cost", "cost"]}, "objectives: 'cost' is there twice"),
+        ({"arms": ["full", "full"]}, "arms: 'full' is there twice"),
         ({"budget": {}}, "give trials, minutes or both"),
         ({"budget": {"trials": 1}}, "budget.trials = 1"),
         ({"objectives": ["indomain"]}, "'indomain': unknown; did you mean 'in_domain'?"),
@@ -56,7 +69,7 @@ def test_the_projects_own_sweeps_can_be_run(path, capsys):
 def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, changes, expected):
     with pytest.raises(ConfigError) as caught:
         load(written(tmp_path, **changes))
-    assert expected in str(caught.value)
+    assert expected in str(caught.value) + "\n"
     assert "case.yaml" in str(caught.value)
 
 
@@ -67,6 +80,15 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
         ({"space": {"signals.lambda": {"low": -1.0, "high": 1.0}}}, "signals.lambda = -1.0 cannot be run"),
         ({"space": {"band": {**BAND, "centre": [0.3, 0.6]}}}, "cannot be run"),
         ({"space": {"adaptation.alpha_low": {"low": 0.1, "high": 0.9}}}, "must be below alpha_high"),
+        (
+            {
+                "space": {
+                    "adaptation.alpha_low": {"low": 0.1, "high": 0.7},
+                    "adaptation.alpha_high": {"low": 0.6, "high": 0.9},
+                }
+            },
+            "adaptation.alpha_low = 0.7, adaptation.alpha_high = 0.6 cannot be run",
+        ),
         ({"space": {"env": ["alfworld", "alfworld_easy"]}}, "a group of files"),
         ({"space": {"learn.policy": [1]}}, "learn.policy"),
         ({"arms": ["ful"]}, "arm 'ful': unknown; did you mean 'full'?"),
@@ -103,6 +125,18 @@ def test_short_forms_mean_the_long_ones():
     short = declared(objectives="cost", space={"judge.m": [1, 3]})
     long = declared(objectives=["cost"], space={"judge.m": {"choices": [1, 3]}})
     assert short == long
+
+
+@pytest.mark.parametrize("changes", [{"sampler": "gp"}, {"sampler": "qmc"}, {"pruner": "wilcoxon"}])
+def test_without_scipy_what_needs_it_does_not_start(tmp_path, monkeypatch, changes):
+    found = stage.importlib.util.find_spec
+    monkeypatch.setattr(
+        stage.importlib.util, "find_spec", lambda name: None if name == "scipy" else found(name)
+    )
+    with pytest.raises(ConfigError, match="scipy is not installed"):
+        stage.run(
+            written(tmp_path, **changes), ROOT, ROOT / "params.yaml", stage.Options(folder=tmp_path / "s")
+        )
 
 
 def test_without_plotly_the_work_does_not_start(tmp_path, monkeypatch):

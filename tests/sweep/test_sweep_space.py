@@ -97,3 +97,14 @@ def test_words_and_switches_are_choices():
     sweep = declared(space={"adaptation.acceptance": ["strict", "paired"], "signals.lambda": LAMBDA})
     (first, _) = starts(sweep, BASE)
     assert first.point == {"adaptation.acceptance": "strict", "signals.lambda": 1.0}
+
+
+def test_the_corners_of_a_space_are_every_end_with_every_other():
+    found = list(space.corners(declared(space={"signals.lambda": LAMBDA, "judge.m": [1, 2, 4]})))
+    assert {(c["signals.lambda"], c["judge.m"]) for c in found} == {
+        (e, m) for e in (0.25, 4.0) for m in (1, 2, 4)
+    }
+    assert len(found) == 6
+    wide = declared(space={f"key.{i}": {"low": 0, "high": 1} for i in range(12)})
+    some = [tuple(c.values()) for c in space.corners(wide)]
+    assert len(set(some)) == len(some) == space.CORNERS
