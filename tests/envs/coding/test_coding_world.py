@@ -17,6 +17,7 @@ from envs.coding.world.cases import NoTests, agrees, cases, draw_case, problem_o
 from envs.coding.world.chain import BadChain, Chain, Step, Undefined, constants, parse
 from envs.coding.world.operations import OPERATIONS, Kind
 from envs.coding.world.sampling import LEVELS, belongs, draw_chain, held_out
+from envs.coding.world.teacher import confused
 from rlanything.core.types import Task
 
 SPLITS = ("train", "in_domain", "out_of_domain", "reward_panel")
@@ -234,3 +235,10 @@ def test_a_problem_needs_what_a_problem_needs() -> None:
 
 def _with(task: Task, **changes: object) -> Task:
     return Task(task.env, task.instruction, {**task.payload, **changes})
+
+
+def test_what_is_confused_with_a_chain_is_another_program_even_where_two_operations_are_one() -> None:
+    chain = parse("Read a list of numbers. Keep the even ones. Print the result.")
+    others = [confused(chain, random.Random(seed)) for seed in range(400)]
+    assert chain.program not in {other.program for other in others}
+    assert len({other.program for other in others}) > 20
