@@ -73,9 +73,10 @@ def _bench(asked: argparse.Namespace) -> int:
     if asked.json:
         print(json.dumps(found, indent=1))
         return 0
-    print(f"{'method':<14} {'tests/s':>8} {'ratio':>6}")
+    print(f"{'method':<14} {'tests/s':>8} {'ratio':>6} {'CPU ms a test':>14}")
     for name, row in found.items():
-        print(f"{name:<14} {row['tests_per_s']:>8} {row['ratio']:>6}")
+        cpu = "-" if row["cpu_ms"] is None else row["cpu_ms"]
+        print(f"{name:<14} {row['tests_per_s']:>8} {row['ratio']:>6} {cpu:>14}")
     return 0
 
 

@@ -3,6 +3,7 @@
 The reference forks the harness once a test, runs the program there with `exec`, and reads the output from a queue: no
 limits but the clock, no isolation. Both judge the same programs on the same number of CPUs. Rounds alternate and
 a round's rates are divided by the reference's of that round, so that what else the machine does weighs on all alike.
+The CPU time of a test, of all processes together, says what an idle machine would do: cores / CPU time.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from envs.coding.sandbox.judge import same_text
@@ -25,6 +28,7 @@ from envs.coding.sandbox.types import Job, SandboxError, Stdio, Unjudged
 TESTS = 8
 """Tests of a program, as many as the reference's data have at most."""
 LIMIT_S = 2.0
+REFERENCE = "fork and exec"
 TICK_S = 0.001
 PROGRAMS = {
     "a, b = map(int, input().split())\nprint(a + b)\n": lambda k: (f"{k} {k + 1}\n", f"{2 * k + 1}\n"),
@@ -96,6 +100,35 @@ def _exec(program: str, stdin: str, queue: Any) -> None:
     queue.put(output.getvalue())
 
 
+def cpu_s() -> float:
+    """CPU seconds of this process and of all that it has waited for."""
+    return sum(os.times()[:4])
+
+
+@dataclass
+class Method:
+    """A way to judge, what ends it, and what it took so far."""
+
+    judge: Callable[[Sequence[Job]], int]
+    end: Callable[[], None] = lambda: None
+    rates: list[float] = field(default_factory=list)
+    cpu_s: float = 0.0
+
+    def round(self, work: Sequence[Job], total: int) -> bool:
+        """Judge it all once; were all verdicts right?"""
+        start, used = time.perf_counter(), cpu_s()
+        right = self.judge(work) == total
+        self.rates.append(total / (time.perf_counter() - start))
+        self.cpu_s += cpu_s() - used
+        return right
+
+    def finish(self) -> None:
+        """End it: the CPU time of boxes, their start included, is known when they have ended."""
+        used = cpu_s()
+        self.end()
+        self.cpu_s += cpu_s() - used
+
+
 def opened(width: int, options: dict[str, Any]) -> Iterator[tuple[str, Sandbox]]:
     """A sandbox of every back end that starts; the others are named with the reason."""
     for name in BACKENDS:
@@ -106,28 +139,28 @@ def opened(width: int, options: dict[str, Any]) -> Iterator[tuple[str, Sandbox]]
 
 
 def measure(programs: int, rounds: int, options: dict[str, Any]) -> dict[str, Any]:
-    """Median tests/s and ratios. Raises `SandboxError` when a method gives a wrong verdict."""
+    """Median tests/s, their ratios, and CPU time of a test. Raises `SandboxError` for a wrong verdict."""
     width, work = os.cpu_count() or 1, jobs(programs)
     total = sum(len(job.tests) for job in work)
-    with contextlib.ExitStack() as stack:
-        methods: dict[str, Callable[[Sequence[Job]], int]] = {
-            "fork and exec": lambda work: forked(width, work)
-        }
+    methods = {REFERENCE: Method(partial(forked, width))}
+    try:
         for name, sandbox in opened(width, options):
-            stack.enter_context(sandbox)
-            methods[name] = lambda work, sandbox=sandbox: sandboxed(sandbox, work)  # type: ignore[misc]
-        rates: dict[str, list[float]] = {name: [] for name in methods}
+            methods[name] = Method(partial(sandboxed, sandbox), sandbox.close)
         for _ in range(rounds):
             for name, method in methods.items():
-                start = time.perf_counter()
-                if method(work) != total:
+                if not method.round(work, total):
                     raise SandboxError(f"{name} gave a wrong verdict")
-                rates[name].append(total / (time.perf_counter() - start))
-    base = rates["fork and exec"]
+    finally:
+        for method in methods.values():
+            method.finish()
+    return {name: _row(name, method, methods[REFERENCE], total * rounds) for name, method in methods.items()}
+
+
+def _row(name: str, method: Method, reference: Method, tests: int) -> dict[str, float | None]:
+    ratios = [rate / base for rate, base in zip(method.rates, reference.rates, strict=True)]
     return {
-        name: {
-            "tests_per_s": round(statistics.median(rate), 1),
-            "ratio": round(statistics.median(r / b for r, b in zip(rate, base, strict=True)), 2),
-        }
-        for name, rate in rates.items()
+        "tests_per_s": round(statistics.median(method.rates), 1),
+        "ratio": round(statistics.median(ratios), 2),
+        # What containers use is counted by their daemon.
+        "cpu_ms": None if name == "docker" else round(1000 * method.cpu_s / tests, 2),
     }

@@ -5,6 +5,10 @@ import os
 from typing import Any
 
 
+class GoneError(Exception):
+    """The harness closed the link, or ended."""
+
+
 class Link:
     """The watcher's end, on descriptors that no fork keeps; standard input and output become /dev/null."""
 
@@ -16,22 +20,25 @@ class Link:
         os.close(null)
 
     def read(self) -> dict[str, Any]:
-        """The next frame; ends the process when the harness is gone."""
+        """The next frame. Raises `GoneError`."""
         frame: dict[str, Any] = json.loads(self._take(int.from_bytes(self._take(4), "little")))
         return frame
 
     def write(self, frame: dict[str, Any]) -> None:
-        """Send a frame."""
+        """Send a frame. Raises `GoneError`."""
         text = json.dumps(frame).encode()
         data = len(text).to_bytes(4, "little") + text
-        while data:
-            data = data[os.write(self.writer, data) :]
+        try:
+            while data:
+                data = data[os.write(self.writer, data) :]
+        except BrokenPipeError:
+            raise GoneError from None
 
     def _take(self, size: int) -> bytes:
         parts = bytearray()
         while len(parts) < size:
             part = os.read(self.reader, min(size - len(parts), 1 << 20))
             if not part:
-                os._exit(0)
+                raise GoneError
             parts += part
         return bytes(parts)

@@ -1,12 +1,13 @@
 """The watcher's loop: a program to compile, then tests of it."""
 
+import contextlib
 import gc
 import os
 import sys
 from typing import Any
 
 from envs.coding.sandbox.inside.fork import compiling, running
-from envs.coding.sandbox.inside.link import Link
+from envs.coding.sandbox.inside.link import GoneError, Link
 from envs.coding.sandbox.inside.seal import SEALED, harden
 from envs.coding.sandbox.inside.watch import Watch
 from envs.coding.sandbox.inside.wipe import wipe
@@ -41,19 +42,35 @@ class Runner:
         wipe(self.folder)
         return report
 
+    def leave(self) -> None:
+        """Remove the work folder, which is an ordinary one where the box is none: the harness may have been killed."""
+        if not SEALED:
+            wipe(self.folder)
+            os.rmdir(self.folder)
+
 
 def serve() -> None:
-    """Serve until the harness closes the link."""
-    link = Link()
+    """Serve until the harness closes the link, and leave nothing behind."""
+    with contextlib.suppress(GoneError):
+        link = Link()
+        runner = prepared(link.read(), link.reader)
+        try:
+            link.write({"python": sys.version.split()[0], "sealed": SEALED, "uid": os.getuid()})
+            while True:
+                link.write(runner.answer(link.read()))
+        finally:
+            runner.leave()
+    os._exit(0)
+
+
+def prepared(settings: dict[str, Any], harness: int) -> Runner:
+    """A runner in a hardened process that has loaded what programs import."""
     os.umask(0o22)
     sys.argv = ["program"]
-    settings = link.read()
     harden(settings)
-    runner = Runner(settings["folder"], settings["count_processes"], link.reader)
+    runner = Runner(settings["folder"], settings["count_processes"], harness)
     for name in PRELOADED.split():
         __import__(name)
     gc.collect()
     gc.freeze()
-    link.write({"python": sys.version.split()[0], "sealed": SEALED, "uid": os.getuid()})
-    while True:
-        link.write(runner.answer(link.read()))
+    return runner

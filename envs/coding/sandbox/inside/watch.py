@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from envs.coding.sandbox.inside.fork import MEMORY_EXIT, READY, Body, become
+from envs.coding.sandbox.inside.link import GoneError
 from envs.coding.sandbox.inside.meter import Meter, oom_kills
 from envs.coding.sandbox.inside.seal import SEALED
 
@@ -39,7 +40,10 @@ class Watch:
         self.end, self.wall, self.harness = "", 0.0, harness
 
     def run(self) -> dict[str, Any]:
-        """Feed and read until the fork has ended or exceeded a limit, then end all that is left of it."""
+        """Feed and read until the fork has ended or exceeded a limit, then end all that is left of it.
+
+        Raises `GoneError` when the harness hangs up meanwhile.
+        """
         poller = select.poll()
         for end in (self.life, *self.pipes):
             poller.register(end, select.POLLIN)
@@ -58,7 +62,7 @@ class Watch:
                     poller.unregister(end)
             if self.harness in ready:
                 self.bury()
-                os._exit(0)
+                raise GoneError
             if self.life in ready:
                 break
             if time.monotonic() - checked >= POLL_S:

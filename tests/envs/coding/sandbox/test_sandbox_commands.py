@@ -69,13 +69,14 @@ def test_an_image_is_made(image):
     assert tag in client.images.get(tag).tags
 
 
-def test_bench_prints_a_ratio(request):
+def test_bench_prints_a_ratio_and_counts_the_boxes_cpu_time(request):
     opened(request, "bwrap").close()
     done = run("bench", "--programs", "4", "--rounds", "2", "--json")
     found = json.loads(done.stdout)
     assert found["fork and exec"]["ratio"] == 1
     assert found["bwrap"]["tests_per_s"] > 0
     assert found["bwrap"]["ratio"] > 0
+    assert found["bwrap"]["cpu_ms"] > 2  # the harness alone takes some tenths; two boxes start for 64 tests
 
 
 def test_both_methods_judge_the_benchmarks_programs_alike(request):

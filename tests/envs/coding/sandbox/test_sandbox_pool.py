@@ -174,11 +174,12 @@ with open_sandbox(sys.argv[1], workers=2, trusted=True, image=sys.argv[2] or Non
 
 @pytest.mark.parametrize("backend", ["bwrap", "docker", "subprocess"])
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_nothing_outlives_a_killed_harness(request, backend, death):
+def test_nothing_outlives_a_killed_harness(request, backend, death, tmp_path):
     image = request.getfixturevalue("image") if backend == "docker" else ""
     opened(request, backend).close()
     command = [sys.executable, "-c", HARNESS, backend, image]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as harness:
+    folders = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=folders) as harness:
         assert harness.stdout.readline() == b"ready\n"
         if backend == "docker":
             wait_until(lambda: len(containers()) == 2)
@@ -186,9 +187,11 @@ def test_nothing_outlives_a_killed_harness(request, backend, death):
             # Two boxes, each with a program and its child; bubblewrap adds a process of its own to each.
             wait_until(lambda: len(descendants(harness)) == (8 if backend == "bwrap" else 6))
         left = descendants(harness)
+        assert len(list(tmp_path.iterdir())) == (2 if backend == "subprocess" else 0)
         harness.send_signal(death)
     wait_until(lambda: not any(process.is_running() for process in left))
     wait_until(lambda: backend != "docker" or not containers())
+    assert list(tmp_path.iterdir()) == []
 
 
 def descendants(harness):
