@@ -131,8 +131,8 @@ def _benchmarks(material: Material) -> list[str]:
         return []
     return [
         "### Every benchmark of the paper\n\n"
-        "Percent, in brackets the difference from the base. Problems differ from column to column, and the models of "
-        "`here` are others: compare the order of the arms and the differences, not the levels.\n\n"
+        "Percent, in brackets the difference from the base. Problems differ from column to column: compare the "
+        "order of the arms and the differences, not the levels.\n\n"
         + tables.benchmarks(material.cells, material.setting)
     ]
 

@@ -108,7 +108,7 @@ def benchmarks(cells: Cells, setting: Setting) -> str:
         for metric in paper.metrics
         for arm in ORDER
     ]
-    return markdown_table(["", "here", *paper.benchmarks], rows)
+    return markdown_table(["metric, arm", "here", *paper.benchmarks], rows)
 
 
 def _ours(cells: Cells, arm: str, metric: str) -> str:

@@ -108,6 +108,12 @@ HEALTHY = {"mu": [1.2] * 20, "mean_vote": [0.1] * 20, "accuracy": [0.4] * 20, "b
         ({"mu": [1.2] * 10 + [0.9] * 10}, "mu was at most 1 in 10 of 20 iterations (last 5: 0.90)"),
         ({"invalid_votes": [0.3] * 20}, "30% of the votes had no verdict"),
         ({"unanimous": [0.95] * 20}, "95% of the steps had unanimous votes"),
+        ({"invalid_tests": [0.2] * 20}, "20% of the replies held no readable test"),
+        ({"ut": [0.3] * 15 + [0.01] * 5, "detect": [0.0] * 20}, "only 1% of the tests were right at the end"),
+        (
+            {"ut": [0.8] * 20, "detect": [0.4] * 15 + [0.1] * 5},
+            "80% of the tests were right at the end, but only 10%",
+        ),
         ({"force_ratio": [1.0] * 10 + [float("inf")] * 10}, "almost only from successes"),
         ({"force_ratio": [0.01] * 20}, "almost only from failures"),
         ({"band_coverage": [0.1] * 20}, "only 10% of the tasks"),

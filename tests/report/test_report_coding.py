@@ -1,0 +1,182 @@
+"""The report of the coding setting: known hits, known numbers; the paper's lower half beside them; nothing of games."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from coding_report_cases import SOLVED, coding_config, coding_evaluation, coding_project
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_cases import config, evaluation, steady, write_evaluation
+
+from rlanything.report import document, figures, findings
+from rlanything.report.paper import ALFWORLD, CODING, ORDER
+from rlanything.report.records import ReportError
+from rlanything.report.setting import SETTINGS, TESTS
+from rlanything.stages import report
+
+METRICS = ["in_domain", "out_of_domain", "ut", "detect", "accepted_tasks"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A coding project with its report."""
+    root = coding_project(tmp_path_factory.mktemp("coding"))
+    report.run(coding_config(), root)
+    return root / "report"
+
+
+@pytest.fixture(scope="module")
+def page(made) -> str:
+    return (made / "report.md").read_text()
+
+
+def test_known_hits_give_known_numbers(made):
+    found = json.loads((made / "summary.json").read_text())
+    assert list(found) == list(SOLVED)
+    assert all(list(row) == METRICS for row in found.values())
+    means = {arm: [row[m]["mean"] for m in METRICS] for arm, row in found.items()}
+    assert means == {
+        "base": [0.25, 0.0, 0.25, 0.125, 0],
+        "outcome": [0.25, 0.0, 0.25, 0.125, 0],
+        "policy": [0.5, 0.25, 0.25, 0.125, 0],
+        "policy_reward": [0.5, 0.25, 0.625, 0.3125, 0],
+        "full": [0.75, 0.5, 0.75, 0.375, 40],
+    }
+    assert found["full"]["ut"]["vs_base"] == {"mean": 0.5, "low": 0.5, "high": 0.5}
+    assert found["full"]["detect"]["vs_base"] == {"mean": 0.25, "low": 0.25, "high": 0.25}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "| `full` | **75.0** | 43.2 | **50.0** | **75.0** | 78.9 | **37.5** | 48.5 | 40.0 |",
+        "| `policy_reward` | 62.5 [62.5, 62.5] | +37.5 [+37.5, +37.5] | 0.010 | 73.3 | +45.5 |",
+        "| Code in-domain `base` | 25.0 | 31.3 | 26.9 | 21.2 |",
+        "| Code in-domain `policy` | 50.0 (+25.0) | 38.8 (+7.5) | 31.4 (+4.5) | 25.8 (+4.6) |",
+        "| Code in-domain `policy_reward` | 50.0 (+25.0) | 40.0 (+8.7) | 31.7 (+4.8) | 26.5 (+5.3) |",
+        "| Code in-domain `full` | 75.0 (+50.0) | 43.2 (+11.9) | 34.1 (+7.2) | 27.3 (+6.1) |",
+        "| UT `policy` | 25.0 (+0.0) | 27.8 (+0.0) | 35.7 (+0.0) | 43.8 (+0.0) |",
+        "| UT `full` | 75.0 (+50.0) | 78.9 (+51.1) | 81.6 (+45.9) | 87.1 (+43.3) |",
+        "| Detect `policy_reward` | 31.2 (+18.8) | 37.9 (+18.3) | 49.0 (+20.9) | 47.2 (+11.5) |",
+        "| Detect `full` | 37.5 (+25.0) | 48.5 (+28.9) | 55.2 (+27.1) | 55.5 (+19.8) |",
+        "- `policy` is above `base` out-of-domain: difference +25.0 [+25.0, +25.0].",
+        "- `full` is above `policy_reward` in-domain: difference +25.0 [+25.0, +25.0] (paper: +3.2).",
+        "- Code in-domain: not the paper's order: `base` 25.0 < `policy` 50.0 = `policy_reward` 50.0 < `full` 75.0. "
+        "Steps with a 95 % interval above 0: 2 of 3.",
+        "- UT: the paper's order: `base` 25.0 = `policy` 25.0 < `policy_reward` 62.5 < `full` 75.0. Steps with a 95 % "
+        "interval above 0: 2 of 2.",
+        "| `full` | 61.0 (12) / 61.0 | 29.0 (12) / 29.0 | 75.0 (12) / 75.0 | 37.5 (12) / 37.5 |",
+        "No warnings.",
+    ],
+)
+def test_the_document_says_it(page, row):
+    assert row in page.splitlines()
+
+
+def test_nothing_is_said_of_games(page):
+    said = steady(page).lower()
+    strangers = r"\b(alfworld|games?|votes?|verdicts?|oracle|mu|episodes?|step accuracy|on steps)\b"
+    assert re.findall(strangers, said) == []
+    assert "version 1's" in said
+    assert "+12.1" in said
+
+
+def test_every_figure_that_is_named_is_there_and_none_is_left_over(made, page):
+    named = set(re.findall(r"\(figures/(\w+)\.png\)", page))
+    assert named == {*TESTS.drawings, figures.GAINS}
+    assert {p.name for p in (made / "figures").iterdir()} == {
+        f"{n}.{kind}" for n in named for kind in ("png", "svg")
+    }
+
+
+def test_the_curves_for_programs_have_the_tests(made):
+    rows = list(csv.DictReader((made / "plots" / "learning.csv").read_text().splitlines()))
+    last = {(r["arm"], r["metric"]): float(r["value"]) for r in rows}  # rows are in the order of iterations
+    assert last["full", "ut"] == 0.75
+    assert last["full", "detect"] == 0.375
+    assert last["policy", "train_ut"] == pytest.approx(0.23)
+    assert last["full", "invalid_tests"] == 0.05
+    assert ("full", "mu") not in last
+
+
+def test_an_evaluation_of_the_other_setting_is_refused(tmp_path):
+    write_evaluation(tmp_path, evaluation("base"))
+    with pytest.raises(
+        ReportError, match=r"evaluation/base\.json: holds rm_process, rm_outcome, .*judge\.writes is tests"
+    ):
+        report.gather(coding_config(), tmp_path)
+    write_evaluation(tmp_path, coding_evaluation("base"))
+    with pytest.raises(
+        ReportError, match=r"evaluation/base\.json: holds ut, detect, .*judge\.writes is votes.*evaluate`"
+    ):
+        report.gather(config(), tmp_path)
+
+
+def test_what_was_not_measured_is_said_in_the_papers_words(tmp_path):
+    data = coding_evaluation("full")
+    for result in data["seeds"].values():
+        del result["detect"]
+    coding_project(tmp_path, ("base",))
+    write_evaluation(tmp_path, data)
+    material = report.gather(coding_config(), tmp_path)
+    assert "`full` was not measured on: Detect." in document.notes(material)
+    assert "| Detect `full` | – | 48.5 (+28.9) | 55.2 (+27.1) | 55.5 (+19.8) |" in document.text(material)
+
+
+def test_the_papers_tables_have_one_order_of_arms_and_one_reward_model_until_it_trains():
+    for paper in (ALFWORLD, CODING):
+        for name in paper.benchmarks:
+            for metric in paper.metrics:
+                steps = [paper.gain(b, metric, a, name) for a, b in pairwise(ORDER)]
+                assert all(step > 0 for step in steps[1:])
+                assert (steps[0] == 0) is (metric not in findings.ACCURACIES)
+
+
+def test_every_setting_names_what_it_shows():
+    for setting in SETTINGS.values():
+        assert set(setting.paper.metrics) <= set(setting.curves)
+        finals = {plot.final for drawing in setting.drawings.values() for plot in drawing.plots if plot.final}
+        assert finals == set(setting.titles)
+
+
+@st.composite
+def panels(draw) -> list[dict[str, list[int]]]:
+    """Two seeds of [hits, total] for the same problems; nothing could count in some of them."""
+    tasks = [f"t{i}" for i in range(draw(st.integers(2, 6)))]
+    totals = st.integers(0, 5)
+    tally = totals.flatmap(lambda total: st.tuples(st.integers(0, total), st.just(total)).map(list))
+    return [{task: draw(tally) for task in tasks} for _ in range(2)]
+
+
+@given(panels(), panels())
+@settings(max_examples=40, deadline=None)
+def test_ut_pools_the_tests_of_a_seed_and_averages_seeds(base, full):
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for arm, seeds in (("base", base), ("full", full)):
+            write_evaluation(
+                root, {"arm": arm, "seeds": {str(i): {"ut": tallies} for i, tallies in enumerate(seeds)}}
+            )
+        cells = report.gather(coding_config(evaluate={"resamples": 100}), root).cells
+    for arm, seeds in (("base", base), ("full", full)):
+        shares = _shares(seeds)
+        if not shares:
+            assert "ut" not in cells[arm]
+            continue
+        found = cells[arm]["ut"].value
+        assert found.mean == pytest.approx(np.mean(shares))
+        assert 0.0 <= found.low <= found.mean <= found.high <= 1.0
+
+
+def _shares(seeds: list[dict[str, list[int]]]) -> list[float]:
+    """UT of each seed in which a test could count."""
+    sums = [np.sum(list(tallies.values()), axis=0) for tallies in seeds]
+    return [hits / total for hits, total in sums if total]
