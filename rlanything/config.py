@@ -264,6 +264,14 @@ class Config(Section):
                 raise ValueError(
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
+        if not isinstance(self.env.get("_code_"), str):
+            raise ValueError("env._code_ is missing: name the folder of the environment's code, e.g. envs/alfworld")
+        if self.judge.writes == "tests":
+            for name, arm in self.arms.items():
+                if not arm.outcome:
+                    raise ValueError(
+                        f"arms.{name}.outcome = False: with judge.writes = tests a reward always holds the pass rate"
+                    )
         batch = self.engine.get("max_batch", 1)  # the one argument that every engine has
         if not isinstance(batch, int) or isinstance(batch, bool) or batch < 1:
             raise ValueError(f"engine.max_batch = {batch!r}: must be a whole number of at least 1")

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.config import Checkpoint, Config, ConfigError, unknown
 from rlanything.core.types import Task, TaskFamily, Teacher
+from rlanything.core.unittests import Examiner
 from rlanything.loop.prompts import Prompts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
     from rlanything.loop.speaker import Speaker
+
+
+NO_ARGUMENTS = ("_target_", "_code_")
+"""Keys of a section that are not for the constructor: the class, and the folder of an environment's code."""
 
 
 def one_thread() -> None:
@@ -41,7 +46,7 @@ def instantiate(section: dict[str, Any], name: str, **given: Any) -> Any:
         cls = get_class(section["_target_"])
     except Exception as error:  # Hydra wraps whatever the import raises
         raise ConfigError(f"{name}._target_ = {section['_target_']!r}: {error}") from None
-    arguments = {key: value for key, value in section.items() if key != "_target_"}
+    arguments = {key: value for key, value in section.items() if key not in NO_ARGUMENTS}
     known = [p for p in inspect.signature(cls).parameters if p not in given]
     for key in arguments:
         if key not in known:
@@ -64,6 +69,16 @@ def teacher(made: TaskFamily) -> Teacher:
         raise ConfigError(
             f"env: {type(made).__name__} has no teacher (demonstrate, label_steps, explain, rewrite), which embedded "
             "models and the reward panel need; use real checkpoints (model=qwen2.5) and a labelled panel"
+        )
+    return made
+
+
+def examiner(made: TaskFamily) -> Examiner:
+    """The family as one that runs programs. Raises `ConfigError` if it does not."""
+    if not isinstance(made, Examiner):
+        raise ConfigError(
+            f"judge.writes = 'tests': {type(made).__name__} runs no programs (examine, criticism, proven); "
+            "its reward model writes votes"
         )
     return made
 

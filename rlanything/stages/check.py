@@ -26,7 +26,9 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
     The task family is made for real, so that its constructor refuses what it cannot do. The engine can only be looked
     at before there is a model, and looking imports torch, which takes seconds: `engine` says whether to.
     """
-    build.family(config)
+    family = build.family(config)
+    if config.judge.writes == "tests":
+        build.examiner(family)
     build.prompts(config, root)
     if engine:
         arguments(config.engine, "engine")
@@ -42,5 +44,5 @@ def arguments(section: dict[str, Any], name: str) -> None:
         raise ConfigError(f"{name}._target_ = {section['_target_']!r}: {error}") from None
     known = [key for key in parameters if key not in GIVEN]
     for key in section:
-        if key != "_target_" and key not in known:
+        if key not in (*build.NO_ARGUMENTS, *known):
             raise ConfigError(f"{name}.{key}: {unknown(key, known)}")

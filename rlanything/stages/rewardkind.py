@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from rlanything.config import ArmConfig, Config, ConfigError
+from rlanything.config import ArmConfig, Config
 from rlanything.core.coding_signals import CodingCounts
 from rlanything.core.types import Json, TaskFamily
-from rlanything.core.unittests import Examiner
 from rlanything.loop.feedback import Feedback
 from rlanything.loop.judge import Judge
 from rlanything.loop.panel import LabelledTrajectory, measure_reward, outcome_accuracy, process_accuracy
@@ -21,6 +20,7 @@ from rlanything.loop.stepvotes import StepVotes
 from rlanything.loop.testfeedback import UnitTests
 from rlanything.loop.testpanel import PanelProblem, measure_tests
 from rlanything.loop.testwriter import UnitTestWriter
+from rlanything.stages import build
 
 Records = Sequence[Mapping[str, Json]]
 """Lines of the reward panel."""
@@ -100,14 +100,4 @@ def reward_kind(
     judge = config.judge if m is None else config.judge.model_copy(update={"m": m})
     if judge.writes == "votes":
         return Votes(config, Judge(reward, prompts, judge))
-    return Tests(config, UnitTestWriter(reward, prompts, judge, examiner(family)))
-
-
-def examiner(family: TaskFamily) -> Examiner:
-    """The family as one that runs programs. Raises `ConfigError` if it does not."""
-    if not isinstance(family, Examiner):
-        raise ConfigError(
-            f"judge.writes = 'tests': {type(family).__name__} runs no programs (examine, criticism, proven); "
-            "its reward model writes votes"
-        )
-    return family
+    return Tests(config, UnitTestWriter(reward, prompts, judge, build.examiner(family)))

@@ -10,6 +10,7 @@ from pipeline_cases import ARMS, ROOT, TRAINED, pipeline
 
 from rlanything.cli import build_parser
 from rlanything.config import parse
+from rlanything.stages.compose import compose
 
 STAGES = pipeline()["stages"]
 BODIES = {name: stage.get("do", stage) for name, stage in STAGES.items()}
@@ -96,7 +97,7 @@ def test_what_an_arm_depends_on_follows_its_switches(arm):
 def test_no_code_that_a_stage_runs_is_left_out(name):
     grimp = pytest.importorskip("grimp")
     graph = grimp.build_graph("rlanything", "envs", cache_dir=None)
-    deps = BODIES[name]["deps"]
+    deps = [CONFIG.env["_code_"] if dep == "${env._code_}" else dep for dep in BODIES[name]["deps"]]
     listed = {module for module in graph.modules if module != FACE and covered(module, deps)}
     left_out = [
         module
@@ -122,8 +123,13 @@ def imported_by(graph: Any, start: set[str]) -> set[str]:
 
 @pytest.mark.parametrize("name", ["tasks", "bootstrap", "train", "evaluate"])
 def test_the_environment_is_a_dependency(name):
-    package = CONFIG.env["_target_"].rsplit(".", 2)[0]
-    assert package.replace(".", "/") in BODIES[name]["deps"]
+    assert "${env._code_}" in BODIES[name]["deps"]
+
+
+@pytest.mark.parametrize("option", sorted(path.stem for path in (ROOT / "experiments" / "env").glob("*.yaml")))
+def test_the_folder_of_an_environment_is_that_of_its_class(option):
+    env = compose([f"env={option}"], ROOT)["env"]
+    assert env["_code_"] == env["_target_"].rsplit(".", 2)[0].replace(".", "/")
 
 
 def covered(module: str, deps: list[str]) -> bool:
