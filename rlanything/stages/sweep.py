@@ -18,7 +18,7 @@ from typing import Any
 
 from rlanything.config import ConfigError, parse, unknown
 from rlanything.core.ids import content_id
-from rlanything.stages import check, compose, sweepresult
+from rlanything.stages import check, compose, sweepexperiments, sweepresult
 from rlanything.stages.pipeline import Pipeline, digests, look_up
 from rlanything.stages.sweeptrial import BEFORE, Inputs, overrides
 from rlanything.stages.sweepworker import Worker
@@ -48,6 +48,8 @@ def run(path: Path, root: Path, params: Path, options: Options) -> None:
     _check_installed(sweep)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: at least 1 trial at once")
+    if options.experiments:
+        sweepexperiments.check(root)
     base = checked(sweep, root)
     folder = options.folder or root / FOLDER
     inputs = Inputs.of(root, params, folder / "inputs")
@@ -59,14 +61,12 @@ def run(path: Path, root: Path, params: Path, options: Options) -> None:
     def say(text: str) -> None:
         print(f"sweep {name}: {text}", file=sys.stderr, flush=True)
 
-    claims = Claims(place / "claims", Process.here())
-    Worker(board, inputs, claims, options.workers, say).work()
-    sweepresult.publish(board, path, root, claims)
-    say(f"{board.status({}, 0, 1)}; results: {root / 'sweeps' / name}")
+    before = sweepresult.stamp(root, name)
+    Worker(board, inputs, Claims(place / "claims", Process.here()), options.workers, say).work()
+    sweepresult.publish(board, path, root, before)
+    say(f"{board.status({}, 1)}; results: {root / 'sweeps' / name}")
     if options.experiments:
-        from rlanything.stages.sweepexperiments import record
-
-        record(board, name, root, say)
+        sweepexperiments.record(board, name, root, say)
 
 
 def _check_installed(sweep: Sweep) -> None:

@@ -27,13 +27,18 @@ AUTHOR = {
 
 def record(board: Board, name: str, root: Path, say: Callable[[str], None]) -> None:
     """Record every finished trial as the experiment `<name>-<number>`. Raises `ConfigError` outside of git."""
-    if Path(_git(root, "rev-parse", "--show-toplevel")).resolve() != root:
-        raise ConfigError(f"{root}: experiments need the project to be the top of its git repository")
-    head = _git(root, "rev-parse", "--verify", "HEAD")
+    head = check(root)
     trials = [t.number for t in board.complete()]
     for number in trials:
         _record(board, f"{name}-{number:04d}", number, root, head)
     say(f"{len(trials)} experiments recorded: dvc exp show")
+
+
+def check(root: Path) -> str:
+    """The commit that the experiments vary. Raises `ConfigError` where there is none."""
+    if Path(_git(root, "rev-parse", "--show-toplevel")).resolve() != root:
+        raise ConfigError(f"{root}: experiments need the project to be the top of its git repository")
+    return _git(root, "rev-parse", "--verify", "HEAD")
 
 
 def _record(board: Board, experiment: str, number: int, root: Path, head: str) -> None:

@@ -12,21 +12,49 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
+from rlanything.stages import locks
 from rlanything.stages.layout import Layout, write_bytes, write_json, write_text
 from rlanything.sweep.board import Board
-from rlanything.sweep.claims import Claims
 from rlanything.sweep.study import JOURNAL
 from rlanything.sweep.table import confirmation, summary, table
 
 RESULTS = "sweeps"
+PATIENCE_S = 600.0
+"""How long a worker waits while another one publishes."""
 
 
-def publish(board: Board, declared: Path, root: Path, claims: Claims) -> None:
-    """Write sweeps/<name>/, unless another worker is at it."""
-    with board.study.lock():
-        if not claims.take("publish"):
-            return
-    target = root / RESULTS / declared.stem
+def stamp(root: Path, name: str) -> int | None:
+    """Changes when sweeps/<name>/ is published; None while it is not there."""
+    target = root / RESULTS / name
+    return target.stat().st_ctime_ns if target.is_dir() else None
+
+
+def publish(board: Board, declared: Path, root: Path, before: int | None) -> None:
+    """Write sweeps/<name>/, unless another worker of this project did so a moment ago.
+
+    Args:
+        board: the finished sweep.
+        declared: its file.
+        root: the project.
+        before: `stamp` when this worker began.
+    """
+    name = declared.stem
+    folder = root / ".rla" / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with locks.held(
+        folder / f"publish-{name}", f"{root / RESULTS / name}: another worker publishes it", PATIENCE_S
+    ):
+        if stamp(root, name) in (None, before) or not _current(board, root / RESULTS / name):
+            _publish(board, declared, root / RESULTS / name)
+
+
+def _current(board: Board, target: Path) -> bool:
+    """Whether what is published says the same of the trials as the study does."""
+    path = target / "summary.json"
+    return path.is_file() and json.loads(path.read_text()) == json.loads(json.dumps(summary(board)))
+
+
+def _publish(board: Board, declared: Path, target: Path) -> None:
     temporary = target.with_name(f".tmp-{target.name}")
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -41,7 +69,6 @@ def publish(board: Board, declared: Path, root: Path, claims: Claims) -> None:
         os.rename(target, gone)
     os.rename(temporary, target)
     shutil.rmtree(gone, ignore_errors=True)
-    claims.release("publish")
 
 
 def _study(board: Board, path: Path) -> None:

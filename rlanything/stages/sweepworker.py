@@ -23,6 +23,7 @@ import psutil
 from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.config import ConfigError
+from rlanything.report.words import plain
 from rlanything.stages.sweeptrial import BEFORE, Command, Inputs, TrialFolder, overrides
 from rlanything.sweep.board import Board
 from rlanything.sweep.claims import Claims
@@ -74,7 +75,7 @@ class Worker:
         self.slots = slots
         self.say = say
         self.jobs: list[Job] = []
-        self.started = time.monotonic()
+        self.ended_before = board.ended()
         self.said = time.monotonic()
 
     def work(self) -> None:
@@ -123,6 +124,8 @@ class Worker:
         return None
 
     def _next(self) -> FrozenTrial | None:
+        if self.board.repeating():
+            return None
         own = sum(time.monotonic() - job.begun for job in self.jobs)
         if self.board.spent_s() + own > 60 * (self.sweep.budget.minutes or float("inf")):
             return None
@@ -140,12 +143,6 @@ class Worker:
         return None
 
     def _begin(self, trial: FrozenTrial) -> None:
-        twin = self.board.twin(trial)
-        if twin is not None:
-            self.study.note(trial.number, same_as=twin.number)
-            self.study.tell(trial.number, twin.values, TrialState.COMPLETE)
-            self.claims.release(_name(trial.number))
-            return
         folder = TrialFolder(self.board.trial(trial.number), self.sweep, self.sweep.seeds)
         sets = trial.user_attrs[SETS]
         job = Job(_name(trial.number), trial.number, folder, folder.path)
@@ -192,6 +189,8 @@ class Worker:
 
     def _step(self, job: Job) -> None:
         """Start the next command, or finish the job. Inputs that several trials need are made by one of them."""
+        if not job.fresh and self._same(job):
+            return
         missing = self.inputs.missing(job.inputs)
         if missing:
             with self.study.lock():
@@ -206,6 +205,19 @@ class Worker:
             self._run(job, job.folder.path, commands[0])
         else:
             self._finish(job)
+
+    def _same(self, job: Job) -> bool:
+        """Whether the same point was run, whose result is taken over, or is being run, which is waited for."""
+        twin = self.board.twin(job.number)
+        if twin is None:
+            return False
+        if twin.state == TrialState.RUNNING:
+            return self.claims.held(_name(twin.number))
+        self.study.note(job.number, same_as=self.board.source(twin.number))
+        self.study.tell(job.number, twin.values, TrialState.COMPLETE)
+        self.say(f"trial {job.number}: the same point as trial {twin.number}")
+        self._drop(job)
+        return True
 
     def _done_with_inputs(self, job: Job) -> None:
         if _for_inputs(job):
@@ -255,6 +267,9 @@ class Worker:
 
     def _crashed(self, job: Job, error: str) -> None:
         """A trial that fails is recorded with its error; what no trial is to blame for ends the sweep."""
+        if not self.claims.keep(job.name):
+            self._drop(job)
+            return
         if NO_SPACE in error:
             self._drop(job)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder.path))
@@ -265,13 +280,13 @@ class Worker:
             )
         self.study.note(job.number, error=error[-2000:], seconds=self._seconds(job))
         self.study.tell(job.number, None, TrialState.FAIL)
-        self.say(f"trial {job.number}: crashed: {error.splitlines()[-1]}")
+        self.say(f"trial {job.number}: crashed: {plain(error.splitlines()[-1])}")
         self._drop(job)
         self._check_row()
 
     def _check_row(self) -> None:
         """Raise `SweepError` when the last trials to end all crashed alike since this worker started."""
-        last = self.board.last_ended(IN_A_ROW, self.started)
+        last = self.board.last_ended(IN_A_ROW, self.ended_before)
         errors = {_signature(t.user_attrs.get("error", "")) for t in last if t.state == TrialState.FAIL}
         if len(last) == IN_A_ROW and all(t.state == TrialState.FAIL for t in last) and len(errors) == 1:
             numbers = ", ".join(str(t.number) for t in last)
@@ -300,7 +315,7 @@ class Worker:
         if time.monotonic() - self.said >= SAY_S:
             self.said = time.monotonic()
             running = {job.number: job.folder.done() for job in self.jobs if job.child is not None}
-            self.say(self.board.status(running, time.monotonic() - self.started, self.slots))
+            self.say(self.board.status(running, self.slots))
 
 
 def _name(number: int) -> str:

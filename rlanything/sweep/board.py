@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence, Set
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
 from optuna.trial import FrozenTrial, TrialState
 
-from rlanything.report.words import NONE, SHORT
+from rlanything.report.words import NONE
 from rlanything.sweep.declare import Sweep, Value, sign
-from rlanything.sweep.objective import COST, Measured, measure
+from rlanything.sweep.objective import Measured, measure
 from rlanything.sweep.space import SETS
 from rlanything.sweep.study import LABEL, SweepStudy
+from rlanything.sweep.words import number as written
 
-NAMES = {**SHORT, COST: "cost"}
+REPEATS = 20
+"""So many points in a row that were run before: the sampler has nothing new to offer."""
 
 
 class Board:
@@ -38,7 +39,12 @@ class Board:
 
     def results(self, number: int) -> Path:
         """The folder with a trial's results: another one's where that was the same point."""
-        return self.trial(self.study.trials()[number].user_attrs.get("same_as", number))
+        return self.trial(self.source(number))
+
+    def source(self, number: int) -> int:
+        """The trial that was run for this one: itself, or an earlier one of the same point."""
+        found: int = self.study.trials()[number].user_attrs.get("same_as", number)
+        return found
 
     def sets(self, number: int) -> dict[str, Value]:
         """The keys that a trial sets."""
@@ -49,12 +55,18 @@ class Board:
         """The trials with a result."""
         return [t for t in self.study.trials() if t.state == TrialState.COMPLETE]
 
-    def twin(self, trial: FrozenTrial) -> FrozenTrial | None:
-        """A finished trial that sets the very same."""
-        sets = trial.user_attrs[SETS]
-        return next(
-            (t for t in self.complete() if t.number != trial.number and t.user_attrs[SETS] == sets), None
-        )
+    def twin(self, number: int) -> FrozenTrial | None:
+        """A trial that sets the very same: a finished one, or else an earlier one that is running."""
+        sets = self.sets(number)
+        alike = [t for t in self.study.trials() if t.number != number and t.user_attrs.get(SETS) == sets]
+        finished = [t for t in alike if t.state == TrialState.COMPLETE]
+        running = [t for t in alike if t.state == TrialState.RUNNING and t.number < number]
+        return next(iter(finished + running), None)
+
+    def repeating(self) -> bool:
+        """Whether the last `REPEATS` trials were all points that had been run before."""
+        last = self.study.trials()[-REPEATS:]
+        return len(last) == REPEATS and all("same_as" in t.user_attrs for t in last)
 
     def measured(self, number: int) -> Measured:
         """What a finished trial achieved."""
@@ -91,8 +103,7 @@ class Board:
         if best is None or self.sweep.confirm == 0:
             return []
         numbers = [best.number, *self.baselines().values()]
-        points = {self.study.trials()[n].user_attrs.get("same_as", n): None for n in numbers}
-        return list(points)
+        return list(dict.fromkeys(self.source(n) for n in numbers))
 
     def to_confirm(self) -> list[int]:
         """Candidates without their run on fresh seeds, once every trial is over."""
@@ -107,8 +118,10 @@ class Board:
         if any(t.state in (TrialState.RUNNING, TrialState.WAITING) for t in trials):
             return False
         limit, minutes = self.study.limit, self.sweep.budget.minutes
-        return (limit is not None and len(trials) >= limit) or (
-            minutes is not None and self.spent_s() > 60 * minutes
+        return (
+            self.repeating()
+            or (limit is not None and len(trials) >= limit)
+            or (minutes is not None and self.spent_s() > 60 * minutes)
         )
 
     def over(self) -> bool:
@@ -119,13 +132,14 @@ class Board:
         """Seconds that the finished trials took."""
         return sum(t.user_attrs.get("seconds", 0.0) for t in self.study.trials())
 
-    def last_ended(self, count: int, since: float) -> Sequence[FrozenTrial]:
-        """The last `count` trials to end after `since` (on the monotonic clock), in the order in which they did."""
-        limit = datetime.now() - timedelta(seconds=time.monotonic() - since)
-        ended = [
-            t for t in self.study.trials() if t.datetime_complete is not None and t.datetime_complete > limit
-        ]
-        return sorted(ended, key=lambda t: t.datetime_complete or limit)[-count:]
+    def ended(self) -> set[int]:
+        """The numbers of the trials that are over, however they ended."""
+        return {t.number for t in self.study.trials() if t.state.is_finished()}
+
+    def last_ended(self, count: int, before: Set[int]) -> Sequence[FrozenTrial]:
+        """The last `count` trials to end, in the order in which they did, without those in `before`."""
+        ended = [t for t in self.study.trials() if t.state.is_finished() and t.number not in before]
+        return sorted(ended, key=lambda t: t.datetime_complete or datetime.min)[-count:]
 
     def sentence(self, number: int, *, fresh: bool = False) -> str:
         """The objectives of a finished trial with their intervals."""
@@ -133,10 +147,10 @@ class Board:
         parts = []
         for name, goal in zip(self.sweep.objectives, self.sweep.goals, strict=True):
             found = None if measured is None else measured.estimate(goal)
-            parts.append(f"{name} {shown(found, goal[1])}")
+            parts.append(f"{name} {NONE if found is None else written(found, goal[1])}")
         return ("fresh seeds: " if fresh else "") + ", ".join(parts)
 
-    def status(self, running: Mapping[int, float], spent_s: float, slots: int) -> str:
+    def status(self, running: Mapping[int, float], slots: int) -> str:
         """One line: how far, the best so far, what runs, how long still."""
         trials = self.study.trials()
         count = {state: sum(t.state == state for t in trials) for state in TrialState}
@@ -159,22 +173,16 @@ class Board:
     def _left(self, running: Mapping[int, float], slots: int) -> str:
         """The time that is left, from what finished trials took; it counts the fresh runs as a trial each."""
         took = [t.user_attrs["seconds"] for t in self.complete() if t.user_attrs.get("seconds")]
-        if not took or self.study.limit is None or self.over():
+        if not took or self.over():
             return ""
-        ended = sum(t.state.is_finished() for t in self.study.trials())
+        each = sum(took) / len(took)
         again = 3 if not self.trials_over() else len(self.to_confirm())
-        trials = self.study.limit - ended + again * self.sweep.confirm / self.sweep.seeds
-        left = max(0.0, trials - sum(running.values())) * sum(took) / len(took) / slots
-        return f", about {round(left / 60)} min left"
+        fresh = again * each * self.sweep.confirm / self.sweep.seeds
+        trials = max(0.0, self._for_trials_s(each) - sum(running.values()) * each)
+        return f", about {round((trials + fresh) / slots / 60)} min left"
 
-
-def shown(found: object, metric: str) -> str:
-    """An estimate in the metric's unit: `55.1 [50.2, 59.9]`; a dash for nothing."""
-    from rlanything.report.statistics import Estimate
-    from rlanything.report.words import interval
-
-    if not isinstance(found, Estimate):
-        return NONE
-    if metric == COST:
-        return f"{found.mean:,.0f}"
-    return interval(found, metric)
+    def _for_trials_s(self, each: float) -> float:
+        """Seconds of work that the budget still has for trials of `each` seconds, begun ones included."""
+        limit, minutes = self.study.limit, self.sweep.budget.minutes
+        trials = float("inf") if limit is None else (limit - len(self.ended())) * each
+        return min(trials, float("inf") if minutes is None else max(0.0, 60 * minutes - self.spent_s()))

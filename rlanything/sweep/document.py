@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rlanything.report.statistics import Estimate
-from rlanything.report.words import COUNTS, NONE, code, markdown_table, p_text
+from rlanything.report.words import NONE, code, markdown_table, p_text
 from rlanything.sweep.board import Board
 from rlanything.sweep.declare import sign
-from rlanything.sweep.objective import COST
-from rlanything.sweep.views import Point, Views, scale
+from rlanything.sweep.views import Point, Views
+from rlanything.sweep.words import number
 
 FIGURES = {
     "history": "Trials in their order",
@@ -45,7 +45,7 @@ def text(board: Board, name: str, views: Views, figures: Sequence[str]) -> str:
         "## Result",
         *sentences(views),
         "## Trials",
-        trials(views),
+        markdown_table(*trials(views, code)),
         *(f"## {FIGURES[f]}\n\n![{FIGURES[f]}](figures/{f}.png)" for f in figures),
         *_failed(board),
     ]
@@ -68,7 +68,7 @@ def sentences(views: Views) -> list[str]:
         found.append(
             f"On fresh seeds its lead over {c.baseline} (trial {c.against}) is {number(c.fresh, metric, signed=True)}; "
             f"on the seeds that chose it {number(c.lead, metric, signed=True)}. The difference, "
-            f"{scale(metric) * c.luck:+.1f}, is luck as far as so few seeds can tell."
+            f"{number(c.luck, metric, signed=True)}, is luck as far as so few seeds can tell."
         )
     if len(views.objectives) > 1:
         found.append(f"No other trial is better in everything: {', '.join(map(str, views.front))}.")
@@ -93,41 +93,23 @@ def _ahead(found: Estimate, way: int) -> bool:
     return found.low is not None and found.high is not None and min(way * found.low, way * found.high) > 0
 
 
-def trials(views: Views) -> str:
-    """Every trial in one Markdown table."""
+def trials(views: Views, quoted: Callable[[object], str]) -> tuple[list[str], list[list[str]]]:
+    """Every trial as a row of cells, and the header. `quoted`: how a value of the configuration is written."""
     keys = views.keys
     header = ["trial", *keys, *views.objectives, "vs default", "p (Holm)", "accepted", "in band", "state"]
-    return markdown_table(header, [_row(p, keys, views) for p in views.points])
+    return header, [_row(p, keys, views, quoted) for p in views.points]
 
 
-def _row(point: Point, keys: Sequence[str], views: Views) -> list[str]:
-    sets = [code(point.sets[k]) if k in point.sets else NONE for k in keys]
-    found = [number(e, m) for e, m in zip(point.found, views.metrics, strict=False)] or [NONE] * len(
-        views.metrics
-    )
+def _row(point: Point, keys: Sequence[str], views: Views, quoted: Callable[[object], str]) -> list[str]:
+    metrics = views.metrics
+    sets = [quoted(point.sets[k]) if k in point.sets else NONE for k in keys]
+    found = [number(e, m) for e, m in zip(point.found, metrics, strict=False)] or [NONE] * len(metrics)
     d = point.difference
-    against = (
-        [NONE, NONE]
-        if d is None
-        else [number(d.contrast.difference, views.metrics[0], signed=True), p_text(d.p)]
-    )
+    against = NONE if d is None else number(d.contrast.difference, metrics[0], signed=True)
+    p = NONE if d is None else p_text(d.p)
     accepted = NONE if point.accepted is None else f"{point.accepted.mean:.1f}"
     band = NONE if point.band_coverage is None else f"{100 * point.band_coverage:.0f} %"
-    return [point.name, *sets, *found, *against, accepted, band, point.state]
-
-
-def number(found: Estimate, metric: str, *, signed: bool = False) -> str:
-    """A mean with its interval in the metric's unit."""
-    digits = 0 if metric == COST else 1
-    factor = 1.0 if metric in (COST, *COUNTS) else 100.0
-
-    def one(value: float) -> str:
-        shown = round(factor * value, digits) + 0.0
-        return f"{shown:{'+' if signed else ''},.{digits}f}"
-
-    if found.low is None or found.high is None:
-        return one(found.mean)
-    return f"{one(found.mean)} [{one(found.low)}, {one(found.high)}]"
+    return [point.name, *sets, *found, against, p, accepted, band, point.state]
 
 
 def _failed(board: Board) -> list[str]:

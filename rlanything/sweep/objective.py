@@ -20,6 +20,7 @@ from rlanything.report.records import Evaluation
 from rlanything.report.statistics import Contrast, Estimate, Panel
 
 RESAMPLES = 2000
+"""Of the bootstrap behind an interval."""
 COST = "cost"
 
 
@@ -47,18 +48,13 @@ class Measured:
         panel = self.panels[arm].get(metric)
         return None if panel is None else statistics.estimate(panel, 0, metric, RESAMPLES)
 
-    def above(self, other: Measured, goal: tuple[str, str]) -> Contrast | None:
+    def above(self, other: Measured, goal: tuple[str, str], resamples: int = RESAMPLES) -> Contrast | None:
         """How far this trial is above another one, paired by seed and game."""
         arm, metric = goal
         mine, theirs = self.panels[arm].get(metric), other.panels[arm].get(metric)
         if mine is None or theirs is None:
             return None
-        return statistics.contrast(mine, theirs, 0, metric, RESAMPLES)
-
-    def seed_values(self, goal: tuple[str, str]) -> list[float]:
-        """The objective of each seed."""
-        panel = self.panels[goal[0]][goal[1]]
-        return [float(v) for v in statistics.seed_values(panel, np.ones((1, len(panel.tasks))))[0]]
+        return statistics.contrast(mine, theirs, 0, metric, resamples)
 
 
 def measure(trial: Path, arms: Sequence[str]) -> Measured:

@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from rlanything.sweep.board import Board
-from rlanything.sweep.document import ABOUT, FIGURES, number, sentences
+from rlanything.sweep.document import ABOUT, FIGURES, sentences, trials
 from rlanything.sweep.plots import PLOTS
 from rlanything.sweep.views import Views
 
@@ -68,23 +68,9 @@ def _data(figures: dict[str, Any]) -> str:
 
 
 def _table(views: Views) -> str:
-    keys = views.keys
-    head = ["trial", *keys, *views.objectives, "vs default", "accepted", "in band", "state"]
-    rows = []
-    for p in views.points:
-        sets = [str(p.sets.get(k, "–")) for k in keys]
-        found = [number(e, m) for e, m in zip(p.found, views.metrics, strict=False)] or ["–"] * len(
-            views.metrics
-        )
-        against = (
-            "–"
-            if p.difference is None
-            else number(p.difference.contrast.difference, views.metrics[0], signed=True)
-        )
-        accepted = "–" if p.accepted is None else f"{p.accepted.mean:.1f}"
-        band = "–" if p.band_coverage is None else f"{100 * p.band_coverage:.0f} %"
-        cells = "".join(
-            f"<td>{escape(c)}</td>" for c in [p.name, *sets, *found, against, accepted, band, p.state]
-        )
-        rows.append(f'<tr class="best">{cells}</tr>' if p.number == views.best else f"<tr>{cells}</tr>")
-    return f"<table><tr>{''.join(f'<th>{escape(h)}</th>' for h in head)}</tr>{''.join(rows)}</table>"
+    head, rows = trials(views, str)
+    lines = ["<tr>" + "".join(f"<th>{escape(h)}</th>" for h in head) + "</tr>"]
+    for point, row in zip(views.points, rows, strict=True):
+        mark = ' class="best"' if point.number == views.best else ""
+        lines.append(f"<tr{mark}>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
+    return f"<table>{''.join(lines)}</table>"

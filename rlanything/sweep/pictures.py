@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import matplotlib as mpl
@@ -14,11 +15,14 @@ from matplotlib.ticker import MaxNLocator
 from rlanything.report.statistics import Estimate
 from rlanything.report.style import INK, SETTINGS
 from rlanything.report.words import plain
-from rlanything.sweep.views import Point, Views, scale
+from rlanything.sweep.views import Point, Views
+from rlanything.sweep.words import scale
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8c8c8c"
 WIDE = 8
 """Positive numbers that span this factor stand on a logarithmic axis."""
+PER_ROW = 4
+"""Panels of one figure side by side; more begin another row."""
 COLOURS = {"paper": ORANGE, "default": GREEN}
 FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
@@ -35,10 +39,10 @@ def draw(views: Views) -> Iterator[tuple[str, bytes]]:
                     yield f"{name}.{kind}", buffer.getvalue()
 
 
-def _figure(width: float, height: float, panels: int = 1) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(width, height), layout="constrained")
+def _figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    figure = Figure(figsize=(width, height * rows), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, list(figure.subplots(1, panels, squeeze=False)[0])
+    return figure, list(figure.subplots(rows, panels, squeeze=False).flat)
 
 
 def _bars(axis: Axes, x: float, found: Estimate, factor: float, colour: str) -> None:
@@ -111,12 +115,15 @@ def _ends(found: Estimate, factor: float) -> list[list[float]] | None:
 
 
 def _slices(views: Views) -> Figure | None:
-    keys = views.keys[:4]
+    keys = views.varied
     if not views.finished or not keys:
         return None
-    figure, axes = _figure(3.6 * len(keys) + 0.4, 3.2, len(keys))
+    across = min(len(keys), PER_ROW)
+    figure, axes = _figure(3.6 * across + 0.4, 3.2, across, math.ceil(len(keys) / across))
     factor = scale(views.metrics[0])
-    for axis, key in zip(axes, keys, strict=True):
+    for spare in axes[len(keys) :]:
+        spare.set_axis_off()
+    for axis, key in zip(axes, keys, strict=False):
         places = Places([p.sets[key] for p in views.finished])
         for point in views.finished:
             _bars(axis, places.at(point.sets[key]), point.found[0], factor, _colour(point))

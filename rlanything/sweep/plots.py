@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
 from rlanything.report.statistics import Estimate
 from rlanything.report.words import plain
-from rlanything.sweep.document import number
-from rlanything.sweep.pictures import BLUE, COLOURS, GREY, Places
-from rlanything.sweep.views import Point, Views, scale
+from rlanything.sweep.pictures import BLUE, COLOURS, GREY, PER_ROW, Places
+from rlanything.sweep.views import Contour, Point, Views
+from rlanything.sweep.words import number, scale
 
 
 def words(text: object) -> str:
@@ -110,7 +111,7 @@ def _front(views: Views) -> dict[str, Any] | None:
 
 
 def _slices(views: Views) -> dict[str, Any] | None:
-    keys = views.keys
+    keys = views.varied
     if not keys or not views.finished:
         return None
     data, axes = [], {}
@@ -121,20 +122,32 @@ def _slices(views: Views) -> dict[str, Any] | None:
         data.append(_dots(views, shown, xaxis=f"x{end}", yaxis=f"y{end}"))
         axes[f"xaxis{end}"] = _values(key, values)
         axes[f"yaxis{end}"] = _axis(views.objectives[0] if i == 1 else "")
-    grid = {"rows": 1, "columns": len(keys), "pattern": "independent"}
-    return _figure(data, keys[0], views.objectives[0], grid=grid, **axes)
+    rows = math.ceil(len(keys) / PER_ROW)
+    grid = {"rows": rows, "columns": min(len(keys), PER_ROW), "pattern": "independent"}
+    return _figure(data, keys[0], views.objectives[0], grid=grid, height=380 * rows, **axes)
 
 
 def _contour(views: Views) -> dict[str, Any] | None:
     if not views.contours:
         return None
-    contour, factor = views.contours[0], scale(views.metrics[0])
-    low, high = contour.keys
+    data: list[dict[str, Any]] = []
+    axes: dict[str, Any] = {}
+    for i, contour in enumerate(views.contours, 1):
+        end = "" if i == 1 else str(i)
+        data += [{**d, "xaxis": f"x{end}", "yaxis": f"y{end}"} for d in _surface(contour, views)]
+        axes |= {f"xaxis{end}": _axis(contour.keys[0]), f"yaxis{end}": _axis(contour.keys[1])}
+    grid = {"rows": 1, "columns": len(views.contours), "pattern": "independent"}
+    bar = {"colorscale": "Viridis", "colorbar": {"title": {"text": words(views.objectives[0])}}}
+    return _figure(data, "", "", grid=grid, coloraxis=bar, **axes)
+
+
+def _surface(contour: Contour, views: Views) -> list[dict[str, Any]]:
+    """The smooth surface, and a dot for every trial."""
+    (low, high), factor = contour.keys, scale(views.metrics[0])
     surface = [[None if v != v else factor * float(v) for v in row] for row in contour.surface]
     heat = {
         "type": "contour", "x": contour.x.tolist(), "y": contour.y.tolist(), "z": surface,
-        "colorscale": "Viridis", "connectgaps": False, "hoverinfo": "skip",
-        "colorbar": {"title": {"text": words(views.objectives[0])}},
+        "coloraxis": "coloraxis", "connectgaps": False, "hoverinfo": "skip",
     }  # fmt: skip
     dots = {
         "type": "scatter", "mode": "markers+text", "x": [p.sets[low] for p in views.finished],
@@ -142,7 +155,7 @@ def _contour(views: Views) -> dict[str, Any] | None:
         "textposition": "top right", "hovertext": [_hover(p, views) for p in views.finished], "hoverinfo": "text",
         "marker": {"size": 10, "color": [_colour(p) for p in views.finished], "line": {"color": "#fff", "width": 1}},
     }  # fmt: skip
-    return _figure([heat, dots], low, high)
+    return [heat, dots]
 
 
 def _importances(views: Views) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ Trials are asked for and told, never optimised by Optuna itself, so that any pro
 from __future__ import annotations
 
 import fcntl
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,8 +31,10 @@ from rlanything.sweep.sampler import PerTrial
 from rlanything.sweep.space import SETS, outside
 
 JOURNAL = "study.journal"
-LABEL, DECLARED = "label", "declared"
-"""Names of attributes: a trial's label; what the study was declared as."""
+LABEL, DECLARED, FOLDER = "label", "declared", "folder"
+"""Names of attributes: a trial's label; what the study was declared as; the name of the folder with its results."""
+FIXED = {"space", "arms", "seeds", "objectives", "sampler", "startup", "seed"}
+"""What cannot be changed once a study is there."""
 LOCKED = "decisions"
 """The file in the study's folder that is locked by whoever decides who does what next."""
 
@@ -64,6 +67,12 @@ def starts(sweep: Sweep, base: Mapping[str, Value]) -> list[Start]:
 
 def _start(sweep: Sweep, label: str, sets: Mapping[str, Value]) -> Start:
     return Start(label, sets, space.params(sweep, sets))
+
+
+def _crashed(start: Start, trials: Sequence[FrozenTrial]) -> bool:
+    """Whether the point was tried, and never with a result."""
+    states = {t.state for t in trials if t.user_attrs.get(SETS) == start.sets}
+    return states == {TrialState.FAIL}
 
 
 def open_storage(url: str | None, folder: Path) -> BaseStorage:
@@ -110,7 +119,9 @@ class SweepStudy:
         with self.lock():
             storage = open_storage(url, folder)
             self.study = self._open(storage)
-            self._check(storage, hidden(url) if url else str(folder))
+            where = hidden(url) if url else str(folder)
+            self._check(where)
+            self._check_folder(where)
             self._queue()
 
     @contextmanager
@@ -128,16 +139,14 @@ class SweepStudy:
             sampler=PerTrial(self.sweep, self.distributions), pruner=pruner(self.sweep.pruner),
         )  # fmt: skip
 
-    def _check(self, storage: BaseStorage, where: str) -> None:
-        declared = self.sweep.model_dump(
-            mode="json", include={"space", "arms", "seeds", "objectives", "sampler"}
-        )
+    def _check(self, where: str) -> None:
+        declared = self.sweep.model_dump(mode="json", include=FIXED)
         found = self.study.user_attrs.get(DECLARED)
         if found is None:
             self.study.set_user_attr(DECLARED, declared)
         elif found != declared:
             changed = [
-                f"  {k}: there {found.get(k)}, here {v}" for k, v in declared.items() if found.get(k) != v
+                f"  {k}: there {found.get(k)}, here {v}" for k, v in declared.items() if found.get(k, v) != v
             ]
             raise ConfigError(
                 f"study {self.name!r} in {where} was declared differently:\n"
@@ -145,9 +154,24 @@ class SweepStudy:
                 + "\nGive this sweep's file another name, or delete that study."
             )
 
+    def _check_folder(self, where: str) -> None:
+        """Raise `ConfigError` where a database is shared and the folder with the results is not."""
+        mark, known = self.folder / "study.id", self.study.user_attrs.get(FOLDER)
+        own = mark.read_text() if mark.is_file() else None
+        if known is None:
+            mark.write_text(own or uuid.uuid4().hex)
+            self.study.set_user_attr(FOLDER, mark.read_text())
+        elif own != known:
+            raise ConfigError(
+                f"study {self.name!r} in {where}: its trials lie in another folder than {self.folder}; all workers "
+                "share one (--folder). If that folder is gone, delete the study"
+            )
+
     def _queue(self) -> None:
-        """Queue what is to be tried first; after a crash in the middle, the rest of it."""
-        for start in self._starts[len(self.trials()) :]:
+        """Queue what is to be tried first; after a crash in the middle, the rest of it; and what of it crashed."""
+        trials = self.trials()
+        left = self._starts[len(trials) :]
+        for start in [*(s for s in self._starts if _crashed(s, trials)), *left]:
             self.study.enqueue_trial(dict(start.point or {}), {LABEL: start.label, SETS: dict(start.sets)})
 
     @property

@@ -13,7 +13,6 @@ from rlanything.report.statistics import Estimate
 from rlanything.sweep.board import Board
 from rlanything.sweep.declare import Band, Value, sign
 from rlanything.sweep.importance import importances
-from rlanything.sweep.objective import COST
 from rlanything.sweep.space import outside
 from rlanything.sweep.table import Confirmed, Difference, confirmation, differences
 
@@ -73,12 +72,14 @@ class Views:
 
     @property
     def keys(self) -> list[str]:
-        """The keys that differ between trials."""
-        values: dict[str, set[str]] = {}
-        for point in self.points:
-            for key, value in point.sets.items():
-                values.setdefault(key, set()).add(repr(value))
-        return [key for key, seen in values.items() if len(seen) > 1]
+        """The keys that differ between trials; some may be set by the paper's point alone."""
+        names = dict.fromkeys(key for point in self.points for key in point.sets)
+        return [name for name in names if len({repr(p.sets.get(name)) for p in self.points}) > 1]
+
+    @property
+    def varied(self) -> list[str]:
+        """Those of `keys` that every trial sets."""
+        return [key for key in self.keys if all(key in p.sets for p in self.points)]
 
     def leader(self) -> list[tuple[int, float]]:
         """(trial, best mean so far) after each finished trial."""
@@ -108,11 +109,6 @@ def views(board: Board, name: str) -> Views:
     )
 
 
-def scale(metric: str) -> float:
-    """What a value is multiplied by to be shown: accuracies are shown in percent."""
-    return 1.0 if metric in (COST, "accepted_tasks") else 100.0
-
-
 def _points(board: Board) -> list[Point]:
     against = differences(board)
     arm = board.sweep.goals[0][0]
@@ -120,6 +116,8 @@ def _points(board: Board) -> list[Point]:
     for trial in board.study.trials():
         number, state = trial.number, trial.state.name.lower()
         sets, label = trial.user_attrs.get("sets", {}), trial.user_attrs.get("label", "")
+        if trial.state == TrialState.PRUNED:
+            state = f"pruned after {len(trial.intermediate_values)} points"
         if trial.state != TrialState.COMPLETE:
             found.append(Point(number, label, state, sets))
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ BASE = {
 }
 """What the project's default scale has for the keys that these sweeps set."""
 
+GAMES = 40
+
 
 def declared(**changes: Any) -> Sweep:
     """A sweep over lambda and both thresholds."""
@@ -49,22 +52,27 @@ def truth(sets: dict[str, Any]) -> float:
     return 0.65 - 0.12 * abs(math.log2(float(sets["signals.lambda"])))
 
 
-def write_results(folder: Path, sweep: Sweep, sets: dict[str, Any], seeds: range, games: int = 40) -> None:
+Truth = Callable[[dict[str, Any]], float]
+
+
+def write_results(
+    folder: Path, sweep: Sweep, sets: dict[str, Any], seeds: range, truth: Truth = truth
+) -> None:
     """What training and evaluation leave, drawn for every seed."""
     (folder / "evaluation").mkdir(parents=True, exist_ok=True)
     (folder / "params.yaml").write_text(json.dumps(sets))
     for arm in sweep.arms:
-        found = {str(seed): _seed(folder, arm, sets, seed, games) for seed in seeds}
+        found = {str(seed): _seed(folder, arm, sets, seed, truth(sets)) for seed in seeds}
         text = json.dumps({"arm": arm, "seeds": found})
         (folder / "evaluation" / f"{arm}.json").write_text(text)
 
 
-def _seed(folder: Path, arm: str, sets: dict[str, Any], seed: int, games: int) -> dict[str, Any]:
+def _seed(folder: Path, arm: str, sets: dict[str, Any], seed: int, share: float) -> dict[str, Any]:
     rng = np.random.default_rng(derive_seed(0, json.dumps(sets, sort_keys=True), seed))
-    share = truth(sets) + rng.normal(0, 0.02)
+    share += rng.normal(0, 0.02)
 
     def panel() -> dict[str, list[int]]:
-        return {f"game {i}": [int(v) for v in rng.random(3) < share] for i in range(games)}
+        return {f"game {i}": [int(v) for v in rng.random(3) < share] for i in range(GAMES)}
 
     run = folder / "runs" / arm / f"seed-{seed}"
     (run / "buffer").mkdir(parents=True, exist_ok=True)
@@ -83,7 +91,7 @@ def _seed(folder: Path, arm: str, sets: dict[str, Any], seed: int, games: int) -
     }
 
 
-def play(board: Board) -> list[FrozenTrial]:
+def play(board: Board, truth: Truth = truth) -> list[FrozenTrial]:
     """Run the whole budget with drawn results, and the winner and baselines again on fresh seeds."""
     sweep = board.sweep
     while True:
@@ -92,9 +100,10 @@ def play(board: Board) -> list[FrozenTrial]:
         if trial is None:
             break
         sets = trial.user_attrs[SETS]
-        write_results(board.trial(trial.number), sweep, sets, range(sweep.seeds))
+        write_results(board.trial(trial.number), sweep, sets, range(sweep.seeds), truth)
         board.study.note(trial.number, seconds=60.0)
         board.study.tell(trial.number, board.objectives(trial.number), TrialState.COMPLETE)
     for number in board.to_confirm():
-        write_results(board.fresh(number), sweep, board.sets(number), range(sweep.seeds + sweep.confirm))
+        seeds = range(sweep.seeds + sweep.confirm)
+        write_results(board.fresh(number), sweep, board.sets(number), seeds, truth)
     return board.study.trials()

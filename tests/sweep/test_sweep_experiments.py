@@ -14,6 +14,7 @@ import yaml
 from sweep_cases import ROOT, declared, make, play
 
 from rlanything.config import ConfigError
+from rlanything.stages import sweep
 from rlanything.stages.sweepexperiments import record
 
 
@@ -65,6 +66,14 @@ def test_dvc_shows_every_trial_and_the_workspace_stays(project, tmp_path):
         row = rows[f"case-{trial.number:04d}"]
         assert float(row["signals.lambda"]) == board.sets(trial.number)["signals.lambda"]
         assert float(row["full.in_domain.mean"]) == pytest.approx(trial.values[0], abs=1e-4)
+
+
+def test_without_git_nothing_is_trained(tmp_path):
+    options = sweep.Options(folder=tmp_path / "sweeps", experiments=True)
+    file = ROOT / "experiments" / "sweep" / "lambda.yaml"
+    with pytest.raises(ConfigError, match="experiments cannot be recorded: git rev-parse"):
+        sweep.run(file, tmp_path, ROOT / "params.yaml", options)
+    assert not (tmp_path / "sweeps").exists()
 
 
 def test_without_git_the_reason_is_said(tmp_path):

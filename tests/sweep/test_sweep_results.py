@@ -8,13 +8,14 @@ import shutil
 import polars as pl
 import pytest
 from optuna.trial import TrialState
-from sweep_cases import LAMBDA, declared, make, play, truth
+from sweep_cases import BAND, LAMBDA, declared, make, play, truth
 
 from rlanything.stages import sweepresult
 from rlanything.sweep import views as shown
-from rlanything.sweep.claims import Claims, Worker
-from rlanything.sweep.document import CORRECTED, LEVEL, NOT_SHOWN, sentences
+from rlanything.sweep.document import CORRECTED, LEVEL, NOT_SHOWN, sentences, trials
 from rlanything.sweep.objective import cost, measure
+from rlanything.sweep.pictures import FIGURE, draw
+from rlanything.sweep.plots import PLOTS
 from rlanything.sweep.table import confirmation, differences, summary, table
 from rlanything.sweep.views import views
 
@@ -34,7 +35,7 @@ def published(board, tmp_path_factory):
     file.write_text("space: {}\n")
     (root / "sweeps" / "case").mkdir(parents=True)
     (root / "sweeps" / "case" / "stale.txt").write_text("of an earlier run")
-    sweepresult.publish(board, file, root, Claims(board.folder / "claims", Worker.here()))
+    sweepresult.publish(board, file, root, sweepresult.stamp(root, "case"))
     return root / "sweeps" / "case"
 
 
@@ -51,7 +52,8 @@ def test_the_interval_holds_the_truth_and_the_mean_is_that_of_the_seeds(board):
     for trial in board.complete():
         measured = board.measured(trial.number)
         found = measured.estimate(("full", "in_domain"))
-        seeds = measured.seed_values(("full", "in_domain"))
+        panel = measured.panels["full"]["in_domain"]
+        seeds = panel.hits[0].sum(axis=1) / panel.totals[0].sum(axis=1)
         assert found.mean == pytest.approx(sum(seeds) / 3) == pytest.approx(trial.values[0])
         assert found.low < found.mean < found.high
     inside = [board.measured(t.number).estimate(("full", "in_domain")) for t in board.complete()]
@@ -81,20 +83,22 @@ def test_the_winner_meets_both_baselines_on_seeds_that_did_not_choose_it(board):
     found = confirmation(board)
     assert {c.baseline for c in found} == {n for n, t in board.baselines().items() if t != winner}
     for c in found:
-        assert c.luck == pytest.approx(c.lead.mean - c.fresh.mean)
+        assert c.luck.mean == pytest.approx(c.lead.mean - c.fresh.mean)
+        widths = [e.high - e.low for e in (c.lead, c.fresh)]
+        assert max(widths) < c.luck.high - c.luck.low < sum(widths)
+        assert c.luck.low < c.luck.mean < c.luck.high
         again = [measure(board.fresh(n), ("full",)).at((3, 4, 5)) for n in (winner, c.against)]
         means = [m.estimate(("full", "in_domain")).mean for m in again]
         assert c.fresh.mean == pytest.approx(means[0] - means[1])
 
 
-def test_the_winner_of_equal_points_is_no_discovery(tmp_path, monkeypatch):
+def test_the_winner_of_equal_points_is_no_discovery(tmp_path):
     """With no difference between points, the winner's lead on fresh seeds is smaller on average: that is the luck."""
-    monkeypatch.setattr("sweep_cases.truth", lambda sets: 0.5)
     luck = []
     for seed in range(6):
         board = make(declared(seed=seed, startup=99, budget={"trials": 10}), tmp_path / str(seed))
-        play(board)
-        luck += [c.luck for c in confirmation(board)]
+        play(board, truth=lambda sets: 0.5)
+        luck += [c.luck.mean for c in confirmation(board)]
     assert sum(luck) / len(luck) > 0.01
 
 
@@ -238,6 +242,77 @@ def test_crashed_and_pruned_trials_are_shown_and_left_out_of_the_numbers(tmp_pat
     assert "bad" in frame["error"][1]
 
 
+def test_what_only_the_papers_point_sets_is_in_the_table(tmp_path):
+    """The space has no lambda: without its column the paper's row would look like the default's."""
+    board = make(declared(space={"judge.m": [3, 5]}, budget={"trials": 3}, confirm=0), tmp_path)
+    play(board, truth=lambda sets: 0.5)
+    found = views(board, "case")
+    assert found.varied == (["judge.m"] if board.sets(2)["judge.m"] == 5 else [])
+    head, rows = trials(found, str)
+    column = [row[head.index("signals.lambda")] for row in rows]
+    assert column == ["1.0", "–", "–"]
+    assert set(dict(draw(found))) >= {"history.png"}
+
+
+def test_every_parameter_has_its_slice_however_many_there_are(tmp_path):
+    space = {
+        "signals.lambda": LAMBDA, "band": BAND, "adaptation.acceptance": ["strict", "paired"], "judge.m": [1, 3, 5]
+    }  # fmt: skip
+    board = make(declared(space=space, sampler="random", budget={"trials": 6}, confirm=0), tmp_path)
+    play(board)
+    found = views(board, "case")
+    assert len(found.varied) == 5
+    names = [axis.get_xlabel() for axis in FIGURE["slices"](found).axes]
+    assert [name for name in names if name] == found.varied
+    shown = PLOTS["slices"](found)["layout"]
+    assert {shown[f"xaxis{n}"]["title"]["text"] for n in ("", 2, 3, 4, 5)} == set(found.varied)
+
+
+def test_many_trials_do_not_drown_what_is_certain(tmp_path, monkeypatch):
+    """A p-value has a floor that the resamples set; times the trials (Holm) it must stay below the level."""
+    monkeypatch.setattr("rlanything.sweep.table.RESAMPLES", 20)
+    board = make(declared(confirm=0, sampler="qmc", seeds=6, budget={"trials": 20}), tmp_path)
+    play(board, truth=lambda sets: 0.9 if sets["signals.lambda"] < 0.75 else 0.1)
+    p = {n: d.p for n, d in differences(board).items() if board.sets(n)["signals.lambda"] > 0.75}
+    assert len(p) > 5
+    assert max(p.values()) < LEVEL
+
+
+def test_a_pruned_trial_says_how_far_it_came(tmp_path):
+    board = make(declared(budget={"trials": 3}, pruner="median"), tmp_path)
+    for _ in range(3):
+        trial = board.study.ask()
+    board.study.report(trial.number, [0.1, 0.2])
+    board.study.tell(trial.number, None, TrialState.PRUNED)
+    assert table(board)["points"].to_list() == [None, None, 2]
+    assert views(board, "case").points[2].state == "pruned after 2 points"
+    assert board.best() is None
+
+
+def test_two_workers_publish_once_and_a_later_start_publishes_again(board, tmp_path):
+    file = tmp_path / "case.yaml"
+    file.write_text("space: {}\n")
+    first = second = sweepresult.stamp(tmp_path, "case")
+    assert first is None
+    sweepresult.publish(board, file, tmp_path, first)
+    (tmp_path / "sweeps" / "case" / "report.md").write_text("of older code")
+    published = sweepresult.stamp(tmp_path, "case")
+    sweepresult.publish(board, file, tmp_path, second)
+    assert sweepresult.stamp(tmp_path, "case") == published
+    sweepresult.publish(board, file, tmp_path, published)
+    assert "older" not in (tmp_path / "sweeps" / "case" / "report.md").read_text()
+
+
+def test_a_worker_whose_study_went_on_publishes_over_another_ones_results(board, tmp_path):
+    file = tmp_path / "case.yaml"
+    file.write_text("space: {}\n")
+    sweepresult.publish(board, file, tmp_path, None)
+    summary_file = tmp_path / "sweeps" / "case" / "summary.json"
+    summary_file.write_text(json.dumps({"trials": {"complete": 5}}))
+    sweepresult.publish(board, file, tmp_path, None)
+    assert json.loads(summary_file.read_text())["trials"] == {"complete": 12}
+
+
 def test_the_same_point_twice_is_trained_once(tmp_path):
     sweep = declared(sampler="random", space={"judge.m": [1, 3]}, budget={"trials": 4})
     board = make(sweep, tmp_path)
@@ -245,9 +320,12 @@ def test_the_same_point_twice_is_trained_once(tmp_path):
     board.study.tell(first.number, [0.5], TrialState.COMPLETE)
     later = [board.study.ask() for _ in range(3)]
     twins = [t for t in later if t.user_attrs["sets"] == first.user_attrs["sets"]]
-    assert [board.twin(t).number for t in twins] == [0] * len(twins)
-    others = [t for t in later if t not in twins]
-    assert [board.twin(t) for t in others] == [None] * len(others)
+    assert [board.twin(t.number).number for t in twins] == [0] * len(twins)
+    default = later[0].number
+    assert board.twin(default) is None
+    waits = [t for t in later[1:] if t.user_attrs["sets"] == later[0].user_attrs["sets"]]
+    assert [board.twin(t.number).number for t in waits] == [default] * len(waits)
+    assert waits
 
 
 def test_chromium_shows_the_page_and_refuses_nothing(published):

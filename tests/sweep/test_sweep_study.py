@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
-from sweep_cases import BAND, LAMBDA, declared, make
+from sweep_cases import BAND, LAMBDA, declared, make, write_results
 
 from rlanything.config import ConfigError
+from rlanything.sweep.board import REPEATS
 from rlanything.sweep.study import hidden
 
 ASKER = """
@@ -163,6 +164,73 @@ def test_a_study_with_another_space_is_refused(tmp_path):
     assert "space: there" in str(caught.value)
     with pytest.raises(ConfigError, match="objectives: there"):
         make(declared(objectives="rm_process"), tmp_path)
+    with pytest.raises(ConfigError, match="seed: there 0, here 1"):
+        make(declared(seed=1), tmp_path)
+
+
+def test_a_database_whose_trials_lie_elsewhere_is_refused(tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    make(declared(), tmp_path / "a", url)
+    make(declared(), tmp_path / "a", url)
+    with pytest.raises(
+        ConfigError, match=r"its trials lie in another folder than .*/b; all workers share one"
+    ):
+        make(declared(), tmp_path / "b", url)
+
+
+def test_a_baseline_or_point_of_a_grid_that_crashed_is_tried_again_with_the_next_start(tmp_path):
+    sweep = declared(sampler="grid", space={"signals.lambda": [0.25, 0.5, 1.0]})
+    board = make(sweep, tmp_path)
+    for state in (TrialState.FAIL, TrialState.COMPLETE, TrialState.FAIL):
+        number = board.study.ask().number
+        board.study.tell(number, [0.5] if state == TrialState.COMPLETE else None, state)
+    assert board.trials_over()
+    again = make(sweep, tmp_path)
+    assert not again.trials_over()
+    asked = [again.study.ask() for _ in range(2)]
+    assert [(t.number, t.user_attrs["label"], t.user_attrs["sets"]) for t in asked] == [
+        (3, "paper", {"signals.lambda": 1.0}), (4, "", {"signals.lambda": 0.25})
+    ]  # fmt: skip
+    assert again.study.ask() is None
+    assert len(make(sweep, tmp_path).study.trials()) == 5  # they are running: nothing to queue
+    again.study.tell(3, [0.6], TrialState.COMPLETE)
+    assert again.baselines() == {"default": 1, "paper": 3}
+
+
+def test_a_space_with_nothing_new_ends_a_budget_of_minutes(tmp_path):
+    board = make(declared(sampler="random", space={"judge.m": [3]}, budget={"minutes": 60}), tmp_path)
+    for _ in range(2 + REPEATS):
+        assert not board.trials_over()
+        number = board.study.ask().number
+        twin = board.twin(number)
+        if twin is not None:
+            board.study.note(number, same_as=board.source(twin.number))
+        board.study.tell(number, [0.5], TrialState.COMPLETE)
+    assert board.trials_over()
+
+
+def test_the_time_left_is_said_for_either_budget(tmp_path):
+    for name, budget in (("trials", {"trials": 5}), ("minutes", {"minutes": 5.0})):
+        board = make(declared(budget=budget, confirm=0), tmp_path / name)
+        assert "left" not in board.status({}, 1)
+        board.study.ask()
+        write_results(board.trial(0), board.sweep, board.sets(0), range(3))
+        board.study.note(0, seconds=60.0)
+        board.study.tell(0, [0.5], TrialState.COMPLETE)
+        board.study.ask()
+        assert board.status({}, 1).endswith("about 4 min left")
+        assert board.status({1: 0.5}, 2).endswith("about 2 min left")
+
+
+def test_crashes_in_a_row_are_counted_from_the_start_of_the_worker(tmp_path):
+    board = make(declared(), tmp_path)
+    numbers = [board.study.ask().number for _ in range(3)]
+    board.study.tell(numbers[0], None, TrialState.FAIL)
+    before = board.ended()
+    for number in reversed(numbers[1:]):
+        board.study.tell(number, None, TrialState.FAIL)
+    assert [t.number for t in board.last_ended(3, before)] == [2, 1]
+    assert [t.number for t in board.last_ended(2, set())] == [2, 1]
 
 
 @pytest.mark.integration
