@@ -11,7 +11,7 @@ from envs.coding.environment import CodingEnvironment, explained, opening
 from envs.coding.examination import criticism, examine
 from envs.coding.formats.files import FORMATS, load
 from envs.coding.judging import passed, program_of
-from envs.coding.problem import ENV, BadProblem, Problem
+from envs.coding.problem import ENV, BadProblem, Problem, require_values
 from envs.coding.replies import read_problem, write_problem
 from envs.coding.sandbox import BACKENDS, Limits, Sandbox, Verdict, open_sandbox
 from envs.coding.settings import files, one_of, shares, whole
@@ -37,7 +37,7 @@ class CodingFamily:
     kinds: what generated problems read (`number`, `numbers`, `text`), with shares.
     levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
     tests: tests of a generated problem.
-    rewrite_tests: least tests that a rewritten problem comes with.
+    rewrite_tests: least tests that a rewritten problem comes with; the world gives its own ones more.
     shown_tests: most tests that an adapter is shown with the share of programs that pass each.
     backend, trusted: how programs are contained (`envs.coding.sandbox.open_sandbox`).
     workers: programs that run at a time. memory_mb: most memory of one.
@@ -110,6 +110,7 @@ class CodingFamily:
         """Why `task` must not be tried, in one sentence, or ''."""
         try:
             problem = Problem.from_task(task)
+            require_values(problem)
             return cases.why_wrong(problem) if _of_the_world(problem) else ""
         except (BadProblem, BadChain) as error:
             return str(error)
@@ -119,8 +120,8 @@ class CodingFamily:
         problem = Problem.from_task(task)
         if not _of_the_world(problem):
             return write_problem(problem)
-        shown = sorted(problem.cases, key=lambda case: len(case.input + case.output))
-        return teacher.write_rewrite(teacher.chain_of(problem), tuple(shown[: teacher.LEAST_SHOWN]))
+        shown = teacher.shortest(problem.cases, self._rewrite_tests)
+        return teacher.write_rewrite(teacher.chain_of(problem), shown)
 
     def parse(self, parent: Task, reply: str) -> Task:
         """The task that an adapter's reply asks for, with tests that agree. Raises `InvalidProposal`."""
@@ -191,7 +192,7 @@ class CodingFamily:
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
         """A reply that `parse` accepts and that makes the task harder or easier."""
         rng = random.Random(derive_seed(seed, "coding/rewrite", task.task_id, direction.value))
-        return teacher.rewrite(Problem.from_task(task), direction, rng)
+        return teacher.rewrite(Problem.from_task(task), direction, rng, self._rewrite_tests)
 
     def _drawn(self, split: str, count: int, seed: int) -> list[Task]:
         """Problems of a file, in an order that depends on the seed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from envs.coding.problem import Case, Problem
@@ -16,8 +16,6 @@ from rlanything.core.types import Direction, InvalidProposal
 
 TRIES = 200
 """Changes tried for one rewrite or one wrong program."""
-LEAST_SHOWN = 2
-"""Tests that a rewrite shows."""
 OPENING = "problem:"
 
 
@@ -49,8 +47,8 @@ def test_reply(chain: Chain, rng: random.Random, noise: float) -> str:
     raise NoTests(f"no test for {chain.key!r}")
 
 
-def rewrite(problem: Problem, direction: Direction, rng: random.Random) -> str:
-    """A reply that `read_rewrite` accepts: a step more (harder) or less (easier).
+def rewrite(problem: Problem, direction: Direction, rng: random.Random, tests: int) -> str:
+    """A reply with that many tests that `read_rewrite` accepts: a step more (harder) or less (easier).
 
     Where no such problem is found in the split, a step is replaced. Raises `ValueError` when that fails too.
     """
@@ -63,11 +61,16 @@ def rewrite(problem: Problem, direction: Direction, rng: random.Random) -> str:
         if changed.key == chain.key or split_of(changed) != split_of(chain):
             continue
         try:
-            shown = sorted(cases(changed, len(problem.cases)), key=lambda c: len(c.input + c.output))
+            found = cases(changed, len(problem.cases))
         except NoTests:
             continue
-        return write_rewrite(changed, tuple(shown[:LEAST_SHOWN]))
+        return write_rewrite(changed, shortest(found, tests))
     raise ValueError(f"no {direction} problem was found for {chain.key!r}")
+
+
+def shortest(found: Sequence[Case], count: int) -> tuple[Case, ...]:
+    """The tests that are quickest to read."""
+    return tuple(sorted(found, key=lambda case: len(case.input + case.output))[:count])
 
 
 def write_rewrite(chain: Chain, shown: tuple[Case, ...]) -> str:
