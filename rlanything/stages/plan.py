@@ -29,8 +29,8 @@ class ArmPlan:
     """Episodes of the buffer's tasks; an arm that adapts rolls out its proposals on top of them."""
     proposals: int
     """Most episodes that proposals can take."""
-    votes: int
-    """Most calls of the reward model."""
+    replies: int
+    """Most replies of the reward model: votes or tests."""
     updates: int
     """Optimizer steps of all models."""
     seconds: float | None
@@ -44,14 +44,18 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
     rollouts = iterations * config.rollout.tasks * config.rollout.rollouts
     # A task is judged or is a proposal in the same iteration, never both: proposals come on top of the tasks' rollouts.
     proposals = rollouts if arm.adapt else 0
-    votes = (rollouts + proposals) * config.rollout.max_steps * config.judge.m
+    judged = (
+        rollouts + proposals
+    )  # episodes with votes on every step, or tasks of so many rollouts with tests
+    each = 1 / config.rollout.rollouts if config.judge.writes == "tests" else config.rollout.max_steps
+    replies = round(judged * each) * config.judge.m
     models = 1 + arm.train_reward
     return ArmPlan(
         name,
         iterations,
         rollouts,
         proposals,
-        votes if arm.step_votes or arm.train_reward else 0,
+        replies if arm.step_votes or arm.train_reward else 0,
         iterations * config.learn.updates * models,
         _expected(config, calibrate(config, root, name) if calibrate else None),
     )
@@ -60,13 +64,15 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
 def render(config: Config, root: Path, plans: Sequence[ArmPlan]) -> str:
     """The plan as text for a terminal."""
     panels = (config.tasks.in_domain + config.tasks.out_of_domain) * config.evaluate.repeats
-    judged = config.tasks.reward_panel * config.evaluate.reward_rollouts
+    programs = config.tasks.reward_panel * config.evaluate.reward_rollouts
+    tests = config.judge.writes == "tests"
+    said, judged = ("tests a task", "tested programs") if tests else ("votes a step", "judged trajectories")
     lines = [
         f"tasks      {_counts(config.tasks.model_dump(include=set(SPLITS)))}",
         f"iteration  {config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts, at most "
-        f"{config.rollout.max_steps} steps, {config.judge.m} votes a step",
+        f"{config.rollout.max_steps} steps, {config.judge.m} {said}",
         *(f"{name:<10} {_parameters(config, root, name)}" for name in ("policy", "reward", "adapter")),
-        f"panels     {panels:,} episodes and {judged:,} judged trajectories a seed and arm",
+        f"panels     {panels:,} episodes and {programs:,} {judged} a seed and arm",
         "",
         f"{'arm':<14}{'seeds':>6}{'iterations':>12}{'rollouts':>11}{'proposals':>11}{'RM calls':>13}"
         f"{'updates':>9}{'time':>9}",
@@ -106,7 +112,7 @@ def _row(config: Config, plan: ArmPlan) -> str:
     time = "?" if plan.seconds is None else clock(plan.seconds)
     return (
         f"{plan.name:<14}{config.train.seeds:>6}{plan.iterations:>12,}{plan.rollouts:>11,}{plan.proposals:>11,}"
-        f"{plan.votes:>13,}{plan.updates:>9,}{time:>9}"
+        f"{plan.replies:>13,}{plan.updates:>9,}{time:>9}"
     )
 
 
