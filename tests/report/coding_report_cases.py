@@ -19,7 +19,7 @@ TASKS, PROGRAMS, TESTS, SEEDS, ITERATIONS = 10, 4, 16, 3, 12
 
 def coding_config(**changes: Any) -> Config:
     """The small valid configuration, with a reward model that writes tests."""
-    env = {"_target_": "envs.coding.family.CodingFamily"}
+    env = {"_target_": "envs.coding.family.CodingFamily", "_code_": "envs/coding"}
     return config(env=env, judge={"writes": "tests", "m": 8}, **changes)
 
 

@@ -27,7 +27,11 @@ def config(**changes: Any) -> Config:
     data: dict[str, Any] = {
         "seed": 7,
         "scale": "smoke",
-        "env": {"_target_": "envs.alfworld.family.AlfworldFamily", "secret": "do not print"},
+        "env": {
+            "_target_": "envs.alfworld.family.AlfworldFamily",
+            "_code_": "envs/alfworld",
+            "secret": "do not print",
+        },
         "engine": {"_target_": "rlanything.engines.native.NativeEngine"},
         "tasks": {"train": 16, "in_domain": 24, "out_of_domain": 24, "reward_panel": 12},
         "model": {
