@@ -6,14 +6,13 @@ compared line by line or value by value.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from envs.coding.problem import Case, Comparison, Problem
+from envs.coding.problem import Case, Comparison, Problem, values_of
 from envs.coding.sandbox import Call, Job, Limits, Sandbox, SandboxError, Status, Stdio, Test, Verdict
 from rlanything.core.unittests import Row
 
@@ -122,8 +121,7 @@ def _same_numbers(a: str, b: str) -> bool:
 def _test(problem: Problem, case: Case) -> Test:
     if not problem.function:
         return Stdio(case.input, case.output)
-    arguments = [json.loads(line) for line in case.input.split("\n")]
-    return Call(ENTRY, arguments, json.loads(case.output))
+    return Call(ENTRY, *values_of(case))
 
 
 def _unfenced(answer: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -14,6 +15,8 @@ from rlanything.core.types import Json, Task
 ENV = "coding"
 MOST_SECONDS = 600.0
 MOST_MEGABYTES = 65_536
+DEEPEST = 100
+"""Levels of nesting in a functional test's values. Python writes and compares some hundreds, and fails beyond."""
 
 
 class BadProblem(ValueError):
@@ -126,6 +129,33 @@ class Problem:
         )
         _require_json(problem)
         return problem
+
+
+def values_of(case: Case) -> tuple[list[Json], Json]:
+    """Arguments and result of a functional test. Raises `ValueError`: no JSON, or nested deeper than `DEEPEST`."""
+    try:
+        *arguments, result = (json.loads(text) for text in (*case.input.split("\n"), case.output))
+    except RecursionError:
+        raise ValueError(f"nested deeper than {DEEPEST} levels") from None
+    level: list[Json] = [*arguments, result]
+    for _ in range(DEEPEST):
+        level = [inner for value in level for inner in _inside(value)]
+    if level:
+        raise ValueError(f"nested deeper than {DEEPEST} levels")
+    return arguments, result
+
+
+def require_values(problem: Problem) -> None:
+    """The tests of a function are JSON. Raises `BadProblem`."""
+    for number, case in enumerate(problem.cases if problem.function else (), 1):
+        try:
+            values_of(case)
+        except ValueError as error:
+            raise BadProblem(f"test {number}: arguments and result must be JSON: {error}") from None
+
+
+def _inside(value: Json) -> Iterable[Json]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 _TYPES: dict[str, tuple[type, ...]] = {

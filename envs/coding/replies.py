@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.problem import BadProblem, Case, Problem
+from envs.coding.problem import BadProblem, Case, Problem, require_values, values_of
 from rlanything.core.types import InvalidProposal, Json
 
 LONGEST = 40_000
@@ -40,7 +40,7 @@ def read_test(reply: str, problem: Problem) -> Case:
     if not case.input.strip() or not case.output.strip():
         raise InvalidTest("the test has no input or no output")
     if problem.function:
-        _require_json(case)
+        _require_values(case)
     return case
 
 
@@ -103,11 +103,11 @@ def read_problem(parent: Problem, reply: str, least: int) -> Problem:
 
     Tests that contradict each other are refused here; whether programs agree on them is seen when it is tried.
     """
-    found = [item for item in _objects(reply[-LONGEST:]) if "question" in item]
-    if not found:
+    objects = [item for item in _objects(reply[-LONGEST:]) if "question" in item]
+    if not objects:
         raise InvalidProposal("the reply has no JSON object with question, test_input and test_output")
     try:
-        record = Record(found[-1])
+        record = Record(objects[-1])
         question, inputs, outputs = (
             record.name("question"),
             record.texts("test_input"),
@@ -122,7 +122,7 @@ def read_problem(parent: Problem, reply: str, least: int) -> Problem:
     cases = tuple(Case(i, o) for i, o in zip(inputs, outputs, strict=True))
     require_agreeing(cases)
     try:
-        return replace(
+        found = replace(
             parent,
             statement=question.strip(),
             cases=cases,
@@ -130,8 +130,10 @@ def read_problem(parent: Problem, reply: str, least: int) -> Problem:
             solution="",
             source={"format": "rewritten"},
         )
+        require_values(found)
     except BadProblem as error:
         raise InvalidProposal(str(error)) from None
+    return found
 
 
 def require_agreeing(cases: Sequence[Case]) -> None:
@@ -162,11 +164,10 @@ def _objects(text: str) -> Iterator[dict[str, Json]]:
         yield value
 
 
-def _require_json(case: Case) -> None:
+def _require_values(case: Case) -> None:
     try:
-        for line in (*case.input.split("\n"), case.output):
-            json.loads(line)
-    except (ValueError, RecursionError) as error:
+        values_of(case)
+    except ValueError as error:
         raise InvalidTest(f"arguments and result must be JSON: {error}") from None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from envs.coding.formats.blob import pack, unpack
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.problem import Case, Comparison, Problem
+from envs.coding.problem import Case, Comparison, Problem, values_of
 from rlanything.core.types import Json
 
 STDIN, FUNCTIONAL = "stdin", "functional"
@@ -88,6 +88,10 @@ def _cases(record: Record, name: str, text: str, function: str) -> list[Case]:
 def _require_values(row: Record, case: Case) -> None:
     for name, lines in (("input", case.input.split("\n")), ("output", [case.output])):
         _each_json(row, name, lines)
+    try:
+        values_of(case)
+    except ValueError as error:
+        row.fail("input", str(error))
 
 
 def _each_json(row: Record, name: str, lines: Sequence[str]) -> None:

@@ -93,10 +93,29 @@ def test_every_way_to_fail_is_a_failed_cell(family: CodingFamily) -> None:
 
 def test_functions_are_called(family: CodingFamily) -> None:
     right = "class Solution:\n    def add(self, xs: List[int], y: int) -> int:\n        return sum(xs) + y"
-    replies = ["**Test Input:**\n```\n[1]\n2\n```\n**Test Output:**\n```\n3\n```", "test: [1 -> 1"]
-    found = family.examine([(FUNCTION, [right, right.replace("+", "-")], replies)])[0]
-    assert found.generated == ((True, False), (False, False))
-    assert [all(row) for row in found.dataset] == [True, False]
+    block = "**Test Input:**\n```\n[1]\n2\n```\n**Test Output:**\n```\n{}\n```"
+    deep, deeper = "[" * 90 + "]" * 90, "[" * 984 + "]" * 984
+    replies = [block.format(output) for output in ("3", "[3", deep, deeper)]
+    nesting = "def add(xs, y):\n    v = []\n    for _ in range(89): v = [v]\n    return v"
+    programs = [right, right.replace("+", "-"), nesting, nesting.replace("89", "960")]
+    found = family.examine([(FUNCTION, programs, replies)])[0]
+    assert found.readable == [True, False, True, False]
+    assert [row[0] for row in found.generated] == [True, False, False, False]
+    assert [row[2] for row in found.generated] == [False, False, True, False]
+    assert [all(row) for row in found.dataset] == [True, False, False, False]
+
+
+@settings(max_examples=15, deadline=None)
+@given(answers=st.lists(st.text(max_size=40), max_size=3), sides=st.lists(st.text(max_size=20), max_size=4))
+def test_no_text_ends_a_run(answers: list[str], sides: list[str], family: CodingFamily) -> None:
+    """Whatever models write: one cell for each program and test, and none of them empty."""
+    replies = [
+        form.format(side) for side in sides for form in ("{0}", "test: {0} -> {0}", "test: [{0}] -> 1")
+    ]
+    for tables in family.examine([(task, answers, replies) for task in (ADD, FUNCTION)]):
+        assert len(tables.tests) == len(replies)
+        assert [len(row) for row in tables.generated] == [len(replies)] * len(answers)
+        assert None not in {cell for row in (*tables.dataset, *tables.generated) for cell in row}
 
 
 def test_nothing_runs_twice(counting: Counting) -> None:

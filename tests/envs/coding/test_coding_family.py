@@ -252,6 +252,23 @@ def test_problems_of_files_are_rewritten_as_json(family: CodingFamily) -> None:
         family.demonstrate(parent, 0, 0.0)
 
 
+def test_rewritten_functions_have_tests_that_call_them(family: CodingFamily) -> None:
+    """A test that cannot be called is the rewriter's mistake, not the end of a run."""
+    parent = FORMATS["livecodebench"].read(Record(livecodebench_problem())).to_task()
+    reply = {"question": "Add.", "test_input": ["[1]\n2"], "test_output": ["3"]}
+    made = family.parse(parent, json.dumps(reply))
+    assert family.validate(made) == ""
+    for changes in (
+        {"test_input": ["1 2"]},
+        {"test_output": ["three"]},
+        {"test_input": ["[" * 300 + "]" * 300]},
+    ):
+        with pytest.raises(InvalidProposal, match="test 1: arguments and result must be JSON"):
+            family.parse(parent, json.dumps({**reply, **changes}))
+    bad = Task(made.env, made.instruction, {**made.payload, "cases": [["1 2", "3"]]}, {})
+    assert family.validate(bad).startswith("test 1: arguments and result must be JSON")
+
+
 def test_files_give_tasks(tmp_path: Path) -> None:
     path = tmp_path / "train.json"
     path.write_text(

@@ -41,8 +41,14 @@ def test_what_is_no_test(reply: str, said: str) -> None:
 def test_arguments_of_a_function_are_json() -> None:
     problem = FORMATS["livecodebench"].read(Record(livecodebench_problem()))
     assert read_test("test: [1] -> 1", problem) == Case("[1]", "1")
-    with pytest.raises(InvalidTest, match="must be JSON"):
-        read_test("test: [1 -> 1", problem)
+    assert read_test(f"test: {nested(100)} -> 1", problem) == Case(nested(100), "1")
+    for bad in ("[1 -> 1", "1 -> [1", f"{nested(101)} -> 1", f"1 -> {nested(984)}", f"1 -> {nested(5000)}"):
+        with pytest.raises(InvalidTest, match="must be JSON"):
+            read_test(f"test: {bad}", problem)
+
+
+def nested(levels: int) -> str:
+    return "[" * levels + "]" * levels
 
 
 words = st.text(
