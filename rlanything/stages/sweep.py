@@ -104,6 +104,7 @@ def checked(sweep: Sweep, root: Path) -> dict[str, Any]:
     """The trials' common configuration, once every end of the space is found to be valid. Raises `ConfigError`."""
     base = compose.compose(overrides(sweep, {}, sweep.seeds), root)
     config = parse(base)
+    sweep.check_measured(config)
     check.check(config, root, engine=False)
     for arm in sweep.arms:
         config.arm(arm)
@@ -117,7 +118,7 @@ def checked(sweep: Sweep, root: Path) -> dict[str, Any]:
         for sets in space.ends(parameter, name):
             _compose(sweep, sets, root)
     for sets in space.corners(sweep):
-        _check_corner(base, sets)
+        _check_corner(sweep, base, sets)
     found = starts(sweep, baseline(sweep, base))
     if sweep.sampler == "gp" and any(start.point is None for start in found):
         raise ConfigError(
@@ -133,13 +134,13 @@ def _compose(sweep: Sweep, sets: Mapping[str, Value], root: Path) -> None:
         raise _impossible(sets, error) from None
 
 
-def _check_corner(base: Mapping[str, Any], sets: Mapping[str, Value]) -> None:
+def _check_corner(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value]) -> None:
     data = copy.deepcopy(dict(base))
     for key, value in sets.items():
         section, _, name = key.rpartition(".")
         (look_up(data, section) if section else data)[name] = value
     try:
-        parse(data)
+        sweep.check_measured(parse(data))
     except ConfigError as error:
         raise _impossible(sets, error) from None
 

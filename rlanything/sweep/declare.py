@@ -14,13 +14,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Discriminator, Field, Tag, ValidationError, model_validator
 
-from rlanything.config import ConfigError, Positive, Section, unknown
+from rlanything.config import Config, ConfigError, Positive, Section, unknown
+from rlanything.report.setting import SETTINGS
 
 Value = bool | int | float | str
 """What a key of the configuration can be set to."""
-METRICS = ("in_domain", "out_of_domain", "rm_process", "rm_outcome", "accepted_tasks", "cost")
-"""What can be an objective. `cost`: replies sampled in training, the policy's and the reward model's, for one seed."""
-CURVES = METRICS[:4]
+COST = "cost"
+"""Replies sampled in training, the policy's and the reward model's, for one seed."""
+METRICS = (*dict.fromkeys(metric for s in SETTINGS.values() for metric in s.titles), COST)
+"""What can be an objective, in one setting or the other."""
+CURVES = tuple(dict.fromkeys(metric for s in SETTINGS.values() for metric in s.curves))
 """Metrics that are measured while a trial trains, so that they can prune it."""
 PAPER: Mapping[str, Value] = {
     "signals.lambda": 1.0,
@@ -218,6 +221,16 @@ class Sweep(Section):
         """(arm, metric) of every objective; the first decides which trial is the best."""
         return [self._goal(objective) for objective in self.objectives]
 
+    def check_measured(self, config: Config) -> None:
+        """Raise `ConfigError` for an objective that trials of `config` do not measure."""
+        known = [*SETTINGS[config.judge.writes].titles, COST]
+        for objective, (_, metric) in zip(self.objectives, self.goals, strict=True):
+            if metric not in known:
+                raise ConfigError(
+                    f"objectives: {objective!r} is not measured where judge.writes = {config.judge.writes}; "
+                    f"known: {', '.join(known)}"
+                )
+
     @property
     def keys(self) -> list[str]:
         """Every key of the configuration that the space sets."""
@@ -226,7 +239,7 @@ class Sweep(Section):
 
 def sign(metric: str) -> int:
     """+1 where more is better, -1 where less is."""
-    return -1 if metric == "cost" else 1
+    return -1 if metric == COST else 1
 
 
 def name_of(path: Path) -> str:

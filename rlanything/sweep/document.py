@@ -24,13 +24,13 @@ LEVEL = 0.05
 NOT_SHOWN = "Its lead does not hold beyond the intervals: this sweep gives no reason to prefer it."
 CORRECTED = "Its lead holds after the correction for the number of trials; no fresh seeds have confirmed it."
 ABOUT = (
-    "Means over seeds with 95 % intervals over seeds and games, in percent; differences in points, paired by seed and "
-    "game; p by Holm over all trials. Orange: the paper's point; green: the default. The winner was chosen by its "
+    "Means over seeds with 95 % intervals over seeds and tasks, in percent; differences in points, paired by seed and "
+    "task; p by Holm over all trials. Orange: the paper's point; green: the default. The winner was chosen by its "
     "mean, so its interval does not say how much of its lead is luck."
 )
 FRESH = (
     "Fresh seeds say how much of the lead was luck. They play the same panels, so the luck that lies in the choice of "
-    "games stays."
+    "tasks stays."
 )
 
 

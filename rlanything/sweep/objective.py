@@ -18,10 +18,10 @@ from rlanything.report import statistics
 from rlanything.report.panels import panels
 from rlanything.report.records import Evaluation
 from rlanything.report.statistics import Contrast, Estimate, Panel
+from rlanything.sweep.declare import COST
 
 RESAMPLES = 2000
 """Of the bootstrap behind an interval."""
-COST = "cost"
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,12 @@ def rows(run: Path) -> list[dict[str, Any]]:
 
 
 def cost(run: Sequence[Mapping[str, Any]]) -> float:
-    """Replies sampled in a run: the policy's turns and the reward model's votes."""
+    """Replies sampled in a run: the policy's turns, and the reward model's votes or tests."""
     total = 0.0
     for row in run:
         episodes = row.get("status/ok", 0.0) + row.get("status/truncated", 0.0)
-        total += episodes * (row.get("episode_steps") or 0.0) + (row.get("votes") or 0.0)
+        judged = (row.get("votes") or 0.0) + (row.get("tests") or 0.0)
+        total += episodes * (row.get("episode_steps") or 0.0) + judged
     return round(total)
 
 

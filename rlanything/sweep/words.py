@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlanything.report.statistics import Estimate
 from rlanything.report.words import COUNTS
-from rlanything.sweep.objective import COST
+from rlanything.sweep.declare import COST
 
 
 def scale(metric: str) -> float:

@@ -12,6 +12,7 @@ from rlanything.config import ConfigError
 from rlanything.stages import sweep as stage
 from rlanything.sweep.declare import load, name_of
 
+TESTS = ["env=coding", "judge.writes=tests"]
 FILES = sorted((ROOT / "experiments" / "sweep").glob("*.yaml"))
 
 
@@ -91,6 +92,19 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
         ),
         ({"space": {"env": ["alfworld", "alfworld_easy"]}}, "a group of files"),
         ({"space": {"learn.policy": [1]}}, "learn.policy"),
+        (
+            {"objectives": "ut"},
+            "objectives: 'ut' is not measured where judge.writes = votes; known: in_domain,",
+        ),
+        (
+            {"objectives": ["in_domain", "full.rm_process"], "overrides": TESTS},
+            "objectives: 'full.rm_process' is not measured where judge.writes = tests; known: in_domain, "
+            "out_of_domain, ut, detect, accepted_tasks, cost",
+        ),
+        (
+            {"objectives": "rm_process", "space": {"judge.writes": ["votes", "tests"]}},
+            "judge.writes = tests cannot be run: objectives: 'rm_process' is not measured",
+        ),
         ({"arms": ["ful"]}, "arm 'ful': unknown; did you mean 'full'?"),
         ({"overrides": ["scale=smok"]}, "did you mean 'smoke'"),
         ({"sampler": "grid"}, "needs a list of values, or a step"),
@@ -102,6 +116,12 @@ def test_an_impossible_space_is_refused_before_any_work(tmp_path, changes, expec
     with pytest.raises(ConfigError) as caught:
         stage.show(path, ROOT)
     assert expected in str(caught.value)
+
+
+def test_a_sweep_of_written_tests_has_objectives_of_its_own(tmp_path, capsys):
+    stage.show(written(tmp_path, objectives=["in_domain", "ut", "detect"], overrides=TESTS), ROOT)
+    assert "objectives in_domain, ut, detect" in capsys.readouterr().out
+    assert load(written(tmp_path, objectives="ut", pruner="median", overrides=TESTS)).pruner.kind == "median"
 
 
 def test_a_file_that_is_not_there_or_not_yaml(tmp_path):

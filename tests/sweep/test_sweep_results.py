@@ -11,6 +11,7 @@ from optuna.trial import TrialState
 from sweep_cases import BAND, LAMBDA, declared, make, play, truth
 
 from rlanything.stages import sweepresult
+from rlanything.stages.layout import write_json, write_lines
 from rlanything.sweep import views as shown
 from rlanything.sweep.document import CORRECTED, LEVEL, NOT_SHOWN, sentences, trials
 from rlanything.sweep.objective import cost, measure
@@ -46,6 +47,25 @@ def test_the_cost_counts_every_sampled_reply():
         {"iteration": 2},
     ]
     assert cost(rows) == (10 + 6) * 5 + 20 + 2 * 3
+
+
+def test_written_tests_are_measured_and_counted(tmp_path):
+    sweep = declared(objectives=["ut", "detect", "cost"], overrides=["env=coding"])
+    for folder, right in (("a", 3), ("b", 5)):
+        seed = {
+            "in_domain": {"sum": [1, 0]}, "out_of_domain": {"sort": [0, 0]}, "accepted_tasks": 4,
+            "ut": {"sum": [right, 8], "max": [1, 8]}, "detect": {"sum": [2, 8], "max": [0, 0]},
+        }  # fmt: skip
+        write_json(
+            tmp_path / folder / "evaluation" / "full.json", {"arm": "full", "seeds": {"0": seed, "1": seed}}
+        )
+        for number in (0, 1):
+            row = {"iteration": 0, "status/ok": 6.0, "episode_steps": 1.0, "tests": 16.0}
+            write_lines(tmp_path / folder / "runs" / "full" / f"seed-{number}" / "metrics.jsonl", [row])
+    first, second = (measure(tmp_path / folder, ("full",)) for folder in ("a", "b"))
+    assert [first.estimate(goal).mean for goal in sweep.goals] == [4 / 16, 2 / 8, 22]
+    assert second.above(first, ("full", "ut")).difference.mean == pytest.approx(2 / 16)
+    assert first.estimate(("full", "rm_process")) is None
 
 
 def test_the_interval_holds_the_truth_and_the_mean_is_that_of_the_seeds(board):
@@ -289,28 +309,21 @@ def test_a_pruned_trial_says_how_far_it_came(tmp_path):
     assert board.best() is None
 
 
-def test_two_workers_publish_once_and_a_later_start_publishes_again(board, tmp_path):
-    file = tmp_path / "case.yaml"
+def test_two_workers_publish_once_and_a_later_start_publishes_again(tmp_path):
+    board = make(declared(confirm=0, budget={"trials": 2}), tmp_path / "study")
+    play(board)
+    file, target = tmp_path / "case.yaml", tmp_path / "sweeps" / "case"
     file.write_text("space: {}\n")
-    first = second = sweepresult.stamp(tmp_path, "case")
-    assert first is None
-    sweepresult.publish(board, file, tmp_path, first)
-    (tmp_path / "sweeps" / "case" / "report.md").write_text("of older code")
+    sweepresult.publish(board, file, tmp_path, None)
+    (target / "report.md").write_text("of older code")
     published = sweepresult.stamp(tmp_path, "case")
-    sweepresult.publish(board, file, tmp_path, second)
+    sweepresult.publish(board, file, tmp_path, None)  # the second of two that began before there was anything
     assert sweepresult.stamp(tmp_path, "case") == published
     sweepresult.publish(board, file, tmp_path, published)
-    assert "older" not in (tmp_path / "sweeps" / "case" / "report.md").read_text()
-
-
-def test_a_worker_whose_study_went_on_publishes_over_another_ones_results(board, tmp_path):
-    file = tmp_path / "case.yaml"
-    file.write_text("space: {}\n")
+    assert "older" not in (target / "report.md").read_text()
+    (target / "summary.json").write_text('{"trials": {"complete": 1}}')  # another worker had a smaller budget
     sweepresult.publish(board, file, tmp_path, None)
-    summary_file = tmp_path / "sweeps" / "case" / "summary.json"
-    summary_file.write_text(json.dumps({"trials": {"complete": 5}}))
-    sweepresult.publish(board, file, tmp_path, None)
-    assert json.loads(summary_file.read_text())["trials"] == {"complete": 12}
+    assert json.loads((target / "summary.json").read_text())["trials"] == {"complete": 2}
 
 
 def test_the_same_point_twice_is_trained_once(tmp_path):
