@@ -125,6 +125,12 @@ def test_tests_of_a_program_share_nothing(box):
     assert verdict.passed == 3
 
 
+def test_a_program_that_guesses_guesses_the_same_again(box):
+    guess = "import random\nprint(random.random(), random.sample(range(99), 5), list({'a', 'b', 'c', 'd'}))"
+    first, second = box.run([Job(guess, [Stdio("")] * 2), Job(f"\n{guess}", [Stdio("")])])
+    assert len({outcome.output for outcome in (*first.outcomes, *second.outcomes)}) == 1
+
+
 def test_stop_at_failure_leaves_the_rest_out(box):
     tests = [Stdio("1 2", "3"), Stdio("1 2", "4"), Stdio("1 2", "3")]
     whole, stopped = box.run([Job(ADD, tests), Job(ADD, tests, stop_at_failure=True)])
