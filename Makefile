@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
+ENV ?= alfworld
 SCALE ?= default
 SWEEP ?= thresholds
 TORCH ?= torch==2.13.0
@@ -14,7 +15,10 @@ TORCH_INDEX ?=
 # Processes that pytest uses; each keeps one core busy.
 JOBS ?= 2
 
-WORKSPACE := .rla/$(SCALE)
+# The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
+MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
+WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
+CHOSEN := scale=$(SCALE)$(if $(filter alfworld,$(ENV)),, env=$(ENV))
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
@@ -60,8 +64,8 @@ params: install  ## Compose experiments/ into params.yaml
 	python -m rlanything config write
 
 # The report stage prints the table of arms; where it did not have to run again, it is printed all the same.
-repro: install  ## Run the whole experiment; SCALE=smoke runs a tiny one in .rla/smoke, apart from the real results
-ifeq ($(SCALE),default)
+repro: install  ## Run the whole experiment; SCALE=smoke a tiny one, ENV=coding programs, each in its folder of .rla/
+ifneq ($(MAIN),)
 	@mkdir -p .rla && touch .rla/started
 	dvc repro
 	@[ report/report.md -nt .rla/started ] || python -m rlanything report
@@ -73,13 +77,13 @@ else
 	cp -R .dvc/config .dvc/plots $(WORKSPACE)/.dvc/
 	printf '[core]\n    no_scm = true\n' > $(WORKSPACE)/.dvc/config.local
 	@touch $(WORKSPACE)/.started
-	cd $(WORKSPACE) && python -m rlanything config write scale=$(SCALE) && dvc repro
+	cd $(WORKSPACE) && python -m rlanything config write $(CHOSEN) && dvc repro
 	@cd $(WORKSPACE) && { [ report/report.md -nt .started ] || python -m rlanything report; }
 	@echo "Report: $(WORKSPACE)/report/report.md   buffers: $(WORKSPACE)/runs/<arm>/seed-<n>/buffer"
 endif
 
 verify-repro: install  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
-	cd $(if $(filter default,$(SCALE)),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
+	cd $(if $(MAIN),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
 
 sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambda); it installs what the page needs
 	python -m pip install --quiet --editable ".[sweep]"

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
-from stage_cases import ROOT, small
+from stage_cases import ROOT, small, small_coding
 
 ARM = "full"
 
@@ -35,6 +35,27 @@ def undisturbed(tiny_project, tmp_path_factory) -> Path:
     shutil.copytree(tiny_project, root, symlinks=True)
     train.run(small(), root, ARM)
     return Layout(root).run(ARM, 0)
+
+
+@pytest.fixture(scope="session")
+def coding_project(tmp_path_factory) -> Path:
+    """A folder with tasks, models and a finished run of arm `full` of the coding setting; not to be changed."""
+    from envs.coding.family import CodingFamily
+    from envs.coding.sandbox import SandboxError
+    from rlanything.stages import bootstrap, tasks, train
+
+    family = CodingFamily()
+    try:
+        family.sandbox()
+    except SandboxError as error:
+        pytest.skip(f"no sandbox here: {error}")
+    family.close()
+    root = tmp_path_factory.mktemp("coding")
+    (root / "experiments").symlink_to(ROOT / "experiments")
+    tasks.run(small_coding(), root)
+    bootstrap.run(small_coding(), root)
+    train.run(small_coding(), root, ARM)
+    return root
 
 
 @pytest.fixture

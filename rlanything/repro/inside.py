@@ -8,7 +8,7 @@ import struct
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -189,17 +189,23 @@ _WORDS = {
     "prompt_added": "prompt token",
     "judgements": "judged step",
     "votes": "vote",
+    "tests": "written test",
+    "dataset": "own tests of program",
+    "generated": "written tests of program",
 }
+_UNSAID = ("trajectory", "examined", "judgement", "tables")
 
 
 def _spoken(keys: Sequence[str | int]) -> str:
     """`trajectory.steps.3.response.2` as `step 3, token 2`."""
     words: list[str] = []
-    for key in keys:
-        if isinstance(key, int):
-            words.append(f"{_WORDS.get(words.pop(), 'number') if words else 'number'} {key}")
-        elif key != "trajectory":
-            words.append(key)
+    for before, key in pairwise(["", *keys]):
+        if isinstance(key, str):
+            words += [] if key in _UNSAID else [key]
+        elif isinstance(before, str) and words:
+            words.append(f"{_WORDS.get(words.pop(), 'number')} {key}")
+        else:
+            words.append(f"number {key}")
     return ", ".join(words)
 
 

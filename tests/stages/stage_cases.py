@@ -58,3 +58,21 @@ SMALL = (
 def small(*overrides: str) -> Config:
     """The smallest configuration that trains everything."""
     return parse(compose.compose([*SMALL, *overrides], ROOT))
+
+
+SMALL_CODING = (
+    "env=coding",
+    "scale=smoke",
+    "tasks.train=6",
+    "tasks.in_domain=2",
+    "tasks.out_of_domain=2",
+    "evaluate.curve_tasks=2",
+    "rollout.tasks=3",
+    "signals.policy_min=0",
+    "signals.policy_max=1",
+)
+
+
+def small_coding(*overrides: str) -> Config:
+    """The same for programs and written tests."""
+    return parse(compose.compose([*SMALL_CODING, *overrides], ROOT))

@@ -1,0 +1,169 @@
+"""The whole loop on programs in the real sandbox: what a run leaves, killed and resumed, replayed, measured."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage_cases import ROOT, contents, lines, small_coding
+
+from envs.coding.family import CodingFamily
+from rlanything.cli import main
+from rlanything.config import ConfigError, parse
+from rlanything.core.coding_signals import gt_programs
+from rlanything.loop.record import Episode, WrittenTests
+from rlanything.loop.testpanel import PanelProblem
+from rlanything.repro import told
+from rlanything.stages import compose, evaluate, train
+from rlanything.stages.check import check
+from rlanything.stages.layout import Layout, read_lines
+from rlanything.stages.runfolder import RunFolder
+
+RUN = Path("runs/full/seed-0")
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [
+        json.loads(x) for p in sorted(folder.iterdir()) for x in gzip.decompress(p.read_bytes()).splitlines()
+    ]
+
+
+def copy(project: Path, to: Path) -> Path:
+    """A project of one's own with the same inputs and no run."""
+    shutil.copytree(project, to, symlinks=True, ignore=shutil.ignore_patterns("runs", ".rla", "provenance"))
+    return to
+
+
+def test_a_run_holds_every_written_test_and_what_every_program_did(coding_project):
+    stored = [WrittenTests.from_json(r) for r in records(coding_project / RUN / "tests")]
+    episodes = [Episode.from_json(r) for r in records(coding_project / RUN / "rollouts")]
+    config = small_coding()
+    assert len(stored) >= config.train.iterations * config.rollout.tasks
+    outcomes: dict[tuple[int, str], list[bool]] = {}
+    for e in episodes:
+        key = e.trajectory.slot, e.trajectory.task_id
+        outcomes.setdefault(key, []).append(e.trajectory.outcome == 1)
+    for tests in stored:
+        tables = tests.examined.tables
+        assert len(tables.tests) == len(tests.examined.judgement.votes) == config.judge.m
+        assert gt_programs(tables.dataset) == outcomes[tests.slot, tests.task_id]
+    assert any(test for tests in stored for test in tests.examined.tables.tests)
+
+
+def test_a_run_reports_its_test_writer(coding_project):
+    rows = lines(coding_project / RUN / "metrics.jsonl")
+    assert all({"tests", "invalid_tests", "ut", "detect"} <= set(row) for row in rows[:-1])
+    assert all({"panel/in_domain", "panel/ut", "panel/detect"} <= set(row) for row in rows)
+    assert not any("mu" in row or "panel/rm_process" in row for row in rows)
+
+
+def test_the_reward_panel_holds_each_problem_with_its_solution_and_the_policys_programs(coding_project):
+    lines_ = read_lines(Layout(coding_project).reward_panel, "rlanything bootstrap")
+    panel = [PanelProblem.from_json(line) for line in lines_]
+    config = small_coding()
+    assert len(panel) == config.tasks.reward_panel
+    for item in panel:
+        assert len(item.programs) == len(item.dataset) == config.evaluate.reward_rollouts + 1
+        assert gt_programs(item.dataset)[-1]
+
+
+def test_a_run_that_is_killed_at_every_iteration_ends_with_the_same_bytes(
+    coding_project, tmp_path, monkeypatch
+):
+    root = copy(coding_project, tmp_path / "project")
+    publish = RunFolder.publish
+
+    def publish_and_die(self, iteration, write):
+        publish(self, iteration, write)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(RunFolder, "publish", publish_and_die)
+    for _ in range(small_coding().train.iterations + 1):
+        with pytest.raises(KeyboardInterrupt):
+            train.run(small_coding(), root, "full")
+    monkeypatch.setattr(RunFolder, "publish", publish)
+    train.run(small_coding(), root, "full")
+    assert contents(root / RUN) == contents(coding_project / RUN)
+
+
+def test_an_evaluation_measures_programs_and_tests_and_comes_out_the_same_twice(coding_project, tmp_path):
+    root = tmp_path / "project"
+    shutil.copytree(coding_project, root, symlinks=True)
+    found = []
+    for _ in range(2):
+        evaluate.run(small_coding(), root, "full")
+        found.append(json.loads(Layout(root).evaluation("full").read_text())["seeds"]["0"])
+    assert found[0] == found[1]
+    config = small_coding()
+    assert set(found[0]) == {"in_domain", "out_of_domain", "ut", "detect", "accepted_tasks"}
+    assert [len(tries) for tries in found[0]["in_domain"].values()] == [config.evaluate.repeats] * 2
+    assert [of for _, of in found[0]["ut"].values()] == [config.evaluate.votes] * config.tasks.reward_panel
+
+
+def edit(root: Path, kind: str, change: Callable[[dict[str, Any]], bool]) -> None:
+    """Rewrite the stored records of the first iteration; `change` says whether it changed one, and is asked no more."""
+    path = root / RUN / kind / "iter_0001.jsonl.gz"
+    found = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    assert any(change(record) for record in found), "nothing to change"
+    path.write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in found).encode()))
+
+
+@pytest.fixture
+def kept(coding_project, tmp_path) -> Path:
+    """A copy of the finished run and its record, without models and tasks."""
+    for name in ("runs", "provenance"):
+        shutil.copytree(coding_project / name, tmp_path / name)
+    return tmp_path
+
+
+def test_a_run_is_replayed_without_models_and_sandbox(kept, monkeypatch):
+    monkeypatch.setattr(CodingFamily, "sandbox", None)
+    assert told.replayed(kept / RUN, []).problem == ""
+
+
+def test_a_turned_verdict_of_a_written_test_is_found(kept):
+    def turn(record: dict[str, Any]) -> bool:
+        tables = record["examined"]["tables"]
+        right = [all(row) for row in tables["dataset"]]
+        if not any(right) or all(right) or record["lesson"] is None:
+            return False
+        for row in tables["generated"]:
+            row[0] = not row[0]
+        return True
+
+    edit(kept, "tests", turn)
+    assert told.replayed(kept / RUN, []).problem.startswith("iteration 0, slot")
+
+
+def test_missing_tests_are_named(kept):
+    (kept / RUN / "tests" / "iter_0002.jsonl.gz").unlink()
+    with pytest.raises(ConfigError, match=r"iter_0002.*tests of every iteration"):
+        told.replayed(kept / RUN, [])
+
+
+def test_the_first_difference_is_named_down_to_the_test(kept, coding_project, capsys):
+    def turn(record: dict[str, Any]) -> bool:
+        record["examined"]["tables"]["generated"][1][2] ^= True
+        return True
+
+    edit(kept, "tests", turn)
+    assert main(["first-difference", str(coding_project / "runs"), str(kept / "runs")]) == 1
+    assert "tests, written tests of program 1, number 2" in capsys.readouterr().out
+
+
+def test_tests_are_refused_of_a_family_that_runs_no_programs():
+    data = compose.compose(["judge.writes=tests"], ROOT)
+    with pytest.raises(ConfigError, match=r"judge\.writes = 'tests': AlfworldFamily runs no programs"):
+        check(parse(data), ROOT, engine=False)
+
+
+def test_an_arm_without_outcomes_is_refused_with_tests():
+    data = compose.compose(["env=coding", "+arm@arms.step_only=step_only"], ROOT)
+    with pytest.raises(ConfigError, match=r"arms\.step_only\.outcome"):
+        parse(data)
