@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,7 @@ def test_an_episode_is_one_program(family: CodingFamily) -> None:
 )
 def test_a_wrong_program_fails_and_is_told_why(program: str, said: str, family: CodingFamily) -> None:
     environment = family.environment()
-    environment.reset(summing(), 0)
+    environment.reset(replace(Problem.from_task(summing()), time_s=0.2).to_task(), 0)
     answer = environment.step(program)
     assert (answer.done, answer.success, answer.observation.text) == (True, False, said)
 
