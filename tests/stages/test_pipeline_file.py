@@ -65,9 +65,12 @@ def test_a_folder_without_a_pipeline_is_named(tmp_path):
     assert compose.SWEEPS not in compose.options(ROOT)
 
 
-def test_every_declared_sweep_is_a_stage_that_dvc_can_read():
+def test_every_declared_sweep_is_a_stage_that_dvc_finds_behind_the_base_models():
+    """DVC overlooks folders that git seems to ignore, so the whole project is searched, as `dvc repro` does."""
     with Repo(str(ROOT)) as repo:
-        stages = {stage.addressing: stage for stage in repo.stage.collect("sweeps/dvc.yaml", recursive=False)}
+        stages = {s.addressing: s for s in repo.index.stages if s.addressing.startswith("sweeps/")}
+        before = {s.addressing for stage in stages.values() for s in repo.index.graph.successors(stage)}
+    assert before == {"tasks", "bootstrap"}
     files = sorted((ROOT / "experiments" / "sweep").glob("*.yaml"))
     assert set(stages) == {f"sweeps/dvc.yaml:sweep@{file.stem}" for file in files}
     for file in files:
