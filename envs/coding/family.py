@@ -14,7 +14,7 @@ from envs.coding.judging import passed, program_of
 from envs.coding.problem import ENV, BadProblem, Problem, require_values
 from envs.coding.replies import read_problem, write_problem
 from envs.coding.sandbox import BACKENDS, Limits, Sandbox, Verdict, open_sandbox
-from envs.coding.settings import files, one_of, shares, whole
+from envs.coding.settings import files, flag, one_of, shares, text, whole
 from envs.coding.verdicts import Verdicts
 from envs.coding.world import cases, teacher
 from envs.coding.world.chain import BadChain
@@ -39,7 +39,7 @@ class CodingFamily:
     tests: tests of a generated problem.
     rewrite_tests: least tests that a rewritten problem comes with; the world gives its own ones more.
     shown_tests: most tests that an adapter is shown with the share of programs that pass each.
-    backend, trusted: how programs are contained (`envs.coding.sandbox.open_sandbox`).
+    backend, image, trusted: how programs are contained (`envs.coding.sandbox.open_sandbox`).
     workers: programs that run at a time. memory_mb: most memory of one.
 
     Raises `ValueError`, naming argument, value and what is allowed.
@@ -59,6 +59,7 @@ class CodingFamily:
         rewrite_tests: int = 1,
         shown_tests: int = 12,
         backend: str = "bwrap",
+        image: str | None = None,
         trusted: bool = False,
         workers: int = 2,
         memory_mb: int = 1024,
@@ -73,7 +74,8 @@ class CodingFamily:
         self._rewrite_tests = whole("rewrite_tests", rewrite_tests, 0, 50)
         self._shown = whole("shown_tests", shown_tests, 1, 100)
         self._backend = one_of("backend", backend, BACKENDS)
-        self._trusted = trusted
+        self._image = None if image is None else text("image", image)
+        self._trusted = flag("trusted", trusted)
         self._workers = whole("workers", workers, 1, 256)
         self._limits = Limits(memory_mb=whole("memory_mb", memory_mb, 64, 65_536))
         self._open: tuple[int, Sandbox] | None = None
@@ -95,7 +97,11 @@ class CodingFamily:
         """The sandbox of this process, opened when it is first needed. Raises `SandboxError`."""
         if self._open is None or self._open[0] != os.getpid():
             made = open_sandbox(
-                self._backend, workers=self._workers, limits=self._limits, trusted=self._trusted
+                self._backend,
+                workers=self._workers,
+                limits=self._limits,
+                trusted=self._trusted,
+                image=self._image,
             )
             self._open = os.getpid(), made
         return self._open[1]

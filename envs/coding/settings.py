@@ -24,6 +24,20 @@ def whole(key: str, value: Any, low: int, high: int) -> int:
     raise ValueError(f"{key}: {value!r} is not a whole number from {low} to {high}")
 
 
+def flag(key: str, value: Any) -> bool:
+    """True or False. Raises `ValueError`."""
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"{key}: {value!r} is neither true nor false")
+
+
+def text(key: str, value: Any) -> str:
+    """A text that is not empty. Raises `ValueError`."""
+    if isinstance(value, str) and value:
+        return value
+    raise ValueError(f"{key}: {value!r} is not a text")
+
+
 def shares(key: str, value: Any, allowed: Sequence[str]) -> dict[str, float]:
     """Names with their share: a list of names (equal shares) or a mapping to numbers >= 0, not all 0."""
     if isinstance(value, str) or not isinstance(value, Sequence | Mapping):

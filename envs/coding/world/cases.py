@@ -11,7 +11,12 @@ from envs.coding.world.operations import Kind
 from rlanything.core.seeds import derive_seed
 
 WORDS = ("red", "apple", "Tree", "moon", "stone", "Ink", "ear", "paper", "Oak", "sky", "bee", "letter")
-EASY_LISTS = ((1, 2, 3), (3, 1, 2), (4, 4, 1), (2, 6), (5, 8, 3), (9, 2, 7), (12, 6, 8), (7, 3, 3, 10))
+EASY = {
+    Kind.NUMBER: ("3", "4", "7", "12"),
+    Kind.NUMBERS: ("3 1 2", "4 4 1", "5 8 3", "2 9 6 7"),
+    Kind.TEXT: ("red", "Ink", "Oak", "bee"),
+}
+"""Inputs that are quick to work out: few, so that a small model meets each of them often."""
 TRIES = 6
 """Sets of inputs tried before a chain counts as having no good tests."""
 DRAWS = 5
@@ -72,12 +77,8 @@ def draw_input(kind: Kind, rng: random.Random) -> str:
 
 
 def easy_input(kind: Kind, rng: random.Random) -> str:
-    """A line of input that is short, and of which there are few: what a cautious writer of tests takes."""
-    if kind is Kind.NUMBER:
-        return str(rng.randint(1, 9))
-    if kind is Kind.NUMBERS:
-        return " ".join(map(str, rng.choice(EASY_LISTS)))
-    return rng.choice(WORDS)
+    """A line of input as a cautious writer of tests takes it."""
+    return rng.choice(EASY[kind])
 
 
 def shortened(chain: Chain) -> list[Chain]:

@@ -55,6 +55,11 @@ class Step:
         return self.operation.code.format(k=self.k)
 
     @property
+    def label(self) -> str:
+        """Its name, and the constant where it has one."""
+        return f"{self.operation.name} {self.k}" if self.operation.constants else self.operation.name
+
+    @property
     def key(self) -> str:
         """Name and constant: the step, however it is worded."""
         return f"{self.operation.name} {self.k}"

@@ -149,9 +149,10 @@ def _replaced(chain: Chain, k: int, *steps: Step) -> Chain:
 
 
 def _derived(chain: Chain, stdin: str) -> str:
-    """What is held from step to step, then the test: a small model can do one step at a time."""
-    held = chain.trace(stdin)
-    return f"{' so '.join(held)}\n{write_test(Case(stdin, held[-1]))}"
+    """What is read, each step with what is held after it, then the test: a small model can do one step at a time."""
+    read, *held = chain.trace(stdin)
+    steps = [f"{step.label}: {value}" for step, value in zip(chain.steps, held, strict=True)]
+    return "\n".join([read, *steps, write_test(Case(stdin, held[-1]))])
 
 
 def _defined(chain: Chain, stdin: str) -> bool:

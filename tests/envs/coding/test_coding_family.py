@@ -302,6 +302,8 @@ def test_files_give_tasks(tmp_path: Path) -> None:
         ({"levels": ["simple"]}, "levels: 'simple' is not one of easy, medium, hard, expert"),
         ({"ood_levels": ["easy"]}, "ood_levels: 'easy' is not one of medium, hard, expert"),
         ({"kinds": "text"}, "kinds: 'text' is neither a list"),
+        ({"trusted": "no"}, "trusted: 'no' is neither true nor false"),
+        ({"image": ""}, "image: '' is not a text"),
         ({"shown_tests": 0}, "shown_tests: 0 is not a whole number from 1 to 100"),
         ({"tests": 1}, "tests: 1 is not a whole number from 2 to 50"),
         ({"workers": True}, "workers: True is not"),
