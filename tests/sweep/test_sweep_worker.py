@@ -187,6 +187,20 @@ def test_trials_share_their_base_models_and_the_winner_meets_fresh_seeds(project
 
 @pytest.mark.slow
 @pytest.mark.integration
+def test_a_point_that_is_being_run_is_waited_for(project):
+    """Two at once: trials 1, 2 and 3 are one point, of which the one that came first is trained."""
+    file = write(project, sampler="random", space={"judge.m": [3]}, budget={"trials": 4})
+    said = finish(start(project, file, "--workers", "2"))
+    study = folder(project)
+    assert [t.user_attrs.get("same_as") for t in trials(study)] == [None, None, 1, 1]
+    assert [n for n in range(4) if (study / "trials" / f"000{n}" / "log.txt").is_file()] == [0, 1]
+    assert "trial 3: the same point as trial 1" in said
+    published = project / "sweeps" / "case" / "trials"
+    assert (published / "0003" / "evaluation" / "full.json").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.integration
 def test_a_trial_can_be_run_again_by_hand_from_its_params_file(project, tmp_path):
     finish(start(project, write(project, space={"signals.lambda": [0.5, 1.0]})))
     kept = project / "sweeps" / "case" / "trials" / "0001"
