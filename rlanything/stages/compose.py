@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 FOLDER = "experiments"
 PARAMS = "params.yaml"
-SWEEPS = "sweep"
+NO_CHOICES = ("setting", "sweep")
+"""Folders beside the groups: settings follow from environment and scale, sweeps are commands of their own."""
 HEADER = """\
 # The composed configuration that every stage reads. Written by
 #     {command}
@@ -69,9 +70,9 @@ def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:
 
 
 def options(root: Path = Path()) -> dict[str, list[str]]:
-    """Every Hydra group in experiments/ with its options. Sweeps are no options: they lie beside the groups."""
+    """Every Hydra group in experiments/ that can be chosen from, with its options."""
     folder = root / FOLDER
-    groups = sorted(p for p in folder.iterdir() if p.name != SWEEPS and p.is_dir() and any(p.glob("*.yaml")))
+    groups = sorted(p for p in folder.iterdir() if p.name not in NO_CHOICES and any(p.glob("*.yaml")))
     return {group.name: sorted(path.stem for path in group.glob("*.yaml")) for group in groups}
 
 

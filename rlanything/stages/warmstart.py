@@ -1,8 +1,7 @@
 """Warm starts of the embedded models, trained on the spot from what the environment's teacher shows.
 
-Policy: supervised on a searching expert's noisy demonstrations. Reward model: on the base policy's own rollouts with
-noisy oracle labels, because one that has only seen an expert has never seen a useless action and approves of them.
-Adapter: on rewrites that the teacher makes, in a process of its own beside the other two.
+Policy: supervised on an expert's noisy demonstrations. Reward model: `lessons`. Adapter: on rewrites that the teacher
+makes, in a process of its own beside the other two.
 
 A model that is finished is kept: who starts again after a kill only makes those that are missing.
 """
@@ -17,33 +16,19 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import Architecture, Config, SupervisedConfig, parse
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import (
-    Direction,
-    Judgement,
-    Observation,
-    ScoredJudgements,
-    Task,
-    TaskFamily,
-    Teacher,
-    Trajectory,
-    Vote,
-)
+from rlanything.core.types import Direction, Task, TaskFamily, Teacher
 from rlanything.engines import checkpoint
-from rlanything.learn.packing import Row, reward_rows
+from rlanything.learn.packing import Row
 from rlanything.learn.supervised import Turn, conversation_row, fit, fresh_model
-from rlanything.loop.adapt import summarise
-from rlanything.loop.judge import Judge
 from rlanything.loop.prompts import Prompts
-from rlanything.loop.rollout import Assignment, Roller, Sampling
 from rlanything.loop.speaker import Speaker
 from rlanything.stages import build, disk
 from rlanything.stages.layout import SPLITS, Layout, read_tasks
+from rlanything.stages.lessons import Demonstration, Lessons, lessons
 from rlanything.stages.progress import Ticker
 from rlanything.stages.tokenizer import train_tokenizer
 from rlanything.stages.workers import pool
 
-Demonstration = list[tuple[Observation, str]]
-VERDICTS = {"word": {True: "good", False: "bad"}, "boxed": {True: r"\boxed{1}", False: r"\boxed{-1}"}}
 CORPUS_DEMOS = 1000
 """Demonstrations that the tokenizer is learned from; more find no further phrases."""
 CORPUS_REWRITES = 40
@@ -57,9 +42,10 @@ def train(config: Config, root: Path, work: Path) -> None:
     """
     family = build.family(config)
     teacher, prompts = build.teacher(family), build.prompts(config, root)
+    taught = lessons(config, family, prompts)
     tasks = _practice(config, root, family)
     demos = _demonstrations(config, teacher, tasks[: config.bootstrap.policy.episodes])
-    tokenizer = _tokenizer(config, family, teacher, prompts, tasks, demos)
+    tokenizer = _tokenizer(config, family, prompts, taught, tasks, demos)
     with disk.whole(work / "tokenizer") as folder:
         tokenizer.save_pretrained(str(folder))
     with pool(1) as executor:
@@ -70,7 +56,7 @@ def train(config: Config, root: Path, work: Path) -> None:
         _kept(
             work / "reward",
             tokenizer,
-            lambda: _reward(config, family, prompts, talk, tokenizer, practice),
+            lambda: _reward(config, taught, talk, tokenizer, practice),
         )
         adapter.result()
 
@@ -98,7 +84,7 @@ def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> 
     family, prompts = build.family(config), build.prompts(config, root)
     settings = config.bootstrap.adapter
     tasks = _practice(config, root, family)[: settings.episodes]
-    rewrites = _rewrites(config, family, build.teacher(family), prompts, tasks)
+    rewrites = _rewrites(config, family, prompts, lessons(config, family, prompts), tasks)
     model = _new(config, tokenizer, "adapter")
     talk = build.speaker(config, model, tokenizer)
     rows = [_reply_row(talk, *pair, settings.context_weight) for pair in rewrites]
@@ -122,29 +108,30 @@ def _policy(
 
 def _reward(
     config: Config,
-    family: TaskFamily,
-    prompts: Prompts,
+    taught: Lessons,
     policy: Speaker,
     tokenizer: PreTrainedTokenizerBase,
     tasks: Sequence[Task],
 ) -> PreTrainedModel:
     model = _new(config, tokenizer, "reward")
-    rows = _judged_rows(config, family, build.teacher(family), prompts, policy, tasks)
-    _fit(model, rows, config.bootstrap.reward, config.seed, "reward")
+    _fit(model, taught.rows(policy, tasks), config.bootstrap.reward, config.seed, "reward")
     return model
 
 
 def _tokenizer(
     config: Config,
     family: TaskFamily,
-    teacher: Teacher,
     prompts: Prompts,
+    taught: Lessons,
     tasks: Sequence[Task],
     demos: Sequence[Demonstration],
 ) -> PreTrainedTokenizerBase:
-    rewrites = _rewrites(config, family, teacher, prompts, tasks[:CORPUS_REWRITES])
-    texts = _corpus(prompts, demos[:CORPUS_DEMOS], rewrites, teacher, tasks)
-    return train_tokenizer(texts, _architecture(config).vocab)
+    """Learned from what the three models will read and write."""
+    shown = demos[:CORPUS_DEMOS]
+    texts = [text for demo in shown for obs, action in demo for text in (obs.text, action)]
+    rewrites = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
+    texts += [text for pair in rewrites for text in pair]
+    return train_tokenizer(texts + taught.corpus(tasks, shown), _architecture(config).vocab)
 
 
 def _practice(config: Config, root: Path, family: TaskFamily) -> list[Task]:
@@ -166,38 +153,19 @@ def _demonstrations(config: Config, teacher: Teacher, tasks: Sequence[Task]) -> 
 
 
 def _rewrites(
-    config: Config, family: TaskFamily, teacher: Teacher, prompts: Prompts, tasks: Sequence[Task]
+    config: Config, family: TaskFamily, prompts: Prompts, taught: Lessons, tasks: Sequence[Task]
 ) -> list[tuple[str, str]]:
     """(prompt, reply) pairs for the adapter: both directions of every task, with plausible accuracies and critics."""
     pairs = []
+    teacher = build.teacher(family)
     for task in tasks:
         for way, rates in ((Direction.HARDER, (0.875, 1.0)), (Direction.EASIER, (0.0, 0.125))):
             seed = derive_seed(config.seed, "rewrite", task.task_id, way.value)
-            rng = random.Random(seed)
-            explored = [action for _, action in teacher.demonstrate(task, seed, 0.5)][:12]
-            reasons = zip(teacher.label_steps(task, explored), teacher.explain(task, explored), strict=True)
-            critic = summarise([("", reason) for good, reason in reasons if not good])
-            facts, acc = family.describe(task), f"{rng.choice(rates):.0%}"
+            facts, acc = family.describe(task), f"{random.Random(seed).choice(rates):.0%}"
+            critic = taught.critic(task, seed)
             text = prompts.fill("adapter", facts=facts, direction=way.value, accuracy=acc, critic=critic)
             pairs.append((text, teacher.rewrite(task, way, seed)))
     return pairs
-
-
-def _corpus(
-    prompts: Prompts,
-    demos: Sequence[Demonstration],
-    rewrites: Sequence[tuple[str, str]],
-    teacher: Teacher,
-    tasks: Sequence[Task],
-) -> list[str]:
-    """Everything that the three models will read or write."""
-    texts = [text for demo in demos for obs, action in demo for text in (obs.text, action)]
-    texts += [text for pair in rewrites for text in pair]
-    for task, demo in zip(tasks, demos, strict=False):
-        texts += [f"{r} {v}" for r in teacher.explain(task, [a for _, a in demo]) for v in ("good", "bad")]
-    return texts + [
-        prompts.fill("judge", observation=obs.text, action=a) for demo in demos for obs, a in demo[:1]
-    ]
 
 
 def _demo_row(talk: Speaker, prompts: Prompts, demo: Demonstration, context_weight: float) -> Row:
@@ -219,65 +187,6 @@ def _reply_row(talk: Speaker, prompt: str, reply: str, context_weight: float) ->
 
     turn = Turn(talk.start([{"role": "user", "content": prompt}]), talk.encode_choice(reply))
     return conversation_row([turn], context_weight)
-
-
-def _judged_rows(
-    config: Config,
-    family: TaskFamily,
-    teacher: Teacher,
-    prompts: Prompts,
-    policy: Speaker,
-    tasks: Sequence[Task],
-) -> list[Row]:
-    """One tree row per rollout of the base policy: each step's question with a (noisily) labelled answer."""
-
-    roller = Roller(family, policy, prompts, config.rollout)
-    sampling = Sampling(
-        config.seed, "judge-practice", 0, config.rollout.temperature, config.rollout.max_steps
-    )
-    trajectories = [
-        t
-        for t in roller.run([Assignment(k, task, 1) for k, task in enumerate(tasks)], sampling)
-        if t.counts and t.steps
-    ]
-    labelled = [_labels(teacher, tasks[t.slot], t) for t in trajectories]
-    pools = {kind: [r for steps in labelled for good, r in steps if good is kind] for kind in (True, False)}
-    share = {kind: max(1, len(pool)) for kind, pool in pools.items()}
-    judge = Judge(policy, prompts, config.judge)
-    rows = []
-    for trajectory, steps in zip(trajectories, labelled, strict=True):
-        rng = random.Random(derive_seed(config.seed, "label-noise", trajectory.task_id, trajectory.rollout))
-        answers = [_noisy(step, pools, config.bootstrap.reward.noise, rng) for step in steps]
-        questions = judge.questions(trajectory)
-        votes = [_answer(policy, prompts.verdict_format, *answer) for answer in answers]
-        lesson = ScoredJudgements(
-            tuple(Judgement(q, (v,)) for q, v in zip(questions, votes, strict=False)),
-            tuple((1.0,) for _ in questions),
-            tuple(1000.0 / share[good] for good, _ in answers[: len(questions)]),
-        )
-        rows += reward_rows(lesson, "step")
-    return rows
-
-
-def _labels(teacher: Teacher, task: Task, trajectory: Trajectory) -> list[tuple[bool, str]]:
-    actions = [s.action for s in trajectory.steps]
-    return list(zip(teacher.label_steps(task, actions), teacher.explain(task, actions), strict=True))
-
-
-def _noisy(
-    step: tuple[bool, str], pools: dict[bool, list[str]], noise: float, rng: random.Random
-) -> tuple[bool, str]:
-    """The label, or with probability `noise` the opposite one with a reason that goes with it."""
-    good, _ = step
-    if rng.random() >= noise or not pools[not good]:
-        return step
-    return not good, rng.choice(pools[not good])
-
-
-def _answer(talk: Speaker, verdict_format: str, good: bool, reason: str) -> Vote:
-    text = f"{reason} {VERDICTS[verdict_format][good]}"
-    ids = talk.encode_choice(text)
-    return Vote(1 if good else -1, reason, ids, (0.0,) * len(ids))
 
 
 def _new(config: Config, tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedModel:

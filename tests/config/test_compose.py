@@ -13,6 +13,7 @@ from rlanything.stages import check, compose
 ROOT = Path(__file__).parents[2]
 GROUPS = compose.options(ROOT)
 CHOICES = [(group, option) for group, options in GROUPS.items() if group != "arm" for option in options]
+SETTINGS = sorted(path.stem for path in (ROOT / "experiments" / "setting").glob("*.yaml"))
 
 
 def test_the_committed_file_equals_the_composition():
@@ -33,6 +34,31 @@ def test_every_option_composes_and_validates(group, option):
     check.arguments(config.engine, "engine")
     model = config.model
     Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_composes_and_validates_under_the_names_of_its_environment_and_scale(name):
+    env, _, scale = name.rpartition("-")
+    config = parse(compose.compose([f"env={env}", f"scale={scale}"], ROOT))
+    check.arguments(config.env, "env")
+    model = config.model
+    Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format)
+    assert (config.scale, config.judge.writes, config.rollout.max_steps) == (scale, "tests", 1)
+
+
+def test_a_setting_is_not_chosen_but_follows_from_its_names():
+    with pytest.raises(ConfigError, match="override 'setting=coding-smoke': unknown"):
+        compose.compose(["setting=coding-smoke"], ROOT)
+    assert parse(compose.compose(["env=coding", "judge.m=5"], ROOT)).judge.m == 5
+    assert parse(compose.compose(["scale=smoke"], ROOT)).judge.writes == "votes"
+
+
+def test_the_paper_s_coding_numbers_are_those_of_the_paper():
+    config = parse(compose.compose(["env=coding_data", "scale=paper"], ROOT))
+    assert (config.rollout.tasks, config.rollout.rollouts, config.rollout.temperature) == (64, 32, 1.0)
+    assert (config.learn.updates, config.train.iterations) == (2, 300)
+    assert (config.evaluate.repeats, config.evaluate.votes) == (16, 32)
+    assert (config.signals.lambda_, config.signals.reward_min, config.signals.reward_max) == (1.0, 0.2, 0.8)
 
 
 @pytest.mark.parametrize("option", GROUPS["arm"])
