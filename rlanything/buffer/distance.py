@@ -12,11 +12,11 @@ from statistics import fmean
 from typing import Any
 
 from rlanything.buffer.compare.words import word_diff
-from rlanything.buffer.facts import METADATA, facts, kinds, spelled
+from rlanything.buffer.facts import METADATA, NOTHING, contents, facts, kinds, pairs_of, spelled
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.render import Screen, aligned, heading, lay_out, one_line, plain
-from rlanything.buffer.similar import THRESHOLD, alike, words
+from rlanything.buffer.similar import BREAK, THRESHOLD, alike, words
 from rlanything.buffer.source import Source
 from rlanything.core.types import Json, Task
 
@@ -95,11 +95,12 @@ def _usual(found: Sequence[Mapping[str, Json]]) -> set[str]:
 def _shift(path: str, found: Sequence[Mapping[str, Json]], pairs: int, rng: random.Random) -> dict[str, Any]:
     words = [spelled(task.get(path)) for task in found]
     old, new = words[:pairs], words[pairs:]
-    moved = [(x, y) for x, y in zip(old, new, strict=True) if x != y]
+    moved = [(x, y) for x, y in zip(old, new, strict=True) if x != y and not _unnoted(path, x, y)]
     observed = _distance(moved, pairs)
     as_far = sum(_distance(_swapped(moved, rng), pairs) >= observed - 1e-12 for _ in range(RESAMPLES))
-    gains = Counter(new)
-    gains.subtract(Counter(old))
+    gains = Counter(dict.fromkeys(words, 0))
+    gains.update(y for _, y in moved)
+    gains.subtract(x for x, _ in moved)
     most, least = max(gains, key=lambda w: (gains[w], w)), min(gains, key=lambda w: (gains[w], w))
     return {
         "field": path,
@@ -109,6 +110,11 @@ def _shift(path: str, found: Sequence[Mapping[str, Json]], pairs: int, rng: rand
         "gained": {"value": most, "old": old.count(most), "new": new.count(most)},
         "lost": {"value": least, "old": old.count(least), "new": new.count(least)},
     }
+
+
+def _unnoted(path: str, old: str, new: str) -> bool:
+    """Whether only one of two tasks notes this of itself: how a task came about is no shift."""
+    return path.startswith(METADATA) and NOTHING in (old, new)
 
 
 def _distance(moved: Sequence[tuple[str, str]], pairs: int) -> float:
@@ -124,18 +130,29 @@ def _swapped(moved: Sequence[tuple[str, str]], rng: random.Random) -> list[tuple
 
 
 def duplicates(buffer: TaskBuffer) -> list[dict[str, Json]]:
-    """Groups of slots with the same task, the same words, or words that are nearly the same; the largest first."""
+    """Groups of slots with the same task, words, nearly the same words, or the same pairs of texts; largest first.
+
+    Problems with the same tests are one problem, however it is told.
+    """
     ids: dict[Hashable, list[int]] = {}
+    paired: dict[tuple[str, Hashable], list[int]] = {}
     sentences: dict[Hashable, list[int]] = {}
     for lineage in buffer.lineages:
         task = lineage.head.task
         ids.setdefault(task.task_id, []).append(lineage.slot)
         sentences.setdefault(words(task.instruction), []).append(lineage.slot)
+        for path, pairs in pairs_of(task).items():
+            paired.setdefault((path, frozenset(pairs)), []).append(lineage.slot)
     same = {tuple(slots) for slots in ids.values() if len(slots) > 1}
     near = {tuple(slots) for slots in sentences.values() if len(slots) > 1} - same
     close = [tuple(buffer.slots[k] for k in group) for group in _near(_heads(buffer))]
     groups = [("same task", slots) for slots in same] + [("same words", slots) for slots in near]
     groups += [("nearly the same words", slots) for slots in close]
+    groups += [
+        (f"same {path}", tuple(slots))
+        for (path, _), slots in paired.items()
+        if len(slots) > 1 and tuple(slots) not in same
+    ]
     return [
         {"kind": kind, "slots": list(slots), "instruction": buffer.head(slots[0]).instruction}
         for kind, slots in sorted(groups, key=lambda group: (-len(group[1]), group))
@@ -158,7 +175,7 @@ def variety(tasks: Sequence[Task]) -> Variety:
         slots=len(tasks),
         distinct=len({task.task_id for task in tasks}),
         sentences=len(sentences),
-        words=len({word for sentence in sentences for word in sentence}),
+        words=len({word for sentence in sentences for word in sentence} - {BREAK}),
         effective=math.exp(-sum(share * math.log(share) for share in shares)),
     )
 
@@ -240,9 +257,9 @@ def _iteration(number: int, buffer: TaskBuffer) -> dict[str, Any]:
 
 
 def _field_edits(old: Task, new: Task) -> int:
-    """Fields of the payload that were changed, added or removed."""
-    before, after = facts(old), facts(new)
-    paths = [path for path in {*before, *after} if not path.startswith(METADATA)]
+    """Fields of the payload that were changed, added or removed; a list is one field."""
+    before, after = dict(contents(old.payload)), dict(contents(new.payload))
+    paths = {*before, *after}
     return sum(before.get(path) != after.get(path) or (path in before) != (path in after) for path in paths)
 
 
@@ -260,7 +277,7 @@ def _word_edits(old: Task, new: Task) -> int:
 
 def _lexical(old: Task, new: Task) -> float:
     """1 - the share of common words: 0 for the same words, 1 for none in common."""
-    before, after = set(words(old.instruction)), set(words(new.instruction))
+    before, after = (set(words(task.instruction)) - {BREAK} for task in (old, new))
     return 1 - len(before & after) / len(before | after) if before | after else 0.0
 
 

@@ -1,33 +1,44 @@
 """What a task is made of, for comparing tasks of any family: the scalar fields of its payload and metadata.
 
-A field is named by its path, `knobs.copies`; fields of the metadata begin with `metadata.`.
+A field is named by its path, `knobs.copies`; fields of the metadata begin with `metadata.`. A list of pairs of texts
+(`pairs`), such as the tests of a programming problem, is one field, told as the number of its pairs.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.pairs import Pair, as_pairs
 from rlanything.core.types import Json, Task
 
 METADATA = "metadata."
+NOTHING = "-"
+"""The word for a value that is not there, or empty."""
 _MOST_VALUES = 200
 """A field with more distinct values tells tasks apart; it does not sort them into kinds."""
-_ID = re.compile(r"[0-9a-f]{64}")
+
+
+def contents(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
+    """(path, value) of everything inside the objects of a JSON value: scalars, whole lists, empty objects."""
+    if isinstance(value, Mapping) and value:
+        for key in sorted(value):
+            yield from contents(value[key], f"{path}.{key}" if path else key)
+    else:
+        yield path, list(value) if isinstance(value, tuple) else value
 
 
 def leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
-    """(path, scalar) of everything inside a JSON value; an empty list or object is a leaf too."""
-    if isinstance(value, Mapping) and value:
-        for key in sorted(value):
-            yield from leaves(value[key], f"{path}.{key}" if path else key)
-    elif isinstance(value, list) and value:
-        for index, item in enumerate(value):
-            yield from leaves(item, f"{path}.{index}")
-    else:
-        yield path, value
+    """(path, scalar) of everything inside a JSON value; an empty list or object is a leaf, and pairs are counted."""
+    for place, found in contents(value, path):
+        if not isinstance(found, list) or not found:
+            yield place, found
+        elif as_pairs(found):
+            yield place, len(found)
+        else:
+            for index, item in enumerate(found):
+                yield from leaves(item, f"{place}.{index}")
 
 
 def facts(task: Task) -> dict[str, Json]:
@@ -38,20 +49,9 @@ def facts(task: Task) -> dict[str, Json]:
     return found
 
 
-def changed_facts(old: Task, new: Task) -> list[dict[str, Json]]:
-    """The fields that differ, `{"field", "old", "new"}`: first those that both have, then those of one only.
-
-    Metadata counts where both tasks have it: what only the rewritten one notes is how it came about.
-    """
-    before, after = facts(old), facts(new)
-    both = [path for path in after if path in before and _differ(before[path], after[path])]
-    gone = [path for path in before if path not in after and not path.startswith(METADATA)]
-    fresh = [path for path in after if path not in before and not path.startswith(METADATA)]
-    told = [path for path in both if not _is_id(before[path])]
-    return [
-        {"field": path, "old": before.get(path), "new": after.get(path), "in": _where(path, before, after)}
-        for path in (*sorted(told), *sorted(gone), *sorted(fresh))
-    ]
+def pairs_of(task: Task) -> dict[str, tuple[Pair, ...]]:
+    """The payload's lists of pairs of texts, by path."""
+    return {path: pairs for path, value in contents(task.payload) if (pairs := as_pairs(value))}
 
 
 def kinds(found: Iterable[Mapping[str, Json]]) -> list[str]:
@@ -70,7 +70,7 @@ def spelled(value: Json) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if value is None or value in ("", [], {}):
-        return "-"
+        return NOTHING
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -95,15 +95,3 @@ def named(field: str, known: Iterable[str]) -> str:
 
 def _sorts(distinct: int, present: int, tasks: int) -> bool:
     return 2 <= distinct <= min(_MOST_VALUES, max(2, tasks // 2)) and 2 * present >= tasks
-
-
-def _differ(old: Json, new: Json) -> bool:
-    return type(old) is not type(new) or bool(old != new)
-
-
-def _is_id(value: Json) -> bool:
-    return isinstance(value, str) and _ID.fullmatch(value) is not None
-
-
-def _where(path: str, before: Mapping[str, Json], after: Mapping[str, Json]) -> str:
-    return "both" if path in before and path in after else "new" if path in after else "old"

@@ -5,6 +5,7 @@ Instructions, replies and critics are written by models: nothing in them reaches
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rlanything.buffer.pairs import as_pairs
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Json
 
@@ -22,6 +24,8 @@ _ID = 12
 """Hex digits of an id or a digest that a table shows."""
 _BESIDE = 52
 """Columns that a line of `ls` needs beside the instruction, up to ten million slots."""
+_MOST_LINES = 30
+"""Lines, or pairs of texts, of a fact that a page shows."""
 _LONGEST = 400
 """Characters of a fact that a page shows; `--json` has all of it."""
 
@@ -152,13 +156,31 @@ def _critic(event: Mapping[str, Any]) -> list[RenderableType]:
 
 
 def _facts(values: Mapping[str, Json]) -> list[RenderableType]:
-    return [_fact(key, value) for key, value in sorted(values.items())]
+    return [line for key, value in sorted(values.items()) for line in _fact(key, value)]
 
 
-def _fact(key: str, value: Json) -> Text:
+def _fact(key: str, value: Json) -> list[Text]:
+    """A value on a line of its own; pairs of texts and the lines of a text below it."""
+    pairs = as_pairs(value)
+    if pairs:
+        told = [f"{quoted(first)} -> {quoted(second)}" for first, second in pairs]
+        return _listed(f"{safe(key)}: {len(pairs)}", told)
+    if isinstance(value, str) and "\n" in value:
+        return _listed(f"{safe(key)}:", [safe(line) for line in value.split("\n")])
     text = value if isinstance(value, str) else canonical_json(value)
     rest = f" ... ({len(text) - _LONGEST} characters more)" if len(text) > _LONGEST else ""
-    return plain(f"  {safe(key)}: {safe(text[:_LONGEST])}{rest}")
+    return [plain(f"  {safe(key)}: {safe(text[:_LONGEST])}{rest}".rstrip())]
+
+
+def _listed(head: str, lines: Sequence[str]) -> list[Text]:
+    more = [f"... {len(lines) - _MOST_LINES} lines more"] if len(lines) > _MOST_LINES else []
+    shown = [line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..." for line in lines[:_MOST_LINES]]
+    return [plain(f"  {head}"), *(plain(f"    {line}") for line in (*shown, *more))]
+
+
+def quoted(text: str) -> str:
+    """A text as JSON writes it: where it ends, and what is a line break, can be seen."""
+    return safe(json.dumps(text, ensure_ascii=False))
 
 
 def _step(row: Mapping[str, Any]) -> str:

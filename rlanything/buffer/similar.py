@@ -1,5 +1,8 @@
 """Tasks whose sentences are nearly the same: fuzzy matching of their words, whatever the order, case or punctuation.
 
+Words of one sentence may stand in any order. The sentences of a longer text may not: add 3, then double, is not double,
+then add 3. Signs of numbers and of arithmetic are words.
+
 Two sentences are alike when the Indel similarity of their sorted words, 1 - edits / characters of both, reaches a
 threshold, and the words in which they differ are each other's spellings: mug and mugs, not plate and potato, not 1 and
 10. Up to `ALL_PAIRS` different sentences, every pair is compared. Above that, sentences with the same numbers are a
@@ -14,6 +17,8 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import chain, groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +39,20 @@ _STEM = 3
 """Letters of a word that tell how rare it is: its respelling is to stand where it does."""
 _ROWS = 500
 """Sentences compared with all others at a time."""
-_WORDS = re.compile(r"\w+")
+BREAK = "."
+"""Stands between the words of two sentences."""
+_WORDS = re.compile(r"(?<!\w)[-\u2212]\d+|\w+|[<>=\u2260\u2264\u2265+*/%^]+")
+_ENDS = re.compile(r"(?<=\w[.!?:;])\s+|\n+")
 
 Pair = tuple[int, int]
 
 
-def words(sentence: str) -> tuple[str, ...]:
-    """The sentence's words, sorted: case, width, word order and punctuation make no other task."""
-    return tuple(sorted(_WORDS.findall(unicodedata.normalize("NFKC", sentence).casefold())))
+def words(text: str) -> tuple[str, ...]:
+    """The words of each sentence, sorted, a `BREAK` between two: case, width and punctuation make no other task."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    found = (sorted(_WORDS.findall(sentence)) for sentence in _ENDS.split(plain))
+    told = [word for sentence in found if sentence for word in (BREAK, *sentence)]
+    return tuple(told[1:])
 
 
 def are_alike(a: Sequence[str], b: Sequence[str], threshold: float = THRESHOLD) -> bool:
@@ -50,18 +61,38 @@ def are_alike(a: Sequence[str], b: Sequence[str], threshold: float = THRESHOLD) 
 
 
 def _respelled(a: Sequence[str], b: Sequence[str]) -> bool:
-    """Whether the words in which two sentences differ pair up as spellings; few may be left over."""
+    """Whether the words in which two texts differ pair up as spellings, sentence by sentence; few may be left over."""
+    here, there = sorted((_sentences(a), _sentences(b)))  # the same whichever comes first
+    extra = 0
+    for tag, i, k, j, m in SequenceMatcher(None, here, there, autojunk=False).get_opcodes():
+        if tag != "equal":
+            over = _left_over(list(chain.from_iterable(here[i:k])), list(chain.from_iterable(there[j:m])))
+            if over is None:
+                return False
+            extra += over
+    return extra <= EXTRA * max(len(a), len(b))
+
+
+def _sentences(found: Sequence[str]) -> list[tuple[str, ...]]:
+    return [tuple(group) for is_break, group in groupby(found, BREAK.__eq__) if not is_break]
+
+
+def _left_over(a: Sequence[str], b: Sequence[str]) -> int | None:
+    """How many words one side has more than the other; None when the fewer are no spellings of any of the more."""
     here, there = Counter(a), Counter(b)
     rest = [list((here - there).elements()), list((there - here).elements())]
     fewer, more = sorted(rest, key=lambda left: (len(left), left))  # the same whichever comes first
-    if len(more) - len(fewer) > EXTRA * max(len(a), len(b)):
-        return False
+    over = len(more) - len(fewer)
     for word in fewer:
         twin = max(more, key=lambda other: (Indel.normalized_similarity(word, other), other))
-        if word.isdecimal() or twin.isdecimal() or Indel.normalized_similarity(word, twin) < SPELLING:
-            return False
+        if _is_number(word) or _is_number(twin) or Indel.normalized_similarity(word, twin) < SPELLING:
+            return None
         more.remove(twin)
-    return True
+    return over
+
+
+def _is_number(word: str) -> bool:
+    return word.lstrip("-\u2212").isdecimal()
 
 
 def alike(
@@ -95,7 +126,7 @@ def _every(spelled: Sequence[tuple[str, ...]], threshold: float) -> Iterator[Pai
 
 def _near(spelled: Sequence[tuple[str, ...]], threshold: float) -> Iterator[Pair]:
     texts = np.array([" ".join(kind) for kind in spelled], dtype=object)
-    numbers = [" ".join(filter(str.isdecimal, kind)) for kind in spelled]
+    numbers = [" ".join(filter(_is_number, kind)) for kind in spelled]
     found = Counter(word[:_STEM] for kind in spelled for word in kind)
     rare_first = [" ".join(sorted(kind, key=lambda word: (found[word[:_STEM]], word))) for kind in spelled]
     codes = {number: code for code, number in enumerate(dict.fromkeys(numbers))}

@@ -14,6 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from rlanything.buffer.compare.fieldtext import field_line, field_lines
 from rlanything.buffer.compare.words import Part
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.render import safe, share
@@ -28,6 +29,8 @@ border-bottom:1px solid #ddd;overflow-wrap:anywhere}td.n,th.n{text-align:right;w
 th button{all:unset;cursor:pointer;font-weight:600}th button:focus-visible{outline:2px solid #06c}
 ins{background:#d9f2dd;text-decoration:none}del{background:#fbdcdc}.quiet{color:#666}.old{background:#d77}.new{background:#5a9}
 .bar{display:inline-block;height:.8rem;vertical-align:middle;margin-right:.4rem}
+.statement{white-space:pre-wrap}.line{font:13px/1.5 ui-monospace,monospace;white-space:pre-wrap;padding-left:1rem}
+summary{cursor:pointer}
 #controls{display:flex;gap:1rem;flex-wrap:wrap;margin:.5rem 0}input,select{font:inherit;padding:.2rem .4rem}
 @media (prefers-color-scheme:dark){body{color:#e6e6e6;background:#161616}th,td{border-color:#333}ins{background:#1f4d2b}
 del{background:#5a2323}.quiet{color:#999}}
@@ -53,10 +56,18 @@ function order(a, b) {
 }
 function show(cell, told) {
   if (told.parts === undefined) { cell.textContent = told.text; return; }
-  const line = add(cell, 'div');
+  const line = add(cell, 'div', null, 'statement');
   const tags = {same: 'span', old: 'del', new: 'ins'};
   for (const [kind, text] of told.parts) add(line, tags[kind], text);
-  for (const text of told.fields) add(cell, 'div', text, 'quiet');
+  for (const field of told.fields) {
+    if (!field.lines.length) { add(cell, 'div', field.head, 'quiet'); continue; }
+    const open = add(cell, 'details');
+    add(open, 'summary', field.head, 'quiet');
+    for (const [mark, parts] of field.lines) {
+      const line = add(open, 'div', mark + ' ', 'line');
+      for (const [kind, text] of parts) add(line, tags[kind], text);
+    }
+  }
   if (told.reason) add(cell, 'div', told.reason);
 }
 function draw() {
@@ -127,14 +138,27 @@ def share_cell(value: float | None) -> Cell:
     return {"text": share(value), "sort": value}
 
 
-def task_cell(parts: Sequence[Part], fields: Sequence[str] = (), reason: str = "") -> Cell:
-    """A cell with an instruction, word by word, what changed besides, and why; sorted by the new instruction."""
+def task_cell(parts: Sequence[Part], fields: Sequence[Mapping[str, Any]] = (), reason: str = "") -> Cell:
+    """A cell with an instruction, word by word, the fields that changed, and why; sorted by the new instruction."""
     text = "".join(part for kind, part in parts if kind != "old")
     shown = {
-        "parts": [[kind, safe(part)] for kind, part in parts],
-        "fields": [safe(field) for field in fields],
+        "parts": [[kind, _safe_lines(part)] for kind, part in parts],
+        "fields": [_field(field) for field in fields],
     }
     return {**shown, "reason": safe(reason), "sort": safe(text)}
+
+
+def _field(field: Mapping[str, Any]) -> Cell:
+    """A field's own line, and all below it; what did not change too, as there is room."""
+    lines = field_lines(field, whole=True)
+    return {
+        "head": field_line(field),
+        "lines": [[line.mark, [list(part) for part in line.parts]] for line in lines],
+    }
+
+
+def _safe_lines(text: str) -> str:
+    return "\n".join(safe(line) for line in text.split("\n"))
 
 
 def write_page(path: Path, page: str) -> None:

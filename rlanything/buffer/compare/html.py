@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rlanything.buffer.compare import frame
+from rlanything.buffer.compare.fieldtext import field_line, field_lines
 from rlanything.buffer.compare.frame import markup, plain_cell, share_cell, task_cell
 from rlanything.buffer.compare.page import SCHEMA
-from rlanything.buffer.compare.text import counts_line, field_line, inside_line, title
-from rlanything.buffer.compare.threeway import agreement_line, verdicts_line
+from rlanything.buffer.compare.text import counts_line, inside_line, title
+from rlanything.buffer.compare.threeway import agreement_line, shared_line, verdicts_line
 from rlanything.buffer.compare.words import Part, word_diff
 
 _LISTED = 12
@@ -44,28 +45,39 @@ def three_html(page: Mapping[str, Any]) -> str:
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     change = ", ".join(row["directions"]) or row["status"]
-    fields = [field_line(field) for field in row["fields"]]
     cells = [
         plain_cell(str(row["slot"]), row["slot"]),
         plain_cell(row["path"]),
         plain_cell(change),
         *(share_cell(row["accuracy"][side]) for side in ("old", "new")),
-        task_cell(row["instruction"], fields, row["reason"]),
+        task_cell(row["instruction"], row["fields"], row["reason"]),
     ]
     kinds = [row["status"], *(["rejected"] if row["refused"] else [])]
-    words = ["".join(part for _, part in row["instruction"]), change, *fields, row["reason"]]
+    words = ["".join(part for _, part in row["instruction"]), change, *_words(row["fields"]), row["reason"]]
     return frame.row(row["slot"], kinds, cells, words)
 
 
 def _three_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    cells = [plain_cell(str(row["slot"]), row["slot"]), plain_cell(row["verdict"])]
+    cells = [plain_cell(str(row["slot"]), row["slot"]), plain_cell(_verdict(row), row["verdict"])]
     words = [row["verdict"], row["base"] or ""]
     for side in (row["a"], row["b"]):
         cells += [plain_cell(f"{side['status']} {side['path']}"), share_cell(side["accuracy"])]
-        cells.append(task_cell(_against(row["base"], side["instruction"])))
-        words += [side["status"], side["instruction"] or ""]
+        cells.append(task_cell(_against(row["base"], side["instruction"]), side["fields"]))
+        words += [side["status"], side["instruction"] or "", *_words(side["fields"])]
     ways = [f"{name} {row[side]['status']}" for name, side in (("A", "a"), ("B", "b"))]
     return frame.row(row["slot"], [row["verdict"], *ways], cells, words)
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    shared = shared_line(row["shared"])
+    return f"{row['verdict']}; {shared}" if shared else row["verdict"]
+
+
+def _words(fields: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What fields can be found by."""
+    for field in fields:
+        yield field_line(field)
+        yield from (line.text for line in field_lines(field))
 
 
 def _against(base: str | None, new: str | None) -> list[Part]:

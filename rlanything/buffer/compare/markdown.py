@@ -6,15 +6,18 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from rlanything.buffer.compare.fieldtext import field_line, field_lines, shortened
 from rlanything.buffer.compare.page import listed
-from rlanything.buffer.compare.text import counts_line, field_line, inside_line, title
-from rlanything.buffer.compare.threeway import agreement_line, verdicts_line
+from rlanything.buffer.compare.text import counts_line, inside_line, title
+from rlanything.buffer.compare.threeway import agreement_line, pairs_line, verdicts_line
 from rlanything.buffer.render import one_line, share
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<#|~@&])")
 _SLOTS = 50
 """Slots that are listed; a pull request is read by people."""
 _FIELDS = 6
+_DETAILS = 6
+"""Lines, items or pairs of one field that are listed."""
 _LISTED = 8
 
 
@@ -53,7 +56,8 @@ def _three_cells(row: Mapping[str, Any]) -> list[str]:
     cells = [str(row["slot"]), row["verdict"], escaped(row["base"] or "-")]
     for side in (row["a"], row["b"]):
         task = "" if side["status"] == "unchanged" else f": {side['instruction'] or '-'}"
-        cells += [escaped(side["status"] + task), share(side["accuracy"])]
+        pairs = pairs_line(side["fields"])
+        cells += [escaped(f"{side['status']}{task}{f' ({pairs})' if pairs else ''}"), share(side["accuracy"])]
     return cells
 
 
@@ -98,15 +102,23 @@ def _slots(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     accuracy = f"{share(row['accuracy']['old'])} → {share(row['accuracy']['new'])}"
-    fields = [escaped(field_line(field)) for field in row["fields"][:_FIELDS]]
+    fields = [line for field in row["fields"][:_FIELDS] for line in _field(field)]
     more = [f"{len(row['fields']) - _FIELDS} fields more"] if len(row["fields"]) > _FIELDS else []
     task = "<br>".join([_sentence(row["instruction"]), *fields, *more])
     ways = ", ".join(row["directions"]) or row["status"]
     return [str(row["slot"]), escaped(row["path"]), ways, accuracy, task, escaped(row["reason"])]
 
 
+def _field(field: Mapping[str, Any]) -> Iterator[str]:
+    yield escaped(field_line(field))
+    lines = field_lines(field)
+    yield from (f"&nbsp;&nbsp;{escaped(line.text)}" for line in lines[:_DETAILS])
+    if len(lines) > _DETAILS:
+        yield f"&nbsp;&nbsp;{len(lines) - _DETAILS} lines more"
+
+
 def _sentence(parts: list[tuple[str, str]]) -> str:
-    return "".join(_part(kind, text) for kind, text in parts).strip()
+    return "".join(_part(kind, text) for kind, text in shortened(parts)).strip()
 
 
 def _part(kind: str, text: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rlanything.buffer.compare.changes import Status
+from rlanything.buffer.compare.differences import changed_fields
 from rlanything.buffer.compare.words import word_diff
 from rlanything.buffer.event import Event
-from rlanything.buffer.facts import changed_facts
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.core.types import Direction, EventKind, Json, Task
@@ -151,7 +151,7 @@ def _tasks(before: Sequence[Version], after: Sequence[Version]) -> dict[str, Jso
 def _fields(old: Task | None, new: Task | None) -> list[dict[str, Json]]:
     if old is None or new is None or old.task_id == new.task_id:
         return []
-    return changed_facts(old, new)
+    return changed_fields(old, new)
 
 
 def _directions(undone: Sequence[Version], made: Sequence[Version], common: int) -> list[str]:

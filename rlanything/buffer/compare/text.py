@@ -8,9 +8,9 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from rlanything.buffer.compare.fieldtext import field_line, field_lines, marked, shortened
 from rlanything.buffer.compare.page import listed
 from rlanything.buffer.compare.statistics import BINS
-from rlanything.buffer.facts import spelled
 from rlanything.buffer.render import Screen, aligned, heading, lay_out, one_line, plain, safe, share
 
 _BAR = 30
@@ -19,9 +19,12 @@ _LISTED = 8
 """Values that the concentration shows; with `--by`, all of that field."""
 _FIELDS = 10
 """Changed fields that a slot shows; `--json` has all of them."""
+_DETAILS = 12
+"""Lines, items or pairs of one field that a slot shows."""
 _NOTABLE = 0.2
 """Values with a larger p are no concentration, and are left out."""
 _STYLES = {"old": "red strike", "new": "green"}
+_LINES = {"-": "red", "+": "green"}
 
 
 def diff_text(page: dict[str, Any], screen: Screen) -> str:
@@ -142,11 +145,20 @@ def _slot(row: Mapping[str, Any]) -> Iterator[RenderableType]:
     yield _sentence(row)
     fields = row["fields"]
     for field in fields[:_FIELDS]:
-        yield plain(f"    {one_line(field_line(field))}")
+        yield from _field(field)
     if len(fields) > _FIELDS:
         yield plain(f"    ... {len(fields) - _FIELDS} fields more")
     if row["reason"]:
         yield plain(f"    {one_line(row['reason'])}")
+
+
+def _field(field: Mapping[str, Any]) -> Iterator[Text]:
+    yield plain(f"    {field_line(field)}")
+    lines = field_lines(field)
+    for line in lines[:_DETAILS]:
+        yield Text(f"      {line.text}", style=_LINES.get(line.mark, ""))
+    if len(lines) > _DETAILS:
+        yield plain(f"      ... {len(lines) - _DETAILS} lines more")
 
 
 def slot_title(row: Mapping[str, Any]) -> str:
@@ -159,20 +171,6 @@ def slot_title(row: Mapping[str, Any]) -> str:
 def _sentence(row: Mapping[str, Any]) -> Text:
     """The instruction with its changes marked as git marks words: [-old-]{+new+}."""
     line = Text("    ")
-    for kind, text in row["instruction"]:
-        line.append(_marked(kind, safe(" ".join(text.splitlines()))), style=_STYLES.get(kind))
+    for kind, text in shortened(row["instruction"]):
+        line.append(marked(kind, safe(" ".join(text.splitlines()))), style=_STYLES.get(kind))
     return line
-
-
-def _marked(kind: str, text: str) -> str:
-    if kind == "same":
-        return text
-    return f"[-{text}-]" if kind == "old" else f"{{+{text}+}}"
-
-
-def field_line(field: Mapping[str, Any]) -> str:
-    """`knobs.copies: 2 -> 1`, or `+`/`-` for a field of one task only."""
-    if field["in"] == "both":
-        return f"{field['field']}: {spelled(field['old'])} -> {spelled(field['new'])}"
-    sign, value = ("+", field["new"]) if field["in"] == "new" else ("-", field["old"])
-    return f"{sign} {field['field']}: {spelled(value)}"

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 
 from rlanything.buffer.compare.changes import STATUSES, Changes, Status, changes
+from rlanything.buffer.compare.differences import changed_fields
 from rlanything.buffer.compare.slots import path_of
 from rlanything.buffer.compare.table import table_of
+from rlanything.buffer.facts import pairs_of
 from rlanything.buffer.model import Lineage
+from rlanything.buffer.pairs import Fate, pair_changes, tally
 from rlanything.buffer.render import Screen, aligned, cut, heading, lay_out, one_line, plain, share
 from rlanything.buffer.source import Source
-from rlanything.core.types import Json
+from rlanything.core.types import Json, Task
 
 
 class Verdict(StrEnum):
@@ -29,6 +32,10 @@ class Verdict(StrEnum):
     """Both changed it, and not in the same direction."""
     ONLY_A = "only in A"
     ONLY_B = "only in B"
+
+
+_PAIRED = ("A's pairs", "B's pairs", "in both")
+"""Columns of tasks that have lists of pairs of texts, such as tests."""
 
 
 def three_page(base: Source, a: Source, b: Source) -> dict[str, Json]:
@@ -79,15 +86,24 @@ def three_text(page: Mapping[str, Any], screen: Screen) -> str:
     if not page["slots"]:
         return text
     room = max(16, (screen.width - 72) // 2)
-    cells = [
-        [str(row["slot"]), row["verdict"], *(cell for side in ("a", "b") for cell in _side(row[side], room))]
-        for row in page["slots"]
-    ]
-    return (
-        text
-        + "\n"
-        + "".join(aligned(("slot", "", "A", "acc", "task", "B", "acc", "task"), cells, {0}, screen))
+    paired = any(row["shared"] for row in page["slots"])
+    heads = ("slot", "", "A", "acc", "task", "B", "acc", "task", *(_PAIRED if paired else ()))
+    cells = [_cells(row, room, paired=paired) for row in page["slots"]]
+    return text + "\n" + "".join(aligned(heads, cells, {0}, screen))
+
+
+def shared_line(shared: Mapping[str, Any]) -> str:
+    """`cases in A and B: 2 of 6 and 6`, for each list of pairs."""
+    told = (
+        f"{one_line(p)} in A and B: {n['both']} of {n['a']} and {n['b']}" for p, n in sorted(shared.items())
     )
+    return "; ".join(told)
+
+
+def pairs_line(fields: Sequence[Mapping[str, Any]]) -> str:
+    """`1 kept, 5 added, 5 removed`: the pairs of all lists that changed, leaving out what there is none of."""
+    counts = Counter(change["fate"] for field in fields for change in field.get("pairs", ()))
+    return ", ".join(f"{counts[fate.value]} {fate.value}" for fate in Fate if counts[fate.value])
 
 
 def verdicts_line(counts: Mapping[str, int]) -> str:
@@ -134,7 +150,28 @@ def _row(
         "base": old.head.task.instruction if old else None,
         "a": _became(old, a, slot, way_a),
         "b": _became(old, b, slot, way_b),
+        "shared": _shared(_head(a, slot), _head(b, slot)),
     }
+
+
+def _shared(a: Task | None, b: Task | None) -> dict[str, Json]:
+    """For each list of pairs that both tasks have: how many pairs each has, and how many are in both."""
+    if a is None or b is None:
+        return {}
+    left, right = pairs_of(a), pairs_of(b)
+    return {
+        path: {
+            "a": len(left[path]),
+            "b": len(right[path]),
+            "both": tally(pair_changes(left[path], right[path]))[Fate.KEPT],
+        }
+        for path in left
+        if path in right
+    }
+
+
+def _head(source: Source, slot: int) -> Task | None:
+    return source.buffer.head(slot) if slot in source.buffer else None
 
 
 def _became(old: Lineage | None, source: Source, slot: int, status: Status) -> dict[str, Json]:
@@ -142,14 +179,24 @@ def _became(old: Lineage | None, source: Source, slot: int, status: Status) -> d
     before, after = (lineage.versions if lineage else () for lineage in (old, new))
     ids = [[version.task.task_id for version in versions] for versions in (before, after)]
     common = next((k for k, (x, y) in enumerate(zip(*ids, strict=False)) if x != y), min(map(len, ids)))
-    head = new.head.task if new else None
+    head, base = (lineage.head.task if lineage else None for lineage in (new, old))
     return {
         "status": status.value,
         "path": path_of(before, after, common, status) if before or after else "-",
         "task_id": head.task_id if head else None,
         "instruction": head.instruction if head else None,
+        "fields": changed_fields(base, head) if base and head and base.task_id != head.task_id else [],
         "accuracy": source.accuracies.get((slot, head.task_id)) if head else None,
     }
+
+
+def _cells(row: Mapping[str, Any], room: int, *, paired: bool) -> list[str]:
+    sides = [row[side] for side in ("a", "b")]
+    cells = [str(row["slot"]), row["verdict"], *(cell for side in sides for cell in _side(side, room))]
+    if paired:
+        cells += [pairs_line(side["fields"]) or "-" for side in sides]
+        cells.append(", ".join(str(counts["both"]) for _, counts in sorted(row["shared"].items())) or "-")
+    return cells
 
 
 def _side(side: Mapping[str, Any], room: int) -> Iterator[str]:
