@@ -85,9 +85,15 @@ endif
 verify-repro: install  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
 	cd $(if $(MAIN),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
 
+# A sweep becomes a stage of sweeps/dvc.yaml when it is first asked for: `dvc checkout`, `commit` and `exp apply` want the
+# outputs of every stage there is.
 sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambda); it installs what the page needs
 	python -m pip install --quiet --editable ".[sweep]"
-	dvc repro sweeps/dvc.yaml:sweep@$(SWEEP)
+	@python -m rlanything sweep experiments/sweep/$(SWEEP).yaml --dry-run
+	@grep -qs '^  $(SWEEP):' sweeps/dvc.yaml || { cd sweeps && dvc stage add --quiet --name $(SWEEP) --wdir .. \
+		--deps data/tasks --deps envs --deps experiments --deps models --deps rlanything --outs sweeps/$(SWEEP) \
+		python -m rlanything sweep experiments/sweep/$(SWEEP).yaml; }
+	dvc repro sweeps/dvc.yaml:$(SWEEP)
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
 
 test: install-dev  ## Install and run the tests, except the slow ones

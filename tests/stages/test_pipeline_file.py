@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import yaml
 from dvc.repo import Repo
@@ -65,15 +71,37 @@ def test_a_folder_without_a_pipeline_is_named(tmp_path):
     assert compose.SWEEPS not in compose.options(ROOT)
 
 
-def test_every_declared_sweep_is_a_stage_that_dvc_finds_behind_the_base_models():
+@pytest.fixture
+def copy(tmp_path):
+    """What DVC sees of this project, in a git repository of its own."""
+    for name in ("dvc.yaml", "params.yaml", ".dvcignore", ".gitignore"):
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    for name in (".dvc/config", "sweeps/.gitignore"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("sweep", sorted(p.stem for p in (ROOT / "experiments" / "sweep").glob("*.yaml")))
+def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy, sweep):
     """DVC overlooks folders that git seems to ignore, so the whole project is searched, as `dvc repro` does."""
-    with Repo(str(ROOT)) as repo:
-        stages = {s.addressing: s for s in repo.index.stages if s.addressing.startswith("sweeps/")}
-        before = {s.addressing for stage in stages.values() for s in repo.index.graph.successors(stage)}
+    recipe = subprocess.run(
+        ["make", "-n", "sweep", f"SWEEP={sweep}"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.replace("\\\n", " ")
+    (line,) = [line for line in recipe.splitlines() if "dvc stage add" in line]
+    env = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DVC_NO_ANALYTICS": "1",
+    }
+    for _ in range(2):  # there is one stage, however often it is asked for
+        subprocess.run(["bash", "-euc", line], cwd=copy, env=env, check=True, capture_output=True)
+    assert f"dvc repro sweeps/dvc.yaml:{sweep}" in recipe
+    with Repo(str(copy)) as repo:
+        (stage,) = [s for s in repo.index.stages if s.path_in_repo == "sweeps/dvc.yaml"]
+        before = {s.name for s in repo.index.graph.successors(stage)}
+    assert stage.name == sweep
+    assert stage.cmd == f"python -m rlanything sweep experiments/sweep/{sweep}.yaml"
+    assert [out.def_path for out in stage.outs] == [f"sweeps/{sweep}"]
     assert before == {"tasks", "bootstrap"}
-    files = sorted((ROOT / "experiments" / "sweep").glob("*.yaml"))
-    assert set(stages) == {f"sweeps/dvc.yaml:sweep@{file.stem}" for file in files}
-    for file in files:
-        stage = stages[f"sweeps/dvc.yaml:sweep@{file.stem}"]
-        assert stage.cmd == f"python -m rlanything sweep experiments/sweep/{file.name}"
-        assert [out.def_path for out in stage.outs] == [f"sweeps/{file.stem}"]
