@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import copy
 import importlib.util
+import itertools
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlanything.config import ConfigError, parse, unknown
+from rlanything.config import ConfigError, parse
 from rlanything.core.ids import content_id
 from rlanything.stages import check, compose, sweepexperiments, sweepresult
 from rlanything.stages.pipeline import Pipeline, digests, look_up
@@ -108,17 +109,7 @@ def checked(sweep: Sweep, root: Path) -> dict[str, Any]:
     check.check(config, root, engine=False)
     for arm in sweep.arms:
         config.arm(arm)
-    groups = compose.options(root)
-    for key in sweep.keys:
-        if key in groups:
-            raise ConfigError(f"space: {key}: a group of files; sweep over the keys that its options set")
-        if isinstance(look_up(base, key), (dict, list)):
-            raise ConfigError(f"space: {key}: holds several values; sweep over one of them")
-    for name, parameter in sweep.space.items():
-        for sets in space.ends(parameter, name):
-            _compose(sweep, sets, root)
-    for sets in space.corners(sweep):
-        _check_corner(sweep, base, sets)
+    _check_space(sweep, base, root)
     found = starts(sweep, baseline(sweep, base))
     if sweep.sampler == "gp" and any(start.point is None for start in found):
         raise ConfigError(
@@ -127,14 +118,24 @@ def checked(sweep: Sweep, root: Path) -> dict[str, Any]:
     return base
 
 
-def _compose(sweep: Sweep, sets: Mapping[str, Value], root: Path) -> None:
+def _check_space(sweep: Sweep, base: Mapping[str, Any], root: Path) -> None:
+    """Raise `ConfigError` for a key that cannot be set, and for a value that cannot be run."""
+    groups = compose.options(root)
+    for key in sweep.keys:
+        if key in groups:
+            raise ConfigError(f"space: {key}: a group of files; sweep over the keys that its options set")
+        if isinstance(look_up(base, key), (dict, list)):
+            raise ConfigError(f"space: {key}: holds several values; sweep over one of them")
     try:
-        parse(compose.compose(overrides(sweep, sets, sweep.seeds), root))
-    except ConfigError as error:
-        raise _impossible(sets, error) from None
+        compose.compose(overrides(sweep, next(space.corners(sweep)), sweep.seeds), root)
+    except ConfigError as error:  # it knows all keys, and the nearest to one that is none
+        raise ConfigError(f"space: {error}") from None
+    each = (sets for name, parameter in sweep.space.items() for sets in space.ends(parameter, name))
+    for sets in itertools.chain(each, space.corners(sweep)):
+        _check_point(sweep, base, sets)
 
 
-def _check_corner(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value]) -> None:
+def _check_point(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value]) -> None:
     data = copy.deepcopy(dict(base))
     for key, value in sets.items():
         section, _, name = key.rpartition(".")
@@ -142,22 +143,16 @@ def _check_corner(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Valu
     try:
         sweep.check_measured(parse(data))
     except ConfigError as error:
-        raise _impossible(sets, error) from None
-
-
-def _impossible(sets: Mapping[str, Value], error: ConfigError) -> ConfigError:
-    words = ", ".join(f"{key} = {value}" for key, value in sets.items())
-    return ConfigError(f"space: {words} cannot be run: {error}")
+        words = ", ".join(f"{key} = {value}" for key, value in sets.items())
+        raise ConfigError(f"space: {words} cannot be run: {error}") from None
 
 
 def baseline(sweep: Sweep, base: Mapping[str, Any]) -> dict[str, Value]:
     """The common configuration's value of every key of the space and of the paper's point."""
     found = {key: look_up(base, key) for key in (*sweep.keys, *PAPER)}
-    missing = [key for key, value in found.items() if value is None]
-    if missing:
-        raise ConfigError(
-            f"space: {missing[0]}: {unknown(missing[0], [k for k in found if k not in missing])}"
-        )
+    for key, value in found.items():
+        if value is None:
+            raise ConfigError(f"space: {key}: has no value by default to compare with; give one in overrides")
     return found
 
 

@@ -105,6 +105,7 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
             {"objectives": "rm_process", "space": {"judge.writes": ["votes", "tests"]}},
             "judge.writes = tests cannot be run: objectives: 'rm_process' is not measured",
         ),
+        ({"space": {"model.policy.revision": ["a", "b"]}}, "model.policy.revision: has no value by default"),
         ({"arms": ["ful"]}, "arm 'ful': unknown; did you mean 'full'?"),
         ({"overrides": ["scale=smok"]}, "did you mean 'smoke'"),
         ({"sampler": "grid"}, "needs a list of values, or a step"),
