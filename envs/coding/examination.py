@@ -21,12 +21,12 @@ def examine(verdicts: Verdicts, work: Sequence[Examination]) -> list[Tables]:
 
 
 def criticism(problem: Problem, tables: Tables, most: int) -> str:
-    """The problem's tests, then the written ones, each with the share of programs that pass it; at most `most`."""
+    """The problem's tests and the written ones, each with the share of programs that pass it; at most `most`."""
     width = len(problem.cases)
     own = pass_rates(tables.dataset) or [None] * width
     generated = pass_rates(tables.generated) or [None] * len(tables.tests)
     written = [_read(text, problem) for text in tables.tests]
-    return rated_tests([*problem.cases, *written], [*own, *generated], most)
+    return rated_tests(problem.cases, written, [*own, *generated], most)
 
 
 class _Asked:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from envs.coding.formats.record import FormatError, Record
 from envs.coding.problem import BadProblem, Case, Problem, require_values, values_of
@@ -53,7 +53,7 @@ def read_tests(reply: str) -> list[Case]:
         for first, second in pairwise(blocks)
         if (first[0], second[0]) == ("Input", "Output")
     ]
-    return pairs or [Case(*found) for found in _LINE.findall(text)]
+    return pairs or [Case(given.strip(), expected.strip()) for given, expected in _LINE.findall(text)]
 
 
 def write_test(case: Case) -> str:
@@ -64,22 +64,29 @@ def write_test(case: Case) -> str:
     return f"**Test Input:**\n```\n{case.input}\n```\n\n**Test Output:**\n```\n{case.output}\n```"
 
 
-def rated_tests(cases: Sequence[Case | None], rates: Sequence[float | None], most: int) -> str:
+def rated_tests(
+    own: Sequence[Case], written: Sequence[Case | None], rates: Sequence[float | None], most: int
+) -> str:
     """Tests with the share of programs that pass each, for the adapter: what stands beside test k belongs to test k.
 
-    rates: `core.coding_signals.pass_rates` over the same tests in the same order. Tests that are too long to show,
-    that repeat an earlier one, that could not be read (None), and those after the first `most` that remain, are left
-    out; the others keep their numbers. Raises `ValueError` when there is not one rate a test.
+    rates: `core.coding_signals.pass_rates` over the problem's own tests and then the written ones. Tests that are too
+    long to show, that repeat an earlier one or that could not be read (None) are left out, and so is what exceeds
+    `most`: of both kinds as many are shown, while there are any. The others keep their numbers. Raises `ValueError`
+    when there is not one rate a test.
     """
+    cases = [*own, *written]
     if len(cases) != len(rates):
         raise ValueError(f"{len(rates)} rates for {len(cases)} tests")
     numbers: dict[Case, int] = {}
     for number, case in enumerate(cases, 1):
         if case is not None and _is_short(case):
             numbers.setdefault(case, number)
+    told = {number: case for case, number in numbers.items()}
+    kinds = [n for n in told if n <= len(own)], [n for n in told if n > len(own)]
+    ranked = [n for pair in zip_longest(*kinds) for n in pair if n is not None]
     lines = [
-        f"{number}. {_share(rates[number - 1])}: {_shown(case.input)} -> {_shown(case.output)}"
-        for case, number in list(numbers.items())[:most]
+        f"{n}. {_share(rates[n - 1])}: {_shown(told[n].input)} -> {_shown(told[n].output)}"
+        for n in sorted(ranked[:most])
     ]
     return "\n".join(lines) or "no test is short enough to be shown"
 

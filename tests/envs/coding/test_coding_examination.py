@@ -261,7 +261,7 @@ def test_criticism_shows_own_tests_then_written_ones(family: CodingFamily) -> No
         "3. passed by 33%: 5 5 -> 10",
         "5. passed by 0%: 1 2 -> 4",
     ]
-    assert criticism(Problem.from_task(ADD), tables, 3).count("\n") == 2
+    assert [line[0] for line in criticism(Problem.from_task(ADD), tables, 2).split("\n")] == ["1", "3"]
 
 
 def test_only_a_known_solution_proves_a_problem(family: CodingFamily, tasks: list[Task]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from format_cases import livecodebench_problem
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from envs.coding.formats.files import FORMATS
@@ -74,6 +74,7 @@ def test_round_trip(first: str, second: str, lines: bool) -> None:
         )
     ).map("".join)
 )
+@example(text="test:```->\r0")
 def test_no_reply_raises_anything_else_and_what_was_read_is_written_and_read_again(text: str) -> None:
     try:
         found = read_test(text, PROBLEM)
@@ -84,11 +85,15 @@ def test_no_reply_raises_anything_else_and_what_was_read_is_written_and_read_aga
 
 def test_pass_rates_stand_beside_their_tests() -> None:
     """The reference code dropped long tests and then counted rates from the start again."""
-    cases = [Case("1", "1"), Case("x" * 500, "2"), Case("3\n4", "7"), Case("5", "5"), None, Case("1", "1")]
+    own = [Case("1", "1"), Case("x" * 500, "2"), Case("3\n4", "7")]
+    written = [Case("5", "5"), None, Case("1", "1")]
     rates = pass_rates([[True, False, True, None, False, True], [False, False, True, None, False, False]])
     lines = ["1. passed by 50%: 1 -> 1", "3. passed by 100%: 3\\n4 -> 7", "4. could not be run: 5 -> 5"]
-    assert rated_tests(cases, rates, 12) == "\n".join(lines)
-    assert rated_tests(cases, rates, 2) == "\n".join(lines[:2])
+    assert rated_tests(own, written, rates, 12) == "\n".join(lines)
+    assert rated_tests(own, written, rates, 2) == "\n".join([lines[0], lines[2]])  # one of each kind
+    assert rated_tests(own, [None], [0.5, 0.0, 1.0, 0.0], 2).startswith("1. passed by 50%: 1 -> 1\n3. ")
     with pytest.raises(ValueError, match="1 rates for 6 tests"):
-        rated_tests(cases, rates[:1], 12)
-    assert rated_tests([Case("x" * 500, "2"), None], [0.0, 0.0], 12) == "no test is short enough to be shown"
+        rated_tests(own, written, rates[:1], 12)
+    assert (
+        rated_tests([Case("x" * 500, "2")], [None], [0.0, 0.0], 12) == "no test is short enough to be shown"
+    )
