@@ -1,0 +1,104 @@
+"""The bootstrap of a reward model that writes tests: models, a panel with an exact oracle, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from coding_run import require_sandbox, tiny
+from stage_cases import ROOT, small
+
+from envs.alfworld.family import AlfworldFamily
+from envs.coding.family import CodingFamily
+from rlanything.config import ConfigError
+from rlanything.core.coding_signals import gt_programs
+from rlanything.loop.testpanel import PanelProblem
+from rlanything.stages import bootstrap, build, tasks, votelessons
+from rlanything.stages.layout import Layout, read_lines
+from rlanything.stages.lessons import lessons
+from rlanything.stages.rewardpanel import _why_no_writer
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    """A folder with experiments/, data/ and models/ of coding."""
+    require_sandbox()
+    root = tmp_path_factory.mktemp("coding")
+    (root / "experiments").symlink_to(ROOT / "experiments")
+    tasks.run(tiny(), root)
+    bootstrap.run(tiny(), root)
+    return root
+
+
+def test_the_first_writer_writes_some_right_tests(project):
+    found = json.loads(Layout(project).bootstrap.read_text())
+    assert set(found) == {"in_domain", "out_of_domain", "panel_success", "ut", "detect"}
+    assert 0 < found["ut"] <= 1
+    assert found["detect"] <= found["ut"]
+    assert sorted(path.name for path in (project / "models").iterdir()) == [
+        "adapter", "bootstrap.json", "policy", "reward", "reward_panel.jsonl.gz",
+    ]  # fmt: skip
+
+
+def test_every_problem_of_the_panel_has_a_program_that_is_right(project):
+    config, layout = tiny(), Layout(project)
+    panel = [PanelProblem.from_json(r) for r in read_lines(layout.reward_panel, "rlanything bootstrap")]
+    assert len(panel) == config.tasks.reward_panel
+    for problem in panel:
+        assert len(problem.programs) == len(problem.dataset) == config.evaluate.reward_rollouts + 1
+        assert gt_programs(problem.dataset)[-1] is True
+        assert problem.programs[-1] == problem.task.payload["solution"]
+        assert problem.opening == problem.task.instruction
+
+
+def test_the_panel_is_the_same_again(project, tmp_path):
+    again = tmp_path / "again"
+    again.mkdir()
+    for name in ("experiments", "data"):
+        (again / name).symlink_to(project / name)
+    models = again / "models"
+    models.mkdir()
+    for name in ("policy", "reward", "adapter"):
+        (models / name).symlink_to(project / "models" / name)
+    bootstrap._finish(tiny(), again, Layout(again))
+    for name in ("bootstrap.json", "reward_panel.jsonl.gz"):
+        assert (models / name).read_bytes() == (project / "models" / name).read_bytes()
+
+
+def test_lessons_are_the_loop_s_question_and_a_test_that_can_be_read():
+    config, family = tiny("bootstrap.reward.noise=0"), CodingFamily()
+    prompts = build.prompts(config, ROOT)
+    taught = lessons(config, family, prompts)
+    task = family.make("train", 1, 0)[0]
+    demo = family.demonstrate(task, 0, 0.0)
+    question, reply = taught.corpus([task], [demo])
+    assert question == prompts.test_question(demo[0][0].text)[-1]["content"]
+    assert reply.splitlines()[-1].startswith("test: ")
+    assert taught.critic(task, 1) == family.demonstrate_criticism(task, 1)
+
+
+def test_a_family_that_shows_no_tests_cannot_teach_a_writer():
+    config = tiny()
+    with pytest.raises(ConfigError, match=r"judge\.writes = 'tests': AlfworldFamily shows no tests"):
+        lessons(config, AlfworldFamily(), build.prompts(config, ROOT))
+
+
+def test_votes_are_taught_where_votes_are_written():
+    config = small()
+    family = build.family(config)
+    assert isinstance(lessons(config, family, build.prompts(config, ROOT)), votelessons.VoteLessons)
+
+
+@pytest.mark.parametrize(
+    ("right", "least", "said"),
+    [
+        (0.04, 0.05, "a share of 0.040 is right, below bootstrap.min_ut = 0.05"),
+        (float("nan"), 0.0, "no problem of the reward panel has a right program"),
+        (0.05, 0.05, ""),
+    ],
+)
+def test_a_writer_that_is_hardly_ever_right_is_refused(right, least, said):
+    found = _why_no_writer(right, least)
+    assert said in found
+    assert bool(found) == bool(said)
