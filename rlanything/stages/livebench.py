@@ -1,6 +1,7 @@
-"""The command `livebench`: measures answers with LiveBench's own grader. The coding environment does it.
+"""The command `livebench`: answers LiveBench's coding questions with a policy, grades answers with its own grader.
 
-Nothing here names that environment: its configuration does, and its package holds a module `livebench.command`.
+Nothing here names the coding environment: its configuration does, and its package holds the modules
+`livebench.command`, which grades, and `livebench.answering`, which knows questions and answers.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ DATA = Path("evaluation/livebench")
 
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add `livebench setup` and `livebench grade` to the command line."""
-    group = commands.add_parser("livebench", help="grade programs with LiveBench's own grader")
+    """Add `livebench setup`, `livebench answer` and `livebench grade` to the command line."""
+    group = commands.add_parser("livebench", help="answer LiveBench's coding questions, grade the answers")
     actions = group.add_subparsers(title="actions", required=True, metavar="ACTION")
     setup = actions.add_parser("setup", help="make the grader's own virtual environment")
     setup.add_argument("--repository", type=Path, required=True, metavar="DIR", help="a clone of LiveBench")
     setup.set_defaults(run=_setup)
+    _add_answer(actions)
     grade = actions.add_parser("grade", help="grade a model's answers; goes on where it was stopped")
     add = grade.add_argument
     add(
@@ -43,9 +45,53 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--grader", choices=("livebench", "ours", "both"), default="livebench", help="default: livebench")
     add("--workers", type=int, default=2, metavar="N", help="answers graded at a time; at most one a core")
     add("--data", type=Path, metavar="DIR", help=f"where judgments go; default: {DATA}")
+    missing = "score the answers that there are, and name the questions without one"
+    add("--ignore-missing-answers", action="store_true", help=missing)
     grade.set_defaults(run=_grade)
     for action in (setup, grade):
         action.add_argument("--folder", type=Path, metavar="DIR", help=f"the grader's; default: {FOLDER}")
+
+
+def _add_answer(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    answer = actions.add_parser(
+        "answer", help="sample a program for every question; goes on where it was stopped"
+    )
+    add = answer.add_argument
+    questions = "question.jsonl of each task"
+    add("--questions", type=Path, required=True, nargs="+", metavar="FILE", help=questions)
+    add("--arm", required=True, help="whose policy answers: an arm of the configuration, or `base`")
+    add("--seed", type=int, default=0, metavar="N", help="which run of the arm; default: 0")
+    add(
+        "--model", required=True, metavar="NAME", help="name of the model: of the file that its answers go to"
+    )
+    add(
+        "--release",
+        default="",
+        metavar="DATE",
+        help="release of LiveBench; default: whatever was not removed",
+    )
+    add("--data", type=Path, metavar="DIR", help=f"where answers go; default: {DATA}")
+    answer.set_defaults(run=_answer)
+
+
+def _answer(args: argparse.Namespace) -> int:
+    """Exit code 2: some questions got no answer."""
+    from rlanything.stages import check, livebenchanswer
+
+    root = args.root.resolve()
+    config = check.read(args.params or root / "params.yaml", root)
+    lost = livebenchanswer.run(
+        config,
+        root,
+        args.arm,
+        args.seed,
+        package=_module(config.env["_target_"], "answering"),
+        questions=args.questions,
+        release=args.release,
+        model=args.model,
+        data=args.data or root / DATA,
+    )
+    return 2 if lost else 0
 
 
 def _setup(args: argparse.Namespace) -> int:
@@ -65,6 +111,7 @@ def _grade(args: argparse.Namespace) -> int:
         args.data or args.root / DATA,
         args.grader,
         args.workers,
+        args.ignore_missing_answers,
     )
     return code
 
@@ -73,11 +120,15 @@ def _command(root: Path) -> Any:
     """The module that does it, in the package of the configured environment's class."""
     from rlanything.stages.compose import compose
 
-    target = str(compose([f"env={ENVIRONMENT}"], root)["env"]["_target_"])
+    return _module(str(compose([f"env={ENVIRONMENT}"], root)["env"]["_target_"]), "command")
+
+
+def _module(target: str, name: str) -> Any:
+    """The module `livebench.<name>` in the package of an environment's class. Raises `ConfigError`."""
     package = target.rpartition(".")[0].rpartition(".")[0]
     try:
-        return importlib.import_module(f"{package}.livebench.command")
+        return importlib.import_module(f"{package}.livebench.{name}")
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"env._target_ = {target!r}: its package has no command livebench ({error})"
+            f"env._target_ = {target!r}: its package knows nothing of LiveBench ({error}); env=coding does"
         ) from None

@@ -36,16 +36,21 @@ def grade_answers(
     data: Path,
     grader: str,
     workers: int,
+    ignore_missing: bool,
 ) -> int:
-    """Grade a model's answers, write judgments below `data`, print the scores. Exit code 2: some were not graded."""
+    """Grade a model's answers, write judgments below `data`, print the scores. Exit code 2: some were not graded.
+
+    `ignore_missing`: questions without an answer are told and left out of the scores; without it, they are an error.
+    """
     kind = Grader(grader)
     installed = None if kind is Grader.OURS else install.read(folder)
     given = {name: answer for path in answers for name, answer in read_answers(path).items()}
     chosen = [select(path, given, release) for path in questions]
     missing = [name for _, absent in chosen for name in absent]
-    if missing:
+    if missing and not ignore_missing:
         raise FormatError(
-            f"{len(missing)} questions of release {release} have no answer, the first {missing[0]!r}"
+            f"{len(missing)} questions of release {release} have no answer, the first {missing[0]!r}; "
+            "--ignore-missing-answers leaves them out of the scores"
         )
     items = [item for found, _ in chosen for item in found]
     with ExitStack() as stack:
@@ -63,6 +68,10 @@ def grade_answers(
             progress=_progress(),
         )
     _report(outcome, model, release)
+    if missing:
+        print(
+            f"{len(missing)} questions of the release have no answer and are in no score: {', '.join(missing)}"
+        )
     return 2 if outcome.failed else 0
 
 

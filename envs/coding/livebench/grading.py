@@ -30,6 +30,8 @@ from envs.coding.sandbox import Sandbox, SandboxError
 from rlanything.core.types import Json
 
 RECORD = "grading.json"
+LATEST = "9999-12-31"
+"""After every release."""
 
 
 class Grader(StrEnum):
@@ -68,12 +70,21 @@ class Outcome:
 
 def select(questions: Path, answers: Mapping[str, Answer], release: str) -> tuple[list[Item], list[str]]:
     """(questions of the release with their answers, questions of it without one). Raises `FormatError`."""
+    problems = asked(questions, release)
+    items = [Item(p, answers[p.source["id"]]) for p in problems if p.source["id"] in answers]
+    return items, [str(p.source["id"]) for p in problems if p.source["id"] not in answers]
+
+
+def asked(questions: Path, release: str) -> list[Problem]:
+    """The questions in a file that a release asks; '' stands for all that were not removed.
+
+    Raises `FormatError` for a bad file, and where there are none.
+    """
     problems, _ = load(questions, livebench.NAME)
-    asked = [p for p in problems if livebench.in_release(p, release)]
-    if not asked:
-        raise FormatError(f"{questions}: no question belongs to release {release}")
-    items = [Item(p, answers[p.source["id"]]) for p in asked if p.source["id"] in answers]
-    return items, [str(p.source["id"]) for p in asked if p.source["id"] not in answers]
+    found = [problem for problem in problems if livebench.in_release(problem, release or LATEST)]
+    if not found:
+        raise FormatError(f"{questions}: no question belongs to release {release or LATEST}")
+    return found
 
 
 def grade(

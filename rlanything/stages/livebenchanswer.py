@@ -1,0 +1,123 @@
+"""Answers of a policy to LiveBench's coding questions: sampled here, asked and written by the environment's package."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlanything.config import Checkpoint, Config, ConfigError
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Json, Request
+from rlanything.stages import build, inputs, locks
+from rlanything.stages.evaluate import BASE
+from rlanything.stages.layout import Layout
+from rlanything.stages.progress import Ticker
+
+if TYPE_CHECKING:
+    from rlanything.loop.prompts import Prompts
+    from rlanything.loop.speaker import Speaker
+
+AT_A_TIME = 16
+"""Questions that are answered together; their answers are on disk before the next ones are sampled."""
+
+
+def run(
+    config: Config,
+    root: Path,
+    arm: str,
+    seed: int,
+    *,
+    package: Any,
+    questions: Sequence[Path],
+    release: str,
+    model: str,
+    data: Path,
+) -> int:
+    """Answer the questions of a release that `model` has no answer to yet; how many could not be answered.
+
+    package: the environment's module `livebench.answering`, with `questions_of` and `Answers`.
+    Raises `ConfigError` for an unknown arm or one that was not trained, and what `package` raises for its files.
+    """
+    checkpoint = policy_of(config, Layout(root), arm, seed)
+    asked = package.questions_of(questions, release)
+    answers = package.Answers(data, model, made_with(config, root, checkpoint, seed))
+    with locks.stage(root, f"livebench answer --model {model}", data):
+        todo = answers.missing(asked)
+        lost = _answer(config, root, checkpoint, seed, todo, answers) if todo else []
+    print(
+        f"{model}: {len(asked) - len(lost)} of {len(asked)} questions answered, {len(asked) - len(todo)} of them before"
+    )
+    for line in lost:
+        print(f"no answer: {line}", file=sys.stderr)
+    return len(lost)
+
+
+def policy_of(config: Config, layout: Layout, arm: str, seed: int) -> Checkpoint:
+    """The policy of a seed of an arm, or the one that it began with for `base`. Raises `ConfigError`."""
+    if seed < 0:
+        raise ConfigError(f"--seed {seed}: must be at least 0")
+    if arm == BASE:
+        return config.model.policy
+    config.arm(arm)
+    folder = layout.run(arm, seed) / "checkpoints" / "policy"
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; train first with `rlanything train --arm {arm}`")
+    return Checkpoint(path=str(folder.relative_to(layout.root)))
+
+
+def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> dict[str, Json]:
+    """What the answers depend on."""
+    folder = root / checkpoint.path
+    name = f"{checkpoint.path}@{checkpoint.revision}"
+    return {
+        "policy": inputs.tree_hash(folder) if folder.is_dir() else name,
+        "prompts": inputs.tree_hash(root / config.model.prompts),
+        "seeds": [config.seed, seed],
+        "temperature": config.evaluate.temperature,
+        "max_tokens": config.rollout.max_tokens,
+        "engine": config.engine,
+    }
+
+
+def _answer(
+    config: Config, root: Path, checkpoint: Checkpoint, seed: int, todo: Sequence[Any], answers: Any
+) -> list[str]:
+    """Sample and keep an answer to each question; a line for each that does not fit the policy's context."""
+    build.one_thread()
+    policy, prompts = build.speaker(config, *build.load(checkpoint, root)), build.prompts(config, root)
+    ticker = Ticker("livebench answer", len(todo))
+    lost: list[str] = []
+    for first in range(0, len(todo), AT_A_TIME):
+        group = todo[first : first + AT_A_TIME]
+        requests = [_request(config, policy, prompts, seed, question) for question in group]
+        fits = [len(r.prompt_ids) + r.max_tokens <= policy.max_context for r in requests]
+        lost += [
+            _too_long(question, request, policy)
+            for question, request, fit in zip(group, requests, fits, strict=True)
+            if not fit
+        ]
+        sampled = policy.generate([request for request, fit in zip(requests, fits, strict=True) if fit])
+        fitting = (question for question, fit in zip(group, fits, strict=True) if fit)
+        for question, completion in zip(fitting, sampled, strict=True):
+            answers.keep(question, policy.decode(completion.ids), len(completion.ids))
+        ticker.tick(first + len(group))
+    return lost
+
+
+def _request(config: Config, policy: Speaker, prompts: Prompts, seed: int, question: Any) -> Request:
+    """The seed of an answer depends on its question alone, so that it is the same in any order."""
+    return Request(
+        prompt_ids=policy.start(prompts.opening(question.text, ())),
+        seed=derive_seed(config.seed, "livebench", seed, question.question_id),
+        max_tokens=config.rollout.max_tokens,
+        temperature=config.evaluate.temperature,
+    )
+
+
+def _too_long(question: Any, request: Request, policy: Speaker) -> str:
+    return (
+        f"{question.question_id}: its prompt has {len(request.prompt_ids)} tokens; with {request.max_tokens} for the "
+        f"answer that is more than the {policy.max_context} of the policy's context"
+    )
