@@ -118,7 +118,7 @@ def test_answers_are_sampled_and_graded(project, data, capsys):
     assert main([*words, *(word for k, v in options.items() for word in (f"--{k}", str(v)))]) == 0
     out = capsys.readouterr().out
     assert "of 100 (3 answers)" in out
-    assert "1 questions of the release have no answer and are in no score: long" in out
+    assert "without an answer, and in no score: long (1 in all)" in out
 
 
 def test_an_answer_is_a_line_as_livebench_writes_it(project, data):

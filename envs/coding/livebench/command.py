@@ -69,9 +69,7 @@ def grade_answers(
         )
     _report(outcome, model, release)
     if missing:
-        print(
-            f"{len(missing)} questions of the release have no answer and are in no score: {', '.join(missing)}"
-        )
+        print(f"without an answer, and in no score: {', '.join(missing)} ({len(missing)} in all)")
     return 2 if outcome.failed else 0
 
 
