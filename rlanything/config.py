@@ -264,8 +264,6 @@ class Config(Section):
                 raise ValueError(
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
-        if not isinstance(self.env.get("_code_"), str):
-            raise ValueError("env._code_ is missing: name the folder of the environment's code, e.g. envs/alfworld")
         if self.judge.writes == "tests":
             for name, arm in self.arms.items():
                 if not arm.outcome:

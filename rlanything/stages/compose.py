@@ -53,9 +53,19 @@ def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Con
     """Compose, check and write `path` atomically; nothing is written when the configuration cannot run."""
     data = compose(overrides, root)
     config = parse(data)
+    _check_code(config)
     check.check(config, root, engine=False)
     write_text(path, text(data, overrides))
     return config
+
+
+def _check_code(config: Config) -> None:
+    """dvc.yaml depends on the folder of the environment's code. Raises `ConfigError` when none is named."""
+    folder = config.env.get("_code_")
+    if not isinstance(folder, str) or not folder:
+        raise ConfigError(
+            f"env._code_ = {folder!r}: name the folder of the environment's code, e.g. envs/alfworld"
+        )
 
 
 def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:

@@ -219,3 +219,9 @@ def test_constructor_arguments_are_checked_before_any_work(override, expected):
     with pytest.raises(ConfigError) as caught:
         check.check(config, ROOT)
     assert expected in str(caught.value)
+
+
+def test_an_environment_without_the_folder_of_its_code_is_not_written(tmp_path):
+    with pytest.raises(ConfigError, match=r"env\._code_ = None: name the folder"):
+        compose.write(tmp_path / "params.yaml", ["~env._code_"], ROOT)
+    assert not (tmp_path / "params.yaml").exists()
