@@ -23,6 +23,8 @@ def run(config: Config, root: Path) -> None:
     """Write models/: three checkpoints (when embedded), the reward panel and bootstrap.json. Raises `ConfigError`."""
     build.one_thread()
     layout = Layout(root)
+    # What this machine lacks for an environment is said before minutes of work.
+    build.family(config).environment().close()
     with locks.stage(root, "bootstrap", layout.bootstrap.parent):
         work = _trained(config, root) if config.model.embedded is not None else None
         layout.bootstrap.unlink(missing_ok=True)

@@ -73,15 +73,22 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
 
 def _checkpoints(config: Config, layout: Layout, arm: str, seed: int) -> tuple[Checkpoint, Checkpoint]:
     """Policy and reward model to measure; an arm that trains no reward model has the bootstrap's."""
-    if arm == BASE:
-        return config.model.policy, config.model.reward
-    folder = layout.run(arm, seed) / "checkpoints"
-    if not folder.is_dir():
-        raise ConfigError(f"{folder}: no such folder; train first with `rlanything train --arm {arm}`")
-    policy = Checkpoint(path=str((folder / "policy").relative_to(layout.root)))
-    if not config.arms[arm].train_reward:
+    policy = policy_of(config, layout, arm, seed)
+    if arm == BASE or not config.arms[arm].train_reward:
         return policy, config.model.reward
-    return policy, Checkpoint(path=str((folder / "reward").relative_to(layout.root)))
+    folder = layout.run(arm, seed) / "checkpoints" / "reward"
+    return policy, Checkpoint(path=str(folder.relative_to(layout.root)))
+
+
+def policy_of(config: Config, layout: Layout, arm: str, seed: int) -> Checkpoint:
+    """The policy of a seed of an arm, or the one that it began with for `base`. Raises `ConfigError`."""
+    if arm == BASE:
+        return config.model.policy
+    config.arm(arm)
+    folder = layout.run(arm, seed) / "checkpoints" / "policy"
+    if not folder.is_dir():
+        raise ConfigError(f"{folder.parent}: no such folder; train first with `rlanything train --arm {arm}`")
+    return Checkpoint(path=str(folder.relative_to(layout.root)))
 
 
 def _accepted(layout: Layout, arm: str, seed: int) -> int:

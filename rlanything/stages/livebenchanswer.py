@@ -11,7 +11,7 @@ from rlanything.config import Checkpoint, Config, ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Request
 from rlanything.stages import build, inputs, locks
-from rlanything.stages.evaluate import BASE
+from rlanything.stages.evaluate import policy_of
 from rlanything.stages.layout import Layout
 from rlanything.stages.progress import Ticker
 
@@ -40,6 +40,8 @@ def run(
     package: the environment's module `livebench.answering`, with `questions_of` and `Answers`.
     Raises `ConfigError` for an unknown arm or one that was not trained, and what `package` raises for its files.
     """
+    if seed < 0:
+        raise ConfigError(f"--seed {seed}: must be at least 0")
     checkpoint = policy_of(config, Layout(root), arm, seed)
     asked = package.questions_of(questions, release)
     answers = package.Answers(data, model, made_with(config, root, checkpoint, seed))
@@ -52,19 +54,6 @@ def run(
     for line in lost:
         print(f"no answer: {line}", file=sys.stderr)
     return len(lost)
-
-
-def policy_of(config: Config, layout: Layout, arm: str, seed: int) -> Checkpoint:
-    """The policy of a seed of an arm, or the one that it began with for `base`. Raises `ConfigError`."""
-    if seed < 0:
-        raise ConfigError(f"--seed {seed}: must be at least 0")
-    if arm == BASE:
-        return config.model.policy
-    config.arm(arm)
-    folder = layout.run(arm, seed) / "checkpoints" / "policy"
-    if not folder.is_dir():
-        raise ConfigError(f"{folder}: no such folder; train first with `rlanything train --arm {arm}`")
-    return Checkpoint(path=str(folder.relative_to(layout.root)))
 
 
 def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> dict[str, Json]:
