@@ -126,7 +126,9 @@ def test_the_environment_is_a_dependency(name):
     assert "${env._code_}" in BODIES[name]["deps"]
 
 
-@pytest.mark.parametrize("option", sorted(path.stem for path in (ROOT / "experiments" / "env").glob("*.yaml")))
+@pytest.mark.parametrize(
+    "option", sorted(path.stem for path in (ROOT / "experiments" / "env").glob("*.yaml"))
+)
 def test_the_folder_of_an_environment_is_that_of_its_class(option):
     env = compose([f"env={option}"], ROOT)["env"]
     assert env["_code_"] == env["_target_"].rsplit(".", 2)[0].replace(".", "/")
