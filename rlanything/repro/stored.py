@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -131,17 +131,24 @@ class StoredJudges:
 
 
 class StoredTests:
-    """The tests of one iteration, and what programs did on them."""
+    """The tests of one iteration, and what programs did on them.
+
+    Two slots can hold the same task: each gets tests of its own, in the order in which they are stored.
+    """
 
     def __init__(self, stored: Iterable[WrittenTests]) -> None:
-        self.tests = {tests.task_id: tests.examined for tests in stored}
+        self.tests: dict[str, deque[Examined]] = defaultdict(deque)
+        for tests in stored:
+            self.tests[tests.task_id].append(tests.examined)
 
     def run(self, work: Sequence[Attempts], run_seed: int, iteration: int, *, write: bool) -> list[Examined]:
         """What is stored of the tasks. Raises `NotStored`."""
-        missing = [a.task.task_id for a in work if a.task.task_id not in self.tests]
-        if missing:
-            raise NotStored(f"iteration {iteration}: the run holds no tests of task {missing[0][:12]}")
-        return [self.tests[attempts.task.task_id] for attempts in work]
+        return [self._next(attempts.task.task_id, iteration) for attempts in work]
+
+    def _next(self, task_id: str, iteration: int) -> Examined:
+        if not self.tests[task_id]:
+            raise NotStored(f"iteration {iteration}: the run holds no more tests of task {task_id[:12]}")
+        return self.tests[task_id].popleft()
 
 
 @dataclass

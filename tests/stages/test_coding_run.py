@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from rlanything.core.coding_signals import gt_programs
 from rlanything.loop.record import Episode, WrittenTests
 from rlanything.loop.testpanel import PanelProblem
 from rlanything.repro import told
+from rlanything.repro.stored import NotStored, StoredTests
 from rlanything.stages import compose, evaluate, train
 from rlanything.stages.check import check
 from rlanything.stages.layout import Layout, read_lines
@@ -139,6 +141,17 @@ def test_a_turned_verdict_of_a_written_test_is_found(kept):
 
     edit(kept, "tests", turn)
     assert told.replayed(kept / RUN, []).problem.startswith("iteration 0, slot")
+
+
+def test_slots_with_the_same_task_have_tests_of_their_own(kept):
+    first, *_ = records(kept / RUN / "tests")
+    stored = StoredTests([WrittenTests.from_json(first), WrittenTests.from_json({**first, "slot": 99})])
+    task = SimpleNamespace(task=SimpleNamespace(task_id=first["task_id"]))
+    one, other = stored.run([task, task], 0, 0, write=True)
+    assert one == other
+    assert one.judgement is not other.judgement  # lessons are told apart by it
+    with pytest.raises(NotStored, match="no more tests of task"):
+        stored.run([task], 0, 0, write=True)
 
 
 def test_missing_tests_are_named(kept):
