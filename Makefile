@@ -8,6 +8,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 ENV ?= alfworld
 SCALE ?= default
+# More overrides of the configuration for ENV or SCALE, e.g. SET=env.backend=docker
+SET ?=
 SWEEP ?= thresholds
 TORCH ?= torch==2.13.0
 # Where torch comes from; empty: where pip looks anyway. An index of CPU builds saves gigabytes on a machine without GPU.
@@ -18,7 +20,7 @@ JOBS ?= 2
 # The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
 WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
-CHOSEN := scale=$(SCALE)$(if $(filter alfworld,$(ENV)),, env=$(ENV))
+CHOSEN := scale=$(SCALE)$(if $(filter alfworld,$(ENV)),, env=$(ENV)) $(SET)
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 

@@ -266,6 +266,10 @@ class Config(Section):
                 )
         if self.judge.writes == "tests":
             for name, arm in self.arms.items():
+                if arm.train_reward and not arm.step_votes:
+                    raise ValueError(
+                        f"arms.{name}.train_reward = True: without step_votes no tests are written that could train it"
+                    )
                 if not arm.outcome:
                     raise ValueError(
                         f"arms.{name}.outcome = False: with judge.writes = tests a reward always holds the pass rate"

@@ -150,6 +150,10 @@ class CodingFamily:
         """The task's tests, then the written ones, each with the share of programs that pass it; short ones only."""
         return criticism(Problem.from_task(task), tables, self._shown)
 
+    def program(self, task: Task, answer: str) -> str:
+        """The program that an answer holds, as it is run."""
+        return program_of(Problem.from_task(task), answer)
+
     def proven(self, task: Task) -> bool:
         """Whether the problem came with a solution: those of the world do, a rewritten one of a file does not."""
         return bool(Problem.from_task(task).solution)

@@ -66,6 +66,10 @@ class Examiner(Protocol):
         """What an adapter reads about the rollouts: tests with the share of programs that pass each."""
         ...
 
+    def program(self, task: Task, answer: str) -> str:
+        """The program that an answer holds, as it is run: what two answers must differ in to be two programs."""
+        ...
+
     def proven(self, task: Task) -> bool:
         """Whether a solution is known that passes the task's tests, so that they cannot contradict each other."""
         ...

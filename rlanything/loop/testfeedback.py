@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import nan
 from typing import Protocol
 
 from rlanything.config import ArmConfig, Config
-from rlanything.core.coding_signals import consistent, generated_advantages, program_advantages
+from rlanything.core.coding_signals import generated_advantages, program_advantages
 from rlanything.core.types import ScoredJudgements, ScoredTrajectory
 from rlanything.loop.critic import Remarks
 from rlanything.loop.group import Group
@@ -69,15 +70,16 @@ class UnitTests:
 
     def objection(self, group: Group) -> str:
         """A rewritten problem's tests must agree with each other: a known solution passes them, or two programs do."""
-        examined = _examined(group)
-        answers = [trajectory.steps[-1].action for trajectory in group.alive]
-        if examined.proven or consistent(examined.tables.dataset, answers):
+        if _examined(group).agreed:
             return ""
         return "no two different programs pass all of its tests, so that they may contradict each other"
 
     def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Shares of readable, of right and of telling tests."""
-        return unit_test_metrics(groups)
+        """Shares of readable, of right and of telling tests, and of tasks that could not be asked about."""
+        if not self.arm.step_votes:
+            return {}
+        unasked = [not _examined(group).judgement.votes for group in groups]
+        return {"unasked": sum(unasked) / len(unasked) if unasked else nan, **unit_test_metrics(groups)}
 
 
 def _attempts(group: Group) -> Attempts:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlanything.config import JudgeConfig
+from rlanything.core.coding_signals import consistent
 from rlanything.core.records import judgements_from_json, judgements_to_json
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Judgement, Request, Task, Vote
@@ -33,12 +34,13 @@ class Examined:
     """The replies to the question for a test, and what came of the tests.
 
     judgement: its votes are the replies: no verdict; `reasoning` is the test as it was read, '' where there is none.
-    proven, criticism: what `Examiner` says about the task and the tables.
+    agreed: whether the task's own tests agree with each other: a known solution passes them, or two programs do.
+    criticism: what `Examiner` says about the tables.
     """
 
     judgement: Judgement
     tables: Tables
-    proven: bool
+    agreed: bool
     criticism: str
 
     def to_json(self) -> dict[str, Json]:
@@ -46,7 +48,7 @@ class Examined:
         return {
             "judgement": judgements_to_json([self.judgement])[0],
             "tables": self.tables.to_json(),
-            "proven": self.proven,
+            "agreed": self.agreed,
             "criticism": self.criticism,
         }
 
@@ -54,7 +56,7 @@ class Examined:
     def from_json(cls, data: Mapping[str, Json]) -> Examined:
         """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for a record that is none."""
         judgement = judgements_from_json([data["judgement"]])[0]
-        return cls(judgement, Tables.from_json(data["tables"]), data["proven"], data["criticism"])
+        return cls(judgement, Tables.from_json(data["tables"]), data["agreed"], data["criticism"])
 
 
 class UnitTestWriter:
@@ -93,11 +95,15 @@ class UnitTestWriter:
             Examined(
                 _named(judgement, tables.tests),
                 tables,
-                self.family.proven(attempts.task),
+                self._agreed(attempts, tables),
                 self.family.criticism(attempts.task, tables),
             )
             for attempts, judgement, tables in zip(work, judgements, self.family.examine(asked), strict=True)
         ]
+
+    def _agreed(self, attempts: Attempts, tables: Tables) -> bool:
+        programs = [self.family.program(attempts.task, answer) for answer in attempts.answers]
+        return self.family.proven(attempts.task) or consistent(tables.dataset, programs)
 
     def _written(self, work: Sequence[Attempts], key: tuple[int, str, int], samples: int) -> list[Judgement]:
         """The replies for each task; none where the question does not fit the context."""

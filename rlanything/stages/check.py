@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.config import Config, ConfigError, load, unknown
+from rlanything.core.unittests import Examiner
 from rlanything.stages import build
 
 GIVEN = ("model", "tokenizer")
@@ -29,6 +30,11 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
     family = build.family(config)
     if config.judge.writes == "tests":
         build.examiner(family)
+    elif isinstance(family, Examiner):
+        raise ConfigError(
+            f"judge.writes = 'votes': the reward model of {type(family).__name__} writes tests. An environment and a "
+            "scale that go together have a file in experiments/setting/"
+        )
     build.prompts(config, root)
     if engine:
         arguments(config.engine, "engine")

@@ -66,7 +66,7 @@ def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> 
         "seeds": [config.seed, seed],
         "temperature": config.evaluate.temperature,
         "max_tokens": config.rollout.max_tokens,
-        "engine": config.engine,
+        "engine": {k: v for k, v in config.engine.items() if k != "max_batch"},  # it changes no answer
     }
 
 

@@ -91,6 +91,9 @@ class Problems:
     def criticism(self, task: Task, tables: Tables) -> str:
         return f"{len(tables.dataset)} programs of {task.instruction}, tests {' '.join(tables.tests)}"
 
+    def program(self, task: Task, answer: str) -> str:
+        return answer.partition("#")[0].strip()  # what follows is said about it
+
     def proven(self, task: Task) -> bool:
         return bool(task.payload.get("proven"))
 

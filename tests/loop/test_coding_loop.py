@@ -104,6 +104,7 @@ def test_a_question_that_does_not_fit_the_context_leaves_the_task_its_own_tests(
     assert world.reward.engine.asked == []
     assert harvest.reward == ()
     assert len(harvest.policy) == 4
+    assert harvest.metrics["unasked"] == 1.0
 
 
 def test_the_adapter_reads_the_tests_and_how_the_programs_did():
@@ -130,8 +131,9 @@ def test_a_rewrite_whose_tests_two_different_programs_pass_is_accepted():
     assert harvest.policy
 
 
-def test_a_rewrite_that_only_one_program_passes_may_contradict_itself_and_is_rejected():
-    event, harvest = decided(("right", "right", "bad", "bad"))
+@pytest.mark.parametrize("other", ["right", "right # the same in other words"])
+def test_a_rewrite_that_only_one_program_passes_may_contradict_itself_and_is_rejected(other):
+    event, harvest = decided(("right", other, "bad", "bad"))
     assert event.kind is EventKind.REJECTED
     assert "two different programs" in event.reason
     assert (harvest.policy, harvest.reward) == ((), ())

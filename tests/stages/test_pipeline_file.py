@@ -14,7 +14,6 @@ from dvc.repo import Repo
 from stage_cases import ROOT
 
 from rlanything.config import ConfigError
-from rlanything.stages import compose
 from rlanything.stages.pipeline import Pipeline, look_up
 
 STAGES = ("tasks", "bootstrap", "train@outcome", "train@full", "evaluate@base", "evaluate@policy_reward")
@@ -68,7 +67,6 @@ def test_a_change_of_one_file_changes_the_digest(tmp_path, data):
 def test_a_folder_without_a_pipeline_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"dvc\.yaml: no such file"):
         Pipeline(tmp_path)
-    assert compose.SWEEPS not in compose.options(ROOT)
 
 
 @pytest.fixture
