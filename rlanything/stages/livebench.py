@@ -129,6 +129,8 @@ def _module(target: str, name: str) -> Any:
     try:
         return importlib.import_module(f"{package}.livebench.{name}")
     except ModuleNotFoundError as error:
+        if not str(error.name).startswith(package):  # something that the module needs is not installed
+            raise
         raise ConfigError(
             f"env._target_ = {target!r}: its package knows nothing of LiveBench ({error}); env=coding does"
         ) from None

@@ -44,11 +44,10 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
     rollouts = iterations * config.rollout.tasks * config.rollout.rollouts
     # A task is judged or is a proposal in the same iteration, never both: proposals come on top of the tasks' rollouts.
     proposals = rollouts if arm.adapt else 0
-    judged = (
-        rollouts + proposals
-    )  # episodes with votes on every step, or tasks of so many rollouts with tests
-    each = 1 / config.rollout.rollouts if config.judge.writes == "tests" else config.rollout.max_steps
-    replies = round(judged * each) * config.judge.m
+    tries = rollouts + proposals
+    tests = config.judge.writes == "tests"  # of a task, with all its tries; votes are given on every step
+    judged = tries // config.rollout.rollouts if tests else tries * config.rollout.max_steps
+    replies = judged * config.judge.m
     models = 1 + arm.train_reward
     return ArmPlan(
         name,
