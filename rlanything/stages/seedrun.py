@@ -170,16 +170,17 @@ class SeedRun:
 
     def _check_replies(self) -> None:
         """Stop a run whose reward model says nothing that can be read. Raises `ConfigError`."""
-        config = self.config
-        hints = {"verdict": f"model.verdict_format ({config.model.verdict_format}), ", "test": ""}
-        for what, hint in hints.items():
-            share = self.metrics.get("invalid_votes" if what == "verdict" else "invalid_tests", 0.0)
-            if share > config.judge.max_invalid:
-                raise ConfigError(
-                    f"iteration {self.state.iteration}: {share:.0%} of the reward model's replies hold no {what} (more "
-                    f"than judge.max_invalid = {config.judge.max_invalid:.0%}). What is published stays. Check {hint}"
-                    "the judge template and judge.max_tokens."
-                )
+        judge, votes = self.config.judge, self.config.judge.writes == "votes"
+        share = self.metrics.get("invalid_votes" if votes else "invalid_tests", 0.0)
+        if share <= judge.max_invalid:
+            return
+        what = "verdict" if votes else "test"
+        hint = f"model.verdict_format ({self.config.model.verdict_format}), " if votes else ""
+        raise ConfigError(
+            f"iteration {self.state.iteration}: {share:.0%} of the reward model's replies hold no {what} (more than "
+            f"judge.max_invalid = {judge.max_invalid:.0%}). What is published stays. Check {hint}the judge "
+            "template and judge.max_tokens."
+        )
 
     def _minibatches(self, harvest: Harvest) -> list[Minibatch]:
         learn, iteration = self.config.learn, self.state.iteration
