@@ -20,7 +20,7 @@ JOBS ?= 2
 # The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
 WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
-CHOSEN := scale=$(SCALE)$(if $(filter alfworld,$(ENV)),, env=$(ENV)) $(SET)
+CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(SET))
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 

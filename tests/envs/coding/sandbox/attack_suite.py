@@ -16,7 +16,7 @@ import os
 import re
 import secrets
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from envs.coding.sandbox import Call, Job, Limits, Sandbox, Status, Stdio, open_sandbox
@@ -24,6 +24,8 @@ from envs.coding.sandbox import Call, Job, Limits, Sandbox, Status, Stdio, open_
 LIMITS = Limits(
     cpu_s=0.5, wall_s=1.5, memory_mb=256, output_kb=256, file_mb=4, disk_mb=16, files=500, processes=12
 )
+# Filling memory takes CPU time, more on some machines than on others: what another limit must end has enough of it.
+ROOM = replace(LIMITS, cpu_s=15, wall_s=45)
 
 PRELUDE = """\
 import ctypes, os, socket, sys
@@ -50,6 +52,10 @@ class Attack:
     everywhere: bool = True
     secret: bool = False
     function: str = ""
+
+    @property
+    def limits(self) -> Limits:
+        return LIMITS if Status.TIMEOUT in self.right else ROOM
 
 
 def read(path: Path) -> Attack:
@@ -109,11 +115,11 @@ def problem(sandbox: Sandbox, attack: Attack, sealed: bool, host: dict[str, str]
     test = Call(attack.function, [], expected) if attack.function else Stdio("", expected)
     replaced, priority = sandbox.replaced, str(os.getpriority(os.PRIO_PROCESS, 0))
     following = NEXT.replace("SEALED", str(sealed)).replace("PRIORITY", priority)
-    verdict, after = sandbox.run([Job(program, [test]), Job(following, [Stdio("", "clean")])])
+    verdict, after = sandbox.run([Job(program, [test], attack.limits), Job(following, [Stdio("", "clean")])])
     (found,) = verdict.outcomes
     if found.status not in attack.right:
         return f"{found.status} is not right: {found.output[:500]} {found.error}"
-    if found.cpu_s > 3 * LIMITS.cpu_s:
+    if found.cpu_s > 3 * attack.limits.cpu_s:
         return f"{found.cpu_s} s of CPU time"
     if after.status is not Status.OK:
         return f"the next program finds: {after.outcomes[0]}"
