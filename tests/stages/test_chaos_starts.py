@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -51,11 +53,17 @@ if __name__ == "__main__":
 """
 
 
-def start(script: Path, text: str, *words: object) -> subprocess.Popen[str]:
+@contextmanager
+def start(script: Path, text: str, *words: object) -> Iterator[subprocess.Popen[str]]:
+    """A script of its own process, which is killed where a check fails before it has ended."""
     script.write_text(text)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, str(script), *map(str, words)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_the_processes_of_a_killed_start_die_with_it_and_a_restart_has_their_folders(tmp_path):
