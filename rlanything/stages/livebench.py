@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,6 @@ def _add_answer(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add(
         "--release",
-        default="",
         metavar="DATE",
         help="release of LiveBench; default: whatever was not removed",
     )
@@ -87,7 +87,7 @@ def _answer(args: argparse.Namespace) -> int:
         args.seed,
         package=_module(config.env["_target_"], "answering"),
         questions=args.questions,
-        release=args.release,
+        release=None if args.release is None else _date(args.release),
         model=args.model,
         data=args.data or root / DATA,
     )
@@ -106,7 +106,7 @@ def _grade(args: argparse.Namespace) -> int:
         args.questions,
         args.answers,
         args.model,
-        args.release,
+        _date(args.release),
         args.folder or args.root / FOLDER,
         args.data or args.root / DATA,
         args.grader,
@@ -114,6 +114,14 @@ def _grade(args: argparse.Namespace) -> int:
         args.ignore_missing_answers,
     )
     return code
+
+
+def _date(text: str) -> date:
+    """A release as a date. Raises `ConfigError` for anything else."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(f"--release {text!r}: must be a date as year-month-day, e.g. 2024-11-25") from None
 
 
 def _command(root: Path) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ def run(
     *,
     package: Any,
     questions: Sequence[Path],
-    release: str,
+    release: date | None,
     model: str,
     data: Path,
 ) -> int:

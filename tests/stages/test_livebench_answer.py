@@ -187,6 +187,7 @@ def test_answers_of_two_policies_do_not_mix(project, data, capsys):
         ({"arm": "full", "seed": "-1"}, "--seed -1: must be at least 0"),
         ({"arm": "full", "model": "../up"}, "--model '../up'"),
         ({"arm": "full", "release": "2020-01-01"}, "no question belongs to release 2020-01-01"),
+        ({"arm": "full", "release": "2024-8-31"}, "--release '2024-8-31': must be a date as year-month-day"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_before_any_work(project, data, capsys, options, message):
@@ -216,8 +217,8 @@ def command_words(project: Path, data: Path) -> list[str]:
 
 def test_a_question_is_asked_once(project):
     file = project / "question.jsonl"
-    found = answering.questions_of([file], "")
+    found = answering.questions_of([file], None)
     assert [q.question_id for q in found] == ["one", "two", "later", "long"]
     assert found[0].text == STATEMENT
     with pytest.raises(ValueError, match="'one' stands in two of the files"):
-        answering.questions_of([file, file], "")
+        answering.questions_of([file, file], None)

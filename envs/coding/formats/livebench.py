@@ -6,6 +6,8 @@ a question that is written again is the question that was read.
 
 from __future__ import annotations
 
+from datetime import date, datetime
+
 from envs.coding.formats import lcbtests
 from envs.coding.formats.record import FormatError, Record
 from envs.coding.problem import Problem
@@ -31,7 +33,7 @@ def read(record: Record) -> Problem:
     prefix = record.text("partial_solution", "")
     if task == TASKS[1] and not prefix:
         record.fail("partial_solution", "a completion task needs one")
-    dates = {name: record.text(name, "") for name in _DATES}
+    dates = {name: _read_date(record, name) for name in _DATES}
     return Problem(
         statement=turns[0],
         cases=tuple(cases),
@@ -84,7 +86,22 @@ def write(problem: Problem) -> dict[str, Json]:
     }
 
 
-def in_release(problem: Problem, release: str) -> bool:
+def in_release(problem: Problem, release: date) -> bool:
     """Whether a question belongs to the release of that date: published by then, and not removed by then."""
     released, removed = problem.source["released"], problem.source["removed"]
-    return released <= release and (not removed or removed > release)
+    return (not released or _day(released) <= release) and (not removed or _day(removed) > release)
+
+
+def _read_date(record: Record, name: str) -> str:
+    """A date as the file has it, with or without a time; '' where there is none. Raises `FormatError`."""
+    text = record.text(name, "")
+    try:
+        if text:
+            _day(text)
+    except ValueError:
+        record.fail(name, f"{text!r} is not a date such as 2024-11-25")
+    return text
+
+
+def _day(text: str) -> date:
+    return datetime.fromisoformat(text).date()

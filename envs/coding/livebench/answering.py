@@ -13,11 +13,12 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from envs.coding.environment import opening
 from envs.coding.formats.record import FormatError
-from envs.coding.livebench.grading import asked
+from envs.coding.livebench.grading import LATEST, asked
 from envs.coding.livebench.install import LiveBenchError
 from envs.coding.livebench.judgments import CATEGORY, append, mend, read_answers
 from rlanything.core.ids import content_id
@@ -37,12 +38,12 @@ class Question:
     text: str
 
 
-def questions_of(files: Sequence[Path], release: str) -> list[Question]:
-    """The questions of a release, in the order of the files; '' for all that were not removed. Raises `FormatError`."""
+def questions_of(files: Sequence[Path], release: date | None) -> list[Question]:
+    """The questions of a release, in the order of the files; None for all not removed. Raises `FormatError`."""
     found = [
         Question(str(problem.source["id"]), str(problem.source["task"]), opening(problem))
         for path in files
-        for problem in asked(path, release)
+        for problem in asked(path, release or LATEST)
     ]
     seen: set[str] = set()
     for question in found:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import date
 from pathlib import Path
 
 from envs.coding.formats.record import FormatError
@@ -31,7 +32,7 @@ def grade_answers(
     questions: list[Path],
     answers: list[Path],
     model: str,
-    release: str,
+    release: date,
     folder: Path,
     data: Path,
     grader: str,
@@ -73,7 +74,7 @@ def grade_answers(
     return 2 if outcome.failed else 0
 
 
-def _report(outcome: Outcome, model: str, release: str) -> None:
+def _report(outcome: Outcome, model: str, release: date) -> None:
     tasks = sorted({row["task"] for row in outcome.rows})
     means = {task: mean_score([row for row in outcome.rows if row["task"] == task]) for task in tasks}
     for task, mean in means.items():

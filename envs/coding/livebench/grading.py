@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from envs.coding.sandbox import Sandbox, SandboxError
 from rlanything.core.types import Json
 
 RECORD = "grading.json"
-LATEST = "9999-12-31"
+LATEST = date.max
 """After every release."""
 
 
@@ -68,22 +69,22 @@ class Outcome:
     different: list[str] = field(default_factory=list)
 
 
-def select(questions: Path, answers: Mapping[str, Answer], release: str) -> tuple[list[Item], list[str]]:
+def select(questions: Path, answers: Mapping[str, Answer], release: date) -> tuple[list[Item], list[str]]:
     """(questions of the release with their answers, questions of it without one). Raises `FormatError`."""
     problems = asked(questions, release)
     items = [Item(p, answers[p.source["id"]]) for p in problems if p.source["id"] in answers]
     return items, [str(p.source["id"]) for p in problems if p.source["id"] not in answers]
 
 
-def asked(questions: Path, release: str) -> list[Problem]:
-    """The questions in a file that a release asks; '' stands for all that were not removed.
+def asked(questions: Path, release: date) -> list[Problem]:
+    """The questions in a file that a release asks; `LATEST` stands for all that were not removed.
 
     Raises `FormatError` for a bad file, and where there are none.
     """
     problems, _ = load(questions, livebench.NAME)
-    found = [problem for problem in problems if livebench.in_release(problem, release or LATEST)]
+    found = [problem for problem in problems if livebench.in_release(problem, release)]
     if not found:
-        raise FormatError(f"{questions}: no question belongs to release {release or LATEST}")
+        raise FormatError(f"{questions}: no question belongs to release {release}")
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,7 @@ MALFORMED = [
     ("livebench", {"category": "math"}, "category: 'math' is not one of coding"),
     ("livebench", {"task": "LCB_generations"}, "did you mean 'LCB_generation'"),
     ("livebench", {"task": "coding_completion"}, "partial_solution: a completion task needs one"),
+    ("livebench", {"livebench_removal_date": "soon"}, "livebench_removal_date: 'soon' is not a date"),
     ("livebench", {"turns": []}, "turns: 0 turns"),
     ("livebench", {"turns": [3]}, "turns[0]: the number 3 where a text must stand"),
     ("livebench", {"original_json": None}, "original_json: null"),
@@ -249,13 +251,23 @@ def test_what_a_format_cannot_hold_is_refused() -> None:
 
 def test_release_and_removal_dates() -> None:
     problem = read("livebench", livebench_question(livebench_removal_date="2024-11-25"))
-    assert [in_release(problem, d) for d in ("2024-05-01", "2024-06-24", "2024-08-31", "2024-11-25")] == [
-        False,
-        True,
-        True,
-        False,
+    assert problem.source["released"] == "2024-06-24"
+    days = [date(2024, 5, 1), date(2024, 6, 24), date(2024, 8, 31), date(2024, 11, 25)]
+    assert [in_release(problem, day) for day in days] == [False, True, True, False]
+    assert in_release(read("livebench", livebench_question()), date(2026, 6, 25))
+
+
+@given(released=st.dates(), removed=st.none() | st.dates(), asked=st.dates(), clock=st.none() | st.times())
+def test_dates_are_compared_as_days(
+    released: date, removed: date | None, asked: date, clock: time | None
+) -> None:
+    """Also where a file has them with a time, as some readers of LiveBench's tables write them."""
+    texts = [
+        "" if d is None else str(datetime.combine(d, clock) if clock else d) for d in (released, removed)
     ]
-    assert in_release(read("livebench", livebench_question()), "2026-06-25")
+    question = livebench_question(livebench_release_date=texts[0], livebench_removal_date=texts[1])
+    belongs = released <= asked and (removed is None or removed > asked)
+    assert in_release(read("livebench", question), asked) is belongs
 
 
 def test_a_question_for_the_real_grader_holds_no_blob() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
 
 
 def graded(files: dict[str, Path], sandbox: Sandbox, model: str = "m") -> Outcome:
-    items, _ = select(files["questions"], read_answers(files["answers"]), "2024-11-25")
+    items, _ = select(files["questions"], read_answers(files["answers"]), date(2024, 11, 25))
     return grade(
         items,
         model,
@@ -135,14 +136,14 @@ def test_the_last_judgment_of_a_model_counts(tmp_path: Path) -> None:
 def test_questions_and_answers_must_be_there(files: dict[str, Path]) -> None:
     answers = read_answers(files["answers"])
     assert answers["one"] == Answer("one", fenced(SUMS[0]), "a-one")
-    items, missing = select(files["questions"], {"one": answers["one"]}, "2024-11-25")
+    items, missing = select(files["questions"], {"one": answers["one"]}, date(2024, 11, 25))
     assert ([item.problem.source["id"] for item in items], missing) == (["one"], ["two"])
-    assert [i.problem.source["id"] for i in select(files["questions"], answers, "2024-06-24")[0]] == [
+    assert [i.problem.source["id"] for i in select(files["questions"], answers, date(2024, 6, 24))[0]] == [
         "one",
         "old",
     ]
     with pytest.raises(FormatError, match="no question belongs to release 2023-01-01"):
-        select(files["questions"], answers, "2023-01-01")
+        select(files["questions"], answers, date(2023, 1, 1))
     with pytest.raises(FormatError, match=r"bad.jsonl:1.choices: there is no answer"):
         read_answers(lines(files["data"] / "bad.jsonl", [{"question_id": "x", "choices": []}]))
 
@@ -171,6 +172,19 @@ def test_the_command_grades_with_our_grader(
     words[words.index("ours")] = "livebench"
     assert main([*words, "--folder", str(files["data"])]) == 2
     assert "run `rlanything livebench setup --repository PATH` first" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("release", ["2024-8-31", "24-07-26", "latest", "2024-11-31", ""])
+def test_a_release_is_a_date(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str], release: str
+) -> None:
+    words = ["livebench", "grade", "--grader", "ours", "--model", "m", "--release", release]
+    for name, path in files.items():
+        words += [f"--{name}", str(path)]
+    assert main(words) == 2
+    message = f"--release {release!r}: must be a date as year-month-day, e.g. 2024-11-25"
+    assert message in capsys.readouterr().err
+    assert not files["data"].exists()
 
 
 def test_setup_refuses_what_is_not_livebench(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
