@@ -22,11 +22,11 @@ FIGURES = {
 }
 LEVEL = 0.05
 NOT_SHOWN = "Its lead does not hold beyond the intervals: this sweep gives no reason to prefer it."
-CORRECTED = "Its lead holds after the correction for the number of trials; no fresh seeds have confirmed it."
+CORRECTED = "Its lead holds after the correction for the number of points; no fresh seeds have confirmed it."
 ABOUT = (
     "Means over seeds with 95 % intervals over seeds and tasks, in percent; differences in points, paired by seed and "
-    "task; p by Holm over all trials. Orange: the paper's point; green: the default. The winner was chosen by its "
-    "mean, so its interval does not say how much of its lead is luck."
+    "task; p by Holm over all points that were run. Orange: the paper's point; green: the default. The winner was "
+    "chosen by its mean, so its interval does not say how much of its lead is luck."
 )
 FRESH = (
     "Fresh seeds say how much of the lead was luck. They play the same panels, so the luck that lies in the choice of "

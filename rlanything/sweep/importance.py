@@ -1,13 +1,13 @@
 """Which parameter matters how much, and how sure that is with so few and noisy trials.
 
 PED-ANOVA (Watanabe et al., 2023) asks where the better trials lie along each parameter. Its answer is computed again
-for `REPLICATES` resamples: trials drawn with replacement, and every mean moved as its interval allows. Parameters whose
-intervals overlap have not been shown to matter differently.
+for `REPLICATES` resamples: trials drawn with replacement, and every mean moved by chance as its standard error allows.
+Parameters whose intervals overlap have not been shown to matter differently.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import optuna
@@ -20,26 +20,25 @@ from rlanything.report.statistics import LEVELS, Estimate
 REPLICATES = 200
 FEWEST = 8
 """Trials below which nothing can be said."""
-Z = 1.96
-"""Half the width of a 95 % interval in standard errors."""
 
 
-def importances(trials: Sequence[FrozenTrial], found: Sequence[Estimate], way: int) -> dict[str, Estimate]:
+def importances(
+    trials: Sequence[FrozenTrial], means: Sequence[float], errors: Sequence[float], way: int
+) -> dict[str, Estimate]:
     """Parameter -> importance (they sum to 1) with its interval; empty for one parameter or too few trials.
 
     Args:
-        trials: finished trials that are points of the space.
-        found: the objective of each.
+        trials: finished trials that are points of the space, each point once.
+        means: the objective of each.
+        errors: the standard error of each mean.
         way: +1 when more is better.
     """
     names = [n for n, d in trials[0].distributions.items() if not d.single()] if trials else []
     if len(names) < 2 or len(trials) < FEWEST:
         return {}
-    means = np.array([e.mean for e in found])
-    errors = np.array([0.0 if e.low is None or e.high is None else (e.high - e.low) / (2 * Z) for e in found])
     point = _once(trials, means, way)
     rng = np.random.default_rng(derive_seed(0, "sweep.importance", len(trials)))
-    drawn = [_resampled(trials, means, errors, way, rng) for _ in range(REPLICATES)]
+    drawn = [_resampled(trials, np.array(means), np.array(errors), way, rng) for _ in range(REPLICATES)]
     return {name: _interval(point.get(name, 0.0), [d.get(name, 0.0) for d in drawn]) for name in names}
 
 
@@ -60,7 +59,7 @@ def _resampled(
     return _once([trials[i] for i in chosen], moved, way)
 
 
-def _once(trials: Sequence[FrozenTrial], values: np.ndarray, way: int) -> Mapping[str, float]:
+def _once(trials: Sequence[FrozenTrial], values: Iterable[float], way: int) -> Mapping[str, float]:
     study = optuna.create_study(direction="maximize" if way > 0 else "minimize")
     study.add_trials(
         [

@@ -7,8 +7,9 @@ same draws in every trial, so trials are compared by pairs of seed and game.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,11 @@ class Measured:
         panel = self.panels[arm].get(metric)
         return None if panel is None else statistics.estimate(panel, 0, metric, RESAMPLES)
 
+    def error(self, goal: tuple[str, str]) -> float:
+        """Standard error of an objective's mean, from its seeds and its tasks; 0 where neither says anything."""
+        arm, metric = goal
+        return _error(self.panels[arm][metric], metric)
+
     def above(self, other: Measured, goal: tuple[str, str], resamples: int = RESAMPLES) -> Contrast | None:
         """How far this trial is above another one, paired by seed and game."""
         arm, metric = goal
@@ -55,6 +61,21 @@ class Measured:
         if mine is None or theirs is None:
             return None
         return statistics.contrast(mine, theirs, 0, metric, resamples)
+
+
+def _error(panel: Panel, metric: str) -> float:
+    """Not half of an interval over 1.96: with three seeds intervals are made with Student's t, which is 4.30 there."""
+    known = (panel.totals.sum(axis=2) > 0).all(axis=0)
+    panel = panel.at(
+        [seed for seed, measured in zip(panel.seeds, known, strict=True) if measured], panel.tasks
+    )
+    drawn = statistics.draws(0, metric, len(panel.seeds), len(panel.tasks), RESAMPLES)
+    _, replicates = statistics.sample([(1.0, panel)], replace(drawn, student=np.zeros_like(drawn.student)))
+    tasks = float(np.nanstd(replicates))
+    if len(panel.seeds) == 1:
+        return tasks
+    values = statistics.seed_values(panel, np.ones((1, len(panel.tasks))))[0]
+    return math.hypot(tasks, float(values.std(ddof=1)) / math.sqrt(len(values)))
 
 
 def measure(trial: Path, arms: Sequence[str]) -> Measured:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from rlanything.sweep.study import LABEL
 
 DIGITS = 5
 RESAMPLES_EACH = 100
-"""Resamples for each trial that is compared: no p is below 1 / resamples, and Holm multiplies it by the trials."""
+"""Resamples for each point that is compared: no p is below 1 / resamples, and Holm multiplies it by the points."""
 
 
 def table(board: Board) -> pl.DataFrame:
@@ -77,7 +78,7 @@ def _rounded(value: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Difference:
-    """A trial against the project's default, on the first objective; `p` is Holm's over all trials."""
+    """A trial against the project's default, on the first objective; `p` is Holm's over all different points."""
 
     contrast: Contrast
     p: float | None
@@ -88,15 +89,19 @@ def differences(board: Board) -> dict[int, Difference]:
     default = board.baselines().get("default")
     if default is None:
         return {}
+    sources = {t.number: board.source(t.number) for t in board.complete()}
+    compared = _compared(board, default, set(sources.values()))
+    return {n: compared[source] for n, source in sources.items() if source in compared}
+
+
+def _compared(board: Board, default: int, sources: Set[int]) -> dict[int, Difference]:
+    """Every point once: a trial that took over another's result is no further comparison, and has that one's p."""
     goal, base = board.sweep.goals[0], board.measured(default)
-    twins = {board.results(default)}
-    complete = board.complete()
-    resamples = max(RESAMPLES, RESAMPLES_EACH * len(complete))
+    resamples = max(RESAMPLES, RESAMPLES_EACH * len(sources))
     found = {
-        t.number: c
-        for t in complete
-        if board.results(t.number) not in twins
-        if (c := board.measured(t.number).above(base, goal, resamples)) is not None
+        n: c
+        for n in sorted(sources - {board.source(default)})
+        if (c := board.measured(n).above(base, goal, resamples)) is not None
     }
     corrected = holm({str(n): c.p for n, c in found.items() if c.p is not None})
     return {n: Difference(c, corrected.get(str(n))) for n, c in found.items()}

@@ -103,7 +103,7 @@ def views(board: Board, name: str) -> Views:
         tuple(points),
         None if best is None else best.number,
         _front(points, [metric for _, metric in goals]),
-        _importances(board, points),
+        _importances(board),
         tuple(_contours(board, points)),
         tuple(confirmation(board)),
     )
@@ -144,10 +144,17 @@ def _front(points: Sequence[Point], metrics: Sequence[str]) -> tuple[int, ...]:
     return tuple(kept)
 
 
-def _importances(board: Board, points: Sequence[Point]) -> Mapping[str, Estimate]:
-    trials = [t for t in board.complete() if not outside(board.sweep, t.user_attrs)]
-    found = {p.number: p.found[0] for p in points if p.found}
-    return importances(trials, [found[t.number] for t in trials], sign(board.sweep.goals[0][1]))
+def _importances(board: Board) -> Mapping[str, Estimate]:
+    """Of each point once: a trial that took over another's result says nothing more."""
+    goal = board.sweep.goals[0]
+    trials = [
+        t
+        for t in board.complete()
+        if board.source(t.number) == t.number and not outside(board.sweep, t.user_attrs)
+    ]
+    means = [t.values[0] for t in trials]
+    errors = [board.measured(t.number).error(goal) for t in trials]
+    return importances(trials, means, errors, sign(goal[1]))
 
 
 def _contours(board: Board, points: Sequence[Point]) -> list[Contour]:

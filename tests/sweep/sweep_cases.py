@@ -92,13 +92,18 @@ def _seed(folder: Path, arm: str, sets: dict[str, Any], seed: int, share: float)
 
 
 def play(board: Board, truth: Truth = truth) -> list[FrozenTrial]:
-    """Run the whole budget with drawn results, and the winner and baselines again on fresh seeds."""
+    """Run the whole budget with drawn results, each point once, and the winner and baselines on fresh seeds."""
     sweep = board.sweep
     while True:
         with board.study.lock():
             trial = board.study.ask()
         if trial is None:
             break
+        twin = board.twin(trial.number)
+        if twin is not None:
+            board.study.note(trial.number, same_as=board.source(twin.number))
+            board.study.tell(trial.number, twin.values, TrialState.COMPLETE)
+            continue
         sets = trial.user_attrs[SETS]
         write_results(board.trial(trial.number), sweep, sets, range(sweep.seeds), truth)
         board.study.note(trial.number, seconds=60.0)

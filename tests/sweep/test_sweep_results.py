@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import polars as pl
 import pytest
 from optuna.trial import TrialState
-from sweep_cases import BAND, LAMBDA, declared, make, play, truth
+from sweep_cases import BAND, GAMES, LAMBDA, declared, make, play, truth
 
+from rlanything.report.statistics import Panel, holm
 from rlanything.stages import sweepresult
 from rlanything.stages.layout import write_json, write_lines
 from rlanything.sweep import views as shown
 from rlanything.sweep.document import CORRECTED, LEVEL, NOT_SHOWN, sentences, trials
-from rlanything.sweep.objective import cost, measure
+from rlanything.sweep.importance import FEWEST
+from rlanything.sweep.objective import Measured, cost, measure
 from rlanything.sweep.pictures import FIGURE, draw
 from rlanything.sweep.plots import PLOTS
 from rlanything.sweep.table import confirmation, differences, summary, table
@@ -96,6 +99,24 @@ def test_a_trial_against_the_default_is_paired_and_corrected(board):
     assert mirrored.difference.mean == pytest.approx(-found[0].contrast.difference.mean)
 
 
+def test_a_point_that_was_drawn_again_is_no_further_comparison(tmp_path):
+    space = {"signals.lambda": [0.25, 0.5, 1.0]}
+    board = make(declared(space=space, sampler="random", confirm=0), tmp_path)
+    play(board)
+    sources = {t.number: board.source(t.number) for t in board.complete()}
+    assert len(sources) == 12
+    assert len(set(sources.values())) == 3
+    found, default = differences(board), board.baselines()["default"]
+    assert set(found) == {n for n, s in sources.items() if s != default}
+    raw = {
+        str(s): board.measured(s).above(board.measured(default), ("full", "in_domain")).p
+        for s in set(sources.values()) - {default}
+    }
+    corrected = holm(raw)
+    assert len(corrected) == 2
+    assert {n: d.p for n, d in found.items()} == {n: corrected[str(sources[n])] for n in found}
+
+
 def test_the_winner_meets_both_baselines_on_seeds_that_did_not_choose_it(board):
     winner = board.best().number
     assert board.over()
@@ -171,6 +192,30 @@ def test_of_too_few_trials_or_one_parameter_no_importance_is_said(tmp_path):
     board = make(declared(space={"signals.lambda": LAMBDA}), tmp_path / "one")
     play(board)
     assert views(board, "case").importances == {}
+
+
+def test_a_point_that_was_drawn_again_says_nothing_more_about_importance(tmp_path):
+    space = {"signals.lambda": [0.25, 0.5, 1.0], "judge.m": [1, 3]}
+    board = make(declared(space=space, sampler="random", confirm=0, budget={"trials": 14}), tmp_path)
+    play(board)
+    assert len(board.complete()) == 14
+    assert len({board.source(t.number) for t in board.complete()}) == 6 < FEWEST
+    assert views(board, "case").importances == {}
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 6])
+def test_the_standard_error_is_the_spread_of_means_over_new_seeds_and_new_games(seeds):
+    """Half of an interval over 1.96 is not: with two seeds it is six times, with three twice as much."""
+    rng = np.random.default_rng(seeds)
+    means, errors = [], []
+    for _ in range(300):
+        share = np.clip(0.5 + rng.normal(0, 0.05, (seeds, 1)) + rng.normal(0, 0.2, (1, GAMES)), 0, 1)
+        hits = rng.binomial(3, share)[None].astype(float)
+        panel = Panel(tuple(range(seeds)), tuple(map(str, range(GAMES))), hits, np.full_like(hits, 3.0))
+        measured = Measured({"full": {"in_domain": panel}}, {})
+        means.append(measured.estimate(("full", "in_domain")).mean)
+        errors.append(measured.error(("full", "in_domain")))
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(means), rel=0.15)
 
 
 def test_the_contour_passes_through_what_was_measured_and_is_empty_far_away(board):
