@@ -18,8 +18,9 @@ class PerTrial(optuna.samplers.BaseSampler):
     """The declared sampler with a random stream of its own for every trial.
 
     Whichever worker asks for trial n draws from stream n: no two workers draw the same, and one that goes on after a
-    crash draws what the first would have drawn from the same finished trials. A trial outside of the space is no
-    question to the sampler.
+    crash draws what the first would have drawn from the same trials. tpe, gp and nsga2 learn from what is finished, so
+    with two trials at once their points depend on which was faster; those of random, qmc and grid do not. A trial outside
+    of the space is no question to the sampler.
     """
 
     def __init__(self, sweep: Sweep, distributions: dict[str, BaseDistribution]) -> None:
@@ -66,7 +67,10 @@ def _sampler(sweep: Sweep, number: int) -> optuna.samplers.BaseSampler:
     seed = derive_seed(sweep.seed, "sweep", number) % 2**32
     samplers = optuna.samplers
     if sweep.sampler == "tpe":
-        return samplers.TPESampler(seed=seed, n_startup_trials=sweep.startup, multivariate=True)
+        # constant_liar: stay away from where other trials are running.
+        return samplers.TPESampler(
+            seed=seed, n_startup_trials=sweep.startup, multivariate=True, constant_liar=True
+        )
     if sweep.sampler == "gp":
         return samplers.GPSampler(seed=seed, n_startup_trials=sweep.startup)
     if sweep.sampler == "nsga2":

@@ -129,6 +129,32 @@ def test_a_trial_draws_the_same_whoever_asks(tmp_path):
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+@pytest.mark.parametrize("sampler", ["random", "qmc"])
+def test_what_does_not_learn_draws_the_same_points_whatever_is_finished(tmp_path, sampler):
+    calm, busy = (make(declared(sampler=sampler), tmp_path / name) for name in ("calm", "busy"))
+    for _ in range(8):
+        calm.study.tell(calm.study.ask().number, [0.5], TrialState.COMPLETE)
+        busy.study.ask()
+    drawn = [[t.user_attrs["sets"] for t in board.study.trials()] for board in (calm, busy)]
+    assert drawn[0] == drawn[1]
+
+
+def test_tpe_keeps_away_from_where_another_trial_is_running(tmp_path):
+    """With and without a running trial beside it, the same finished ones give another point."""
+    drawn = []
+    for name, state in (("beside", None), ("alone", TrialState.FAIL)):
+        board = make(declared(startup=2), tmp_path / name)
+        for value in (0.5, 0.4, 0.6, 0.7):
+            board.study.tell(board.study.ask().number, [value], TrialState.COMPLETE)
+        running = board.study.ask()
+        if state is not None:
+            board.study.tell(running.number, None, state)
+        drawn.append((running.user_attrs["sets"], board.study.ask().user_attrs["sets"]))
+    (first, beside), (same, alone) = drawn
+    assert first == same
+    assert beside != alone
+
+
 def test_a_trial_that_was_not_drawn_to_the_end_is_completed(tmp_path):
     """What a worker leaves that is killed between two draws."""
     board = make(declared(), tmp_path)
