@@ -1,4 +1,4 @@
-"""LiveBench's grader in a box: no network, nothing writable but an empty /tmp, its own processes, a time limit.
+"""LiveBench's grader in a box: no network, little that is writable, its own processes, limits of all it may use.
 
 The grader runs a program in a fork of itself, so a program that is out to cheat it can write its own score. The box
 keeps it from the machine, and every answer has a box of its own; `judging` is the grader that cannot be cheated.
@@ -8,25 +8,34 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from envs.coding.livebench import bridge
+from envs.coding.livebench.hearing import hear
 from envs.coding.livebench.install import Installation
 from envs.coding.sandbox import SandboxError
 from envs.coding.sandbox.bwrap import find_bwrap, interpreter, unique_uid
 from rlanything.core.types import Json
 
 PROCESSES = 64
+"""Processes and threads at a time."""
 MEMORY_MB = 8192
+"""Address space of a process."""
 DISK_MB = 256
+"""Of /tmp."""
+SHARED_MB = 16
+"""Of /dev/shm, where the grader's own semaphores are."""
 STARTING_S = 120.0
 """Seconds for the interpreter and the grader's imports on a busy machine."""
 SECONDS_A_TEST = 7.0
 """LiveBench's own limit of a test, and the second that it adds."""
 CLOSING_S = 5.0
+LINE_BYTES = 8192
+"""Kept of what the box says, for each answer; the bridge's longest line is shorter."""
+WORDS = 500
+"""Characters of an error that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +52,16 @@ def grade(installed: Installation, pairs: Sequence[tuple[dict[str, Json], str]],
     A question's private tests must be plain JSON (`formats.livebench.write`): the grader would unpickle a blob.
     Raises `SandboxError` where no box can be made.
     """
-    lines = "".join(json.dumps({"question": q, "answer": a}) + "\n" for q, a in pairs)
+    lines = "".join(json.dumps({"question": q, "answer": a}) + "\n" for q, a in pairs).encode()
     limit = STARTING_S + tests * SECONDS_A_TEST + len(pairs) * CLOSING_S
     try:
-        done = subprocess.run(
-            _command(installed),
-            check=False,
-            input=lines,
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            env={},
-            cwd="/",
-        )
-    except subprocess.TimeoutExpired:
-        return [Grade(None, f"the grader was not done after {limit:.0f} s")] * len(pairs)
+        heard = hear(_command(installed), lines, limit, LINE_BYTES * len(pairs))
     except OSError as error:
         raise SandboxError(f"bwrap cannot be started: {error}") from error
-    found = [_grade(line) for line in done.stdout.splitlines()]
-    lost = Grade(None, f"the grader ended with code {done.returncode}: {done.stderr.strip()[-500:]}")
+    if heard.late:
+        return [Grade(None, f"the grader was not done after {limit:.0f} s")] * len(pairs)
+    found = [_grade(line) for line in heard.output.splitlines()]
+    lost = Grade(None, f"the grader ended with code {heard.code}: {_shown(heard.errors.strip()[-WORDS:])}")
     return (found + [lost] * len(pairs))[: len(pairs)]
 
 
@@ -70,9 +70,14 @@ def _grade(line: str) -> Grade:
     try:
         data = json.loads(line)
         score = data.get("score")
-        return Grade(score) if score in (0, 1) else Grade(None, str(data.get("error", line[:500])))
-    except (ValueError, AttributeError):
-        return Grade(None, f"not a result: {line[:500]}")
+        return Grade(int(score)) if score in (0, 1) else Grade(None, _shown(str(data.get("error", line))))
+    except (ValueError, AttributeError, RecursionError):
+        return Grade(None, f"not a result: {_shown(line)}")
+
+
+def _shown(text: str) -> str:
+    """Untrusted words without what a terminal would obey, and not too many of them."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text[:WORDS])
 
 
 def _command(installed: Installation) -> list[str]:
@@ -90,7 +95,8 @@ def _command(installed: Installation) -> list[str]:
         *("--setenv", "HOME", "/tmp", "--setenv", "LANG", "C.UTF-8", "--setenv", "OMP_NUM_THREADS", "1"),
         *("--perms", "0755", "--dir", "/usr"),
         *interpreter(),
-        *("--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *("--size", str(SHARED_MB << 20), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", str(DISK_MB << 20), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"),
         *(word for place in shown for word in _show(place)),
         *("--remount-ro", "/"),

@@ -12,6 +12,8 @@ import resource
 import sys
 import types
 
+ERROR = 500
+"""Most characters of an error."""
 HEAVY = {
     "livebench.agentic_code_runner.eval.harness.constant": (
         "EVALUATION_WORKDIR",
@@ -33,7 +35,8 @@ def restrict(uid: int, processes: int, memory_mb: int) -> None:
         os.setgroups([])
         os.setgid(uid)
         os.setuid(uid)
-        resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
+    # Of this user id where it is the box's own, else of the box's user namespace.
+    resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
     memory = memory_mb << 20
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -63,7 +66,7 @@ def main(repository: str, uid: str, processes: str, memory_mb: str) -> None:
         try:
             found = {"score": process_results(pair["question"], pair["answer"])}
         except Exception as error:  # whatever the grader raises is an answer that was not graded
-            found = {"error": f"{type(error).__name__}: {error}"}
+            found = {"error": f"{type(error).__name__}: {error}"[:ERROR]}
         results.write(json.dumps(found) + "\n")
         results.flush()
 
