@@ -24,6 +24,7 @@ LEAST_VERSION = (0, 8, 0)
 LEAST_KERNEL = (5, 14)
 """From here on the kernel counts an ordinary user's processes per user namespace; before, over all boxes together."""
 WORK = "/tmp"
+PACKAGES = "/packages"
 FIRST_UID = 1_000_000_000
 UIDS_PER_PROCESS = 128
 DEVICES = ("null", "zero", "full", "random", "urandom")
@@ -32,12 +33,15 @@ _boxes = itertools.count()
 
 
 class Bubblewrap:
-    """Boxes without network, with their own processes, an empty writable /tmp and the bare interpreter, read-only."""
+    """Boxes without network, with their own processes, an empty writable /tmp and the bare interpreter, read-only.
+
+    `packages`: a folder of packages that programs may import, read-only; None: the standard library is all they have.
+    """
 
     sealed = True
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, packages: Path | None = None) -> None:
+        self._limits, self._packages = limits, packages
         self._program = find_bwrap()
         self._filter = base64.b64encode(compile_filter()).decode()
         self._root = os.getuid() == 0
@@ -65,7 +69,8 @@ class Bubblewrap:
         )
         own = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
         life = ["--die-with-parent", "--as-pid-1", "--new-session", "--hostname", "box", "--clearenv"]
-        variables = [word for pair in ENVIRONMENT.items() for word in ("--setenv", *pair)]
+        environment = ENVIRONMENT | ({"PYTHONPATH": PACKAGES} if self._packages else {})
+        variables = [word for pair in environment.items() for word in ("--setenv", *pair)]
         return [*user, *own, *life, *variables, *self._mounts()]
 
     def _mounts(self) -> list[str]:
@@ -73,6 +78,7 @@ class Bubblewrap:
         devices = [word for name in DEVICES for word in ("--dev-bind", f"/dev/{name}", f"/dev/{name}")]
         return [
             *interpreter(),
+            *(("--ro-bind", str(self._packages), PACKAGES) if self._packages else ()),
             *devices,
             *("--symlink", "/proc/self/fd", "/dev/fd"),
             *("--proc", "/proc"),

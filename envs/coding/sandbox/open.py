@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from pathlib import Path
 
 from envs.coding.sandbox.bwrap import Bubblewrap
 from envs.coding.sandbox.container import Containers
@@ -21,23 +22,26 @@ def open_sandbox(
     limits: Limits | None = None,
     trusted: bool = False,
     image: str | None = None,
+    packages: Path | None = None,
 ) -> Sandbox:
     """A sandbox with `workers` boxes.
 
     `trusted`: the programs may run without a sandbox (only read by `subprocess`, which refuses to start otherwise).
     `image`: what containers are made of (only read by `docker`); any with `python3` 3.11 or newer.
+    `packages`: a site-packages folder of this interpreter's version that programs may import from (only read by
+    `bwrap`; an image holds its own, and `subprocess` shows this project's).
 
     Raises `ValueError` for bad arguments and `SandboxError`, which says why and what would help, where the back end
     cannot run.
     """
     limits = limits or Limits()
-    return Sandbox(_backend(backend, limits, trusted, image), workers, limits)
+    return Sandbox(_backend(backend, limits, trusted, image, packages), workers, limits)
 
 
-def _backend(name: str, limits: Limits, trusted: bool, image: str | None) -> Backend:
+def _backend(name: str, limits: Limits, trusted: bool, image: str | None, packages: Path | None) -> Backend:
     match name:
         case "bwrap":
-            return Bubblewrap(limits)
+            return Bubblewrap(limits, packages)
         case "docker":
             return Containers(limits, image)
         case "subprocess":
