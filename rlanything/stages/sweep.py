@@ -8,9 +8,7 @@ The key is a hash of everything that the trials have in common: configuration, c
 
 from __future__ import annotations
 
-import copy
 import importlib.util
-import itertools
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,15 +17,16 @@ from typing import Any
 
 from rlanything.config import ConfigError, parse
 from rlanything.core.ids import content_id
-from rlanything.stages import check, compose, sweepexperiments, sweepresult
-from rlanything.stages.pipeline import Pipeline, digests, look_up
-from rlanything.stages.sweeptrial import BEFORE, Inputs, overrides
+from rlanything.stages import sweepexperiments, sweepresult
+from rlanything.stages.pipeline import Pipeline, digests
+from rlanything.stages.sweepcheck import baseline, checked
+from rlanything.stages.sweeptrial import Inputs, stages
 from rlanything.stages.sweepworker import Worker
 from rlanything.sweep import declare, space
 from rlanything.sweep.board import Board
 from rlanything.sweep.claims import Claims
 from rlanything.sweep.claims import Worker as Process
-from rlanything.sweep.declare import PAPER, Sweep, Value
+from rlanything.sweep.declare import Sweep
 from rlanything.sweep.study import SweepStudy, starts
 
 FOLDER = Path(".rla") / "sweeps"
@@ -101,67 +100,11 @@ def show(path: Path, root: Path) -> None:
     )
 
 
-def checked(sweep: Sweep, root: Path) -> dict[str, Any]:
-    """The trials' common configuration, once every end of the space is found to be valid. Raises `ConfigError`."""
-    base = compose.compose(overrides(sweep, {}, sweep.seeds), root)
-    config = parse(base)
-    sweep.check_measured(config)
-    check.check(config, root, engine=False)
-    for arm in sweep.arms:
-        config.arm(arm)
-    _check_space(sweep, base, root)
-    found = starts(sweep, baseline(sweep, base))
-    if sweep.sampler == "gp" and any(start.point is None for start in found):
-        raise ConfigError(
-            "sampler = gp: needs the paper's point and the default inside of the space; widen it, or use tpe"
-        )
-    return base
-
-
-def _check_space(sweep: Sweep, base: Mapping[str, Any], root: Path) -> None:
-    """Raise `ConfigError` for a key that cannot be set, and for a value that cannot be run."""
-    groups = compose.options(root)
-    for key in sweep.keys:
-        if key in groups:
-            raise ConfigError(f"space: {key}: a group of files; sweep over the keys that its options set")
-        if isinstance(look_up(base, key), (dict, list)):
-            raise ConfigError(f"space: {key}: holds several values; sweep over one of them")
-    try:
-        compose.compose(overrides(sweep, next(space.corners(sweep)), sweep.seeds), root)
-    except ConfigError as error:  # it knows all keys, and the nearest to one that is none
-        raise ConfigError(f"space: {error}") from None
-    each = (sets for name, parameter in sweep.space.items() for sets in space.ends(parameter, name))
-    for sets in itertools.chain(each, space.corners(sweep)):
-        _check_point(sweep, base, sets)
-
-
-def _check_point(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value]) -> None:
-    data = copy.deepcopy(dict(base))
-    for key, value in sets.items():
-        section, _, name = key.rpartition(".")
-        (look_up(data, section) if section else data)[name] = value
-    try:
-        sweep.check_measured(parse(data))
-    except ConfigError as error:
-        words = ", ".join(f"{key} = {value}" for key, value in sets.items())
-        raise ConfigError(f"space: {words} cannot be run: {error}") from None
-
-
-def baseline(sweep: Sweep, base: Mapping[str, Any]) -> dict[str, Value]:
-    """The common configuration's value of every key of the space and of the paper's point."""
-    found = {key: look_up(base, key) for key in (*sweep.keys, *PAPER)}
-    for key, value in found.items():
-        if value is None:
-            raise ConfigError(f"space: {key}: has no value by default to compare with; give one in overrides")
-    return found
-
-
 def identity(sweep: Sweep, base: Mapping[str, Any], inputs: Inputs) -> str:
     """Names what all trials have in common, so that trials of different code or data never meet in one study."""
     pipeline: Pipeline = inputs.pipeline
-    stages = [*BEFORE, *(f"{stage}@{arm}" for arm in sweep.arms for stage in ("train", "evaluate"))]
     place = inputs.place(parse(base))
     made = [p for n in ("data", "models") for p in sorted((place / n).rglob("*")) if p.is_file()]
     own = digests(made) if place == inputs.root else []
     common = {k: v for k, v in base.items() if k != "scale"}
-    return content_id({"config": common, "files": pipeline.digest(stages, base), "inputs": own})
+    return content_id({"config": common, "files": pipeline.digest(stages(sweep.arms), base), "inputs": own})

@@ -29,6 +29,11 @@ BEFORE = ("tasks", "bootstrap")
 Command = tuple[str, ...]
 
 
+def stages(arms: Sequence[str]) -> list[str]:
+    """The stages of dvc.yaml on which a trial of these arms depends."""
+    return [*BEFORE, *(f"{stage}@{arm}" for arm in arms for stage in ("train", "evaluate"))]
+
+
 def overrides(sweep: Sweep, sets: Mapping[str, Value], seeds: int) -> list[str]:
     """What a trial changes in experiments/, in Hydra's words."""
     own = [f"train.seeds={seeds}", "train.workers=1"]

@@ -193,6 +193,10 @@ class Sweep(Section):
         for name in (*self.keys, *(o.partition("=")[0] for o in self.overrides)):
             if name in OWN:
                 raise ValueError(f"{name}: a sweep sets it by {OWN[name]!r}")
+        if self.sampler == "nsga2" and self.startup < 2:
+            raise ValueError(
+                f"startup = {self.startup}: the population of nsga2, whose children have two parents; must be 2 or more"
+            )
         if self.pruner.kind != "none" and len(self.objectives) > 1:
             raise ValueError("pruner: needs exactly one objective")
         if self.pruner.kind != "none" and self.goals[0][1] not in CURVES:
@@ -253,13 +257,15 @@ def name_of(path: Path) -> str:
 
 def load(path: Path) -> Sweep:
     """The sweep that a file declares. Raises `ConfigError` listing every problem."""
-    import yaml
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
 
     if not path.is_file():
         raise ConfigError(f"{path}: no such file; examples are in experiments/sweep/")
-    try:
-        data = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    try:  # Hydra's reader, as for all of experiments/: it refuses a key that is there twice
+        data = OmegaConf.to_container(OmegaConf.create(path.read_text()), resolve=False)
+    except (YAMLError, UnicodeDecodeError, OmegaConfBaseException) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: expected a mapping with `space`, found {type(data).__name__}")

@@ -19,8 +19,8 @@ class PerTrial(optuna.samplers.BaseSampler):
 
     Whichever worker asks for trial n draws from stream n: no two workers draw the same, and one that goes on after a
     crash draws what the first would have drawn from the same trials. tpe, gp and nsga2 learn from what is finished, so
-    with two trials at once their points depend on which was faster; those of random, qmc and grid do not. A trial outside
-    of the space is no question to the sampler.
+    with two trials at once their points depend on which was faster; those of random, qmc and grid do not.
+    A trial outside of the space is no question to the sampler.
     """
 
     def __init__(self, sweep: Sweep, distributions: dict[str, BaseDistribution]) -> None:

@@ -130,6 +130,27 @@ def ends(parameter: Parameter, name: str) -> list[dict[str, Value]]:
     return [{low: _threshold(c - w / 2), high: _threshold(c + w / 2)} for c, w in corners]
 
 
+INSIDE = 0.382
+"""A place between two ends, as a share of the way, that is no whole number by chance."""
+
+
+def inside(parameter: Parameter, name: str) -> dict[str, Value]:
+    """A setting between the ends of one parameter: ends like 1.0 may be possible where fractions are not."""
+    if isinstance(parameter, Choices):
+        return {name: parameter.choices[0]}
+    if isinstance(parameter, Band):
+        centre, width = (a + INSIDE * (b - a) for a, b in (parameter.centre, parameter.width))
+        lower, upper = parameter.between
+        return {lower: _threshold(centre - width / 2), upper: _threshold(centre + width / 2)}
+    low, high = parameter.low, parameter.high
+    if parameter.whole or low == high:
+        return {name: low}
+    if parameter.step is not None:
+        return {name: _short(low + parameter.step)}
+    found = low * (high / low) ** INSIDE if parameter.log else low + INSIDE * (high - low)
+    return {name: _short(float(found))}
+
+
 def corners(sweep: Sweep) -> Iterator[dict[str, Value]]:
     """The extreme settings of all parameters together; of more than `CORNERS` as many by chance."""
     axes = [ends(parameter, name) for name, parameter in sweep.space.items()]

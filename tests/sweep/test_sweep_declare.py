@@ -63,6 +63,7 @@ def test_the_projects_own_sweeps_can_be_run(path, capsys):
         ({"objectives": ["in_domain"], "arms": ["policy", "full"]}, "name one, e.g. full.in_domain"),
         ({"objectives": ["in_domain", "cost"], "pruner": "median"}, "needs exactly one objective"),
         ({"objectives": "cost", "pruner": "median"}, "cost has no curve"),
+        ({"sampler": "nsga2", "startup": 1}, "startup = 1: the population of nsga2"),
         ({"overrides": ["train.seeds=4"]}, "train.seeds: a sweep sets it by 'seeds'"),
         ({"space": {"train.workers": [1, 2]}}, "a sweep sets it by '--workers'"),
     ],
@@ -109,6 +110,40 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
         ({"arms": ["ful"]}, "arm 'ful': unknown; did you mean 'full'?"),
         ({"overrides": ["scale=smok"]}, "did you mean 'smoke'"),
         ({"sampler": "grid"}, "needs a list of values, or a step"),
+        (
+            {"space": {"learn.updates": {"low": 1.0, "high": 5}}},
+            "space.learn.updates: low = 1.0: it takes whole numbers; write them as such, e.g. 1",
+        ),
+        (
+            {"space": {"judge.m": {"low": 1, "high": 5, "step": 2.0}}},
+            "space.judge.m: step = 2.0: it takes whole numbers",
+        ),
+        (
+            {"space": {"band": {"between": ["judge.m", "rollout.tasks"], "centre": [2, 4], "width": [2, 2]}}},
+            "judge.m = 1.764: Input should be a valid integer",
+        ),
+        (
+            {"arms": ["step_only"], "overrides": ["+arm@arms.step_only=step_only"]},
+            "arms: 'step_only' is judged by the reward model of 'policy_reward' (reward_from), which a trial trains "
+            "itself: name it before, e.g. arms: [policy_reward, step_only]",
+        ),
+        (
+            {
+                "arms": ["step_only", "policy_reward"],
+                "objectives": "step_only.in_domain",
+                "overrides": ["+arm@arms.step_only=step_only"],
+            },
+            "name it before",
+        ),
+        (
+            {"arms": ["outcome"], "space": {"signals.lambda": LAMBDA}},
+            "space: signals.lambda: changes nothing in outcome, so every trial would be the same; it changes policy, "
+            "policy_reward, full",
+        ),
+        (
+            {"space": {"evaluate.resamples": [100, 200]}},
+            "space: evaluate.resamples: changes nothing in full, so every trial would be the same",
+        ),
         ({"sampler": "gp", "space": {"judge.m": [1, 3]}}, "sampler = gp: needs the paper's point"),
     ],
 )
@@ -117,6 +152,32 @@ def test_an_impossible_space_is_refused_before_any_work(tmp_path, changes, expec
     with pytest.raises(ConfigError) as caught:
         stage.show(path, ROOT)
     assert expected in str(caught.value)
+
+
+def test_an_arm_after_the_one_whose_reward_model_it_takes(tmp_path, capsys):
+    arms = {"arms": ["policy_reward", "step_only"], "overrides": ["+arm@arms.step_only=step_only"]}
+    stage.show(written(tmp_path, objectives="step_only.in_domain", **arms), ROOT)
+    assert "arms policy_reward, step_only" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arms", "key"),
+    [
+        ("full", "bootstrap.min_mu"),
+        ("full", "tasks.train"),
+        ("policy_reward", "learn.reward.lr"),
+        ("policy", "arms.policy.adapt"),
+    ],
+)
+def test_a_key_that_changes_a_trial_is_accepted(tmp_path, capsys, arms, key):
+    value = {
+        "bootstrap.min_mu": 1.05,
+        "tasks.train": 3553,
+        "learn.reward.lr": 1e-6,
+        "arms.policy.adapt": False,
+    }[key]
+    stage.show(written(tmp_path, arms=arms, space={key: [value]}), ROOT)
+    assert key in capsys.readouterr().out
 
 
 def test_a_sweep_of_written_tests_has_objectives_of_its_own(tmp_path, capsys):
@@ -131,6 +192,9 @@ def test_a_file_that_is_not_there_or_not_yaml(tmp_path):
     (tmp_path / "broken.yaml").write_text("space: [")
     with pytest.raises(ConfigError, match="not valid YAML"):
         load(tmp_path / "broken.yaml")
+    (tmp_path / "twice.yaml").write_text("space:\n  judge.m: [1]\n  judge.m: [3]\n")
+    with pytest.raises(ConfigError, match=r"found duplicate key judge.m\s.*line 3"):
+        load(tmp_path / "twice.yaml")
     (tmp_path / "list.yaml").write_text("- 1")
     with pytest.raises(ConfigError, match="expected a mapping"):
         load(tmp_path / "list.yaml")
