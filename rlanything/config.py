@@ -265,6 +265,12 @@ class Config(Section):
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
         if self.judge.writes == "tests":
+            if self.model.action_format != "verbatim":
+                raise ValueError(
+                    f"model.action_format = {self.model.action_format!r}: with judge.writes = tests the reply is the "
+                    "answer; must be verbatim (and model.prompts a folder that asks for programs, as "
+                    "experiments/prompts/coding does)"
+                )
             for name, arm in self.arms.items():
                 if arm.train_reward and not arm.step_votes:
                     raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Direction, Environment, Observation, Task
 from rlanything.core.unittests import Examination, Tables
 
+_LOG = logging.getLogger(__name__)
 SPLITS = ("train", "in_domain", "out_of_domain", "reward_panel")
 
 
@@ -209,9 +211,14 @@ class CodingFamily:
         assert self._files is not None
         if split not in self._files:
             raise ValueError(f"problems: no file is given for split {split}")
-        found, _ = load(Path(os.path.expandvars(self._files[split])), self._form, skip=self._skip)
+        path = Path(os.path.expandvars(self._files[split]))
+        found, refused = load(path, self._form, skip=self._skip)
+        for reason in refused:
+            _LOG.warning("left out: %s", reason)
         if len(found) < count:
-            raise ValueError(f"problems.{split}: {count} are wanted and the file holds {len(found)}")
+            raise ValueError(
+                f"problems.{split}: {count} are wanted and {path} holds {len(found)} that can be used"
+            )
         chosen = random.Random(derive_seed(seed, "coding/files", split)).sample(found, count)
         return [problem.to_task({"split": split}) for problem in chosen]
 

@@ -19,9 +19,8 @@ LONGEST = 40_000
 """Characters of a reply that are read, from its end."""
 LONGEST_SHOWN = 100
 """Characters of an input or output up to which a test is shown to a model."""
-OBJECTS = 100
-"""Places in a reply at which a JSON object is looked for."""
-_LINE = re.compile(r"^[ \t]*test:[ \t]*(.*?)[ \t]*->[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+UNCHANGED = "the problem is the one that was to be rewritten"
+MARK, ARROW = "test:", "->"
 _BLOCK = re.compile(r"\*\*Test (Input|Output):\*\*\s*```[a-z]*\n?(.*?)```", re.DOTALL)
 
 
@@ -53,14 +52,23 @@ def read_tests(reply: str) -> list[Case]:
         for first, second in pairwise(blocks)
         if (first[0], second[0]) == ("Input", "Output")
     ]
-    return pairs or [Case(given.strip(), expected.strip()) for given, expected in _LINE.findall(text)]
+    return pairs or [Case(given.strip(), expected.strip()) for given, expected in _lines(text)]
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """What stands before and after the first arrow of each line that is a test; linear in the text's length."""
+    for line in text.split("\n"):
+        mark, _, rest = line.strip(" \t").partition(MARK)
+        given, arrow, expected = rest.partition(ARROW)
+        if not mark and arrow:
+            yield given, expected
 
 
 def write_test(case: Case) -> str:
     """The reply that `read_test` reads as this test."""
     plain = all(side == side.strip() and "\n" not in side for side in (case.input, case.output))
-    if plain and "->" not in case.input:
-        return f"test: {case.input} -> {case.output}"
+    if plain and ARROW not in case.input:
+        return f"{MARK} {case.input} {ARROW} {case.output}"
     return f"**Test Input:**\n```\n{case.input}\n```\n\n**Test Output:**\n```\n{case.output}\n```"
 
 
@@ -108,7 +116,8 @@ def write_problem(problem: Problem) -> str:
 def read_problem(parent: Problem, reply: str, least: int) -> Problem:
     """The problem that an adapter's reply asks for, with the parent's limits. Raises `InvalidProposal`.
 
-    Tests that contradict each other are refused here; whether programs agree on them is seen when it is tried.
+    The parent's statement with other tests is no other problem. Tests that contradict each other are refused here;
+    whether programs agree on them is seen when it is tried.
     """
     objects = [item for item in _objects(reply[-LONGEST:]) if "question" in item]
     if not objects:
@@ -126,6 +135,8 @@ def read_problem(parent: Problem, reply: str, least: int) -> Problem:
         raise InvalidProposal(
             f"{len(inputs)} inputs and {len(outputs)} outputs; as many, and at least {least}"
         )
+    if question.split() == parent.statement.split():
+        raise InvalidProposal(UNCHANGED)
     cases = tuple(Case(i, o) for i, o in zip(inputs, outputs, strict=True))
     require_agreeing(cases)
     try:
@@ -158,17 +169,15 @@ def require_agreeing(cases: Sequence[Case]) -> None:
 
 def _objects(text: str) -> Iterator[dict[str, Json]]:
     """The JSON objects in a text that are not part of another one."""
-    decoder, place = json.JSONDecoder(), 0
-    for _ in range(OBJECTS):
-        place = text.find("{", place)
-        if place < 0:
-            return
+    decoder, place = json.JSONDecoder(), text.find("{")
+    while place >= 0:
         try:
-            value, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            place += 1
-            continue
-        yield value
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):  # braces of a formula or of code
+            end = place + 1
+        else:
+            yield value
+        place = text.find("{", end)
 
 
 def _require_values(case: Case) -> None:

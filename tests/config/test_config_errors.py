@@ -77,6 +77,10 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
         ({"seed": -1}, "seed = -1"),
         ({"signals": []}, "signals = []"),
         ({"env": {}}, "env._target_ is missing"),
+        (
+            {"judge__writes": "tests", "model__action_format": "boxed_index"},
+            "model.action_format = 'boxed_index': with judge.writes = tests the reply is the answer",
+        ),
         ({"engine__max_batch": 0}, "engine.max_batch = 0: must be a whole number of at least 1"),
         ({"engine__max_batch": "all"}, "engine.max_batch = 'all'"),
         ({"engine__max_batch": True}, "engine.max_batch = True"),

@@ -204,9 +204,9 @@ def _patterns(held: Kind) -> list[tuple[Operation, int, re.Pattern[str]]]:
 
 
 def _read(kind: Kind, stdin: str) -> Json:
-    if "\n" in stdin.strip("\n") or len(stdin) > 2 * LONGEST_TEXT:
-        raise ValueError("more than a line")
     line = stdin.strip("\n")
+    if not line.isprintable() or len(stdin) > 2 * LONGEST_TEXT:  # a program's input() ends at \r too
+        raise ValueError("more than a line of plain text")
     if kind is Kind.NUMBER:
         return int(line)
     return [int(word) for word in line.split()] if kind is Kind.NUMBERS else line

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from envs.coding.problem import Case, Problem
-from envs.coding.replies import read_tests, require_agreeing, write_test
+from envs.coding.replies import UNCHANGED, read_tests, require_agreeing, write_test
 from envs.coding.world.cases import NoTests, agrees, cases, draw_case, problem_of, shortened
 from envs.coding.world.chain import LONGEST, BadChain, Chain, Step, Undefined, parse
 from envs.coding.world.operations import OPERATIONS
@@ -82,7 +82,8 @@ def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
     """The problem that a reply asks for. Raises `InvalidProposal`.
 
     Every test of the reply must be what the problem's reference solution gives, and there must be at least `least`.
-    The problem must be of the parent's split, so that training never meets what is kept for evaluation.
+    The problem must be another one, not its parent in other words or with other tests, and of the parent's split, so
+    that training never meets what is kept for evaluation.
     """
     _, found, text = reply.rpartition(OPENING)
     if not found:
@@ -92,6 +93,8 @@ def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
         chain = parse(lines[0])
     except BadChain as error:
         raise InvalidProposal(str(error)) from None
+    if chain.key == chain_of(parent).key:
+        raise InvalidProposal(UNCHANGED)
     tests = tuple(read_tests(text))
     if len(tests) < least:
         raise InvalidProposal(f"{len(tests)} tests; at least {least} are needed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,12 @@ from envs.coding.family import CodingFamily
 from envs.coding.formats.files import FORMATS
 from envs.coding.formats.record import FormatError, Record
 from envs.coding.judging import passed, program_of, run
-from envs.coding.problem import Problem
+from envs.coding.problem import Case, Problem
 from envs.coding.sandbox import Job, Outcome, Sandbox, SandboxError, Status, Verdict
 from envs.coding.verdicts import Verdicts
-from envs.coding.world.chain import Chain
+from envs.coding.world.cases import problem_of
+from envs.coding.world.chain import Chain, Step
+from envs.coding.world.operations import OPERATIONS, Kind
 from rlanything.core.types import Direction, Environment, InvalidProposal, Task, Teacher
 
 SUM = "print(sum(map(int, input().split())))"
@@ -178,10 +181,22 @@ def test_rewritten_problems_pass_with_their_reference_solution(
 
 
 def test_describe_has_the_form_of_a_reply(family: CodingFamily, tasks: list[Task]) -> None:
-    for task in tasks[:20]:
-        again = family.parse(task, family.describe(task))
+    for parent, task in pairwise(tasks[:20]):
+        again = family.parse(parent, family.describe(task))
         assert again.instruction == task.instruction
         assert {tuple(c) for c in again.payload["cases"]} == {tuple(c) for c in task.payload["cases"]}
+
+
+def test_a_problem_of_the_world_that_is_only_said_again_is_no_rewrite(
+    family: CodingFamily, tasks: list[Task]
+) -> None:
+    """Nor are other words for it, with other tests."""
+    chain = Chain(Kind.NUMBER, (Step(OPERATIONS["add"], 3), Step(OPERATIONS["multiply"], 2)))
+    reworded = Chain(chain.reads, tuple(replace(step, wording=1) for step in chain.steps))
+    parent = problem_of(chain, 6).to_task({"split": "train"})
+    for reply in (family.describe(parent), f"problem: {reworded.statement}\ntest: 4 -> {chain.run('4')}"):
+        with pytest.raises(InvalidProposal, match="the one that was to be rewritten"):
+            family.parse(parent, reply)
 
 
 BAD_REPLIES = [
@@ -239,7 +254,7 @@ def test_problems_of_files_are_rewritten_as_json(family: CodingFamily) -> None:
     assert made.payload["cases"] == [["2 3", "6"], ["4 5", "20"]]
     assert (made.payload["time_s"], made.payload["solution"]) == (1, "")
     assert family.validate(made) == ""
-    assert family.parse(parent, family.describe(parent)).instruction == parent.instruction
+    assert family.parse(made, family.describe(parent)).instruction == parent.instruction
     for changes, said in (
         ({"test_output": ["6"]}, "2 inputs and 1 outputs"),
         ({"test_input": ["2 3", "2 3"]}, "tests 1 and 2 contradict"),
@@ -270,7 +285,21 @@ def test_rewritten_functions_have_tests_that_call_them(family: CodingFamily) -> 
     assert family.validate(bad).startswith("test 1: arguments and result must be JSON")
 
 
-def test_files_give_tasks(tmp_path: Path) -> None:
+def test_a_file_problem_that_is_only_repeated_is_no_rewrite(family: CodingFamily) -> None:
+    parent = Problem("Add two\nnumbers.", (Case("1 2", "3"), Case("5 6", "11"))).to_task({"split": "train"})
+    other = json.loads(family.describe(parent))
+    other["test_input"].reverse()
+    other["test_output"].reverse()
+    for reply in (
+        family.describe(parent),
+        json.dumps(other),
+        family.describe(parent).replace("two\\n", "two "),
+    ):
+        with pytest.raises(InvalidProposal, match="the one that was to be rewritten"):
+            family.parse(parent, reply)
+
+
+def test_files_give_tasks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "train.json"
     path.write_text(
         json.dumps([reference_item(question=f"Problem {k}") for k in range(5)] + [{"question": "?"}])
@@ -282,7 +311,9 @@ def test_files_give_tasks(tmp_path: Path) -> None:
     first = made.make("train", 3, 0)
     assert first == made.make("train", 3, 0)
     assert len({task.task_id for task in first}) == 3
-    with pytest.raises(ValueError, match="6 are wanted and the file holds 5"):
+    assert "left out: " in caplog.text
+    assert "train.json[5]: test_input: missing" in caplog.text
+    with pytest.raises(ValueError, match=r"6 are wanted and .*train.json holds 5 that can be used"):
         made.make("train", 6, 0)
     with pytest.raises(ValueError, match="no file is given for split in_domain"):
         made.make("in_domain", 1, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from format_cases import livecodebench_problem
 from hypothesis import example, given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from envs.coding.formats.files import FORMATS
 from envs.coding.formats.record import Record
 from envs.coding.problem import Case, Problem
-from envs.coding.replies import InvalidTest, rated_tests, read_test, read_tests, write_test
+from envs.coding.replies import InvalidTest, rated_tests, read_problem, read_test, read_tests, write_test
 from rlanything.core.coding_signals import pass_rates
 
 PROBLEM = Problem("Add.", (Case("1 2", "3"),))
@@ -36,6 +38,18 @@ def test_a_line_and_a_block() -> None:
 def test_what_is_no_test(reply: str, said: str) -> None:
     with pytest.raises(InvalidTest, match=said):
         read_test(reply, PROBLEM)
+
+
+@pytest.mark.parametrize("blanks", [" " * 39_000, "->" * 19_000, "test:" * 7_000])
+def test_a_reply_that_repeats_itself_is_read_at_once(blanks: str) -> None:
+    """By a pattern that tries every way to divide the blanks it would take hours."""
+    assert read_test(f"test:{blanks}\ntest: 1 -> 2", PROBLEM) == Case("1", "2")
+
+
+def test_a_problem_is_found_behind_formulas_and_code() -> None:
+    reply = json.dumps({"question": "Sum.", "test_input": ["1 {2"], "test_output": ["3"]})
+    braces = "".join(f"$x_{{{k}}}$ {{'a': {k}}} {{" for k in range(500))
+    assert read_problem(PROBLEM, f"{braces}\n{reply} as in {{x}}", 1).cases == (Case("1 {2", "3"),)
 
 
 def test_arguments_of_a_function_are_json() -> None:

@@ -123,6 +123,12 @@ def test_no_input_raises_anything_else(stdin: str) -> None:
             continue
 
 
+@pytest.mark.parametrize("end", ["\r", "\n", "\x85", "\u2028", "\0"])
+def test_what_a_program_would_read_as_more_lines_is_no_input(end: str) -> None:
+    with pytest.raises(Undefined, match="more than a line"):
+        Chain(Kind.TEXT, (Step(OPERATIONS["last word"]),)).run(f"red{end}oak")
+
+
 def test_kinds_must_fit() -> None:
     with pytest.raises(BadChain, match="needs numbers, and there is text"):
         Chain(Kind.TEXT, (Step(OPERATIONS["sum"]),))
