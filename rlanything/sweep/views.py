@@ -20,6 +20,14 @@ GRID = 41
 """Points of the contour along each side."""
 KERNEL = 0.12
 """Width of the smoothing behind the contour, as a share of each side."""
+FEWEST = 4
+"""Different places below which there is no contour."""
+THRESHOLDS = (
+    ("adaptation.alpha_low", "adaptation.alpha_high"),
+    ("signals.policy_min", "signals.policy_max"),
+    ("signals.reward_min", "signals.reward_max"),
+)
+"""Keys that are a lower and an upper threshold."""
 
 
 @dataclass(frozen=True)
@@ -147,25 +155,27 @@ def _front(points: Sequence[Point], metrics: Sequence[str]) -> tuple[int, ...]:
 def _importances(board: Board) -> Mapping[str, Estimate]:
     """Of each point once: a trial that took over another's result says nothing more."""
     goal = board.sweep.goals[0]
-    trials = [
-        t
-        for t in board.complete()
-        if board.source(t.number) == t.number and not outside(board.sweep, t.user_attrs)
-    ]
+    trials = [t for t in board.complete() if _own(board, t.number) and not outside(board.sweep, t.user_attrs)]
     means = [t.values[0] for t in trials]
     errors = [board.measured(t.number).error(goal) for t in trials]
     return importances(trials, means, errors, sign(goal[1]))
 
 
+def _own(board: Board, number: int) -> bool:
+    """Whether the trial was run, and took over no other one's result."""
+    return board.source(number) == number
+
+
 def _contours(board: Board, points: Sequence[Point]) -> list[Contour]:
+    """One for every pair of thresholds that both vary, declared as a band or each by itself."""
+    bands = [p.between for p in board.sweep.space.values() if isinstance(p, Band)]
+    known = [pair for pair in THRESHOLDS if set(pair) <= set(board.sweep.keys)]
+    shown = [p for p in points if p.found and _own(board, p.number)]
     found = []
-    for parameter in board.sweep.space.values():
-        if not isinstance(parameter, Band):
-            continue
-        low, high = parameter.between
-        at = [(float(p.sets[low]), float(p.sets[high]), p.found[0].mean) for p in points if p.found]
-        if len({(x, y) for x, y, _ in at}) >= 4:
-            found.append(_surface((low, high), np.array(at)))
+    for low, high in dict.fromkeys([*bands, *known]):
+        at = np.array([(p.sets[low], p.sets[high], p.found[0].mean) for p in shown], dtype=np.float64)
+        if len({(x, y) for x, y, _ in at}) >= FEWEST and np.ptp(at[:, :2], axis=0).all():
+            found.append(_surface((low, high), at))
     return found
 
 

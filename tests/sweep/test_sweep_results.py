@@ -227,6 +227,24 @@ def test_the_contour_passes_through_what_was_measured_and_is_empty_far_away(boar
     assert 0 < len(seen) < shown.GRID**2
 
 
+def test_thresholds_that_are_declared_apart_have_a_contour_too(tmp_path):
+    space = {"adaptation.alpha_low": [0.1, 0.2, 0.3], "adaptation.alpha_high": [0.7, 0.8]}
+    board = make(declared(space=space, sampler="grid", confirm=0), tmp_path / "both")
+    play(board, truth=lambda sets: sets["adaptation.alpha_low"] + 0.2)
+    found = views(board, "case")
+    (contour,) = found.contours
+    assert contour.keys == tuple(space)
+    assert (contour.x[0], contour.x[-1], contour.y[0], contour.y[-1]) == (0.1, 0.3, 0.7, 0.8)
+    assert contour.surface[0, -1] > contour.surface[0, 0]
+    assert "contour.png" in dict(draw(found))
+    assert PLOTS["contour"](found) is not None
+
+    one = {"adaptation.alpha_low": [0.1, 0.15, 0.2, 0.3], "adaptation.alpha_high": [0.8]}
+    board = make(declared(space=one, sampler="grid", confirm=0), tmp_path / "one")
+    play(board, truth=lambda sets: 0.5)
+    assert views(board, "case").contours == ()
+
+
 def test_the_table_is_the_same_as_parquet_and_csv(published):
     frame = pl.read_parquet(published / "trials.parquet")
     assert frame.height == 12
