@@ -44,6 +44,8 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add("--model", required=True, metavar="NAME", help="name of the model in the judgments")
     add("--release", required=True, metavar="DATE", help="release of LiveBench, e.g. 2024-11-25")
     add("--grader", choices=("livebench", "ours", "both"), default="livebench", help="default: livebench")
+    add("--backend", metavar="NAME", help="sandbox of our grader; default: env.backend of the configuration")
+    add("--image", metavar="NAME", help="image of its containers; default: env.image of the configuration")
     add("--workers", type=int, default=2, metavar="N", help="answers graded at a time; at most one a core")
     add("--data", type=Path, metavar="DIR", help=f"where judgments go; default: {DATA}")
     missing = "score the answers that there are, and name the questions without one"
@@ -95,23 +97,27 @@ def _answer(args: argparse.Namespace) -> int:
 
 
 def _setup(args: argparse.Namespace) -> int:
-    code: int = _command(args.root).setup(args.repository, args.folder or args.root / FOLDER)
+    command = _module(_shipped(args.root)["_target_"], "command")
+    code: int = command.setup(args.repository, args.folder or args.root / FOLDER)
     return code
 
 
 def _grade(args: argparse.Namespace) -> int:
     if args.workers < 1:
         raise ConfigError(f"--workers {args.workers}: must be at least 1")
-    code: int = _command(args.root).grade_answers(
+    release, env = _date(args.release), _environment(args)
+    sandbox = {key: getattr(args, key, None) or env[key] for key in ("backend", "image", "trusted")}
+    code: int = _module(env["_target_"], "command").grade_answers(
         args.questions,
         args.answers,
         args.model,
-        _date(args.release),
+        release,
         args.folder or args.root / FOLDER,
         args.data or args.root / DATA,
         args.grader,
         args.workers,
         args.ignore_missing_answers,
+        sandbox,
     )
     return code
 
@@ -124,11 +130,23 @@ def _date(text: str) -> date:
         raise ConfigError(f"--release {text!r}: must be a date as year-month-day, e.g. 2024-11-25") from None
 
 
-def _command(root: Path) -> Any:
-    """The module that does it, in the package of the configured environment's class."""
+def _environment(args: argparse.Namespace) -> dict[str, Any]:
+    """The section `env` of the configuration where that is of this environment, else as experiments/ has it."""
+    from rlanything.config import load
+
+    path, shipped = args.params or args.root / "params.yaml", _shipped(args.root)
+    if args.params or path.is_file():
+        env = load(path).env
+        if env["_target_"] == shipped["_target_"]:
+            return shipped | env
+    return shipped
+
+
+def _shipped(root: Path) -> dict[str, Any]:
     from rlanything.stages.compose import compose
 
-    return _module(str(compose([f"env={ENVIRONMENT}"], root)["env"]["_target_"]), "command")
+    env: dict[str, Any] = compose([f"env={ENVIRONMENT}"], root)["env"]
+    return env
 
 
 def _module(target: str, name: str) -> Any:

@@ -18,9 +18,10 @@ from pathlib import Path
 
 from envs.coding.environment import opening
 from envs.coding.formats.record import FormatError
-from envs.coding.livebench.grading import LATEST, asked
+from envs.coding.livebench.files import append, differences, mend, read_record, write_record
 from envs.coding.livebench.install import LiveBenchError
-from envs.coding.livebench.judgments import CATEGORY, append, mend, read_answers
+from envs.coding.livebench.judgments import CATEGORY, read_answers
+from envs.coding.livebench.selection import LATEST, asked
 from rlanything.core.ids import content_id
 from rlanything.core.types import Json
 
@@ -98,19 +99,14 @@ class Answers:
         """Questions with an answer in the file, whose record is checked or made."""
         record = path.with_suffix(".json")
         if record.is_file():
-            before = json.loads(record.read_text(encoding="utf-8"))
-            changed = sorted(key for key in {*before, *self.made} if before.get(key) != self.made.get(key))
-            if changed:
+            if changed := differences(read_record(record), self.made):
                 raise LiveBenchError(
-                    f"{path}: these answers were made with another {', '.join(changed)} ({record.name}); "
+                    f"{path}: these answers were made with another {changed} ({record.name}); "
                     "give the new ones another --model name"
                 )
         elif path.is_file():
             raise LiveBenchError(f"{path}: other answers lie there; give the new ones another --model name")
         else:
-            record.parent.mkdir(parents=True, exist_ok=True)
-            beside = record.with_suffix(".tmp")
-            beside.write_text(json.dumps(self.made, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-            beside.replace(record)
+            write_record(record, self.made)
         mend(path)
         return set(read_answers(path)) if path.is_file() else set()

@@ -44,6 +44,8 @@ class Grade:
 
     score: int | None
     error: str = ""
+    lacks: str = ""
+    """Packages that the program asked for in vain, and that LiveBench's environment has."""
 
 
 def grade(installed: Installation, pairs: Sequence[tuple[dict[str, Json], str]], tests: int) -> list[Grade]:

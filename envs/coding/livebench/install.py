@@ -11,6 +11,8 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from envs.coding.livebench.files import read_record, write_record
+
 GRADER = Path("livebench/process_results/coding/utils.py")
 PACKAGES = ("numpy", "tqdm", "scipy", "sortedcontainers", "matplotlib")
 """What LiveBench's pyproject.toml asks for and the coding grader, or the programs that it runs, import."""
@@ -38,6 +40,16 @@ class Installation:
         """What a score depends on; where it lies does not matter."""
         return {key: value for key, value in asdict(self).items() if key not in ("repository", "python")}
 
+    def importable(self) -> Path:
+        """The folder of its packages. Raises `LiveBenchError` where this interpreter cannot import them."""
+        release = ".".join(self.version.split(".")[:2])
+        if release != "{}.{}".format(*sys.version_info):
+            raise LiveBenchError(
+                f"{self.python}: its packages are those of Python {release}, and this is Python "
+                f"{sys.version.split()[0]}; run `rlanything livebench setup` again"
+            )
+        return Path(self.python).parents[1] / "lib" / f"python{release}" / "site-packages"
+
 
 def setup(repository: Path, folder: Path) -> Installation:
     """Make `folder` with a virtual environment and a record of it. Raises `LiveBenchError`."""
@@ -54,21 +66,33 @@ def setup(repository: Path, folder: Path) -> Installation:
     made = Installation(
         str(repository), commit, changed, str(python), sys.version.split()[0], _versions(python)
     )
-    (folder / RECORD).write_text(json.dumps(asdict(made), indent=2) + "\n", encoding="utf-8")
+    write_record(folder / RECORD, asdict(made))
     return made
 
 
 def read(folder: Path) -> Installation:
     """What `setup` made. Raises `LiveBenchError` when it is not there or the repository has moved on."""
+    found = recorded(folder)
+    if not Path(found.repository, GRADER).is_file():
+        raise LiveBenchError(
+            f"{Path(found.repository, GRADER)} is gone; run `rlanything livebench setup` again"
+        )
+    if _revision(Path(found.repository)) != (found.commit, found.changed):
+        raise LiveBenchError(f"{found.repository} is no longer at {found.commit[:12]}; run setup again")
+    return found
+
+
+def recorded(folder: Path) -> Installation:
+    """What `setup` made, wherever its repository is by now. Raises `LiveBenchError` when it is not there."""
     path = folder / RECORD
     if not path.is_file():
         raise LiveBenchError(f"{path} is missing; run `rlanything livebench setup --repository PATH` first")
-    found = Installation(**json.loads(path.read_text(encoding="utf-8")))
-    for place in (Path(found.python), Path(found.repository, GRADER)):
-        if not place.is_file():
-            raise LiveBenchError(f"{place} is gone; run `rlanything livebench setup` again")
-    if _revision(Path(found.repository)) != (found.commit, found.changed):
-        raise LiveBenchError(f"{found.repository} is no longer at {found.commit[:12]}; run setup again")
+    try:
+        found = Installation(**read_record(path))
+    except TypeError as error:
+        raise LiveBenchError(f"{path}: {error}; run `rlanything livebench setup` again") from None
+    if not Path(found.python).is_file():
+        raise LiveBenchError(f"{found.python} is gone; run `rlanything livebench setup` again")
     return found
 
 

@@ -10,14 +10,14 @@ The last one is what LiveBench's own tables are made from.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from envs.coding.formats.files import records
 from envs.coding.formats.record import FormatError, Record
 from envs.coding.judging import THOUGHT
+from envs.coding.livebench.files import write_whole
 from rlanything.core.types import Json
 
 CATEGORY = "coding"
@@ -78,28 +78,13 @@ def judgment(answer: Answer, task: str, model: str, score: int, time_s: float) -
     return {**row, "answer_id": answer.answer_id} if answer.answer_id else row
 
 
-def mend(path: Path) -> None:
-    """Cut off a last line that was not finished when grading was killed."""
-    if path.is_file():
-        data = path.read_bytes()
-        if not data.endswith(b"\n"):
-            os.truncate(path, data.rfind(b"\n") + 1)
+def tidy(path: Path, without: Collection[tuple[str, str]] = ()) -> None:
+    """One judgment for each (question, model), the last one, in the order of both: as LiveBench leaves its files.
 
-
-def append(path: Path, row: Mapping[str, Json]) -> None:
-    """Add a judgment at once, so that what is graded is kept when grading stops."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
-
-
-def tidy(path: Path) -> None:
-    """One judgment for each (question, model), the last one, in the order of both: as LiveBench leaves its files."""
+    `without`: (question, model) whose judgments are taken out.
+    """
     rows = read_judgments(path)
-    text = "".join(json.dumps(rows[key]) + "\n" for key in sorted(rows))
-    beside = path.with_suffix(".tmp")
-    beside.write_text(text, encoding="utf-8")
-    os.replace(beside, path)
+    write_whole(path, "".join(json.dumps(rows[key]) + "\n" for key in sorted(rows) if key not in without))
 
 
 def mean_score(rows: Sequence[Json]) -> float:

@@ -84,7 +84,7 @@ PROGRAMS = {
 QUESTION: dict[str, Any] = {}
 
 
-def stand_in(folder: Path, python: str) -> Installation:
+def stand_in(folder: Path, python: str = sys.executable) -> Installation:
     """An installation whose grader is the open one."""
     path = folder / GRADER
     path.parent.mkdir(parents=True)

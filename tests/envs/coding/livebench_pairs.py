@@ -60,6 +60,11 @@ SUMS = [
     "import numpy_but_not\nprint(3)",
     "input()\nprint(*map(int, input().split()), sep='+')",
     "input()\nprint(eval(input().replace(' ', '+')))",
+    "import numpy as np\ninput()\nprint(np.array(input().split(), dtype=int).sum())",
+    "import numpy as np\ninput()\nprint(np.array(input().split(), dtype=float).sum())",
+    "import numpy as np\ninput()\nprint(np.array(input().split()).sum())",
+    "from sortedcontainers import SortedList\ninput()\nprint(sum(SortedList(map(int, input().split()))))",
+    "from scipy.special import comb\ninput()\nprint(sum(map(int, input().split())) * int(comb(3, 0)))",
 ]
 DIFFERENT = [
     ("import os\nos.system('true')\n" + READ + "print(sum(xs))", 0, 1),

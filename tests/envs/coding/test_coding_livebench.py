@@ -11,69 +11,24 @@ import os
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 from format_cases import livebench_question, stdin_case
+from livebench_files import MADE, graded, lines
 from livebench_pairs import DIFFERENT, SUM, SUMS, fenced, pairs
 
 from envs.coding.family import CodingFamily
 from envs.coding.formats.livebench import read, write
 from envs.coding.formats.record import FormatError, Record
 from envs.coding.livebench import box, install
-from envs.coding.livebench.grading import Grader, Item, Outcome, grade, our_grade, select
-from envs.coding.livebench.judgments import Answer, judgment_path, read_answers, read_judgments, tidy
-from envs.coding.sandbox import Limits, Sandbox, SandboxError, open_sandbox
+from envs.coding.livebench.graders import Ours
+from envs.coding.livebench.judgments import Answer, judgment_path, read_answers, tidy
+from envs.coding.livebench.selection import Item, select
+from envs.coding.sandbox import Limits, open_sandbox
 from rlanything.cli import main
 
 VARIABLE = "LIVEBENCH_REPOSITORY"
 BATCH = 20
-
-
-def answer(name: str, text: str, **more: Any) -> dict[str, Any]:
-    """A line of LiveBench's model_answer files."""
-    choices = [{"index": 0, "turns": [text]}]
-    return {"question_id": name, "answer_id": f"a-{name}", "model_id": "m", "choices": choices, **more}
-
-
-def lines(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    """Three questions and the answers to them: right, wrong, and to a question that was removed."""
-    questions = [
-        {**SUM, "question_id": "one"},
-        {**SUM, "question_id": "two", "livebench_release_date": "2024-08-31"},
-        {**SUM, "question_id": "old", "livebench_removal_date": "2024-08-31"},
-    ]
-    answers = [
-        answer("one", f"<think>```hm```</think>{fenced(SUMS[0])}"),
-        answer("two", "print(3)"),
-        answer("old", ""),
-    ]
-    return {
-        "questions": lines(tmp_path / "question.jsonl", questions),
-        "answers": lines(tmp_path / "m.jsonl", answers),
-        "data": tmp_path / "data",
-    }
-
-
-def graded(files: dict[str, Path], sandbox: Sandbox, model: str = "m") -> Outcome:
-    items, _ = select(files["questions"], read_answers(files["answers"]), date(2024, 11, 25))
-    return grade(
-        items,
-        model,
-        files["data"],
-        Grader.OURS,
-        installed=None,
-        sandbox=sandbox,
-        workers=1,
-        progress=lambda done, total: None,
-    )
 
 
 def test_judgments_are_in_livebenchs_format(files: dict[str, Path], family: CodingFamily) -> None:
@@ -87,42 +42,14 @@ def test_judgments_are_in_livebenchs_format(files: dict[str, Path], family: Codi
         ("two", "LCB_generation", "m", 0, "coding", "a-two"),
     ]
     assert all(isinstance(row["tstamp"], float) for row in rows)
-    assert json.loads((path.parent / "grading.json").read_text()) == {"grader": "ours"}
-
-
-def test_what_has_a_judgment_is_not_graded_again(files: dict[str, Path], family: CodingFamily) -> None:
-    first = graded(files, family.sandbox())
-    path = judgment_path(files["data"], "LCB_generation")
-    before = path.read_text()
-    lines(files["answers"], [answer("one", "print(3)"), answer("two", "print(3)")])
-    again = graded(files, family.sandbox())
-    assert path.read_text() == before
-    assert again.rows == first.rows
-    graded(files, family.sandbox(), model="b")
-    keys = list(read_judgments(path))
-    assert keys == [("one", "b"), ("one", "m"), ("two", "b"), ("two", "m")]
-
-
-def test_a_judgment_that_was_cut_off_is_made_again(files: dict[str, Path], family: CodingFamily) -> None:
-    graded(files, family.sandbox())
-    path = judgment_path(files["data"], "LCB_generation")
-    whole = path.read_text()
-    path.write_text(whole[:-30])
-    graded(files, family.sandbox())
-    keys = ("question_id", "score", "answer_id")
-    assert [[json.loads(line)[k] for k in keys] for line in path.read_text().splitlines()] == [
-        [json.loads(line)[k] for k in keys] for line in whole.splitlines()
-    ]
-    path.write_text("{\n" + whole)
-    with pytest.raises(FormatError, match=r"ground_truth_judgment.jsonl:1: not JSON"):
-        graded(files, family.sandbox())
+    assert json.loads((path.parent / "grading.json").read_text()) == {"grader": "ours", **MADE}
 
 
 def test_judgments_of_two_graders_do_not_mix(files: dict[str, Path], family: CodingFamily) -> None:
     graded(files, family.sandbox())
     record = judgment_path(files["data"], "LCB_generation").parent / "grading.json"
     record.write_text('{"grader": "livebench", "commit": "abc"}')
-    with pytest.raises(install.LiveBenchError, match="were made with other commit, grader"):
+    with pytest.raises(install.LiveBenchError, match="were made with other backend, commit, grader"):
         graded(files, family.sandbox())
 
 
@@ -168,7 +95,7 @@ def test_the_command_grades_with_our_grader(
     assert main(words) == 0
     printed = capsys.readouterr()
     assert "m  release 2024-11-25  LCB_generation: 50.0 of 100 (2 answers)" in printed.out
-    assert "livebench: 2 of 2" in printed.err
+    assert "ours: 2 of 2" in printed.err
     words[words.index("ours")] = "livebench"
     assert main([*words, "--folder", str(files["data"])]) == 2
     assert "run `rlanything livebench setup --repository PATH` first" in capsys.readouterr().err
@@ -194,21 +121,6 @@ def test_setup_refuses_what_is_not_livebench(tmp_path: Path, capsys: pytest.Capt
     assert not (tmp_path / "x").exists()
 
 
-def test_a_broken_sandbox_leaves_no_judgment(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken(Sandbox):
-        limits = Limits(memory_mb=4096)
-
-        def __init__(self) -> None:
-            pass
-
-        def run(self, jobs: Any, progress: Any = None) -> Any:
-            raise SandboxError("no boxes")
-
-    outcome = graded(files, Broken())
-    assert outcome.failed == {"one": "no boxes", "two": "no boxes"}
-    assert not judgment_path(files["data"], "LCB_generation").exists()
-
-
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> install.Installation:
     if VARIABLE not in os.environ:
@@ -222,19 +134,20 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> install.Installation:
 
 
 @pytest.fixture(scope="session")
-def roomy() -> Iterator[Sandbox]:
-    with open_sandbox(workers=2, limits=Limits(memory_mb=4096)) as sandbox:
-        yield sandbox
+def ours(installed: install.Installation) -> Iterator[Ours]:
+    limits = Limits(memory_mb=4096)
+    with open_sandbox(workers=2, limits=limits, packages=installed.importable()) as sandbox:
+        yield Ours(sandbox, 2, MADE)
 
 
 @pytest.mark.slow
 @pytest.mark.integration
 @pytest.mark.timeout(3600)
-def test_our_grader_and_livebenchs_agree(installed: install.Installation, roomy: Sandbox) -> None:
+def test_our_grader_and_livebenchs_agree(installed: install.Installation, ours: Ours) -> None:
     """On every one of more than 200 pairs of question and program."""
     items = [Item(read(Record(q)), Answer(str(q["question_id"]), text)) for q, text in pairs()]
     assert len(items) >= 200
-    ours = [our_grade(roomy, item) for item in items]
+    our_grades = list(ours.grades(items))
     theirs: list[box.Grade] = []
     for start in range(0, len(items), BATCH):
         batch = items[start : start + BATCH]
@@ -242,11 +155,11 @@ def test_our_grader_and_livebenchs_agree(installed: install.Installation, roomy:
         theirs += box.grade(installed, [(write(i.problem), i.answer.text) for i in batch], tests)
     different = [
         (item.answer.text, their, our)
-        for item, their, our in zip(items, theirs, ours, strict=True)
+        for item, their, our in zip(items, theirs, our_grades, strict=True)
         if their != our
     ]
     print(
-        f"{len(items) - len(different)} of {len(items)} pairs agree, {sum(g.score or 0 for g in ours)} are right"
+        f"{len(items) - len(different)} of {len(items)} pairs agree, {sum(g.score or 0 for g in our_grades)} are right"
     )
     assert different == []
     assert 60 <= sum(grade.score or 0 for grade in theirs) <= len(items) - 60
@@ -254,11 +167,11 @@ def test_our_grader_and_livebenchs_agree(installed: install.Installation, roomy:
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_where_the_graders_are_known_to_differ(installed: install.Installation, roomy: Sandbox) -> None:
+def test_where_the_graders_are_known_to_differ(installed: install.Installation, ours: Ours) -> None:
     """docs/coding.md lists these; a program that is run as Python runs it may score otherwise in LiveBench."""
     items = [Item(read(Record(SUM)), Answer("q1", program)) for program, _, _ in DIFFERENT]
     theirs = box.grade(installed, [(write(i.problem), i.answer.text) for i in items], 3 * len(items))
-    found = [(t.score, our_grade(roomy, i).score) for t, i in zip(theirs, items, strict=True)]
+    found = [(t.score, our.score) for t, our in zip(theirs, ours.grades(items), strict=True)]
     assert found == [(their, our) for _, their, our in DIFFERENT]
 
 
