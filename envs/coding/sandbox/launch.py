@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any, Protocol
 
 INSIDE = "envs.coding.sandbox.inside"
-MODULES = ("link", "seal", "meter", "fork", "watch", "wipe", "serve")
+MODULES = ("link", "seal", "runqueue", "meter", "fork", "watch", "wipe", "serve")
 """In an order in which each imports only earlier ones."""
 
 LOADER = """\

@@ -5,6 +5,7 @@ import resource
 import time
 from typing import Any
 
+from envs.coding.sandbox.inside.runqueue import RunQueue, descendants
 from envs.coding.sandbox.inside.seal import SEALED
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -26,10 +27,10 @@ def oom_kills() -> int:
 
 
 class Meter:
-    """Measures one test, whose first process is `pid`. Unsealed, only that process is seen while it runs."""
+    """Measures one test: all processes but this one in a sealed box, all below this one elsewhere."""
 
-    def __init__(self, pid: int, limits: dict[str, Any]) -> None:
-        self.pid, self.limits = pid, limits
+    def __init__(self, limits: dict[str, Any]) -> None:
+        self.limits, self.queue = limits, RunQueue()
         self.start, self.reaped = time.monotonic(), reaped_cpu()
 
     def wall(self) -> float:
@@ -42,7 +43,8 @@ class Meter:
 
     def exceeded(self) -> str:
         """The name of a limit that is exceeded, or ''."""
-        pids = self._pids()
+        pids = _pids()
+        self.queue.look(pids)
         seen = {pid: numbers for pid in pids if (numbers := _stat(pid))}
         # user, system, and those of children that were waited for; resident pages
         if self.cpu() + sum(sum(numbers[11:15]) for numbers in seen.values()) * TICK_S > self.limits["cpu_s"]:
@@ -52,11 +54,6 @@ class Meter:
         if SEALED and self._files() > self.limits["files"]:
             return "files"
         return self._clock(alone=len(pids) < 2)
-
-    def _pids(self) -> list[int]:
-        if not SEALED:
-            return [self.pid]
-        return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
 
     def _too_large(self, resident: dict[int, int]) -> bool:
         """Do processes hold too much? Forks share pages; these are told apart only where it matters."""
@@ -75,9 +72,15 @@ class Meter:
         wall, limit = self.wall(), self.limits["wall_s"]
         if wall <= limit:
             return ""
-        if wall - _waited(self.pid) > limit:
+        if wall - self.queue.waited > limit:
             return "wall"
         return ("starved" if alone else "wall") if wall > STARVED * limit else ""
+
+
+def _pids() -> list[int]:
+    if not SEALED:
+        return descendants(os.getpid())
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
 
 
 def _stat(pid: int) -> list[int]:
@@ -96,12 +99,3 @@ def _share(pid: int, resident: int) -> int:
             return next((int(line.split()[1]) << 10 for line in file if line.startswith(b"Pss:")), resident)
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return resident
-
-
-def _waited(pid: int) -> float:
-    """Seconds that a process was ready to run and did not; 0 where the kernel does not say."""
-    try:
-        with open(f"/proc/{pid}/schedstat", "rb") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0

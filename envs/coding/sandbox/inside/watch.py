@@ -36,7 +36,7 @@ class Watch:
         for end in (self.feed, *self.pipes):
             os.set_blocking(end, False)
         self.life = os.pidfd_open(self.pid)
-        self.meter, self.most = Meter(self.pid, limits), limits["output_kb"] << 10
+        self.meter, self.most = Meter(limits), limits["output_kb"] << 10
         self.end, self.wall, self.harness = "", 0.0, harness
 
     def run(self) -> dict[str, Any]:

@@ -4,9 +4,11 @@ Limits are on CPU time, so what else runs does not matter to a program that stay
 a fifth of the limit, or would never end. Nothing can promise as much for a program that needs 99 % of it.
 """
 
-import multiprocessing
+import contextlib
 import os
 import random
+import subprocess
+import sys
 import time
 
 import pytest
@@ -16,6 +18,16 @@ from envs.coding.sandbox import Call, Job, Limits, Status, Stdio
 
 LIMITS = Limits(cpu_s=0.5, wall_s=2.5, memory_mb=128, output_kb=64, file_mb=4, disk_mb=16)
 SPIN = "import time\nwhile time.process_time() < {}: pass\n"
+WORK = "import os, threading, time\ndef work():\n    "
+WORK += "end = time.thread_time() + {}\n    while time.thread_time() < end: pass\n"
+THREAD = "    t = threading.Thread(target=work)\n    t.start()\n    t.join()\n"
+CHILD = "    if os.fork() == 0:\n        work()\n        os._exit(0)\n    os.wait()\n"
+CROWD = "    if os.fork() == 0:\n        work()\n        os._exit(0)\n"
+
+
+def helped(seconds, count, help_, after=""):
+    """A program whose main thread waits while others work, `count` times that many CPU seconds."""
+    return f"{WORK.format(seconds)}for _ in range({count}):\n{help_}{after}print(1)"
 
 
 def program(rng):
@@ -50,6 +62,8 @@ def program(rng):
             Status.OK,
             5,
         ),
+        "busy thread": (Job(helped(rng.uniform(0.02, 0.1), 1, THREAD), [Stdio("", "1")]), Status.OK, 5),
+        "busy children": (Job(helped(0.02, rng.randint(1, 4), CHILD), [Stdio("", "1")]), Status.OK, 5),
         "call": (Job("def f(a, b):\n    return [a + b]", [Call("f", [a, b], [a + b])]), Status.OK, 10),
         "error": (Job("1 / 0", [Stdio("", "")]), Status.ERROR, 5),
         "syntax": (Job("print(", [Stdio("", "")]), Status.SYNTAX, 3),
@@ -64,30 +78,27 @@ def program(rng):
     return name, job, status
 
 
-def burn(stop):
-    parent = multiprocessing.parent_process()
-    while not stop.is_set() and parent.is_alive():  # a test that was killed leaves nobody burning
-        sum(range(1_000_000))
+BURN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(1_000_000))"
+"""A test that was killed leaves nobody burning."""
 
 
 class Overloaded:
-    """Some processes a CPU that do nothing but use it."""
+    """Processes that do nothing but use the CPUs of this one."""
 
-    def __init__(self, per_cpu):
-        context = multiprocessing.get_context("spawn")
-        self.stop = context.Event()
-        count = per_cpu * (os.cpu_count() or 1)
-        self.burners = [context.Process(target=burn, args=(self.stop,), daemon=True) for _ in range(count)]
+    def __init__(self, count):
+        self.count = count
 
     def __enter__(self):
-        for burner in self.burners:
-            burner.start()
+        self.burners = [
+            subprocess.Popen([sys.executable, "-I", "-S", "-c", BURN], start_new_session=True)
+            for _ in range(self.count)
+        ]
         time.sleep(0.5)
 
     def __exit__(self, *error):
-        self.stop.set()
         for burner in self.burners:
-            burner.join()
+            burner.kill()
+            burner.wait()
 
 
 def judged(request, count, per_cpu):
@@ -96,7 +107,7 @@ def judged(request, count, per_cpu):
     work = [program(rng) for _ in range(count)]
     with opened(request, "bwrap", LIMITS, workers=2) as sandbox:
         idle = [verdict.status for verdict in sandbox.run([job for _, job, _ in work])]
-        with Overloaded(per_cpu):
+        with Overloaded(per_cpu * (os.cpu_count() or 1)):
             overloaded = [verdict.status for verdict in sandbox.run([job for _, job, _ in work])]
         replaced = sandbox.replaced
     rows = [(kind, right) for kind, _, right in work]
@@ -121,3 +132,40 @@ def test_verdicts_under_load(request):
 @pytest.mark.slow
 def test_a_thousand_verdicts_under_load(request):
     check(request, count=1000, per_cpu=4)
+
+
+STARVED = Limits(cpu_s=0.4, wall_s=0.8, memory_mb=128)
+HELPED = {
+    "a thread": helped(0.1, 1, THREAD),
+    "a child": helped(0.1, 1, CHILD),
+    "short threads, one after the other": helped(0.005, 20, THREAD),
+    "short children, one after the other": helped(0.005, 20, CHILD),
+    "children at a time": helped(0.025, 4, CROWD, "for _ in range(4):\n    os.wait()\n"),
+}
+ASLEEP = {
+    "a thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()",
+    "a child": "import os, time\nif os.fork() == 0:\n    time.sleep(99)\nos.wait()",
+    "again and again": "import time\nwhile True: time.sleep(0.02)",
+}
+
+
+@contextlib.contextmanager
+def one_cpu():
+    """Everything that starts here stays on one CPU."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    yield
+    os.sched_setaffinity(0, allowed)
+
+
+@pytest.mark.parametrize("backend", ["bwrap", "subprocess"])
+def test_who_waits_for_a_helper_that_has_no_cpu_is_not_late(request, backend):
+    """The main thread sleeps meanwhile; whom it waits for shares a CPU with 14 others. Who sleeps for good is late."""
+    programs = [*HELPED.values(), *ASLEEP.values()]
+    with one_cpu(), opened(request, backend, STARVED) as sandbox, Overloaded(14):
+        verdicts = sandbox.run([Job(program, [Stdio("", "1")]) for program in programs])
+    late = {what: verdict for what, verdict in zip(HELPED, verdicts, strict=False) if verdict.passed == 0}
+    assert late == {}
+    assert verdicts[0].outcomes[0].wall_s > STARVED.wall_s, "the CPU was not taken: this test shows nothing"
+    assert {verdict.status for verdict in verdicts[len(HELPED) :]} == {Status.TIMEOUT}
+    assert max(verdict.outcomes[0].wall_s for verdict in verdicts[len(HELPED) :]) < 10 * STARVED.wall_s

@@ -2,15 +2,19 @@
 
 import os
 import random
+import signal
 import string
+import subprocess
+import time
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from envs.coding.sandbox import Call, Job, Limits, Outcome, Status, Stdio, Verdict
 from envs.coding.sandbox.filter import FILTER_ENTRY, compile_filter
+from envs.coding.sandbox.inside import runqueue
 from envs.coding.sandbox.inside.meter import STARVED, Meter
 from envs.coding.sandbox.inside.wipe import wipe
 from envs.coding.sandbox.judge import ENDS, BadReport, same_text, same_value
@@ -163,7 +167,7 @@ def test_the_filter_is_a_program():
 
 
 def test_waiting_for_a_cpu_is_not_the_programs_fault(monkeypatch):
-    meter = Meter(os.getpid(), {"wall_s": 2.0})
+    meter = Meter({"wall_s": 2.0})
     for wall, waited, alone, end in (
         (1.9, 0.0, True, ""),
         (2.1, 0.0, True, "wall"),
@@ -173,5 +177,72 @@ def test_waiting_for_a_cpu_is_not_the_programs_fault(monkeypatch):
         (STARVED * 2.0 + 1, STARVED * 2.0, False, "wall"),
     ):
         monkeypatch.setattr(meter, "wall", lambda wall=wall: wall)
-        monkeypatch.setattr("envs.coding.sandbox.inside.meter._waited", lambda pid, waited=waited: waited)
+        meter.queue.waited = waited
         assert meter._clock(alone) == end
+
+
+class Machine:
+    """A kernel's books on threads, for a clock that the test sets."""
+
+    def __init__(self, monkeypatch):
+        self.now, self.files = 0.0, {}
+        monkeypatch.setattr(runqueue.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(runqueue, "_read", lambda path: self.files.get(path, b""))
+        monkeypatch.setattr(
+            runqueue, "threads", lambda pid: sorted({path.rpartition("/")[0] for path in self.files})
+        )
+
+    def book(self, name, state, ran, waited):
+        self.files[f"{name}/stat"] = f"1 ({name}) {state} 0".encode()
+        self.files[f"{name}/schedstat"] = f"{round(ran * 1e9)} {round(waited * 1e9)} 1".encode()
+
+
+SPELLS = st.lists(st.tuples(st.sampled_from("RWS"), st.floats(0.001, 0.4)), min_size=1, max_size=30)
+LOOK_S = 0.05
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(SPELLS)
+def test_the_wait_of_a_thread_is_known_to_a_look(monkeypatch, spells):
+    """It runs, waits (W) and sleeps; a wait is booked when it is over, and yet it counts while it goes on."""
+    with monkeypatch.context() as patch:
+        machine, truth, booked, ran, most = Machine(patch), 0.0, 0.0, 0.0, 0.0
+        queue = runqueue.RunQueue()
+        for kind, length in spells:
+            for step in [0.01] * round(length / 0.01):
+                machine.now += step
+                truth += step * (kind == "W")
+                ran += step * (kind == "R")
+                booked = booked if kind == "W" else truth
+                machine.book("main", "S" if kind == "S" else "R", ran, booked)
+                if round(machine.now * 100) % 5 == 0:
+                    queue.look([1])
+                    most = max(most, abs(queue.waited - truth))
+    assert most <= 2 * LOOK_S
+
+
+def test_threads_that_end_take_along_what_a_busy_machine_took_from_them(monkeypatch):
+    """Twenty children, one after the other, each gone before its wait is booked; on an idle machine they ran."""
+    for share, low, high in ((0.9, 0.8, 1.0), (0.0, 0.0, 0.1)):
+        machine = Machine(monkeypatch)
+        queue = runqueue.RunQueue()
+        for k in range(20):
+            machine.files.clear()
+            machine.now += LOOK_S
+            machine.book("main", "S", 0.02, 0.02 * share / (1 - share))
+            machine.book(f"child{k}", "R", 0.001, 0.001 * share / (1 - share))
+            queue.look([1])
+        assert low <= queue.waited / machine.now <= high
+
+
+def test_the_threads_of_this_process_and_its_children_are_found():
+    with subprocess.Popen(["/bin/sh", "-c", "sleep 9 & wait"]) as child:
+        while len(runqueue.descendants(child.pid)) < 1:
+            time.sleep(0.01)
+        found = runqueue.descendants(os.getpid())
+        assert {child.pid, *runqueue.descendants(child.pid)} <= set(found)
+        assert os.getpid() not in found
+        for process in reversed(found[found.index(child.pid) :]):
+            os.kill(process, signal.SIGKILL)
+    assert len(runqueue.threads(os.getpid())) >= 1
+    assert runqueue.threads(child.pid) == runqueue.descendants(child.pid) == []

@@ -1,4 +1,5 @@
 # right: memory
+# everywhere
 # Each process stays below its own limit; together they do not.
 import os, time
 
