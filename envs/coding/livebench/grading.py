@@ -23,8 +23,8 @@ class Outcome:
     """The judgments, as LiveBench writes them."""
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
     """By (grader, question): why there is no score."""
-    again: int = 0
-    """Answers that had a score of something else: of another answer, question or grader."""
+    again: set[str] = field(default_factory=set)
+    """Questions that had a score of something else: of another answer, question or grader."""
     compared: int = 0
     different: list[str] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ def _ask(
 ) -> None:
     """Keep a grader's score of every answer that it has not graded, as soon as it gives it."""
     todo = [item for item in items if books[item.task].grade(item, grader) is None]
-    outcome.again += sum(books[item.task].graded(item, grader) for item in todo)
+    outcome.again |= {item.answer.question_id for item in todo if books[item.task].graded(item, grader)}
     for done, (item, found) in enumerate(zip(todo, grader.grades(todo), strict=True), 1):
         if found.score is None:
             outcome.failed[grader.name, item.answer.question_id] = found.error

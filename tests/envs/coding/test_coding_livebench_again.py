@@ -55,7 +55,7 @@ def test_what_has_a_judgment_is_not_graded_again(files: dict[str, Path], family:
     before = contents(files)
     again = graded(files, Broken())
     assert contents(files) == before
-    assert (again.rows, again.again, again.failed) == (first.rows, 0, {})
+    assert (again.rows, again.again, again.failed) == (first.rows, set(), {})
     graded(files, family.sandbox(), model="b")
     keys = list(read_judgments(judgment_path(files["data"], TASK)))
     assert keys == [("one", "b"), ("one", "m"), ("two", "b"), ("two", "m")]
@@ -65,11 +65,11 @@ def test_another_answer_is_graded_again_even_under_the_same_id(
     files: dict[str, Path], family: CodingFamily
 ) -> None:
     answered(files, one=WRONG, two=WRONG)
-    assert graded(files, family.sandbox()).again == 0
+    assert graded(files, family.sandbox()).again == set()
     assert scores(files) == {"one": 0, "two": 0}
     answered(files, one=RIGHT, two=WRONG)
     outcome = graded(files, family.sandbox())
-    assert ([row["score"] for row in outcome.rows], outcome.again) == ([1, 0], 1)
+    assert ([row["score"] for row in outcome.rows], outcome.again) == ([1, 0], {"one"})
     assert scores(files) == {"one": 1, "two": 0}
 
 
@@ -86,7 +86,7 @@ def test_another_question_under_the_same_id_is_graded_again(
         {**SUM, "question_id": "two", **dates},
     ]
     lines(files["questions"], rows)
-    assert graded(files, family.sandbox()).again == 1
+    assert graded(files, family.sandbox()).again == {"one"}
     assert scores(files) == {"one": 0, "two": 1}
 
 
@@ -99,11 +99,11 @@ def test_a_judgment_of_which_nothing_is_known_is_made_again(
         path,
         [{"question_id": "one", "model": "m", "score": 0}, {"question_id": "x", "model": "b", "score": 1}],
     )
-    assert graded(files, family.sandbox()).again == 1
+    assert graded(files, family.sandbox()).again == {"one"}
     assert scores(files) == {"one": 1, "two": 0}
     assert read_judgments(path)["x", "b"]["score"] == 1
     path.unlink()
-    assert graded(files, family.sandbox()).again == 2
+    assert graded(files, family.sandbox()).again == {"one", "two"}
     assert scores(files) == {"one": 1, "two": 0}
 
 
@@ -177,7 +177,7 @@ def test_two_graders_are_compared_whenever_that_is_asked(
     assert scores(files) == {"one": 1, "two": 0}
     answered(files, one="score = 0", two="score = 0")
     changed = both(files, theirs, ours)
-    assert (changed.compared, changed.different, changed.again) == (2, [], 2)
+    assert (changed.compared, changed.different, changed.again) == (2, [], {"one"})
     answered(files, one="score = 0", two="no score")
     lost = both(files, theirs, ours)
     assert (lost.compared, list(lost.failed), [row["question_id"] for row in lost.rows]) == (
