@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from envs.coding.judging import run
+from envs.coding.judging import job_of
 from envs.coding.problem import Case, Comparison, Problem
 from envs.coding.sandbox import Outcome, Sandbox, Status, Verdict
 
@@ -62,12 +62,14 @@ class Verdicts:
         ]
 
     def _run(self, missing: dict[Key, Trial]) -> dict[Key, Cells]:
-        """Everything that is missing, in one batch."""
+        """Everything that is missing, in one batch; what programs print nobody reads, and all of it fits no memory."""
         if not missing:
             return {}
-        verdicts = run(self._sandbox(), list(missing.values()))
+        sandbox = self._sandbox()
+        jobs = [replace(job_of(*trial, sandbox.limits), keep_output=False) for trial in missing.values()]
+        verdicts = sandbox.run(jobs)
         return {
-            key: {case: _short(o) for case, o in zip(cases, verdict.outcomes, strict=True)}
+            key: dict(zip(cases, verdict.outcomes, strict=True))
             for (key, (_, _, cases)), verdict in zip(missing.items(), verdicts, strict=True)
         }
 
@@ -94,9 +96,3 @@ def _missing(work: Sequence[Trial], known: OrderedDict[Key, Cells]) -> dict[Key,
             problems.setdefault(key, problem)
             wanted.setdefault(key, {}).update(dict.fromkeys(fresh))
     return {key: (problems[key], key.program, tuple(cases)) for key, cases in wanted.items()}
-
-
-def _short(outcome: Outcome) -> Outcome:
-    """Nobody reads what a program printed, and it can be long; why the sandbox failed is told."""
-    error = outcome.error if outcome.status is Status.INFRASTRUCTURE else ""
-    return replace(outcome, output="", result=None, error=error)

@@ -59,29 +59,24 @@ class Session:
             self._compiled = True
             return True
         self._attempts = 0
-        if self._compiled:
-            self._outcomes.append(found)
-        else:
-            self._fill(found)
+        self._add(found)
         return True
 
     def lose(self, reason: str) -> None:
         """The box failed. The request is sent again, or after `ATTEMPTS` times reported and left."""
         self._attempts += 1
         if self._attempts >= ATTEMPTS:
-            failed = Outcome(Status.INFRASTRUCTURE, error=f"{reason} ({self._attempts} attempts)")
-            if self._compiled:
-                self._outcomes.append(failed)
-            else:
-                self._fill(failed)
+            self._add(Outcome(Status.INFRASTRUCTURE, error=f"{reason} ({self._attempts} attempts)"))
             self._attempts = 0
         self._compiled = False
 
-    def _fill(self, found: Outcome) -> None:
+    def _add(self, found: Outcome) -> None:
         """Without a compiled program all tests have the same outcome; its costs count once."""
-        missing = 1 if self.job.stop_at_failure else len(self.job.tests) - len(self._outcomes)
-        free = replace(found, cpu_s=0.0, wall_s=0.0)
-        self._outcomes += [found, *[free] * (missing - 1)]
+        found = found if self.job.keep_output else found.bare()
+        self._outcomes.append(found)
+        if not self._compiled and not self.job.stop_at_failure:
+            free = replace(found, cpu_s=0.0, wall_s=0.0)
+            self._outcomes += [free] * (len(self.job.tests) - len(self._outcomes))
 
 
 def _asked(test: Test) -> dict[str, Any]:

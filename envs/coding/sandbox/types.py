@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum, StrEnum
 from typing import Any
 
@@ -122,6 +122,8 @@ class Job:
     """(given, expected) -> equal, outside the box; None: `same_text` for `Stdio`, `same_value` for `Call`."""
     stop_at_failure: bool = False
     """Leave out the tests after the first that is not ok."""
+    keep_output: bool = True
+    """Keep in each outcome what the program wrote and returned; else it is dropped as soon as it is judged."""
 
     def __post_init__(self) -> None:
         if not self.tests:
@@ -141,6 +143,11 @@ class Outcome:
     """The end of standard error, or why the status is what it is."""
     cpu_s: float = 0.0
     wall_s: float = 0.0
+
+    def bare(self) -> Outcome:
+        """Without what the program wrote and returned; why the box failed stays."""
+        error = self.error if self.status is Status.INFRASTRUCTURE else ""
+        return replace(self, output="", result=None, error=error)
 
 
 @dataclass(frozen=True)

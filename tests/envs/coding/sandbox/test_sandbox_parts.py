@@ -95,6 +95,18 @@ def test_a_request_is_tried_again_on_a_freshly_compiled_program():
     assert (first.status, second.status) == (Status.INFRASTRUCTURE, Status.OK)
 
 
+def test_without_output_it_is_still_told_why_the_box_failed():
+    session = Session(Job("program", [Stdio("1"), Stdio("2")], keep_output=False), Limits())
+    session.accept(report())
+    session.accept(report(out="long", result="longer"))
+    for _ in range(ATTEMPTS):
+        session.lose("the box ended")
+        session.accept(report())
+    kept, failed = session.verdict().outcomes
+    assert (kept.status, kept.output, kept.cpu_s) == (Status.OK, "", 0.1)
+    assert (failed.status, failed.error) == (Status.INFRASTRUCTURE, f"the box ended ({ATTEMPTS} attempts)")
+
+
 @pytest.mark.parametrize("broken", ["end", "code", "out", "err", "cpu", "wall", "result"])
 def test_a_report_with_something_missing_is_none(broken):
     session = Session(Job("program", [Stdio("1", "yes")]), Limits())

@@ -140,6 +140,24 @@ def test_stop_at_failure_leaves_the_rest_out(box):
     assert [o.status.value for o in stopped.outcomes] == ["ok", "wrong"]
 
 
+def test_without_output_there_are_the_same_statuses_and_no_text(box):
+    noisy = "import sys\nprint('x' * 99)\nsys.stderr.write('x' * 99)\n"
+    calls = "def f():\n    return [1]"
+    work = [
+        (noisy, Stdio("", "x" * 99)),
+        (noisy + "1 / 0", Stdio("")),
+        ("1 +", Stdio("")),
+        (calls, Call("f", [], [1])),
+    ]
+    full, bare = (
+        box.run([Job(p, [test] * 2, keep_output=keep) for p, test in work]) for keep in (True, False)
+    )
+    assert [verdict.status.value for verdict in full] == ["ok", "error", "syntax", "ok"]
+    assert [verdict.status for verdict in bare] == [verdict.status for verdict in full]
+    assert all((o.output, o.result, o.error) != ("", None, "") for verdict in full for o in verdict.outcomes)
+    assert all((o.output, o.result, o.error) == ("", None, "") for verdict in bare for o in verdict.outcomes)
+
+
 def test_own_limits_and_comparison_of_a_job(box):
     slow = "import time\nwhile time.process_time() < 0.4: pass\nprint(1.0)"
     limits = replace(box.limits, cpu_s=0.2)

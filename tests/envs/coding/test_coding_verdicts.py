@@ -1,0 +1,29 @@
+"""What a batch of verdicts holds in memory while it runs."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+from envs.coding.family import CodingFamily
+from envs.coding.problem import Problem
+from envs.coding.sandbox import Status
+from envs.coding.verdicts import Verdicts
+
+PRINTED = 500_000
+"""Characters; a test of the sandbox may print about a million."""
+MOST = 8 * PRINTED
+"""Bytes: what a few tests print, whose reports are under way."""
+
+
+def test_what_programs_print_is_not_kept_until_the_batch_ends(family: CodingFamily) -> None:
+    problem = Problem.from_task(family.make("train", 1, 0)[0])
+    noise = "import sys\nprint('x' * {0} + '{1}')\nsys.stderr.write('x' * {0})"
+    work = [(problem, noise.format(PRINTED, k), problem.cases) for k in range(10)]
+    verdicts = Verdicts(family.sandbox)
+    verdicts.of([(problem, noise.format(PRINTED, "first"), problem.cases)])
+    tracemalloc.start()
+    found = verdicts.of(work)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert {verdict.status for verdict in found} == {Status.WRONG}
+    assert peak < MOST < PRINTED * sum(len(verdict.outcomes) for verdict in found) / 4
