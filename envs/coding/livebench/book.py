@@ -125,4 +125,6 @@ def _require_same(path: Path, made: Mapping[str, Json]) -> None:
     if not path.is_file():
         write_record(path, made)
     elif changed := differences(read_record(path), made):
-        raise LiveBenchError(f"{path}: the judgments beside it were made with other {changed}")
+        raise LiveBenchError(
+            f"{path}: the judgments beside it were made with other {changed}; name another folder with --data"
+        )

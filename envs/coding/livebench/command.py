@@ -111,9 +111,7 @@ def _report(outcome: Outcome, model: str, release: date) -> None:
     if means:
         print(f"{model}  release {release}  coding: {sum(means.values()) / len(means):.1f} of 100")
     if outcome.again:
-        print(
-            f"graded again: {len(outcome.again)} answers; the scores there were of another answer or question"
-        )
+        print(f"graded again: {len(outcome.again)} answers; no score that was there is known to be of them")
     if outcome.compared:
         print(
             f"graders: {outcome.compared - len(outcome.different)} of {outcome.compared} scores are the same"

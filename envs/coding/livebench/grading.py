@@ -24,7 +24,7 @@ class Outcome:
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
     """By (grader, question): why there is no score."""
     again: set[str] = field(default_factory=set)
-    """Questions that had a score of something else: of another answer, question or grader."""
+    """Questions that had a score of something else, or of what is not known."""
     compared: int = 0
     different: list[str] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
