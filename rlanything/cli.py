@@ -130,6 +130,13 @@ def _add_sweep(commands: Commands[argparse.ArgumentParser]) -> None:
     sweep.add_argument(
         "--dry-run", action="store_true", help="check the file and print its trials, run nothing"
     )
+    sweep.add_argument(
+        "--rerun",
+        type=int,
+        metavar="N",
+        help="run published trial N again in --output; exit 1 when it differs",
+    )
+    sweep.add_argument("--output", type=Path, metavar="DIR", help="a folder of its own for --rerun")
     sweep.set_defaults(run=_sweep)
 
 
@@ -207,6 +214,8 @@ def _sweep(args: argparse.Namespace) -> int:
     from rlanything.stages import sweep
 
     root = args.root.resolve()
+    if args.rerun is not None or args.output is not None:
+        return _rerun(args, root)
     if args.dry_run:
         sweep.show(args.file, root)
         return 0
@@ -214,6 +223,15 @@ def _sweep(args: argparse.Namespace) -> int:
     options = sweep.Options(args.workers, args.storage, folder, args.experiments)
     sweep.run(args.file, root, _params(args).resolve(), options)
     return 0
+
+
+def _rerun(args: argparse.Namespace, root: Path) -> int:
+    from rlanything.repro import rerun
+
+    params, output = _params(args).resolve(), None if args.output is None else args.output.resolve()
+    difference = rerun.rerun(args.file, root, params, args.rerun, output, _say)
+    print(rerun.text(args.rerun, args.output, difference), end="")
+    return 0 if difference is None else 1
 
 
 def _plan(args: argparse.Namespace) -> int:

@@ -118,6 +118,11 @@ class TrialFolder:
                 found.append(("evaluate", "--arm", arm))
         return found
 
+    def clear(self) -> None:
+        """Remove what its commands made; the log stays."""
+        for name in ("runs", "evaluation", "provenance", ".rla"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+
     def live(self, arm: str) -> list[Path]:
         """The live folders of the arm's seeds; there are some only while it trains."""
         return [self._live(arm, seed) for seed in range(self.seeds)]

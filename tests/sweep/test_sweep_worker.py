@@ -201,14 +201,41 @@ def test_a_point_that_is_being_run_is_waited_for(project):
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_a_trial_can_be_run_again_by_hand_from_its_params_file(project, tmp_path):
-    finish(start(project, write(project, space={"signals.lambda": [0.5, 1.0]})))
-    kept = project / "sweeps" / "case" / "trials" / "0001"
-    for words in (["train", "--arm", "full"], ["evaluate", "--arm", "full"]):
-        command = [*RUN, "--root", str(project), "--params", str(kept / "params.yaml"), *words]
-        assert subprocess.run(command, env=environment(), capture_output=True, check=False).returncode == 0
+def test_a_trial_is_run_again_in_a_folder_of_its_own(project, tmp_path):
+    """Trial 2 sets judge.m, on which the base models depend: it must not get the project's."""
+    file = write(project, space={"judge.m": [1]})
+    finish(start(project, file))
+    before = {p: p.stat().st_mtime_ns for p in project.rglob("*") if p.is_file() and ".rla" not in p.parts}
+    words = [
+        *RUN,
+        "--root",
+        str(project),
+        "sweep",
+        str(file),
+        "--rerun",
+        "2",
+        "--output",
+        str(tmp_path / "again"),
+    ]
+    done = [
+        subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
+        for _ in range(2)
+    ]
+    assert [d.returncode for d in done] == [0, 0], done[0].stderr
+    assert "every published file came out with the same bytes" in done[0].stdout
+    assert "iteration" not in done[1].stderr  # all was there
+    assert ".rla/sweeps/inputs/" in os.readlink(tmp_path / "again" / "models")
+    kept = project / "sweeps" / "case" / "trials" / "0002"
     for name in ("evaluation/full.json", "runs/full/seed-0/metrics.jsonl"):
-        assert (project / name).read_bytes() == (kept / name).read_bytes()
+        assert (tmp_path / "again" / name).read_bytes() == (kept / name).read_bytes()
+    after = {p: p.stat().st_mtime_ns for p in project.rglob("*") if p.is_file() and ".rla" not in p.parts}
+    assert after == before
+
+    (tmp_path / "again" / "evaluation" / "full.json").write_text("{}\n")
+    other = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
+    assert other.returncode == 1
+    assert "DIFFERS" in other.stdout
+    assert "evaluation/full.json" in other.stdout
 
 
 @pytest.mark.slow

@@ -1,0 +1,77 @@
+"""A sweep whose code, experiments/ or inputs change under it stops and says what changed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from sweep_cases import ROOT, declared
+from test_sweep_worker import folder, project, start, trials, wait_for, write  # noqa: F401  a fixture
+
+from rlanything.stages import compose
+from rlanything.stages.layout import write_json
+from rlanything.stages.sweepguard import guard
+from rlanything.stages.sweepkey import Key
+from rlanything.stages.sweeptrial import Inputs, overrides
+from rlanything.stages.sweepworker import SweepError
+
+
+def change(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+@pytest.fixture
+def own(tmp_path) -> Path:
+    """A project whose files can be changed."""
+    root = tmp_path / "own"
+    for name in ("experiments", "envs", "rlanything/loop"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "dvc.yaml").symlink_to(ROOT / "dvc.yaml")
+    compose.write(root / "params.yaml", (), root)
+    write_json(root / "data" / "tasks" / "manifest.json", {})
+    write_json(root / "models" / "bootstrap.json", {})
+    return root
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "expected"),
+    [
+        ("experiments/config.yaml", "epsilon: 0.2", "epsilon: 0.3", "learn.epsilon: there 0.2, here 0.3"),
+        ("rlanything/loop/judge.py", "import", "import  ", "rlanything/loop/judge.py: another content"),
+        ("models/bootstrap.json", "{}", "{} ", "models/bootstrap.json: another content"),
+        ("experiments/config.yaml", "epsilon:", "epsilom:", "epsilom"),
+    ],
+)
+def test_every_change_of_what_trials_have_in_common_stops_the_sweep(own, file, before, after, expected):
+    sweep, inputs = declared(), Inputs.of(own, own / "params.yaml", own / ".rla")
+    check = guard(
+        sweep, inputs, Key.of(sweep, compose.compose(overrides(sweep, {}, sweep.seeds), own), inputs)
+    )
+    check()
+    change(own / file, before, after)
+    with pytest.raises(SweepError) as caught:
+        check()
+    assert expected in str(caught.value)
+    change(own / file, after, before)
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_a_trial_under_which_experiments_change_is_not_recorded(project):  # noqa: F811
+    (project / "experiments").unlink()
+    shutil.copytree(ROOT / "experiments", project / "experiments")
+    worker: subprocess.Popen[str] = start(project, write(project))
+    wait_for(project, ".rla/sweeps/case-*/trials/0000/.rla/live/*/full/seed-0/iterations/0000", worker)
+    change(project / "experiments" / "config.yaml", "epsilon: 0.2", "epsilon: 0.3")
+    said, _ = worker.communicate(timeout=300)
+    assert worker.returncode == 2
+    assert "changed while the sweep ran" in said
+    assert "learn.epsilon: there 0.2, here 0.3" in said
+    assert [t.state.name for t in trials(folder(project))] == ["RUNNING", "WAITING", "WAITING"]
+    assert not (folder(project) / "trials" / "0000" / "runs").exists()
+    assert (folder(project) / "trials" / "0000" / "log.txt").is_file()

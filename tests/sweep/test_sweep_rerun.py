@@ -1,0 +1,120 @@
+"""Which trial can be run again, where, and from what; that it comes out the same is in test_sweep_worker.py."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import yaml
+from sweep_cases import LAMBDA, ROOT
+
+from rlanything.cli import main
+from rlanything.config import ConfigError
+from rlanything.repro import rerun
+from rlanything.stages import compose
+from rlanything.stages.layout import write_json
+from rlanything.stages.sweepkey import FILE, Key
+from rlanything.stages.sweeptrial import Inputs, overrides
+from rlanything.sweep.declare import load
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A project with inputs, and a published sweep: trial 0 is finished, trial 1 crashed."""
+    root = tmp_path / "project"
+    root.mkdir()
+    for name in ("envs", "rlanything", "dvc.yaml"):
+        (root / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "experiments", root / "experiments")
+    compose.write(root / "params.yaml", (), root)
+    write_json(root / "data" / "tasks" / "manifest.json", {})
+    write_json(root / "models" / "bootstrap.json", {})
+    published = root / "sweeps" / "case"
+    published.mkdir(parents=True)
+    (published / "sweep.yaml").write_text(yaml.safe_dump({"space": {"signals.lambda": LAMBDA}}))
+    sweep = load(published / "sweep.yaml")
+    for number, value in ((0, 1.0), (1, 0.5)):
+        folder = published / "trials" / f"{number:04d}"
+        folder.mkdir(parents=True)
+        compose.write(folder / "params.yaml", overrides(sweep, {"signals.lambda": value}, 3), root)
+    write_json(published / "trials" / "0000" / "evaluation" / "full.json", {"arm": "full", "seeds": {}})
+    write_json(published / FILE, asdict(key(root)))
+    return root
+
+
+def key(root: Path) -> Key:
+    sweep = load(root / "sweeps" / "case" / "sweep.yaml")
+    inputs = Inputs.of(root, root / "params.yaml", root / ".rla")
+    return Key.of(sweep, compose.compose(overrides(sweep, {}, sweep.seeds), root), inputs)
+
+
+def again(root: Path, number: int | None, output: Path | None, said: list[str] | None = None) -> None:
+    words: list[str] = [] if said is None else said
+    rerun.rerun(Path("case.yaml"), root, root / "params.yaml", number, output, words.append)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (7, "--rerun 7: .* has no such trial; known: 0, 1"),
+        (1, "crashed or was pruned"),
+        (None, "go together"),
+    ],
+)
+def test_a_trial_without_a_result_is_not_run_again(project, tmp_path, number, expected):
+    with pytest.raises(ConfigError, match=expected):
+        again(project, number, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_that_is_not_published_is_said_to_be_run_first(project, tmp_path):
+    with pytest.raises(ConfigError, match=r"run it first: rlanything sweep other\.yaml"):
+        rerun.rerun(Path("other.yaml"), project, project / "params.yaml", 0, tmp_path / "out", print)
+
+
+def test_other_base_models_are_refused_before_any_work(project, tmp_path):
+    write_json(project / "models" / "bootstrap.json", {"another": 1})
+    with pytest.raises(
+        ConfigError, match=r"not those of the sweep \(models/bootstrap.json: another content\)"
+    ):
+        again(project, 0, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("output", ["", "sweeps/case/trials/0000", "params.yaml"])
+def test_a_folder_that_holds_something_else_is_left_alone(project, output):
+    with pytest.raises(ConfigError, match="holds something else"):
+        again(project, 0, project / output)
+    assert not list(project.rglob("rerun.json"))
+
+
+def test_what_has_changed_since_is_said_and_the_trial_is_trained_from_its_own_params(
+    project, tmp_path, monkeypatch
+):
+    """Without the training: what it is given, and where."""
+    given = []
+    for name in ("train", "evaluate"):
+        monkeypatch.setattr(getattr(rerun, name), "run", lambda *words: given.append(words))
+    path = project / "sweeps" / "case" / FILE
+    data = json.loads(path.read_text())
+    changed = next(name for name in data["files"] if name.startswith("rlanything/loop"))
+    data["files"][changed] = "0" * 64
+    write_json(path, data)
+    said: list[str] = []
+    again(project, 0, tmp_path / "out", said)
+    assert said == [f"since the sweep: {changed}: another content"]
+    assert [(config.signals.lambda_, root, arm) for config, root, arm in given] == [
+        (1.0, tmp_path / "out", "full")
+    ] * 2
+    assert (tmp_path / "out" / "models" / "bootstrap.json").samefile(project / "models" / "bootstrap.json")
+    write_json(project / "sweeps" / "case" / "trials" / "0001" / "evaluation" / "full.json", {})
+    with pytest.raises(ConfigError, match="holds something else"):
+        again(project, 1, tmp_path / "out")
+
+
+def test_the_command_needs_both(project, capsys):
+    assert main(["--root", str(project), "sweep", "case.yaml", "--output", "x"]) == 2
+    assert "--rerun N and --output DIR go together" in capsys.readouterr().err
