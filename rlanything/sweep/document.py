@@ -23,6 +23,8 @@ FIGURES = {
 LEVEL = 0.05
 NOT_SHOWN = "Its lead does not hold beyond the intervals: this sweep gives no reason to prefer it."
 CORRECTED = "Its lead holds after the correction for the number of points; no fresh seeds have confirmed it."
+LUCK = "part of its lead was luck, beyond the intervals"
+NO_LUCK = "so few seeds do not show whether its lead was luck"
 ABOUT = (
     "Means over seeds with 95 % intervals over seeds and tasks, in percent; differences in points, paired by seed and "
     "task; p by Holm over all points that were run. Orange: the paper's point; green: the default. The winner was "
@@ -67,8 +69,8 @@ def sentences(views: Views) -> list[str]:
     for c in views.fresh:
         found.append(
             f"On fresh seeds its lead over {c.baseline} (trial {c.against}) is {number(c.fresh, metric, signed=True)}; "
-            f"on the seeds that chose it {number(c.lead, metric, signed=True)}. The difference, "
-            f"{number(c.luck, metric, signed=True)}, is luck as far as so few seeds can tell."
+            f"on the seeds that chose it {number(c.lead, metric, signed=True)}. The difference is "
+            f"{number(c.luck, metric, signed=True)}: {LUCK if _ahead(c.luck, sign(metric)) else NO_LUCK}."
         )
     if len(views.objectives) > 1:
         found.append(f"No other trial is better in everything: {', '.join(map(str, views.front))}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,11 +12,11 @@ import pytest
 from optuna.trial import TrialState
 from sweep_cases import BAND, GAMES, LAMBDA, declared, make, play, truth
 
-from rlanything.report.statistics import Panel, holm
+from rlanything.report.statistics import Estimate, Panel, holm
 from rlanything.stages import sweepresult
 from rlanything.stages.layout import write_json, write_lines
 from rlanything.sweep import views as shown
-from rlanything.sweep.document import CORRECTED, LEVEL, NOT_SHOWN, sentences, trials
+from rlanything.sweep.document import CORRECTED, LEVEL, LUCK, NO_LUCK, NOT_SHOWN, sentences, trials
 from rlanything.sweep.importance import FEWEST
 from rlanything.sweep.objective import Measured, cost, measure
 from rlanything.sweep.pictures import FIGURE, draw
@@ -151,6 +152,18 @@ def test_the_sentences_claim_no_more_than_the_intervals(board):
     assert ("Its lead holds on fresh seeds" in said) == held
     assert (NOT_SHOWN in said) == (not held)
     assert "On fresh seeds" in said
+
+
+@pytest.mark.parametrize(("half", "expected"), [(0.02, LUCK), (0.2, NO_LUCK)])
+def test_luck_is_said_only_beyond_its_interval(board, half, expected):
+    """A lead of ten points of which fresh seeds show none, with narrow intervals and with wide ones."""
+    found = views(board, "case")
+    lead, none = Estimate(0.1, 0.1 - half, 0.1 + half), Estimate(0.0, -half, half)
+    made = replace(found.fresh[0], lead=lead, fresh=none)
+    said = " ".join(sentences(replace(found, fresh=(made,))))
+    assert expected in said
+    assert f"+10.0 [{100 * made.luck.low:+.1f}, {100 * made.luck.high:+.1f}]" in said
+    assert NOT_SHOWN in said
 
 
 def test_without_fresh_seeds_the_correction_decides(tmp_path):
