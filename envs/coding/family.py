@@ -14,7 +14,7 @@ from envs.coding.formats.files import FORMATS, load
 from envs.coding.judging import passed, program_of
 from envs.coding.problem import ENV, BadProblem, Problem, require_values
 from envs.coding.replies import read_problem, write_problem
-from envs.coding.sandbox import BACKENDS, Limits, Sandbox, Verdict, open_sandbox
+from envs.coding.sandbox import BACKENDS, MOST_WORKERS, Limits, Sandbox, Verdict, open_sandbox
 from envs.coding.settings import files, flag, one_of, shares, text, whole
 from envs.coding.verdicts import Verdicts
 from envs.coding.world import cases, teacher
@@ -78,7 +78,7 @@ class CodingFamily:
         self._backend = one_of("backend", backend, BACKENDS)
         self._image = None if image is None else text("image", image)
         self._trusted = flag("trusted", trusted)
-        self._workers = whole("workers", workers, 1, 256)
+        self._workers = whole("workers", workers, 1, MOST_WORKERS)
         self._limits = Limits(memory_mb=whole("memory_mb", memory_mb, 64, 65_536))
         self._open: tuple[int, Sandbox] | None = None
         self._verdicts = Verdicts(self.sandbox)

@@ -9,6 +9,7 @@ What each back end contains, and what none does: docs/coding.md.
 from envs.coding.sandbox.open import BACKENDS, open_sandbox
 from envs.coding.sandbox.pool import Sandbox
 from envs.coding.sandbox.types import (
+    MOST_WORKERS,
     UNJUDGED,
     Call,
     Job,
@@ -23,6 +24,7 @@ from envs.coding.sandbox.types import (
 
 __all__ = [
     "BACKENDS",
+    "MOST_WORKERS",
     "UNJUDGED",
     "Call",
     "Job",

@@ -11,14 +11,14 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from envs.coding.sandbox.filter import compile_filter
 from envs.coding.sandbox.launch import ENVIRONMENT, Box, python_command
 from envs.coding.sandbox.process import ProcessBox
-from envs.coding.sandbox.types import MIB, Limits, SandboxError
+from envs.coding.sandbox.types import MIB, MOST_WORKERS, Limits, SandboxError
 
 LEAST_VERSION = (0, 8, 0)
 LEAST_KERNEL = (5, 14)
@@ -26,10 +26,10 @@ LEAST_KERNEL = (5, 14)
 WORK = "/tmp"
 PACKAGES = "/packages"
 FIRST_UID = 1_000_000_000
-UIDS_PER_PROCESS = 128
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 _boxes = itertools.count()
+_lent: dict[int | None, object] = {}
 
 
 class Bubblewrap:
@@ -48,9 +48,10 @@ class Bubblewrap:
 
     def start(self) -> tuple[Box, Mapping[str, Any]]:
         """See `Backend`."""
-        uid = unique_uid() if self._root else None
+        uid = lend_uid() if self._root else None
         settings = {"uid": uid, "filter": self._filter, "folder": WORK, "count_processes": True}
-        return ProcessBox([self._program, *self._options, *self._command]), settings
+        command = [self._program, *self._options, *self._command]
+        return ProcessBox(command, partial(give_back, uid)), settings
 
     def close(self) -> None:
         """Nothing is shared."""
@@ -87,9 +88,33 @@ class Bubblewrap:
         ]
 
 
+def lend_uid() -> int:
+    """A user id that no box of this machine has while it is in `_lent`: the kernel counts processes per id.
+
+    The one that was free for longest. Raises `SandboxError` when all of this process are lent.
+    """
+    mine = object()
+    for _ in range(MOST_WORKERS):
+        uid = _next_uid()
+        if _lent.setdefault(uid, mine) is mine:  # one step, so that threads need no lock
+            return uid
+    raise SandboxError(f"this process has {MOST_WORKERS} boxes already: that is the most")
+
+
 def unique_uid() -> int:
-    """A user id that no other box of this machine has: the kernel counts processes per id."""
-    return FIRST_UID + os.getpid() * UIDS_PER_PROCESS + next(_boxes) % UIDS_PER_PROCESS
+    """A user id for a box that never gives it back: in turn, without those that are lent. Raises `SandboxError`."""
+    uid = lend_uid()
+    give_back(uid)
+    return uid
+
+
+def give_back(uid: int | None) -> None:
+    """The box that had this user id has ended."""
+    _lent.pop(uid, None)
+
+
+def _next_uid() -> int:
+    return FIRST_UID + os.getpid() * MOST_WORKERS + next(_boxes) % MOST_WORKERS
 
 
 def find_bwrap() -> str:

@@ -12,7 +12,7 @@ from typing import Self
 
 from envs.coding.sandbox.launch import Backend
 from envs.coding.sandbox.session import Session
-from envs.coding.sandbox.types import Job, Limits, Verdict
+from envs.coding.sandbox.types import MOST_WORKERS, Job, Limits, Verdict
 from envs.coding.sandbox.worker import BoxLostError, Worker
 
 
@@ -24,8 +24,8 @@ class Sandbox:
     """
 
     def __init__(self, backend: Backend, workers: int, limits: Limits) -> None:
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise ValueError(f"workers: {workers!r} must be an integer above 0")
+        if isinstance(workers, bool) or not isinstance(workers, int) or not 1 <= workers <= MOST_WORKERS:
+            raise ValueError(f"workers: {workers!r} is not a whole number from 1 to {MOST_WORKERS}")
         self.limits = limits
         self._backend, self._lock = backend, threading.Lock()
         self._workers = [Worker(backend) for _ in range(workers)]

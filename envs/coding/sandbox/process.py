@@ -33,6 +33,8 @@ class ProcessBox:
                 start_new_session=True,
             )
         except OSError as error:
+            if cleanup is not None:
+                cleanup()
             raise SandboxError(f"{command[0]} cannot be started: {error}") from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None

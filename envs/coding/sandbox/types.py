@@ -13,6 +13,8 @@ from enum import Enum, StrEnum
 from typing import Any
 
 MIB = 1 << 20
+MOST_WORKERS = 256
+"""Boxes of one process at a time: each has a user id of its own, out of as many."""
 
 
 class SandboxError(RuntimeError):

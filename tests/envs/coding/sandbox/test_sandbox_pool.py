@@ -12,7 +12,17 @@ import psutil
 import pytest
 from conftest import LIMITS, TAG, opened
 
-from envs.coding.sandbox import Job, Limits, SandboxError, Status, Stdio, open_sandbox, worker
+from envs.coding.sandbox import (
+    MOST_WORKERS,
+    Job,
+    Limits,
+    SandboxError,
+    Status,
+    Stdio,
+    bwrap,
+    open_sandbox,
+    worker,
+)
 from envs.coding.sandbox.container import connect
 from envs.coding.sandbox.pool import Sandbox
 from envs.coding.sandbox.process import ProcessBox
@@ -227,8 +237,10 @@ def test_bad_limits_are_named(key):
 def test_bad_arguments_are_named(trusted):
     with pytest.raises(ValueError, match=r"backend: 'bwarp' is not one of .* \(did you mean bwrap\?\)"):
         open_sandbox("bwarp")
-    with pytest.raises(ValueError, match="workers: 0 must be an integer above 0"):
+    with pytest.raises(ValueError, match="workers: 0 is not a whole number from 1 to 256"):
         open_sandbox("subprocess", workers=0, trusted=True)
+    with pytest.raises(ValueError, match="workers: 257 is not a whole number from 1 to 256"):
+        open_sandbox("subprocess", workers=257, trusted=True)
     with pytest.raises(ValueError, match="a job needs at least one test"):
         Job("pass", [])
     above = replace(LIMITS, memory_mb=LIMITS.memory_mb + 1)
@@ -265,3 +277,30 @@ def test_every_box_of_root_has_its_own_user_id(request):
         ids = {int(box.run([job])[0].outcomes[0].output) for box in (first, second)}
     assert len(ids) == 2
     assert min(ids) > 65536
+
+
+def test_a_user_id_is_nobody_elses_until_its_box_has_ended(request, monkeypatch):
+    if os.getuid() != 0:
+        pytest.skip("only root gives boxes user ids")
+    monkeypatch.setattr(bwrap, "_lent", {})
+    with opened(request, "bwrap") as sandbox:
+        (used,) = bwrap._lent
+        others = {bwrap.lend_uid() for _ in range(MOST_WORKERS - 1)}
+        assert len(others | {used}) == MOST_WORKERS
+        with pytest.raises(SandboxError, match=f"{MOST_WORKERS} boxes already"):
+            open_sandbox("bwrap", workers=1)
+        bwrap._lent.pop(min(others))
+        assert [bwrap.unique_uid() for _ in range(3)] == [min(others)] * 3
+        sandbox.close()
+        assert bwrap._lent.keys() == others - {min(others)}
+
+
+def test_a_box_that_does_not_start_gives_its_user_id_back(request, monkeypatch):
+    if os.getuid() != 0:
+        pytest.skip("only root gives boxes user ids")
+    opened(request, "bwrap").close()
+    monkeypatch.setattr(bwrap, "_lent", {})
+    monkeypatch.setattr(bwrap, "find_bwrap", lambda: "/no/such/program")
+    with pytest.raises(SandboxError, match="cannot be started"):
+        open_sandbox("bwrap")
+    assert bwrap._lent == {}
