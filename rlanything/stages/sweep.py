@@ -20,6 +20,8 @@ from rlanything.core.ids import content_id
 from rlanything.stages import sweepexperiments, sweepresult
 from rlanything.stages.pipeline import Pipeline, digests
 from rlanything.stages.sweepcheck import baseline, checked
+from rlanything.stages.sweepguard import guard
+from rlanything.stages.sweepkey import Key
 from rlanything.stages.sweeptrial import Inputs, stages
 from rlanything.stages.sweepworker import Worker
 from rlanything.sweep import declare, space
@@ -62,7 +64,8 @@ def run(path: Path, root: Path, params: Path, options: Options) -> None:
         print(f"sweep {name}: {text}", file=sys.stderr, flush=True)
 
     before = sweepresult.stamp(root, name)
-    Worker(board, inputs, Claims(place / "claims", Process.here()), options.workers, say).work()
+    check = guard(sweep, inputs, Key.of(sweep, base, inputs))
+    Worker(board, inputs, Claims(place / "claims", Process.here()), options.workers, say, check).work()
     sweepresult.publish(board, path, root, before)
     say(f"{board.status({}, 1)}; results: {root / 'sweeps' / name}")
     if options.experiments:

@@ -59,13 +59,28 @@ class Job:
     command: Command = ()
     begun: float = field(default_factory=time.monotonic)
     beaten: float = 0.0
+    unsure: Path | None = None
+    """Where a command ran since the last check that all trials are alike."""
+
+    def forget(self) -> None:
+        """Remove what was made there."""
+        if self.unsure == self.folder.path:
+            self.folder.clear()
+        elif self.unsure is not None:
+            shutil.rmtree(self.unsure, ignore_errors=True)
 
 
 class Worker:
-    """See the module's docstring. `slots`: trials at once."""
+    """See the module's docstring. `slots`: trials at once; `check` raises `SweepError` once trials are not alike."""
 
     def __init__(
-        self, board: Board, inputs: Inputs, claims: Claims, slots: int, say: Callable[[str], None]
+        self,
+        board: Board,
+        inputs: Inputs,
+        claims: Claims,
+        slots: int,
+        say: Callable[[str], None],
+        check: Callable[[], None],
     ) -> None:
         self.board = board
         self.study: SweepStudy = board.study
@@ -74,6 +89,7 @@ class Worker:
         self.claims = claims
         self.slots = slots
         self.say = say
+        self.check = check
         self.jobs: list[Job] = []
         self.ended_before = board.ended()
         self.said = time.monotonic()
@@ -225,6 +241,7 @@ class Worker:
         job.command = ()
 
     def _run(self, job: Job, root: Path, command: Command) -> None:
+        self._check()
         words = [sys.executable, "-m", "rlanything", "--root", str(root), *command]
         with (job.folder.path / "log.txt").open("ab") as log:
             log.write(f"$ rlanything --root {root} {' '.join(command)}\n".encode())
@@ -233,7 +250,7 @@ class Worker:
                 words, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
                 env={**os.environ, "OMP_NUM_THREADS": "1"}, preexec_fn=_die_with_parent,  # noqa: PLW1509  no threads here
             )  # fmt: skip
-        job.command = command
+        job.command, job.unsure = command, root
         self.claims.started(job.name, psutil.Process(job.child.pid))
 
     def _maybe_prune(self, job: Job) -> None:
@@ -242,11 +259,25 @@ class Worker:
         arm, metric = self.sweep.goals[0]
         points = curve(job.folder.live(arm), metric)
         if self.study.report(job.number, points):
+            self._check()
             self._kill(job)
             self.study.note(job.number, seconds=self._seconds(job))
             self.study.tell(job.number, None, TrialState.PRUNED)
             self.say(f"trial {job.number}: pruned after {len(points)} points of its curve")
             self._drop(job)
+
+    def _check(self) -> None:
+        """Raise `SweepError` when the trials are no longer alike; what was made since they surely were is removed."""
+        try:
+            self.check()
+        except SweepError:
+            for job in self.jobs:
+                self._kill(job)
+                job.forget()
+            raise
+        for job in self.jobs:
+            if job.child is None:
+                job.unsure = None
 
     # -- how they end ----------------------------------------------------------------------------------------------
 
@@ -254,6 +285,7 @@ class Worker:
         if not self.claims.keep(job.name):
             self._drop(job)
             return
+        self._check()
         if not job.fresh:
             try:
                 found = self.board.objectives(job.number)
@@ -270,6 +302,7 @@ class Worker:
         if not self.claims.keep(job.name):
             self._drop(job)
             return
+        self._check()
         if NO_SPACE in error:
             self._drop(job)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder.path))
