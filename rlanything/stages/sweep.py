@@ -1,35 +1,36 @@
 """`rlanything sweep`: run a declared sweep to its end, alone or beside other workers, and publish what came out.
 
     <root>/.rla/sweeps/<name>-<key>/     the study, its trials, who works on what; goes on after any crash
-    <root>/sweeps/<name>/                what is published, by one rename, when everything is finished
+    <root>/sweeps/<name>/                what is published, by one rename, at the end
 
-The key is a hash of everything that the trials have in common: configuration, code and inputs.
+The key stands for everything that the trials have in common (`sweepkey`).
 """
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from rlanything.config import ConfigError, parse
-from rlanything.core.ids import content_id
-from rlanything.stages import sweepexperiments, sweepresult
-from rlanything.stages.pipeline import Pipeline, digests
+from optuna.exceptions import StorageInternalError
+from sqlalchemy.exc import SQLAlchemyError
+
+from rlanything.config import ConfigError
+from rlanything.stages import sweepexperiments, sweepkey, sweepresult
 from rlanything.stages.sweepcheck import baseline, checked
 from rlanything.stages.sweepguard import guard
 from rlanything.stages.sweepkey import Key
-from rlanything.stages.sweeptrial import Inputs, stages
-from rlanything.stages.sweepworker import Worker
+from rlanything.stages.sweeptrial import Inputs
+from rlanything.stages.sweepworker import SweepError, Worker
 from rlanything.sweep import declare, space
 from rlanything.sweep.board import Board
 from rlanything.sweep.claims import Claims
 from rlanything.sweep.claims import Worker as Process
 from rlanything.sweep.declare import Sweep
-from rlanything.sweep.study import SweepStudy, starts
+from rlanything.sweep.study import SweepStudy, refused, starts
 
 FOLDER = Path(".rla") / "sweeps"
 
@@ -55,21 +56,44 @@ def run(path: Path, root: Path, params: Path, options: Options) -> None:
     base = checked(sweep, root)
     folder = options.folder or root / FOLDER
     inputs = Inputs.of(root, params, folder / "inputs")
-    key = identity(sweep, base, inputs)
-    place = folder / f"{name}-{key[:8]}"
-    study = SweepStudy(f"{name}-{key[:8]}", sweep, baseline(sweep, base), place, options.storage)
-    board = Board(study)
+    key = Key.of(sweep, base, inputs)
+    place = folder / f"{name}-{key.short}"
 
     def say(text: str) -> None:
         print(f"sweep {name}: {text}", file=sys.stderr, flush=True)
 
-    before = sweepresult.stamp(root, name)
-    check = guard(sweep, inputs, Key.of(sweep, base, inputs))
-    Worker(board, inputs, Claims(place / "claims", Process.here()), options.workers, say, check).work()
+    other = sweepkey.warning(folder, name, key)
+    if other is not None:
+        say(other)
+    with storage_errors(options.storage):
+        board = Board(SweepStudy(place.name, sweep, baseline(sweep, base), place, options.storage))
+        key.write(place)
+        claims = Claims(place / "claims", Process.here())
+        worker = Worker(board, inputs, claims, options.workers, say, guard(sweep, inputs, key))
+        _work(worker, path, root, say)
+        if options.experiments:
+            sweepexperiments.record(board, name, root, say)
+
+
+def _work(worker: Worker, path: Path, root: Path, say: Callable[[str], None]) -> None:
+    """Work to the end and publish; what is finished too, where the end is a `SweepError`."""
+    board, before = worker.board, sweepresult.stamp(root, path.stem)
+    try:
+        worker.work()
+    except SweepError:
+        sweepresult.publish(board, path, root, before)
+        raise
     sweepresult.publish(board, path, root, before)
-    say(f"{board.status({}, 1)}; results: {root / 'sweeps' / name}")
-    if options.experiments:
-        sweepexperiments.record(board, name, root, say)
+    say(f"{board.status({}, 1)}; results: {root / sweepresult.RESULTS / path.stem}")
+
+
+@contextmanager
+def storage_errors(url: str | None) -> Iterator[None]:
+    """What a database refuses in the middle of the work leaves the block as `SweepError`."""
+    try:
+        yield
+    except (StorageInternalError, SQLAlchemyError) as error:
+        raise SweepError(refused(url, error)) from error
 
 
 def _check_installed(sweep: Sweep) -> None:
@@ -101,13 +125,3 @@ def show(path: Path, root: Path) -> None:
     print(
         f"sampler {sweep.sampler}, pruner {sweep.pruner.kind}, budget {budget}, confirmed on {sweep.confirm} seeds"
     )
-
-
-def identity(sweep: Sweep, base: Mapping[str, Any], inputs: Inputs) -> str:
-    """Names what all trials have in common, so that trials of different code or data never meet in one study."""
-    pipeline: Pipeline = inputs.pipeline
-    place = inputs.place(parse(base))
-    made = [p for n in ("data", "models") for p in sorted((place / n).rglob("*")) if p.is_file()]
-    own = digests(made) if place == inputs.root else []
-    common = {k: v for k, v in base.items() if k != "scale"}
-    return content_id({"config": common, "files": pipeline.digest(stages(sweep.arms), base), "inputs": own})

@@ -12,9 +12,9 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
-from rlanything.stages import locks
+from rlanything.stages import locks, sweepkey
 from rlanything.stages.layout import Layout, write_bytes, write_json, write_text
-from rlanything.sweep.board import Board
+from rlanything.sweep.board import ERROR, Board
 from rlanything.sweep.study import JOURNAL
 from rlanything.sweep.table import confirmation, summary, table
 
@@ -59,6 +59,8 @@ def _publish(board: Board, declared: Path, target: Path) -> None:
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     shutil.copyfile(declared, temporary / "sweep.yaml")
+    if (board.folder / sweepkey.FILE).is_file():
+        shutil.copyfile(board.folder / sweepkey.FILE, temporary / sweepkey.FILE)
     _study(board, temporary / JOURNAL)
     _numbers(board, temporary)
     _trials(board, temporary)
@@ -108,11 +110,22 @@ def _trials(board: Board, folder: Path) -> None:
         elif (source / "log.txt").is_file():
             shutil.copyfile(source / "log.txt", target / "log.txt")
     for number in board.candidates():
-        if board.measured_fresh(number) is not None:
-            target = folder / "fresh" / f"{number:04d}"
-            target.mkdir(parents=True)
-            shutil.copyfile(board.fresh(number) / "params.yaml", target / "params.yaml")
-            _outputs(board, board.fresh(number), target)
+        _fresh(board, number, folder / "fresh" / f"{number:04d}")
+
+
+def _fresh(board: Board, number: int, target: Path) -> None:
+    """A trial's run on fresh seeds, or the log of its crash."""
+    source = board.fresh(number)
+    crashed = board.fresh_error(number) is not None
+    if not crashed and board.measured_fresh(number) is None:
+        return
+    target.mkdir(parents=True)
+    kept = ("params.yaml", "log.txt", ERROR) if crashed else ("params.yaml",)
+    for file in kept:
+        if (source / file).is_file():
+            shutil.copyfile(source / file, target / file)
+    if not crashed:
+        _outputs(board, source, target)
 
 
 def _outputs(board: Board, source: Path, target: Path) -> None:

@@ -24,8 +24,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.config import ConfigError
 from rlanything.report.words import plain
+from rlanything.stages.layout import write_text
 from rlanything.stages.sweeptrial import BEFORE, Command, Inputs, TrialFolder, overrides
-from rlanything.sweep.board import Board
+from rlanything.sweep.board import ERROR, Board
 from rlanything.sweep.claims import Claims
 from rlanything.sweep.declare import Sweep
 from rlanything.sweep.pruning import curve
@@ -39,7 +40,10 @@ LEAST_FREE = 200 * 2**20
 """No trial is started with less free space than this, in bytes."""
 IN_A_ROW = 3
 """So many crashes in a row with the same error end the sweep."""
-NO_SPACE = "No space left on device"
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of the operating system for which no trial is to blame: a full disk, a used up quota."""
+KEPT = 2000
+"""Characters of an error that are kept beside its trial: the last ones."""
 
 
 class SweepError(RuntimeError):
@@ -92,6 +96,7 @@ class Worker:
         self.check = check
         self.jobs: list[Job] = []
         self.ended_before = board.ended()
+        board.retry_fresh()
         self.said = time.monotonic()
 
     def work(self) -> None:
@@ -143,9 +148,7 @@ class Worker:
         if self.board.repeating():
             return None
         own = sum(time.monotonic() - job.begun for job in self.jobs)
-        if self.board.spent_s() + own > 60 * (self.sweep.budget.minutes or float("inf")):
-            return None
-        trial = self.study.ask()
+        trial = self.study.ask(labelled=self.board.minutes_over(own))
         if trial is not None:
             self.claims.take(_name(trial.number))
         return trial
@@ -154,7 +157,7 @@ class Worker:
         """A trial to be run on fresh seeds, once all trials are over."""
         mine = {job.number for job in self.jobs if job.fresh}
         for number in self.board.to_confirm():
-            if number not in mine and self.claims.take(f"fresh-{number:04d}"):
+            if number not in mine and self.claims.take(_fresh_name(number)):
                 return number
         return None
 
@@ -171,13 +174,17 @@ class Worker:
             self._crashed(job, str(error))
 
     def _begin_fresh(self, number: int) -> None:
-        sets = self.board.sets(number)
         seeds = self.sweep.seeds + self.sweep.confirm
         folder = TrialFolder(self.board.fresh(number), self.sweep, seeds)
+        job = Job(_fresh_name(number), number, folder, folder.path, fresh=True)
+        self.jobs.append(job)
         self.say(f"trial {number}: again, with {self.sweep.confirm} fresh seeds")
-        place = folder.prepare(self.inputs.root, self.inputs, sets)
-        folder.adopt(self.board.results(number), self.sweep.seeds)
-        self.jobs.append(Job(f"fresh-{number:04d}", number, folder, place, fresh=True))
+        self.board.reopen_fresh(number)
+        try:
+            job.inputs = folder.prepare(self.inputs.root, self.inputs, self.board.sets(number))
+            folder.adopt(self.board.results(number), self.sweep.seeds)
+        except ConfigError as error:
+            self._crashed(job, str(error))
 
     # -- running them ----------------------------------------------------------------------------------------------
 
@@ -303,19 +310,23 @@ class Worker:
             self._drop(job)
             return
         self._check()
-        if NO_SPACE in error:
+        full = next((number for number in FULL if os.strerror(number) in error), None)
+        if full is not None:
             self._drop(job)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(job.folder.path))
-        if job.fresh:
-            self._drop(job)
-            raise SweepError(
-                f"trial {job.number} with fresh seeds: {error}\nIts log: {job.folder.path / 'log.txt'}"
-            )
-        self.study.note(job.number, error=error[-2000:], seconds=self._seconds(job))
-        self.study.tell(job.number, None, TrialState.FAIL)
-        self.say(f"trial {job.number}: crashed: {plain(error.splitlines()[-1])}")
+            raise OSError(full, os.strerror(full), str(job.folder.path))
+        again = " with fresh seeds" if job.fresh else ""
+        self.say(f"trial {job.number}{again}: crashed: {plain(error.splitlines()[-1])}")
+        self._record(job, error[-KEPT:])
         self._drop(job)
-        self._check_row()
+        if not job.fresh:
+            self._check_row()
+
+    def _record(self, job: Job, error: str) -> None:
+        if job.fresh:
+            write_text(job.folder.path / ERROR, error)
+            return
+        self.study.note(job.number, error=error, seconds=self._seconds(job))
+        self.study.tell(job.number, None, TrialState.FAIL)
 
     def _check_row(self) -> None:
         """Raise `SweepError` when the last trials to end all crashed alike since this worker started."""
@@ -353,6 +364,10 @@ class Worker:
 
 def _name(number: int) -> str:
     return f"trial-{number:04d}"
+
+
+def _fresh_name(number: int) -> str:
+    return f"fresh-{number:04d}"
 
 
 def _inputs(job: Job) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from functools import lru_cache
@@ -18,6 +19,8 @@ from rlanything.sweep.words import number as written
 
 REPEATS = 20
 """So many points in a row that were run before: the sampler has nothing new to offer."""
+ERROR = "error.txt"
+"""Beside a run on fresh seeds that crashed: why. (Optuna takes no more notes about a trial that is finished.)"""
 
 
 class Board:
@@ -76,8 +79,7 @@ class Board:
         """The same on its fresh seeds, or None where it was not run on any."""
         if not self._confirmed(number):
             return None
-        fresh = range(self.sweep.seeds, self.sweep.seeds + self.sweep.confirm)
-        return self._read(self.fresh(number), tuple(self.sweep.arms)).at(fresh)
+        return self._read(self.fresh(number), tuple(self.sweep.arms)).at(self._fresh_seeds)
 
     def objectives(self, number: int) -> list[float]:
         """The means that the study is told. Raises `ValueError` for one that was not measured."""
@@ -106,23 +108,58 @@ class Board:
         return list(dict.fromkeys(self.source(n) for n in numbers))
 
     def to_confirm(self) -> list[int]:
-        """Candidates without their run on fresh seeds, once every trial is over."""
-        return [n for n in self.candidates() if not self._confirmed(n)] if self.trials_over() else []
+        """Candidates without their run on fresh seeds, once every trial is over; not those whose run crashed."""
+        if not self.trials_over():
+            return []
+        return [n for n in self.candidates() if not self._confirmed(n) and self.fresh_error(n) is None]
+
+    @property
+    def _fresh_seeds(self) -> range:
+        return range(self.sweep.seeds, self.sweep.seeds + self.sweep.confirm)
 
     def _confirmed(self, number: int) -> bool:
-        return all((self.fresh(number) / "evaluation" / f"{arm}.json").is_file() for arm in self.sweep.arms)
+        return self.sweep.confirm > 0 and not self._unconfirmed(number)
+
+    def _unconfirmed(self, number: int) -> list[Path]:
+        """The evaluations of a trial that lack one of the fresh seeds, e.g. since `confirm` was raised."""
+        files = [self.fresh(number) / "evaluation" / f"{arm}.json" for arm in self.sweep.arms]
+        return [f for f in files if not set(self._fresh_seeds) <= _evaluated(f)]
+
+    def reopen_fresh(self, number: int) -> None:
+        """Remove a trial's evaluations that lack a fresh seed, so that they are made again."""
+        for file in self._unconfirmed(number):
+            file.unlink(missing_ok=True)
+
+    def fresh_error(self, number: int) -> str | None:
+        """What ended a trial's run on fresh seeds, or None where nothing did."""
+        file = self.fresh(number) / ERROR
+        return file.read_text() if file.is_file() else None
+
+    def retry_fresh(self) -> None:
+        """Forget the crashes on fresh seeds, so that those runs are tried again."""
+        for file in (self.folder / "fresh").glob(f"*/{ERROR}"):
+            file.unlink(missing_ok=True)
 
     def trials_over(self) -> bool:
         """Whether no trial is running or will be started."""
-        trials = self.study.trials()
-        if any(t.state in (TrialState.RUNNING, TrialState.WAITING) for t in trials):
+        trials, limit = self.study.trials(), self.study.limit
+        if self._certain():
             return False
-        limit, minutes = self.study.limit, self.sweep.budget.minutes
-        return (
-            self.repeating()
-            or (limit is not None and len(trials) >= limit)
-            or (minutes is not None and self.spent_s() > 60 * minutes)
-        )
+        if self.minutes_over():
+            return True
+        if any(t.state == TrialState.WAITING for t in trials):
+            return False
+        return self.repeating() or (limit is not None and len(trials) >= limit)
+
+    def _certain(self) -> int:
+        """How many trials are still to end whatever the minutes say: those that run, and the baselines."""
+        open_ = [t for t in self.study.trials() if not t.state.is_finished()]
+        return sum(t.state == TrialState.RUNNING or bool(t.user_attrs.get(LABEL)) for t in open_)
+
+    def minutes_over(self, own_s: float = 0.0) -> bool:
+        """Whether the budget of minutes is spent by the finished trials and `own_s` seconds of unfinished ones."""
+        minutes = self.sweep.budget.minutes
+        return minutes is not None and self.spent_s() + own_s > 60 * minutes
 
     def over(self) -> bool:
         """Whether nothing is left to do."""
@@ -185,4 +222,18 @@ class Board:
         """Seconds of work that the budget still has for trials of `each` seconds, begun ones included."""
         limit, minutes = self.study.limit, self.sweep.budget.minutes
         trials = float("inf") if limit is None else (limit - len(self.ended())) * each
-        return min(trials, float("inf") if minutes is None else max(0.0, 60 * minutes - self.spent_s()))
+        found = min(trials, float("inf") if minutes is None else 60 * minutes - self.spent_s())
+        return max(found, self._certain() * each)
+
+
+def _evaluated(file: Path) -> frozenset[int]:
+    """The seeds in an evaluation; none where there is no such file."""
+    if not file.is_file():
+        return frozenset()
+    return _seeds(file, file.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _seeds(file: Path, changed: int) -> frozenset[int]:
+    """`changed`: the file's time stamp, since the board is asked twice a second."""
+    return frozenset(int(seed) for seed in json.loads(file.read_text())["seeds"])

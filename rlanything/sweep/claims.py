@@ -16,13 +16,18 @@ from typing import Any
 
 import psutil
 
+from rlanything.core.ids import content_id
+
 LAPSE_S = 60.0
 """How long a worker may be silent before another takes over its trial."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One process: where it runs, its number there, and when it started (process numbers come again)."""
+    """One process: where it runs, its number there, and when it started (process numbers come again).
+
+    `born`: seconds after the machine's start, which stay the same when somebody sets the clock.
+    """
 
     host: str
     pid: int
@@ -31,21 +36,29 @@ class Worker:
     @classmethod
     def here(cls) -> Worker:
         """This process."""
-        return cls(_host(), os.getpid(), psutil.Process().create_time())
+        return cls(_host(), os.getpid(), _born(psutil.Process()))
 
     @property
     def name(self) -> str:
         """For file names and people."""
-        return f"{self.host.partition(':')[0]}-{self.pid}"
+        return f"{self.host.partition(':')[0]}-{content_id(self.host)[:8]}-{self.pid}"
 
 
 def _host() -> str:
-    """Tells containers with one host name apart: a process number means something only within its namespace."""
+    """A name, the namespace of its process numbers (containers share a name) and its start (so do virtual machines).
+
+    A machine that was started again is another one: claims on it lapse with time.
+    """
     try:
         space = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        space = ""
-    return f"{socket.gethostname()}:{space}"
+        started = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:  # not Linux
+        space = started = ""
+    return f"{socket.gethostname()}:{space}:{started}"
+
+
+def _born(process: psutil.Process) -> float:
+    return round(process.create_time() - psutil.boot_time(), 2)
 
 
 class Claims:
@@ -69,7 +82,7 @@ class Claims:
 
     def started(self, name: str, child: psutil.Process) -> None:
         """Note the child that works on `name`, for whoever takes over."""
-        self._write(name, {"pid": child.pid, "born": child.create_time()})
+        self._write(name, {"pid": child.pid, "born": _born(child)})
 
     def keep(self, name: str) -> bool:
         """Touch the claim; False when another worker has taken it, because this one was silent for too long."""
@@ -121,7 +134,7 @@ class Claims:
 def _alive(pid: int, born: float) -> bool:
     try:
         process = psutil.Process(pid)
-        return process.create_time() == born and process.status() != psutil.STATUS_ZOMBIE
+        return _born(process) == born and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
 

@@ -115,8 +115,12 @@ def _row(point: Point, keys: Sequence[str], views: Views, quoted: Callable[[obje
 
 
 def _failed(board: Board) -> list[str]:
-    crashed = [t for t in board.study.trials() if t.user_attrs.get("error")]
-    if not crashed:
-        return []
-    lines = [f"- trial {t.number}: {code(t.user_attrs['error'].strip().splitlines()[-1])}" for t in crashed]
-    return ["## Crashed", "\n".join(lines)]
+    lines = [f"- {who}: {code(error)}" for who, error in crashes(board)]
+    return ["## Crashed", "\n".join(lines)] if lines else []
+
+
+def crashes(board: Board) -> list[tuple[str, str]]:
+    """Which trials crashed, also on fresh seeds, and the last line of each one's error."""
+    found = [(f"trial {t.number}", t.user_attrs.get("error")) for t in board.study.trials()]
+    found += [(f"trial {n} on fresh seeds", board.fresh_error(n)) for n in board.candidates()]
+    return [(who, error.strip().rpartition("\n")[2]) for who, error in found if error]

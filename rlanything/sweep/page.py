@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from rlanything.sweep.board import Board
-from rlanything.sweep.document import ABOUT, FIGURES, sentences, trials
+from rlanything.sweep.document import ABOUT, FIGURES, crashes, sentences, trials
 from rlanything.sweep.plots import PLOTS
 from rlanything.sweep.views import Views
 
@@ -53,6 +53,7 @@ def html(board: Board, name: str, views: Views) -> str:
         + "".join(f"<p>{escape(s)}</p>\n" for s in sentences(views))
         + sections
         + f"<h2>Trials</h2>\n{_table(views)}\n"
+        + "".join(f"<p>Crashed: {escape(who)}: {escape(error)}</p>\n" for who, error in crashes(board))
         + f'<script type="application/json" id="data">{_data(figures)}</script>\n'
         + f"<script>{plotly}</script>\n<script>{_SCRIPT}</script>\n</body></html>\n"
     )

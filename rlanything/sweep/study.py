@@ -20,12 +20,12 @@ from optuna.distributions import (
     IntDistribution,
 )
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.config import ConfigError
 from rlanything.sweep import space
 from rlanything.sweep.declare import PAPER, Sweep, Value, sign
+from rlanything.sweep.journal import Journal
 from rlanything.sweep.pruning import pruner
 from rlanything.sweep.sampler import PerTrial
 from rlanything.sweep.space import SETS, outside
@@ -76,19 +76,33 @@ def _crashed(start: Start, trials: Sequence[FrozenTrial]) -> bool:
 
 
 def open_storage(url: str | None, folder: Path) -> BaseStorage:
-    """The journal file in `folder`, or the database at `url`. Raises `ConfigError`, never with a password in it."""
+    """The journal file in `folder`, or the database at `url`. Raises `ConfigError`, never with a password in it.
+
+    A connection is tried before it is used, so that a server may be started again while workers run.
+    """
     if url is None:
-        return JournalStorage(JournalFileBackend(str(folder / JOURNAL)))
+        return JournalStorage(Journal(folder / JOURNAL))
     arguments = {"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {}
     try:
-        return RDBStorage(url, engine_kwargs=arguments)
+        return RDBStorage(url, engine_kwargs={"pool_pre_ping": True, **arguments})
     except ImportError as error:
         raise ConfigError(
             f"storage {hidden(url)}: {error}; install what it needs with pip install 'rlanything[sweep]'"
         ) from None
     except Exception as error:  # SQLAlchemy's and the driver's own, of many classes
-        reason = str(error).splitlines()[0].replace(url, hidden(url))
-        raise ConfigError(f"storage {hidden(url)}: {reason}") from None
+        raise ConfigError(f"storage {hidden(url)}: {_reason(error, url)}") from None
+
+
+def refused(url: str | None, error: Exception) -> str:
+    """What an open storage refused, for people; without the password in its address."""
+    cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+    where = "the study" if url is None else f"storage {hidden(url)}"
+    return f"{where}: {_reason(cause, url or '')}; start the sweep again once it is back: it goes on"
+
+
+def _reason(error: Exception, url: str) -> str:
+    first = str(error).partition("\n")[0]
+    return first.replace(url, hidden(url)) if url else first
 
 
 def hidden(url: str) -> str:
@@ -117,8 +131,8 @@ class SweepStudy:
         self.distributions = space.distributions(sweep)
         self._starts = starts(sweep, base)
         with self.lock():
-            storage = open_storage(url, folder)
-            self.study = self._open(storage)
+            self.storage = open_storage(url, folder)
+            self.study = self._open(self.storage)
             where = hidden(url) if url else str(folder)
             self._check(where)
             self._check_folder(where)
@@ -185,11 +199,19 @@ class SweepStudy:
         """All trials, in the order of their numbers."""
         return self.study.get_trials(deepcopy=False)
 
-    def ask(self) -> FrozenTrial | None:
-        """The next trial, or None when the budget has no more. Call it with the lock held."""
+    def ask(self, *, labelled: bool = False) -> FrozenTrial | None:
+        """The next trial, or None when the budget has no more. Call it with the lock held.
+
+        Args:
+            labelled: only the paper's point and the default, which are run whatever the budget.
+        """
         trials = self.trials()
-        waiting = any(t.state == TrialState.WAITING for t in trials)
-        if not waiting and self.limit is not None and len(trials) >= self.limit:
+        waiting = [t for t in trials if t.state == TrialState.WAITING]
+        queued = [t for t in waiting if t.user_attrs.get(LABEL)] if labelled else waiting
+        if queued:
+            self.storage.set_trial_state_values(queued[0]._trial_id, TrialState.RUNNING)
+            return self.resume(queued[0].number)
+        if labelled or (self.limit is not None and len(trials) >= self.limit):
             return None
         return self._complete(self.study.ask())
 

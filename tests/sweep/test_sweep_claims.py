@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import psutil
 
-from rlanything.sweep.claims import Claims, Worker
+from rlanything.sweep.claims import Claims, Worker, _born
 
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -21,7 +21,7 @@ def other_host(name: str = "elsewhere") -> Worker:
 
 
 def process(child: subprocess.Popen[bytes]) -> Worker:
-    return replace(Worker.here(), pid=child.pid, born=psutil.Process(child.pid).create_time())
+    return replace(Worker.here(), pid=child.pid, born=_born(psutil.Process(child.pid)))
 
 
 def test_a_claim_is_taken_once(tmp_path):
@@ -54,6 +54,31 @@ def test_a_number_that_another_process_has_now_does_not_keep_a_claim(tmp_path):
     gone = replace(Worker.here(), born=1.0)
     assert Claims(tmp_path, gone).take("trial-0000")
     assert Claims(tmp_path, Worker.here()).take("trial-0000")
+
+
+def test_machines_of_one_name_and_number_are_two(tmp_path):
+    """The first namespace of process numbers is called the same on every Linux; the machine's start is not."""
+    here = Worker.here()
+    name, space, started = here.host.split(":", 2)[0], *here.host.split(":", 1)[1].rsplit(":", 1)
+    assert len(started) == 36
+    twin = replace(here, host=f"{name}:{space}:{'0' * 36}", pid=2**22 + 1)
+    assert Claims(tmp_path, twin).take("trial-0000")
+    assert not Claims(tmp_path, here).take("trial-0000")
+    assert replace(twin, pid=here.pid).name != here.name
+
+
+def test_a_clock_that_is_set_takes_no_claim(tmp_path, monkeypatch):
+    """The time of birth is made of the machine's start, which moves with the clock."""
+    child = subprocess.Popen(SLEEPER)
+    try:
+        assert Claims(tmp_path, process(child)).take("trial-0000")
+        was = psutil.boot_time()
+        monkeypatch.setattr(psutil._psplatform, "boot_time", lambda: was + 3600)
+        assert psutil.Process(child.pid).create_time() > was + 3600
+        assert not Claims(tmp_path, Worker.here()).take("trial-0000")
+    finally:
+        child.kill()
+        child.wait()
 
 
 def test_a_claim_of_another_machine_lapses_with_time(tmp_path):

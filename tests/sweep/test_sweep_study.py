@@ -17,6 +17,8 @@ from optuna.trial import TrialState
 from sweep_cases import BAND, LAMBDA, declared, make, write_results
 
 from rlanything.config import ConfigError
+from rlanything.stages.sweep import storage_errors
+from rlanything.stages.sweepworker import SweepError
 from rlanything.sweep.board import REPEATS
 from rlanything.sweep.study import hidden
 
@@ -272,6 +274,37 @@ def test_two_processes_never_take_the_same_trial_from_sqlite(tmp_path):
 @pytest.mark.integration
 def test_two_processes_never_take_the_same_trial_from_postgresql(tmp_path, postgres):
     check(ask_all(tmp_path, postgres))
+
+
+@pytest.mark.integration
+def test_a_server_that_is_started_again_is_not_noticed(tmp_path, postgres):
+    """The connection that the study holds is cut from the server's side, as its restart does."""
+    from sqlalchemy import create_engine, text
+
+    board = make(declared(), tmp_path, postgres, "restarted")
+    assert board.study.ask().number == 0
+    cut = (
+        "select pg_terminate_backend(pid) from pg_stat_activity "
+        "where backend_type = 'client backend' and pid <> pg_backend_pid()"
+    )
+    engine = create_engine(postgres)
+    with engine.connect() as connection:
+        assert set(connection.execute(text(cut)).scalars()) == {True}
+    engine.dispose()
+    assert [t.state.name for t in board.study.trials()] == ["RUNNING", "WAITING"]
+
+
+@pytest.mark.integration
+def test_what_a_database_refuses_ends_the_sweep_with_a_message(tmp_path):
+    from sqlalchemy import create_engine, text
+
+    url = f"sqlite:///{tmp_path}/study.db"
+    board = make(declared(), tmp_path, url)
+    with create_engine(url).begin() as connection:
+        connection.execute(text("drop table trial_values"))
+    refusal = r"storage sqlite:.*no such table: trial_values; start the sweep again"
+    with pytest.raises(SweepError, match=refusal), storage_errors(url):
+        board.study.trials()
 
 
 def check(taken: list[list[object]]) -> None:
