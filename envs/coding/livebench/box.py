@@ -16,7 +16,7 @@ from envs.coding.livebench import bridge
 from envs.coding.livebench.hearing import hear
 from envs.coding.livebench.install import Installation
 from envs.coding.sandbox import SandboxError
-from envs.coding.sandbox.bwrap import find_bwrap, interpreter, unique_uid
+from envs.coding.sandbox.bwrap import find_bwrap, give_back, interpreter, lend_uid
 from rlanything.core.types import Json
 
 PROCESSES = 64
@@ -56,10 +56,13 @@ def grade(installed: Installation, pairs: Sequence[tuple[dict[str, Json], str]],
     """
     lines = "".join(json.dumps({"question": q, "answer": a}) + "\n" for q, a in pairs).encode()
     limit = STARTING_S + tests * SECONDS_A_TEST + len(pairs) * CLOSING_S
+    uid = lend_uid() if os.getuid() == 0 else None
     try:
-        heard = hear(_command(installed), lines, limit, LINE_BYTES * len(pairs))
+        heard = hear(_command(installed, uid), lines, limit, LINE_BYTES * len(pairs))
     except OSError as error:
         raise SandboxError(f"bwrap cannot be started: {error}") from error
+    finally:
+        give_back(uid)
     if heard.late:
         return [Grade(None, f"the grader was not done after {limit:.0f} s")] * len(pairs)
     found = [_grade(line) for line in heard.output.splitlines()]
@@ -82,13 +85,12 @@ def _shown(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text[:WORDS])
 
 
-def _command(installed: Installation) -> list[str]:
-    root = os.getuid() == 0
-    uid = unique_uid() if root else 0
+def _command(installed: Installation, uid: int | None) -> list[str]:
+    """What starts the grader: as root it becomes the user `uid`; otherwise (None) it has a user namespace of its own."""
     user = (
-        ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-        if root
-        else ["--unshare-user", "--disable-userns", "--uid", "60000", "--gid", "60000"]
+        ["--unshare-user", "--disable-userns", "--uid", "60000", "--gid", "60000"]
+        if uid is None
+        else ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     )
     shown = [Path(installed.python).parent.parent, Path(installed.repository)]
     return [
@@ -103,7 +105,7 @@ def _command(installed: Installation) -> list[str]:
         *(word for place in shown for word in _show(place)),
         *("--remount-ro", "/"),
         *(installed.python, "-B", "-c", Path(bridge.__file__).read_text(encoding="utf-8")),
-        *(installed.repository, str(uid), str(PROCESSES), str(MEMORY_MB)),
+        *(installed.repository, str(uid or 0), str(PROCESSES), str(MEMORY_MB)),
     ]
 
 

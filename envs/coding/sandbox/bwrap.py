@@ -101,13 +101,6 @@ def lend_uid() -> int:
     raise SandboxError(f"this process has {MOST_WORKERS} boxes already: that is the most")
 
 
-def unique_uid() -> int:
-    """A user id for a box that never gives it back: in turn, without those that are lent. Raises `SandboxError`."""
-    uid = lend_uid()
-    give_back(uid)
-    return uid
-
-
 def give_back(uid: int | None) -> None:
     """The box that had this user id has ended."""
     _lent.pop(uid, None)

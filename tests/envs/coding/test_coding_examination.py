@@ -271,7 +271,8 @@ def test_only_a_known_solution_proves_a_problem(family: CodingFamily, tasks: lis
     solved = Problem.from_task(FUNCTION).to_task()
     solved = Task(solved.env, solved.instruction, {**solved.payload, "solution": "x"}, {})
     assert family.proven(solved)
-    assert not family.proven(family.parse(solved, family.describe(FUNCTION)))
+    reply = family.describe(replace(FUNCTION, instruction="Something else."))
+    assert not family.proven(family.parse(solved, reply))
 
 
 def test_demonstrated_criticism_is_what_programs_would_get(family: CodingFamily, tasks: list[Task]) -> None:
