@@ -86,7 +86,7 @@ def _shown(text: str) -> str:
 
 
 def _command(installed: Installation, uid: int | None) -> list[str]:
-    """What starts the grader: as root it becomes the user `uid`; otherwise (None) it has a user namespace of its own."""
+    """What starts the grader: root becomes the user `uid`, others (None) get a user namespace of their own."""
     user = (
         ["--unshare-user", "--disable-userns", "--uid", "60000", "--gid", "60000"]
         if uid is None
