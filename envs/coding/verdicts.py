@@ -7,7 +7,7 @@ that is not known yet, so that every box is busy.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from envs.coding.judging import job_of
@@ -50,8 +50,8 @@ class Verdicts:
     def of(self, work: Sequence[Trial]) -> list[Verdict]:
         """A verdict for each trial, without what the programs wrote. Raises `SandboxError` when boxes no longer start.
 
-        A program runs once on each of its tests, in this and all earlier calls together; only where the sandbox
-        failed, the next call tries again.
+        A program is judged once on each of its tests, in this and all earlier calls together, and tests of a call that
+        differ in the expected output alone share a run; only where the sandbox failed, the next call tries again.
         """
         found = self._run(_missing(work, self._known))
         cells = {key: {**self._known.get(key, {}), **found.get(key, {})} for key in _keys(work)}
@@ -66,8 +66,12 @@ class Verdicts:
         if not missing:
             return {}
         sandbox = self._sandbox()
-        jobs = [replace(job_of(*trial, sandbox.limits), keep_output=False) for trial in missing.values()]
-        verdicts = sandbox.run(jobs)
+        verdicts = sandbox.run(
+            [
+                replace(job_of(*trial, sandbox.limits), keep_output=False, share_runs=True)
+                for trial in missing.values()
+            ]
+        )
         return {
             key: dict(zip(cases, verdict.outcomes, strict=True))
             for (key, (_, _, cases)), verdict in zip(missing.items(), verdicts, strict=True)
@@ -95,4 +99,12 @@ def _missing(work: Sequence[Trial], known: OrderedDict[Key, Cells]) -> dict[Key,
         if fresh:
             problems.setdefault(key, problem)
             wanted.setdefault(key, {}).update(dict.fromkeys(fresh))
-    return {key: (problems[key], key.program, tuple(cases)) for key, cases in wanted.items()}
+    return {key: (problems[key], key.program, _side_by_side(cases)) for key, cases in wanted.items()}
+
+
+def _side_by_side(cases: Iterable[Case]) -> tuple[Case, ...]:
+    """The tests, those of the same input together: written ones often differ in the expected output alone."""
+    by_input: dict[str, list[Case]] = {}
+    for case in cases:
+        by_input.setdefault(case.input, []).append(case)
+    return tuple(case for group in by_input.values() for case in group)

@@ -60,7 +60,16 @@ class Session:
             return True
         self._attempts = 0
         self._add(found)
+        if self._compiled and self.job.share_runs:
+            self._share(report)
         return True
+
+    def _share(self, report: Mapping[str, Any]) -> None:
+        """Judge the tests that follow with the same input by the same report."""
+        tests, asked = self.job.tests, _asked(self.job.tests[len(self._outcomes) - 1])
+        while not self.done and _asked(tests[len(self._outcomes)]) == asked:
+            found = outcome(self.job, tests[len(self._outcomes)], report, self._limits)
+            self._add(replace(found, cpu_s=0.0, wall_s=0.0))
 
     def lose(self, reason: str) -> None:
         """The box failed. The request is sent again, or after `ATTEMPTS` times reported and left."""

@@ -113,7 +113,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """A program and its tests. The program is compiled once; every test runs in a fresh process."""
+    """A program and its tests. The program is compiled once; every run of it is a fresh process."""
 
     program: str
     tests: Sequence[Test]
@@ -126,6 +126,8 @@ class Job:
     """Leave out the tests after the first that is not ok."""
     keep_output: bool = True
     """Keep in each outcome what the program wrote and returned; else it is dropped as soon as it is judged."""
+    share_runs: bool = False
+    """Judge tests of the same input that stand side by side by one run; what it costs counts for the first of them."""
 
     def __post_init__(self) -> None:
         if not self.tests:

@@ -1,11 +1,11 @@
-"""What a batch of verdicts holds in memory while it runs."""
+"""What a batch of verdicts runs, and what it holds in memory meanwhile."""
 
 from __future__ import annotations
 
 import tracemalloc
 
 from envs.coding.family import CodingFamily
-from envs.coding.problem import Problem
+from envs.coding.problem import Case, Problem
 from envs.coding.sandbox import Status
 from envs.coding.verdicts import Verdicts
 
@@ -27,3 +27,11 @@ def test_what_programs_print_is_not_kept_until_the_batch_ends(family: CodingFami
     tracemalloc.stop()
     assert {verdict.status for verdict in found} == {Status.WRONG}
     assert peak < MOST < PRINTED * sum(len(verdict.outcomes) for verdict in found) / 4
+
+
+def test_tests_of_an_input_share_a_run_wherever_they_stand(family: CodingFamily) -> None:
+    problem = Problem("Say it again.", (Case("1", "1"),))
+    cases = [Case("1", "no"), Case("2", "2"), Case("1", "1"), Case("2", "3"), Case("1", "other")]
+    (verdict,) = Verdicts(family.sandbox).of([(problem, "print(input())", cases)])
+    assert [outcome.status is Status.OK for outcome in verdict.outcomes] == [False, True, True, False, False]
+    assert sum(outcome.wall_s > 0 for outcome in verdict.outcomes) == 2

@@ -49,7 +49,7 @@ class Meter:
         # user, system, and those of children that were waited for; resident pages
         if self.cpu() + sum(sum(numbers[11:15]) for numbers in seen.values()) * TICK_S > self.limits["cpu_s"]:
             return "cpu"
-        if self._too_large({pid: numbers[21] * PAGE for pid, numbers in seen.items()}):
+        if self._too_large({pid: _resident(numbers) for pid, numbers in seen.items()}):
             return "memory"
         if SEALED and self._files() > self.limits["files"]:
             return "files"
@@ -58,7 +58,7 @@ class Meter:
     def _too_large(self, resident: dict[int, int]) -> bool:
         """Do processes hold too much? Forks share pages; these are told apart only where it matters."""
         most = self.limits["memory_mb"] << 20
-        return sum(resident.values()) > most < sum(_share(pid, size) for pid, size in resident.items())
+        return sum(resident.values()) > most < sum(map(_share, resident))
 
     def _files(self) -> int:
         room = os.statvfs(".")
@@ -92,10 +92,18 @@ def _stat(pid: int) -> list[int]:
         return []
 
 
-def _share(pid: int, resident: int) -> int:
+def _resident(numbers: list[int]) -> int:
+    """Bytes that a process holds, of which it may share some; 0 when it is gone."""
+    return numbers[21] * PAGE if numbers else 0
+
+
+def _share(pid: int) -> int:
     """Bytes of a process, shared pages divided among those that share them; all of them where that is hidden."""
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            return next((int(line.split()[1]) << 10 for line in file if line.startswith(b"Pss:")), resident)
+            found = [int(line.split()[1]) << 10 for line in file if line.startswith(b"Pss:")]
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return resident
+        found = []
+    return (
+        found[0] if found else _resident(_stat(pid))
+    )  # looked at again: it may have ended since, and holds nothing

@@ -107,6 +107,29 @@ def test_without_output_it_is_still_told_why_the_box_failed():
     assert (failed.status, failed.error) == (Status.INFRASTRUCTURE, f"the box ended ({ATTEMPTS} attempts)")
 
 
+def test_neighbours_of_the_same_input_share_a_run_where_the_job_says_so():
+    tests = [Stdio("1", "yes"), Stdio("1", "no"), Stdio("2", "yes"), Stdio("1", "yes")]
+    session = Session(Job("program", tests, share_runs=True), Limits())
+    session.accept(report())
+    asked = []
+    while not session.done:
+        asked.append(session.request()["stdin"])
+        session.accept(report(out="yes"))
+    assert asked == ["1", "2", "1"]
+    found = session.verdict().outcomes
+    assert [o.status.value for o in found] == ["ok", "wrong", "ok", "ok"]
+    assert [o.cpu_s for o in found] == [0.1, 0.0, 0.1, 0.1]
+
+
+def test_a_shared_run_stops_at_the_first_failure_too():
+    tests = [Stdio("1", "no"), Stdio("1", "yes"), Stdio("2", "yes")]
+    session = Session(Job("program", tests, stop_at_failure=True, share_runs=True), Limits())
+    session.accept(report())
+    session.accept(report(out="yes"))
+    assert session.done
+    assert [o.status.value for o in session.verdict().outcomes] == ["wrong"]
+
+
 @pytest.mark.parametrize("broken", ["end", "code", "out", "err", "cpu", "wall", "result"])
 def test_a_report_with_something_missing_is_none(broken):
     session = Session(Job("program", [Stdio("1", "yes")]), Limits())

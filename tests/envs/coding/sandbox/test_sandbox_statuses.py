@@ -158,6 +158,16 @@ def test_without_output_there_are_the_same_statuses_and_no_text(box):
     assert all((o.output, o.result, o.error) == ("", None, "") for verdict in bare for o in verdict.outcomes)
 
 
+def test_a_shared_run_gives_the_verdicts_of_two(box):
+    programs = [ADD, "1 / 0", "while True: pass", "1 +", "print(3)\nimport sys\nsys.exit(1)"]
+    tests = [Stdio("1 2", "3"), Stdio("1 2", "4"), Stdio("2 2", "4"), Stdio("2 2", "4 ")]
+    apart, shared = (
+        box.run([Job(program, tests, share_runs=share) for program in programs]) for share in (False, True)
+    )
+    assert [[o.status for o in v.outcomes] for v in shared] == [[o.status for o in v.outcomes] for v in apart]
+    assert [[o.output for o in v.outcomes] for v in shared] == [[o.output for o in v.outcomes] for v in apart]
+
+
 def test_own_limits_and_comparison_of_a_job(box):
     slow = "import time\nwhile time.process_time() < 0.4: pass\nprint(1.0)"
     limits = replace(box.limits, cpu_s=0.2)
