@@ -114,6 +114,6 @@ bench: install  ## Measure speed; prints a table and writes bench.json
 	python -m rlanything bench
 
 # What .rla holds beside: workspaces of other settings with their results, finished trials of sweeps, downloads.
-clean:  ## Remove unfinished runs, smoke workspaces and tool caches; results, sweeps, downloads and .venv stay
+clean:  ## Remove unfinished runs, smoke workspaces and tool caches; results, sweeps and downloads stay
 	rm -rf .rla/live .rla/bootstrap .rla/*smoke .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build
 	find envs experiments rlanything tests -name __pycache__ -type d -prune -exec rm -rf {} +

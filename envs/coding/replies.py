@@ -19,6 +19,10 @@ LONGEST = 40_000
 """Characters of a reply that are read, from its end."""
 LONGEST_SHOWN = 100
 """Characters of an input or output up to which a test is shown to a model."""
+BROKEN = 100
+"""Objects that do not end as one after which no other is looked for: each may cost as much as the whole reply."""
+_OPENING = re.compile(r'\{\s{0,99}["}]')
+"""What an object begins with, and formulas and code seldom have."""
 UNCHANGED = "the problem is the one that was to be rewritten"
 MARK, ARROW = "test:", "->"
 _BLOCK = re.compile(r"\*\*Test (Input|Output):\*\*\s*```[a-z]*\n?(.*?)```", re.DOTALL)
@@ -169,15 +173,14 @@ def require_agreeing(cases: Sequence[Case]) -> None:
 
 def _objects(text: str) -> Iterator[dict[str, Json]]:
     """The JSON objects in a text that are not part of another one."""
-    decoder, place = json.JSONDecoder(), text.find("{")
-    while place >= 0:
+    decoder, place, failed = json.JSONDecoder(), 0, 0
+    while failed < BROKEN and (found := _OPENING.search(text, place)):
         try:
-            value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):  # braces of a formula or of code
-            end = place + 1
+            value, place = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            place, failed = found.start() + 1, failed + 1
         else:
             yield value
-        place = text.find("{", end)
 
 
 def _require_values(case: Case) -> None:

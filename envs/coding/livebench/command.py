@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -96,7 +97,11 @@ def _ours(stack: ExitStack, options: Mapping[str, Any], workers: int, installed:
         raise LiveBenchError(str(error)) from None
     shown = installed if backend == SHOWS_PACKAGES else None
     packages = None if shown is None else shown.importable()
-    made = {"backend": backend, "image": options["image"], "packages": shown.packages if shown else {}}
+    made = {
+        "backend": backend,
+        **({"image": options["image"]} if backend == "docker" else {"python": platform.python_version()}),
+        "packages": shown.packages if shown else {},
+    }
     limits = Limits(memory_mb=MEMORY_MB)
     opened = open_sandbox(**options, workers=workers, limits=limits, packages=packages)
     return Ours(stack.enter_context(opened), workers, made)

@@ -29,7 +29,7 @@ FIRST_UID = 1_000_000_000
 DEVICES = ("null", "zero", "full", "random", "urandom")
 
 _boxes = itertools.count()
-_lent: dict[int | None, object] = {}
+_lent: dict[int, object] = {}
 
 
 class Bubblewrap:
@@ -48,9 +48,9 @@ class Bubblewrap:
 
     def start(self) -> tuple[Box, Mapping[str, Any]]:
         """See `Backend`."""
+        command = [self._program, *self._options, *self._command]
         uid = lend_uid() if self._root else None
         settings = {"uid": uid, "filter": self._filter, "folder": WORK, "count_processes": True}
-        command = [self._program, *self._options, *self._command]
         return ProcessBox(command, partial(give_back, uid)), settings
 
     def close(self) -> None:
@@ -102,8 +102,9 @@ def lend_uid() -> int:
 
 
 def give_back(uid: int | None) -> None:
-    """The box that had this user id has ended."""
-    _lent.pop(uid, None)
+    """The box that had this user id has ended; None: it had none."""
+    if uid is not None:
+        _lent.pop(uid, None)
 
 
 def _next_uid() -> int:

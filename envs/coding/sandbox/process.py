@@ -20,8 +20,8 @@ class ProcessBox:
 
     def __init__(self, command: Sequence[str], cleanup: Callable[[], None] | None = None) -> None:
         self._cleanup = cleanup
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close
         try:
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -59,6 +59,16 @@ class ProcessBox:
 
     def close(self) -> str:
         """See `Box`. A watcher that hears nothing more ends what it runs and itself; one that is stuck is killed."""
+        try:
+            self._end()
+            with self._errors as file:
+                file.seek(0)
+                return file.read(LAST_WORDS).decode("utf-8", "replace").strip()
+        finally:
+            if self._cleanup is not None:
+                self._cleanup()
+
+    def _end(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -67,12 +77,6 @@ class ProcessBox:
             self._process.wait(CLOSE_S)
         except subprocess.TimeoutExpired:
             self._kill()
-        with self._errors as file:
-            file.seek(0)
-            words = file.read(LAST_WORDS).decode("utf-8", "replace").strip()
-        if self._cleanup is not None:
-            self._cleanup()
-        return words
 
     def _kill(self) -> None:
         """The watcher first: bubblewrap, which may have another user id than it, does not always take it along."""

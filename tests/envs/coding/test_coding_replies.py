@@ -14,6 +14,7 @@ from envs.coding.formats.record import Record
 from envs.coding.problem import Case, Problem
 from envs.coding.replies import InvalidTest, rated_tests, read_problem, read_test, read_tests, write_test
 from rlanything.core.coding_signals import pass_rates
+from rlanything.core.types import InvalidProposal
 
 PROBLEM = Problem("Add.", (Case("1 2", "3"),))
 
@@ -46,9 +47,24 @@ def test_a_reply_that_repeats_itself_is_read_at_once(blanks: str) -> None:
     assert read_test(f"test:{blanks}\ntest: 1 -> 2", PROBLEM) == Case("1", "2")
 
 
+@pytest.mark.parametrize("text", ['{"a":[' * 6_600, '{"a":[' * 900 + "{}," * 11_000, "{" + " " * 39_000])
+def test_of_objects_that_never_end_not_all_are_tried(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+    decode = json.JSONDecoder.raw_decode
+
+    def counted(self: json.JSONDecoder, s: str, idx: int = 0) -> tuple[object, int]:
+        tried.append(idx)
+        return decode(self, s, idx)
+
+    monkeypatch.setattr(json.JSONDecoder, "raw_decode", counted)
+    with pytest.raises(InvalidProposal, match="no JSON object"):
+        read_problem(PROBLEM, text, 1)
+    assert len(tried) <= 100
+
+
 def test_a_problem_is_found_behind_formulas_and_code() -> None:
     reply = json.dumps({"question": "Sum.", "test_input": ["1 {2"], "test_output": ["3"]})
-    braces = "".join(f"$x_{{{k}}}$ {{'a': {k}}} {{" for k in range(500))
+    braces = "".join(f"$x_{{{k}}}$ {{'a': {k}}} {{}} {{" for k in range(500))
     assert read_problem(PROBLEM, f"{braces}\n{reply} as in {{x}}", 1).cases == (Case("1 {2", "3"),)
 
 

@@ -104,6 +104,7 @@ def _share(pid: int) -> int:
             found = [int(line.split()[1]) << 10 for line in file if line.startswith(b"Pss:")]
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         found = []
-    return (
-        found[0] if found else _resident(_stat(pid))
-    )  # looked at again: it may have ended since, and holds nothing
+    if found:
+        return found[0]
+    # It may have ended since, and holds nothing then.
+    return _resident(_stat(pid))

@@ -154,8 +154,10 @@ def one_cpu():
     """Everything that starts here stays on one CPU."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(allowed)})
-    yield
-    os.sched_setaffinity(0, allowed)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 @pytest.mark.parametrize("backend", ["bwrap", "subprocess"])
