@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import itertools
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.config import ConfigError
 from rlanything.report.words import plain
-from rlanything.stages.layout import write_text
+from rlanything.stages.layout import Layout, write_text
 from rlanything.stages.sweeptrial import BEFORE, Command, Inputs, TrialFolder, overrides
 from rlanything.sweep.board import ERROR, Board
 from rlanything.sweep.claims import Claims
@@ -182,6 +183,8 @@ class Worker:
         self.board.reopen_fresh(number)
         try:
             job.inputs = folder.prepare(self.inputs.root, self.inputs, self.board.sets(number))
+            earlier = self.board.earlier(number)
+            folder.adopt(earlier, _seeds_in(earlier, self.sweep.arms))
             folder.adopt(self.board.results(number), self.sweep.seeds)
         except ConfigError as error:
             self._crashed(job, str(error))
@@ -215,6 +218,8 @@ class Worker:
         if not job.fresh and self._same(job):
             return
         missing = self.inputs.missing(job.inputs)
+        if missing and job.inputs == self.inputs.root:
+            raise SweepError(f"{job.inputs}: the tasks or the base models are gone since the sweep began")
         if missing:
             with self.study.lock():
                 if not self.claims.take(_inputs(job)):
@@ -301,6 +306,8 @@ class Worker:
                 return
             self.study.note(job.number, seconds=self._seconds(job))
             self.study.tell(job.number, found, TrialState.COMPLETE)
+        else:
+            shutil.rmtree(self.board.earlier(job.number), ignore_errors=True)
         self.say(f"trial {job.number}: {self.board.sentence(job.number, fresh=job.fresh)}")
         self._drop(job)
 
@@ -368,6 +375,12 @@ def _name(number: int) -> str:
 
 def _fresh_name(number: int) -> str:
     return f"fresh-{number:04d}"
+
+
+def _seeds_in(folder: Path, arms: Sequence[str]) -> int:
+    """How many seeds, from 0 on, all arms were trained on."""
+    layout = Layout(folder)
+    return next(n for n in itertools.count() if not all(layout.run(arm, n).is_dir() for arm in arms))
 
 
 def _inputs(job: Job) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from functools import lru_cache
@@ -126,9 +127,19 @@ class Board:
         return [f for f in files if not set(self._fresh_seeds) <= _evaluated(f)]
 
     def reopen_fresh(self, number: int) -> None:
-        """Remove a trial's evaluations that lack a fresh seed, so that they are made again."""
+        """Where a trial's evaluation lacks a fresh seed, remove it and put its runs aside, in `earlier`."""
         for file in self._unconfirmed(number):
+            runs = self.fresh(number) / "runs" / file.stem
+            if file.is_file() and runs.is_dir():
+                aside = self.earlier(number) / "runs" / file.stem
+                shutil.rmtree(aside, ignore_errors=True)
+                aside.parent.mkdir(parents=True, exist_ok=True)
+                runs.rename(aside)
             file.unlink(missing_ok=True)
+
+    def earlier(self, number: int) -> Path:
+        """Where runs on fresh seeds lie until more seeds are trained beside them."""
+        return self.fresh(number) / "earlier"
 
     def fresh_error(self, number: int) -> str | None:
         """What ended a trial's run on fresh seeds, or None where nothing did."""

@@ -110,7 +110,7 @@ def test_three_crashes_alike_end_the_sweep_with_their_error(project):
     """Every trial asks for two devices and is given one process."""
     file = write(project, overrides=[*SMALL, "train.devices=2"])
     worker = start(project, file)
-    said, _ = worker.communicate(timeout=300)
+    said, _ = worker.communicate(timeout=1000)
     assert worker.returncode == 2
     assert "trials 0, 1, 2 crashed with the same error" in said
     assert "train.devices = 2, but 1 process(es) were started here" in said
@@ -118,6 +118,9 @@ def test_three_crashes_alike_end_the_sweep_with_their_error(project):
     assert [t.state.name for t in found] == ["FAIL"] * 3
     assert all("train.devices = 2" in t.user_attrs["error"] for t in found)
     assert "rlanything" in (folder(project) / "trials" / "0001" / "log.txt").read_text()
+    published = project / "sweeps" / "case"
+    assert "No trial has a result." in (published / "report.md").read_text()
+    assert "1 process(es) were started here" in (published / "trials" / "0001" / "log.txt").read_text()
 
 
 @pytest.mark.integration
@@ -183,6 +186,22 @@ def test_trials_share_their_base_models_and_the_winner_meets_fresh_seeds(project
         assert "full seed 1" not in log
     rows = json.loads((project / "sweeps" / "case" / "fresh.json").read_text())
     assert all({"lead", "fresh", "luck"} <= set(row) for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_more_fresh_seeds_are_trained_beside_those_that_are_there(project):
+    space = {"signals.lambda": [0.5, 1.0]}
+    assert "again, with 1 fresh seeds" in finish(start(project, write(project, space=space, confirm=1)))
+    said = finish(start(project, write(project, space=space, confirm=2)))
+    assert "again, with 2 fresh seeds" in said
+    assert "trial 0 (paper)" not in said
+    for fresh in (folder(project) / "fresh").iterdir():
+        evaluation = json.loads((fresh / "evaluation" / "full.json").read_text())
+        assert sorted(evaluation["seeds"]) == ["0", "1", "2"]
+        log = (fresh / "log.txt").read_text()
+        assert log.count("full seed 1: iteration 0") == log.count("full seed 2: iteration 0") == 1
+        assert "full seed 0" not in log
 
 
 @pytest.mark.slow
