@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,14 +97,14 @@ def _check_same(trial: Trial, config: Config, inputs: Inputs, say: Callable[[str
     now = Key.of(trial.sweep, base, inputs)
     then = replace(now, inputs=trial.key["inputs"])
     if inputs.place(config) == inputs.root and now.inputs and then.inputs and then != now:
-        found = "; ".join(now.differences(then.__dict__))
+        found = now.words(asdict(then))
         raise ConfigError(
             f"--rerun {trial.number}: it would train something else: the project's tasks or base models are not those "
             f"of the sweep ({found})"
         )
     files = replace(now, files=trial.key["files"])
-    for line in now.differences(files.__dict__):
-        say(f"since the sweep: {line}")
+    if changed := now.words(asdict(files)):
+        say(f"since the sweep: {changed}")
 
 
 def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:

@@ -76,12 +76,18 @@ def run(path: Path, root: Path, params: Path, options: Options) -> None:
 
 
 def _work(worker: Worker, path: Path, root: Path, say: Callable[[str], None]) -> None:
-    """Work to the end and publish; what is finished too, where the end is a `SweepError`."""
+    """Work to the end and publish.
+
+    Where the end is a `SweepError`, what is finished is published too, unless the results of another study are there.
+    """
     board, before = worker.board, sweepresult.stamp(root, path.stem)
     try:
         worker.work()
     except SweepError:
-        sweepresult.publish(board, path, root, before)
+        if sweepresult.replaces(board, root, path.stem):
+            sweepresult.publish(board, path, root, before)
+        else:
+            say(f"{root / sweepresult.RESULTS / path.stem} keeps the results of an earlier study")
         raise
     sweepresult.publish(board, path, root, before)
     say(f"{board.status({}, 1)}; results: {root / sweepresult.RESULTS / path.stem}")

@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from rlanything.config import ConfigError
 from rlanything.stages import compose
-from rlanything.stages.sweepkey import SHOWN, Key
+from rlanything.stages.sweepkey import Key
 from rlanything.stages.sweeptrial import Inputs, overrides
 from rlanything.stages.sweepworker import SweepError
 from rlanything.sweep.declare import Sweep
@@ -23,20 +23,18 @@ def guard(sweep: Sweep, inputs: Inputs, began: Key) -> Callable[[], None]:
     def check() -> None:
         found = _changes(sweep, inputs, began)
         if found:
-            more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
             raise SweepError(
-                "changed while the sweep ran (there: when it began, here: now): "
-                + "; ".join(found[:SHOWN] + more)
-                + ". Trials before and after it cannot be compared. Undo the change, and the same command goes on; "
+                f"changed while the sweep ran (there: when it began, here: now): {found}. "
+                "Trials before and after it cannot be compared. Undo the change, and the same command goes on; "
                 "with it, the command begins a study of its own"
             )
 
     return check
 
 
-def _changes(sweep: Sweep, inputs: Inputs, began: Key) -> list[str]:
+def _changes(sweep: Sweep, inputs: Inputs, began: Key) -> str:
     try:
         now = Key.of(sweep, compose.compose(overrides(sweep, {}, sweep.seeds), inputs.root), inputs)
     except (ConfigError, FileNotFoundError) as error:
-        return [str(error)]
-    return now.differences(asdict(began))
+        return str(error)
+    return now.words(asdict(began))

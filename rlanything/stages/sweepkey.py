@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +50,18 @@ class Key:
     @property
     def short(self) -> str:
         """Eight hexadecimal digits, for names."""
-        files, inputs = list(self.files.values()), list(self.inputs.values())
-        return content_id({"config": dict(self.config), "files": files, "inputs": inputs})[:8]
+        return content_id({name: dict(part) for name, part in vars(self).items()})[:8]
 
     def write(self, place: Path) -> None:
         """Keep it beside the study in `place`."""
         if not (place / FILE).is_file():
             write_json(place / FILE, asdict(self))
+
+    def words(self, other: Mapping[str, Any]) -> str:
+        """The first `SHOWN` of the differences, and how many more there are; '' where there is none."""
+        found = self.differences(other)
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        return "; ".join(found[:SHOWN] + more)
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         """What is not the same in `other`, the contents of another study's key.json: a line for each."""
@@ -80,15 +86,23 @@ def warning(folder: Path, name: str, key: Key) -> str | None:
     if not others:
         return None
     last = max(others, key=lambda p: p.stat().st_mtime)
-    found = key.differences(json.loads((last / FILE).read_text())) if (last / FILE).is_file() else []
-    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-    what = "; ".join(found[:SHOWN] + more) or f"it has no {FILE}"
+    found = key.words(json.loads((last / FILE).read_text())) if (last / FILE).is_file() else ""
+    what = found or f"it has no {FILE}"
     return f"does not go on with {last}, a study of the same name, which differs: {what}"
 
 
 def _hashes(files: list[Path], root: Path) -> dict[str, str]:
-    names = [str(file.relative_to(root)) for file in files]
-    return dict(zip(names, digests(files), strict=True))
+    states = [(file, file.stat()) for file in files]
+    return {
+        str(file.relative_to(root)): _digest(file, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+        for file, s in states
+    }
+
+
+@lru_cache(maxsize=1 << 14)
+def _digest(file: Path, *_state: int) -> str:
+    """Hash of a file; one that looks as it did is not read again, since a worker asks before every command."""
+    return digests([file])[0]
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -48,6 +48,15 @@ def publish(board: Board, declared: Path, root: Path, before: int | None) -> Non
             _publish(board, declared, root / RESULTS / name)
 
 
+def replaces(board: Board, root: Path, name: str) -> bool:
+    """Whether nothing is published of that name, or something of the same study: nothing else is lost by publishing."""
+    target = root / RESULTS / name
+    if not target.exists():
+        return True
+    mine, there = board.folder / sweepkey.FILE, target / sweepkey.FILE
+    return mine.is_file() and there.is_file() and mine.read_bytes() == there.read_bytes()
+
+
 def _current(board: Board, target: Path) -> bool:
     """Whether what is published says the same of the trials as the study does."""
     path = target / "summary.json"

@@ -402,6 +402,20 @@ def test_two_workers_publish_once_and_a_later_start_publishes_again(tmp_path):
     assert json.loads((target / "summary.json").read_text())["trials"] == {"complete": 2}
 
 
+def test_a_study_that_ended_early_takes_no_other_studys_results_away(tmp_path):
+    board = make(declared(confirm=0, budget={"trials": 2}), tmp_path / "study")
+    file, target = tmp_path / "case.yaml", tmp_path / "sweeps" / "case"
+    file.write_text("space: {}\n")
+    (board.folder / "key.json").write_text('{"config": 1}')
+    assert sweepresult.replaces(board, tmp_path, "case")
+    sweepresult.publish(board, file, tmp_path, None)
+    assert sweepresult.replaces(board, tmp_path, "case")
+    (target / "key.json").write_text('{"config": 2}')
+    assert not sweepresult.replaces(board, tmp_path, "case")
+    (target / "key.json").unlink()
+    assert not sweepresult.replaces(board, tmp_path, "case")
+
+
 def test_the_same_point_twice_is_trained_once(tmp_path):
     sweep = declared(sampler="random", space={"judge.m": [1, 3]}, budget={"trials": 4})
     board = make(sweep, tmp_path)
