@@ -161,7 +161,9 @@ def _contour(views: Views) -> Figure | None:
         low, high = contour.keys
         drawn = axis.contourf(contour.x, contour.y, factor * contour.surface, levels=10, cmap="viridis")
         figure.colorbar(drawn, ax=axis, label=words(views.objectives[0]))
-        for p in views.finished:
+        axis.use_sticky_edges = False  # so that dots at the edges are whole
+        axis.margins(0.06)
+        for p in contour.trials:
             x, y = float(p.sets[low]), float(p.sets[high])
             axis.plot([x], [y], "o", color=_colour(p), mec="white", markersize=6)
             axis.annotate(str(p.number), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7)

@@ -142,7 +142,7 @@ def _contour(views: Views) -> dict[str, Any] | None:
 
 
 def _surface(contour: Contour, views: Views) -> list[dict[str, Any]]:
-    """The smooth surface, and a dot for every trial."""
+    """The smooth surface, and a dot for every trial that it is made of."""
     (low, high), factor = contour.keys, scale(views.metrics[0])
     surface = [[None if v != v else factor * float(v) for v in row] for row in contour.surface]
     heat = {
@@ -150,10 +150,10 @@ def _surface(contour: Contour, views: Views) -> list[dict[str, Any]]:
         "coloraxis": "coloraxis", "connectgaps": False, "hoverinfo": "skip",
     }  # fmt: skip
     dots = {
-        "type": "scatter", "mode": "markers+text", "x": [p.sets[low] for p in views.finished],
-        "y": [p.sets[high] for p in views.finished], "text": [str(p.number) for p in views.finished],
-        "textposition": "top right", "hovertext": [_hover(p, views) for p in views.finished], "hoverinfo": "text",
-        "marker": {"size": 10, "color": [_colour(p) for p in views.finished], "line": {"color": "#fff", "width": 1}},
+        "type": "scatter", "mode": "markers+text", "x": [p.sets[low] for p in contour.trials],
+        "y": [p.sets[high] for p in contour.trials], "text": [str(p.number) for p in contour.trials],
+        "textposition": "top right", "hovertext": [_hover(p, views) for p in contour.trials], "hoverinfo": "text",
+        "marker": {"size": 10, "color": [_colour(p) for p in contour.trials], "line": {"color": "#fff", "width": 1}},
     }  # fmt: skip
     return [heat, dots]
 

@@ -51,9 +51,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Contour:
-    """The first objective over two thresholds: a smooth surface (nan where no trial is near) over `x` and `y`."""
+    """The first objective over two thresholds: a smooth surface (nan where no trial is near) over `x` and `y`.
+
+    trials: those that it is made of. The paper's point is none where it sets what the others leave alone.
+    """
 
     keys: tuple[str, str]
+    trials: tuple[Point, ...]
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     surface: NDArray[np.float64]
@@ -170,16 +174,17 @@ def _contours(board: Board, points: Sequence[Point]) -> list[Contour]:
     """One for every pair of thresholds that both vary, declared as a band or each by itself."""
     bands = [p.between for p in board.sweep.space.values() if isinstance(p, Band)]
     known = [pair for pair in THRESHOLDS if set(pair) <= set(board.sweep.keys)]
-    shown = [p for p in points if p.found and _own(board, p.number)]
+    own = [p for p in points if p.found and _own(board, p.number) and set(p.sets) <= set(board.sweep.keys)]
     found = []
     for low, high in dict.fromkeys([*bands, *known]):
+        shown = [p for p in own if {low, high} <= set(p.sets)]
         at = np.array([(p.sets[low], p.sets[high], p.found[0].mean) for p in shown], dtype=np.float64)
         if len({(x, y) for x, y, _ in at}) >= FEWEST and np.ptp(at[:, :2], axis=0).all():
-            found.append(_surface((low, high), at))
+            found.append(_surface((low, high), tuple(shown), at))
     return found
 
 
-def _surface(keys: tuple[str, str], at: NDArray[np.float64]) -> Contour:
+def _surface(keys: tuple[str, str], trials: tuple[Point, ...], at: NDArray[np.float64]) -> Contour:
     """A Gaussian-weighted mean of the trials' means; empty where even the nearest trial is far away."""
     x, y = (np.linspace(at[:, i].min(), at[:, i].max(), GRID) for i in (0, 1))
     across = np.maximum(np.ptp(at[:, :2], axis=0), 1e-9)
@@ -188,4 +193,4 @@ def _surface(keys: tuple[str, str], at: NDArray[np.float64]) -> Contour:
     weight = np.exp(-distance / (2 * KERNEL**2))
     surface = (weight * at[:, 2]).sum(axis=-1) / weight.sum(axis=-1)
     surface[distance.min(axis=-1) > (2 * KERNEL) ** 2] = np.nan
-    return Contour(keys, x, y, surface)
+    return Contour(keys, trials, x, y, surface)

@@ -247,6 +247,9 @@ def test_thresholds_that_are_declared_apart_have_a_contour_too(tmp_path):
     found = views(board, "case")
     (contour,) = found.contours
     assert contour.keys == tuple(space)
+    assert [p.number for p in found.points if p not in contour.trials] == [
+        0
+    ]  # the paper's, which sets lambda too
     assert (contour.x[0], contour.x[-1], contour.y[0], contour.y[-1]) == (0.1, 0.3, 0.7, 0.8)
     assert contour.surface[0, -1] > contour.surface[0, 0]
     assert "contour.png" in dict(draw(found))
