@@ -85,7 +85,8 @@ def _worth(views: Views, best: Point) -> str:
         return "The best trial is the default itself: nothing here asks for another setting."
     if views.fresh:
         held = all(_ahead(c.fresh, sign(views.metrics[0])) for c in views.fresh)
-        return "Its lead holds on fresh seeds, beyond the intervals." if held else NOT_SHOWN
+        over = " and ".join(f"trial {c.against} ({c.baseline})" for c in views.fresh)
+        return f"Its lead over {over} holds on fresh seeds, beyond the intervals." if held else NOT_SHOWN
     p = best.difference.p if best.difference is not None else None
     return CORRECTED if p is not None and p < LEVEL else NOT_SHOWN
 
