@@ -38,6 +38,7 @@ def config(**changes: Any) -> Config:
             "embedded": {},
             **{role: {"path": f"models/{role}"} for role in ("policy", "reward", "adapter")},
             "prompts": "experiments/prompts/embedded",
+            "action_format": "verbatim",
         },
         "bootstrap": dict.fromkeys(("policy", "reward", "adapter"), supervised),
         "rollout": {"tasks": 8},
