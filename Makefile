@@ -69,6 +69,7 @@ params: install  ## Compose experiments/ into params.yaml
 repro: install  ## Run the whole experiment; SCALE=smoke a tiny one, ENV=coding programs, each in its folder of .rla/
 ifneq ($(MAIN),)
 	@mkdir -p .rla && touch .rla/started
+	python -m rlanything config pipeline
 	dvc repro
 	@[ report/report.md -nt .rla/started ] || python -m rlanything report
 	@echo "Report: report/report.md   numbers: report/summary.json   buffers: runs/<arm>/seed-<n>/buffer"
@@ -111,9 +112,9 @@ lint: install-dev  ## Check style, types and who imports whom
 	lint-imports
 
 bench: install  ## Measure speed; prints a table and writes bench.json
-	python -m rlanything bench
+	python -m benchmarks
 
 # What .rla holds beside: workspaces of other settings with their results, finished trials of sweeps, downloads.
 clean:  ## Remove unfinished runs, smoke workspaces and tool caches; results, sweeps and downloads stay
 	rm -rf .rla/live .rla/bootstrap .rla/*smoke .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build
-	find envs experiments rlanything tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find benchmarks envs experiments rlanything tests -name __pycache__ -type d -prune -exec rm -rf {} +

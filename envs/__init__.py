@@ -1,1 +1,1 @@
-"""Where agents act: one folder per environment family. Imports `rlanything.core` only."""
+"""Environment families, one folder each. They know `rlanything.core` and `rlanything.files`, nothing else."""

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything import __version__
+from rlanything.core.errors import RLAnythingError
 
 if TYPE_CHECKING:
     from rlanything.config import Config
+    from rlanything.stages.declared import Stage
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -41,8 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         _say(_explain(error, again))
         return 2
-    except Exception as error:
-        if args.traceback or not _expected(error):
+    except RLAnythingError as error:
+        if args.traceback:
             raise
         _say(str(error))
         return 2
@@ -51,9 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
-    from rlanything.buffer.cli import add_commands as add_buffer
+    from rlanything.buffer.views.cli.commands import add_commands as add_buffer
+    from rlanything.exams.commands import add_commands as add_livebench
     from rlanything.repro.cli import add_commands as add_proof
-    from rlanything.stages.livebench import add_commands as add_livebench
 
     parser = argparse.ArgumentParser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
@@ -74,7 +76,6 @@ def build_parser() -> argparse.ArgumentParser:
     add_buffer(commands)
     add_livebench(commands)
     add_proof(commands)
-    commands.add_parser("bench", help="measure speed, write bench.json").set_defaults(run=_bench)
     return parser
 
 
@@ -92,22 +93,24 @@ def _add_config(commands: Commands[argparse.ArgumentParser]) -> None:
     check = actions.add_parser("check", help="check a configuration file; prints every problem")
     check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="default: params.yaml")
     check.set_defaults(run=_config_check)
+    pipeline = actions.add_parser(
+        "pipeline", help="bring dvc.yaml up to date with stages, imports and params.yaml"
+    )
+    pipeline.set_defaults(run=_config_pipeline)
 
 
 def _add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
-    stage = commands.add_parser("tasks", help="stage 1: make the tasks and the frozen panels")
-    stage.set_defaults(run=_tasks)
-    stage = commands.add_parser("bootstrap", help="stage 2: make or record the base models")
-    stage.set_defaults(run=_bootstrap)
-    stage = commands.add_parser("train", help="stage 3: train one arm, all its seeds; resumes by itself")
-    stage.add_argument("--arm", required=True, help="e.g. full")
-    stage.add_argument("--dry-run", action="store_true", help="print configuration and plan, do nothing")
-    stage.set_defaults(run=_train)
-    stage = commands.add_parser("evaluate", help="stage 4: measure one arm on the panels")
-    stage.add_argument("--arm", required=True, help="base, or an arm that was trained")
-    stage.set_defaults(run=_evaluate)
-    stage = commands.add_parser("report", help="stage 5: tables, figures and the report")
-    stage.set_defaults(run=_report)
+    from rlanything.stages.declared import STAGES
+
+    for stage in STAGES:
+        command = commands.add_parser(stage.name, help=stage.help)
+        if stage.arms is not None:
+            command.add_argument("--arm", required=True, help="an arm of the configuration, e.g. full")
+        if stage.name == "train":
+            command.add_argument(
+                "--dry-run", action="store_true", help="print configuration and plan, do nothing"
+            )
+        command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False)
 
 
 def _add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -141,17 +144,19 @@ def _add_sweep(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _config_write(args: argparse.Namespace) -> int:
-    from rlanything.stages import compose
+    from rlanything.planning import compose, dvcfile
 
     path = args.output or _params(args)
     config = compose.write(path, args.overrides, args.root)
     print(f"wrote {path} (scale {config.scale})")
+    if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
+        dvcfile.write(args.root, config)
     return 0
 
 
 def _config_show(args: argparse.Namespace) -> int:
     from rlanything.config import parse
-    from rlanything.stages import compose
+    from rlanything.planning import compose
 
     data = compose.compose(args.overrides, args.root)
     parse(data)
@@ -160,7 +165,7 @@ def _config_show(args: argparse.Namespace) -> int:
 
 
 def _config_check(args: argparse.Namespace) -> int:
-    from rlanything.stages import check
+    from rlanything.planning import check
 
     path = args.file or _params(args)
     config = check.read(path, args.root)
@@ -168,60 +173,36 @@ def _config_check(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tasks(args: argparse.Namespace) -> int:
-    from rlanything.stages import tasks
+def _config_pipeline(args: argparse.Namespace) -> int:
+    from rlanything.planning import dvcfile
 
-    tasks.run(_config(args, engine=False), args.root)
+    changed = dvcfile.write(args.root, _config(args, engine=False))
+    print(f"{dvcfile.NAME}: {'written' if changed else 'up to date'}")
     return 0
 
 
-def _bootstrap(args: argparse.Namespace) -> int:
-    from rlanything.stages import bootstrap
-
-    bootstrap.run(_config(args), args.root)
-    return 0
-
-
-def _train(args: argparse.Namespace) -> int:
-    from rlanything.stages import train
-
-    config = _config(args)
-    config.arm(args.arm)
+def _stage(args: argparse.Namespace) -> int:
+    stage: Stage = args.stage
+    config = _config(args, engine=stage.engine)
+    stage.check_arm(config, args.arm)
     if args.dry_run:
         return _print_plan(args, config, [args.arm])
-    train.run(config, args.root, args.arm)
-    return 0
-
-
-def _evaluate(args: argparse.Namespace) -> int:
-    from rlanything.stages import evaluate
-
-    config = _config(args)
-    if args.arm != evaluate.BASE:
-        config.arm(args.arm)
-    evaluate.run(config, args.root, args.arm)
-    return 0
-
-
-def _report(args: argparse.Namespace) -> int:
-    from rlanything.stages import report
-
-    report.run(_config(args, engine=False), args.root)
+    stage.work(config, args.root, args.arm)
     return 0
 
 
 def _sweep(args: argparse.Namespace) -> int:
-    from rlanything.stages import sweep
-
     root = args.root.resolve()
     if args.rerun is not None or args.output is not None:
         return _rerun(args, root)
+    from rlanything.sweep import command
+
     if args.dry_run:
-        sweep.show(args.file, root)
+        command.print_sweep(args.file, root)
         return 0
     folder = None if args.folder is None else args.folder.resolve()
-    options = sweep.Options(args.workers, args.storage, folder, args.experiments)
-    sweep.run(args.file, root, _params(args).resolve(), options)
+    options = command.Options(args.workers, args.storage, folder, args.experiments)
+    command.run_sweep(args.file, root, _params(args).resolve(), options)
     return 0
 
 
@@ -229,8 +210,8 @@ def _rerun(args: argparse.Namespace, root: Path) -> int:
     from rlanything.repro import rerun
 
     params, output = _params(args).resolve(), None if args.output is None else args.output.resolve()
-    difference = rerun.rerun(args.file, root, params, args.rerun, output, _say)
-    print(rerun.text(args.rerun, args.output, difference), end="")
+    difference = rerun.rerun_trial(args.file, root, params, args.rerun, output, _say)
+    print(rerun.outcome_text(args.rerun, args.output, difference), end="")
     return 0 if difference is None else 1
 
 
@@ -245,19 +226,12 @@ def _plan(args: argparse.Namespace) -> int:
 def _print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) -> int:
     import yaml
 
-    from rlanything.stages import plan
-    from rlanything.stages.calibrate import seconds_per_iteration
+    from rlanything.planning import plan
+    from rlanything.planning.calibrate import seconds_per_iteration
 
     print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
     plans = [plan.plan_arm(config, args.root, arm, seconds_per_iteration) for arm in arms]
     print(plan.render(config, args.root, plans), end="")
-    return 0
-
-
-def _bench(args: argparse.Namespace) -> int:
-    from rlanything.stages import bench
-
-    bench.run(_config(args), args.root)
     return 0
 
 
@@ -268,15 +242,10 @@ def _params(args: argparse.Namespace) -> Path:
 
 def _config(args: argparse.Namespace, *, engine: bool = True) -> Config:
     """The checked configuration: nothing starts on one that cannot be finished. `engine`: the command needs one."""
-    from rlanything.stages import check
+    from rlanything.planning import check
 
     args.root = args.root.resolve()
     return check.read(_params(args), args.root, engine=engine)
-
-
-def _expected(error: Exception) -> bool:
-    """Errors whose class this project defines: their message says what is wrong and what to do."""
-    return type(error).__module__.partition(".")[0] in ("rlanything", "envs")
 
 
 def _explain(error: OSError, again: str) -> str:

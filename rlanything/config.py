@@ -7,20 +7,30 @@ Defaults here are the paper's; what differs from the paper says so.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from rlanything.core.adaptation import Acceptance, AcceptanceRule
+from rlanything.core.errors import ConfigError, unknown
+
+BASE = "base"
+"""Stands for an arm where results are named: the first policy and reward model, which never trained."""
 Positive = Annotated[int, Field(gt=0)]
 Rate = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class ConfigError(ValueError):
-    """The configuration cannot be run; the message lists every problem, one a line."""
+def _has_target(section: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(section.get("_target_"), str):
+        raise ValueError("_target_ is missing: name the class, e.g. lightning.pytorch.loggers.CSVLogger")
+    return section
+
+
+Named = Annotated[dict[str, Any], AfterValidator(_has_target)]
+"""A class by `_target_`, with its arguments."""
 
 
 class Section(BaseModel):
@@ -71,7 +81,7 @@ class Checkpoint(Section):
 
 
 class ModelConfig(Section):
-    """The three models and how they are spoken to."""
+    """The three models, their prompts, and the formats of their answers."""
 
     embedded: Architecture | None
     policy: Checkpoint
@@ -93,7 +103,7 @@ class SupervisedConfig(Section):
     matrix_lr: Rate = 0.02
     """Muon: the hidden matrices."""
     context_weight: Share = 0.0
-    """Weight in the loss of tokens that are only read; those that are said have 1."""
+    """Loss weight of the tokens that the model only reads; the tokens that it writes have 1."""
     noise: Share = 0.0
 
 
@@ -110,7 +120,7 @@ class BootstrapConfig(Section):
 
 
 class RolloutConfig(Section):
-    """Alg. 1, acting: how many tasks an iteration takes, how often each is tried, how long an episode may be."""
+    """Alg. 1, acting: tasks an iteration, rollouts of each task, and the length of an episode."""
 
     tasks: Positive = 16
     rollouts: Annotated[int, Field(ge=2)] = 8
@@ -154,9 +164,9 @@ class SignalsConfig(Section):
 class AdaptationConfig(Section):
     """Section 3 of the paper: when a task is rewritten and when the rewrite is accepted."""
 
-    alpha_low: Share = 0.2
-    alpha_high: Share = 0.8
-    acceptance: Literal["strict", "inclusive", "paired"] = "strict"
+    alpha_low: Share = AcceptanceRule.alpha_low
+    alpha_high: Share = AcceptanceRule.alpha_high
+    acceptance: Acceptance = AcceptanceRule.acceptance
     critic: Literal["extractive", "model"] = "model"
     temperature: Rate = 1.0
     max_tokens: Positive = 512
@@ -167,6 +177,11 @@ class AdaptationConfig(Section):
     def _ordered(self) -> AdaptationConfig:
         ordered(self, "alpha_low", "alpha_high", strict=True)
         return self
+
+    @property
+    def rule(self) -> AcceptanceRule:
+        """The band and the acceptance rule of this section."""
+        return AcceptanceRule(self.alpha_low, self.alpha_high, self.acceptance)
 
 
 class OptimizerConfig(Section):
@@ -220,9 +235,13 @@ class TrainConfig(Section):
     precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "32-true"
     strategy: str = "auto"
     accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
-    """What learns. Samplers of the models that learn follow; `native` samples on the CPU and needs `cpu`."""
+    """Where the models train; the samplers of those models follow. `native` samples on the CPU and needs `cpu`."""
     devices: Positive = 1
     save_rollouts: bool = True
+    loggers: dict[str, Named] = {}
+    """Lightning loggers by a name of one's own; they change no result."""
+    callbacks: dict[str, Named] = {}
+    """Lightning callbacks; they may change results."""
 
 
 class EvaluateConfig(Section):
@@ -306,13 +325,6 @@ def ordered(section: BaseModel, low: str, high: str, *, strict: bool) -> None:
     a, b = getattr(section, low), getattr(section, high)
     if a > b or (strict and a == b):
         raise ValueError(f"{low} = {a} must be {'below' if strict else 'at most'} {high} = {b}")
-
-
-def unknown(name: str, known: list[str]) -> str:
-    """'unknown; did you mean ...? Known: ...' for an error message."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown; {hint}known: {', '.join(sorted(known))}"
 
 
 def parse(data: Mapping[str, Any]) -> Config:

@@ -16,24 +16,25 @@ ARM = "full"
 @pytest.fixture(scope="session")
 def tiny_project(tmp_path_factory) -> Path:
     """A folder with experiments/, data/ and models/; not to be changed."""
-    from rlanything.stages import bootstrap, tasks
+    from rlanything.stages import tasks
+    from rlanything.stages.bootstrap.stage import make_models
 
     root = tmp_path_factory.mktemp("project")
     (root / "experiments").symlink_to(ROOT / "experiments")
-    tasks.run(small(), root)
-    bootstrap.run(small(), root)
+    tasks.make_tasks(small(), root)
+    make_models(small(), root)
     return root
 
 
 @pytest.fixture(scope="session")
 def undisturbed(tiny_project, tmp_path_factory) -> Path:
     """The run folder of a training of arm `full` that nobody killed, in a project of its own; not to be changed."""
+    from rlanything.runs.layout import Layout
     from rlanything.stages import train
-    from rlanything.stages.layout import Layout
 
     root = tmp_path_factory.mktemp("undisturbed") / "project"
     shutil.copytree(tiny_project, root, symlinks=True)
-    train.run(small(), root, ARM)
+    train.train_arm(small(), root, ARM)
     return Layout(root).run(ARM, 0)
 
 
@@ -42,7 +43,8 @@ def coding_project(tmp_path_factory) -> Path:
     """A folder with tasks, models and a finished run of arm `full` of the coding setting; not to be changed."""
     from envs.coding.family import CodingFamily
     from envs.coding.sandbox import SandboxError
-    from rlanything.stages import bootstrap, tasks, train
+    from rlanything.stages import tasks, train
+    from rlanything.stages.bootstrap.stage import make_models
 
     family = CodingFamily()
     try:
@@ -52,9 +54,9 @@ def coding_project(tmp_path_factory) -> Path:
     family.close()
     root = tmp_path_factory.mktemp("coding")
     (root / "experiments").symlink_to(ROOT / "experiments")
-    tasks.run(small_coding(), root)
-    bootstrap.run(small_coding(), root)
-    train.run(small_coding(), root, ARM)
+    tasks.make_tasks(small_coding(), root)
+    make_models(small_coding(), root)
+    train.train_arm(small_coding(), root, ARM)
     return root
 
 

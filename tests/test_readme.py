@@ -16,8 +16,8 @@ import yaml
 from rlanything.buffer import TaskBuffer, append_events, write_snapshot
 from rlanything.cli import build_parser
 from rlanything.config import parse
-from rlanything.stages import compose
-from rlanything.stages.layout import Layout, read_tasks
+from rlanything.planning import compose
+from rlanything.runs.layout import Layout, read_tasks
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -28,7 +28,18 @@ LINES = [line.strip() for block in BLOCKS for line in block.splitlines() if line
 COMMANDS = [*dict.fromkeys([*LINES, *INLINE])]
 NOT_OURS = (".", "export", "alfworld-download", "optuna-dashboard")
 """Shell built-ins, and programs of the extras `alfworld` and `sweep`."""
-MADE = ("report/", "data/", "models/", "runs/", "evaluation/", "sweeps/", ".rla", "bench.json", "dvc_plots/")
+MADE = (
+    "provenance/starts/",
+    "report/",
+    "data/",
+    "models/",
+    "runs/",
+    "evaluation/",
+    "sweeps/",
+    ".rla",
+    "bench.json",
+    "dvc_plots/",
+)
 """What running makes."""
 
 

@@ -1,40 +1,39 @@
-"""The ALFWorld family: tasks, environments and the teacher, behind the protocols of `rlanything.core.types`."""
+"""The ALFWorld family: tasks, environments and the teacher. Implements the protocols of `rlanything.core.types`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from envs.alfworld.expert import demonstrate
-from envs.alfworld.facts import TASK_TYPES
-from envs.alfworld.fast import FastEnvironment
+from envs.alfworld import files
+from envs.alfworld.engines.fast import FastEnvironment
+from envs.alfworld.engines.textworld_engine import TextworldEnvironment, require_textworld
 from envs.alfworld.files import data_root, load_tasks
-from envs.alfworld.game import Game
-from envs.alfworld.oracle import Oracle, Verdict
-from envs.alfworld.proposal import describe_game
-from envs.alfworld.rebuild import parse_proposal
-from envs.alfworld.rewrite import rewrite_task
-from envs.alfworld.sampling import ENV, Mixture, draw_tasks
-from envs.alfworld.settings import LEVELS, int_range, one_of, seconds, weights
-from envs.alfworld.textworld_engine import TextworldEnvironment, require_textworld
-from envs.alfworld.validate import why_invalid
-from envs.alfworld.world import World, compile_world
-from rlanything.core.ids import content_id
+from envs.alfworld.games.alfred import TASK_TYPES
+from envs.alfworld.games.game import Game
+from envs.alfworld.play.validate import why_invalid
+from envs.alfworld.play.world import World, compile_world
+from envs.alfworld.tasks.levels import LEVELS
+from envs.alfworld.tasks.proposal import describe_game
+from envs.alfworld.tasks.rebuild import parse_proposal
+from envs.alfworld.tasks.rewrite import rewrite_task
+from envs.alfworld.tasks.sampling import ENV, Mixture, draw_tasks
+from envs.alfworld.teacher.expert import demonstrate
+from envs.alfworld.teacher.oracle import Oracle, StepLabel
+from envs.settings import int_range, one_of, seconds, shares
+from rlanything.core.splits import FAMILIAR, SPLITS
 from rlanything.core.types import Direction, Environment, Observation, Task
-
-SPLITS = ("train", "in_domain", "out_of_domain", "reward_panel")
 
 
 class AlfworldFamily:
     """Household text games. The arguments are what experiments/env/alfworld.yaml declares.
 
     engine: `fast` (pure Python, the same text and commands) or `textworld` (the real engine, extra `alfworld`).
-    data: folder of the downloaded set (`$ALFWORLD_DATA` is expanded), or None for generated games.
-    on_bad_file: what to do with games of that set that cannot be played: `refuse` to start, or `skip` them.
-    task_types, levels: names, or names with shares, of what the generated tasks are mixed from; with `data`, the
-        names in task_types select games.
+    data: folder of the downloaded set (variables are expanded), or None for generated games.
+    on_bad_file: for games of that set that cannot be played: `refuse` to start, or `skip` them.
+    task_types, levels: names, or names with shares, of the generated tasks; with `data`, task_types selects games.
     receptacles, distractors: [least, most] of a generated room in train and in_domain.
-    ood_levels, ood_receptacles, ood_distractors: the same for out_of_domain and reward_panel, whose floor plans
-        never occur in training.
+    ood_levels, ood_receptacles, ood_distractors: the same for out_of_domain and reward_panel, whose floor plans are
+        not used in training.
     timeout: seconds that the real engine may take for one answer.
 
     Raises `ValueError`, naming argument, value and what is allowed.
@@ -62,21 +61,24 @@ class AlfworldFamily:
         self._on_bad_file = one_of("on_bad_file", on_bad_file, ("refuse", "skip"))
         if self.engine == "textworld":
             require_textworld()
-        types = weights("task_types", task_types, tuple(TASK_TYPES))
+        types = shares("task_types", task_types, tuple(TASK_TYPES))
         self._near = Mixture(
             "train",
             int_range("receptacles", receptacles, 4, 50),
             int_range("distractors", distractors, 0, 60),
             types,
-            weights("levels", levels, tuple(LEVELS)),
+            shares("levels", levels, tuple(LEVELS)),
         )
         self._far = Mixture(
             "test",
             int_range("ood_receptacles", ood_receptacles, 4, 50),
             int_range("ood_distractors", ood_distractors, 0, 60),
             types,
-            weights("ood_levels", ood_levels, tuple(LEVELS)),
+            shares("ood_levels", ood_levels, tuple(LEVELS)),
         )
+
+    write_game = staticmethod(files.write_game)
+    read_game = staticmethod(files.read_game)
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct valid tasks of a split; the same for the same arguments."""
@@ -84,10 +86,10 @@ class AlfworldFamily:
         if self._root is not None:
             types = list(self._near.task_types)
             return load_tasks(self._root, split, count, seed, types, self._on_bad_file)[0]
-        return draw_tasks(split, count, seed, self._near if split in ("train", "in_domain") else self._far)
+        return draw_tasks(split, count, seed, self._near if split in FAMILIAR else self._far)
 
     def environment(self) -> Environment:
-        """A fresh environment with the engine that was asked for."""
+        """A new environment with the chosen engine."""
         return FastEnvironment() if self.engine == "fast" else TextworldEnvironment(self.timeout)
 
     def validate(self, task: Task) -> str:
@@ -111,21 +113,16 @@ class AlfworldFamily:
         return demonstrate(self._world(task), task.instruction, seed, noise)
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
-        """For each action of an episode: was it good, given what had been seen?"""
-        return [verdict.good for verdict in self._verdicts(task, actions)]
+        """Whether each action of an episode was good, given what had been seen before it."""
+        return [label.good for label in self._labels(task, actions)]
 
     def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
         """The reason of each label: the value of an `oracle.Reason`."""
-        return [str(verdict.reason) for verdict in self._verdicts(task, actions)]
+        return [str(label.reason) for label in self._labels(task, actions)]
 
     def _world(self, task: Task) -> World:
         return compile_world(Game.from_payload(task.payload))
 
-    def _verdicts(self, task: Task, actions: Sequence[str]) -> list[Verdict]:
+    def _labels(self, task: Task, actions: Sequence[str]) -> list[StepLabel]:
         oracle = Oracle(self._world(task))
         return [oracle.step(action.strip())[1] for action in actions]
-
-
-def panel_hash(tasks: Sequence[Task]) -> str:
-    """sha256 over the task ids in their order: the identity of a frozen evaluation panel."""
-    return content_id([task.task_id for task in tasks])

@@ -16,20 +16,22 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from envs.alfworld.facts import TASK_TYPES, domain_text, grammar_text
-from envs.alfworld.game import BadGame, Game, Goal
-from envs.alfworld.pddl import parse_problem, problem_pddl
-from envs.alfworld.sampling import ENV
-from envs.alfworld.textworld_engine import PLACEHOLDER
-from envs.alfworld.validate import why_invalid
+from envs.alfworld.engines.textworld_engine import PLACEHOLDER
+from envs.alfworld.games.alfred import TASK_TYPES, domain_text, grammar_text
+from envs.alfworld.games.game import Game, GameError, Goal
+from envs.alfworld.games.pddl import parse_problem, problem_pddl
+from envs.alfworld.play.validate import why_invalid
+from envs.alfworld.tasks.sampling import ENV
 from rlanything.core.seeds import derive_seed
+from rlanything.core.splits import IN_DOMAIN, OUT_OF_DOMAIN, REWARD_PANEL, TRAIN
 from rlanything.core.types import Task
+from rlanything.files.atomic import write_text
 
 FOLDERS = {
-    "train": "train",
-    "in_domain": "valid_seen",
-    "out_of_domain": "valid_unseen",
-    "reward_panel": "valid_unseen",
+    TRAIN: "train",
+    IN_DOMAIN: "valid_seen",
+    OUT_OF_DOMAIN: "valid_unseen",
+    REWARD_PANEL: "valid_unseen",
 }
 """Our splits -> folders of json_2.1.1."""
 
@@ -38,29 +40,28 @@ _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,.'-]+")
 _LOG = logging.getLogger(__name__)
 
 
-class BadGameFile(BadGame):
-    """A game on disk that cannot be read or played; the message starts with its path."""
+class GameFileError(GameError):
+    """A game on disk that cannot be read or played; the message begins with its path."""
 
 
 def write_game(task: Task, root: Path) -> Path:
-    """Writes the task as a game under `root`; returns its folder. Raises `BadGame` when it is invalid."""
+    """Write the task as a game under `root`; returns its folder. Raises `GameError` when it is invalid."""
     if reason := why_invalid(task):
-        raise BadGame(reason)
+        raise GameError(reason)
     if not _PLAIN_TEXT.fullmatch(task.instruction):
-        raise BadGame(
+        raise GameError(
             f"the real engine would evaluate {task.instruction!r}: only letters, digits and , . ' - are safe"
         )
     game = Game.from_payload(task.payload)
     goal, trial = game.goal, f"trial_G{task.task_id[:16]}"
     place = goal.destination or goal.lamp
     folder = root / f"{TASK_TYPES[goal.task]}-{goal.target}-None-{place}-{game.scene}" / trial
-    folder.mkdir(parents=True, exist_ok=True)
     problem = problem_pddl(game, trial)
     grammar = grammar_text().replace(PLACEHOLDER, task.instruction)
     playable = {"pddl_domain": domain_text(), "grammar": grammar, "pddl_problem": problem, "solvable": True}
-    (folder / "traj_data.json").write_text(json.dumps(_traj_data(task, game, trial)), encoding="utf-8")
-    (folder / "initial_state.pddl").write_text(problem, encoding="utf-8")
-    (folder / "game.tw-pddl").write_text(json.dumps(playable), encoding="utf-8")
+    write_text(folder / "traj_data.json", json.dumps(_traj_data(task, game, trial)))
+    write_text(folder / "initial_state.pddl", problem)
+    write_text(folder / "game.tw-pddl", json.dumps(playable))
     return folder
 
 
@@ -76,7 +77,7 @@ def _traj_data(task: Task, game: Game, trial: str) -> dict[str, Any]:
 
 
 def read_game(folder: Path) -> Task:
-    """The game of a trial folder. Raises `BadGameFile`, naming the file, for whatever is wrong with it."""
+    """The game of a trial folder. Raises `GameFileError`, naming the file."""
     trajectory = _json(folder / "traj_data.json")
     playable = _json(folder / "game.tw-pddl")
     try:
@@ -85,9 +86,9 @@ def read_game(folder: Path) -> Task:
         sentence = _sentence(playable["grammar"])
         annotated = sentence not in goal.sentences
         if annotated and sentence not in [a["task_desc"] for a in trajectory["turk_annotations"]["anns"]]:
-            raise BadGame(f"its sentence {sentence!r} does not say the goal: {goal.sentences[0]}")
+            raise GameError(f"its sentence {sentence!r} does not say the goal: {goal.sentences[0]}")
     except (KeyError, TypeError, ValueError) as error:
-        raise BadGameFile(f"{folder / 'traj_data.json'}: {_say(error)}") from error
+        raise GameFileError(f"{folder / 'traj_data.json'}: {_reason(error)}") from error
     return _read_scene(folder, scene, goal, sentence, annotated)
 
 
@@ -95,16 +96,16 @@ def _read_scene(folder: Path, scene: int, goal: Goal, sentence: str, annotated: 
     path = folder / "initial_state.pddl"
     try:
         game = parse_problem(path.read_text(encoding="utf-8"), scene, goal, annotated)
-    except (OSError, UnicodeDecodeError, BadGame) as error:
-        raise BadGameFile(f"{path}: {_say(error)}") from error
+    except (OSError, UnicodeDecodeError, GameError) as error:
+        raise GameFileError(f"{path}: {_reason(error)}") from error
     task = Task(ENV, sentence, game.payload, {"source": f"{folder.parent.name}/{folder.name}"})
     if reason := why_invalid(task):
-        raise BadGameFile(f"{path}: {reason}")
+        raise GameFileError(f"{path}: {reason}")
     return task
 
 
 def _is_unsolvable(folder: Path) -> bool:
-    """Whether the set itself marks the game as one that is not played: 140 and 134 of the valid games are left."""
+    """Whether the set marks the game as unsolvable. 140 and 134 of the valid games are not."""
     return _json(folder / "game.tw-pddl").get("solvable") is not True
 
 
@@ -112,20 +113,20 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise BadGameFile(f"{path}: {_say(error)}") from error
+        raise GameFileError(f"{path}: {_reason(error)}") from error
     if not isinstance(data, dict):
-        raise BadGameFile(f"{path}: it holds no JSON object")
+        raise GameFileError(f"{path}: it holds no JSON object")
     return data
 
 
 def _sentence(grammar: str) -> str:
     found = _SENTENCE.search(grammar)
     if not found:
-        raise BadGame("game.tw-pddl does not say the task")
+        raise GameError("game.tw-pddl does not say the task")
     return str(json.loads(f'"{found.group(1)}"')).strip()
 
 
-def _say(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it lacks {error}"
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
@@ -146,7 +147,7 @@ def data_root(data: str) -> Path:
 
 
 def trial_folders(root: Path, task_types: Collection[str]) -> Iterator[Path]:
-    """The games that ALFWorld plays, by name: of these task types, without sliced or nested targets."""
+    """The games of these task types that ALFWorld plays, sorted: none with sliced or nested targets."""
     wanted = tuple(f"{TASK_TYPES[t]}-" for t in task_types)
     for group in sorted(root.iterdir()):
         if group.is_dir() and group.name.startswith(wanted) and "Sliced" not in group.name:
@@ -158,8 +159,8 @@ def load_tasks(
 ) -> tuple[list[Task], list[str]]:
     """`count` distinct games of a split in an order that depends on the seed, and what was wrong with those left out.
 
-    Every file is read here, before a run starts: `refuse` raises `BadGameFile` for the first bad one. Raises
-    `ValueError` when there are not enough.
+    Every file is read before a run starts: `refuse` raises `GameFileError` for the first bad one. Raises `ValueError`
+    when there are not enough.
     """
     folder = root / FOLDERS[split]
     if not folder.is_dir():
@@ -182,7 +183,7 @@ def _first(trials: Sequence[Path], count: int, split: str, skip: bool) -> tuple[
             if _is_unsolvable(trial):
                 continue
             task = read_game(trial)
-        except BadGameFile as error:
+        except GameFileError as error:
             if not skip:
                 raise
             _LOG.warning("left out: %s", error)

@@ -1,1 +1,1 @@
-"""Programming tasks: their formats, how programs are run and judged, LiveBench, and a small world to learn in."""
+"""Programming problems: the policy writes programs, the reward model writes unit tests. See docs/coding.md."""

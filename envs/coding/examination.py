@@ -1,27 +1,27 @@
-"""Written tests against programs: both tables of each task for the rewards, and what an adapter reads of them."""
+"""Written tests against programs: the tables of each task for the rewards, and their text for the adapter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envs.coding.judging import program_of, row
 from envs.coding.problem import Case, Problem
-from envs.coding.replies import InvalidTest, rated_tests, read_test, write_test
-from envs.coding.verdicts import Trial, Verdicts
+from envs.coding.program_judge import ProgramJudge, Trial
+from envs.coding.programs import program_of, row
+from envs.coding.replies import InvalidTestError, rated_tests, read_test, write_test
 from rlanything.core.coding_signals import pass_rates
 from rlanything.core.types import Task
 from rlanything.core.unittests import Examination, Row, Tables
 
 
-def examine(verdicts: Verdicts, work: Sequence[Examination]) -> list[Tables]:
+def examine(judge: ProgramJudge, work: Sequence[Examination]) -> list[Tables]:
     """See `core.unittests.Examiner`: all tasks in one batch. Raises `SandboxError` when boxes no longer start."""
     asked = [_Asked(*item) for item in work]
-    found = iter(verdicts.of([trial for one in asked for trial in one.trials]))
+    found = iter(judge.judge([trial for one in asked for trial in one.trials]))
     return [one.tables([row(next(found)) for _ in one.trials]) for one in asked]
 
 
 def criticism(problem: Problem, tables: Tables, most: int) -> str:
-    """The problem's tests and the written ones, each with the share of programs that pass it; at most `most`."""
+    """At most `most` of the problem's and the written tests, each with the share of programs that pass it."""
     width = len(problem.cases)
     own = pass_rates(tables.dataset) or [None] * width
     generated = pass_rates(tables.generated) or [None] * len(tables.tests)
@@ -40,7 +40,7 @@ class _Asked:
         self.trials: list[Trial] = [(problem, program_of(problem, answer), cases) for answer in answers]
 
     def tables(self, rows: Sequence[Row]) -> Tables:
-        """The cells of each program, told apart; a reply without a test is passed by none."""
+        """The cells of each program as two tables. No program passes a reply without a test."""
         return Tables(
             tuple("" if case is None else write_test(case) for case in self._written),
             tuple(cells[: self._own] for cells in rows),
@@ -55,5 +55,5 @@ class _Asked:
 def _read(reply: str, problem: Problem) -> Case | None:
     try:
         return read_test(reply, problem)
-    except InvalidTest:
+    except InvalidTestError:
         return None

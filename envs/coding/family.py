@@ -1,4 +1,4 @@
-"""The coding family: problems, the sandbox that judges programs, and the teacher, behind the protocols of the loop."""
+"""The coding family: problems, the sandbox that judges programs, and the teacher. Implements the core protocols."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 from envs.coding.environment import CodingEnvironment, explained, opening
 from envs.coding.examination import criticism, examine
 from envs.coding.formats.files import FORMATS, load
-from envs.coding.judging import passed, program_of
-from envs.coding.problem import ENV, BadProblem, Problem, require_values
+from envs.coding.problem import ENV, Problem, ProblemError, require_values
+from envs.coding.program_judge import ProgramJudge
+from envs.coding.programs import passed, program_of
 from envs.coding.replies import read_problem, write_problem
-from envs.coding.sandbox import BACKENDS, MOST_WORKERS, Limits, Sandbox, Verdict, open_sandbox
-from envs.coding.settings import files, flag, one_of, shares, text, whole
-from envs.coding.verdicts import Verdicts
+from envs.coding.sandbox import BACKENDS, MOST_WORKERS, JobResult, Limits, Sandbox, open_sandbox
 from envs.coding.world import cases, teacher
-from envs.coding.world.chain import BadChain
+from envs.coding.world.chain import ChainError
 from envs.coding.world.operations import Kind
-from envs.coding.world.rehearsal import rehearse
-from envs.coding.world.sampling import LEVELS, NEAR, Mixture, draw_tasks
+from envs.coding.world.sampling import LEVELS, Mixture, draw_tasks
+from envs.coding.world.simulated_tables import simulated_tables
+from envs.settings import files, flag, one_of, shares, text, whole
 from rlanything.core.seeds import derive_seed
+from rlanything.core.splits import FAMILIAR, SPLITS
 from rlanything.core.types import Direction, Environment, Observation, Task
 from rlanything.core.unittests import Examination, Tables
 
 _LOG = logging.getLogger(__name__)
-SPLITS = ("train", "in_domain", "out_of_domain", "reward_panel")
 
 
 class CodingFamily:
@@ -39,7 +39,7 @@ class CodingFamily:
     kinds: what generated problems read (`number`, `numbers`, `text`), with shares.
     levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
     tests: tests of a generated problem.
-    rewrite_tests: least tests that a rewritten problem comes with; the world gives its own ones more.
+    rewrite_tests: least tests that a rewritten problem comes with; the generated world adds tests of its own.
     shown_tests: most tests that an adapter is shown with the share of programs that pass each.
     backend, image, trusted: how programs are contained (`envs.coding.sandbox.open_sandbox`).
     workers: programs that run at a time. memory_mb: most memory of one.
@@ -81,22 +81,22 @@ class CodingFamily:
         self._workers = whole("workers", workers, 1, MOST_WORKERS)
         self._limits = Limits(memory_mb=whole("memory_mb", memory_mb, 64, 65_536))
         self._open: tuple[int, Sandbox] | None = None
-        self._verdicts = Verdicts(self.sandbox)
+        self._judge = ProgramJudge(self.sandbox)
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct valid tasks of a split; the same for the same arguments."""
         one_of("split", split, SPLITS)
         if self._files is not None:
             return self._drawn(split, count, seed)
-        return draw_tasks(split, count, seed, self._near if split in NEAR else self._far)
+        return draw_tasks(split, count, seed, self._near if split in FAMILIAR else self._far)
 
     def environment(self) -> Environment:
-        """A fresh environment; all share one sandbox and its verdicts. Raises `SandboxError` where that cannot run."""
+        """A new environment; all share one sandbox and its results. Raises `SandboxError` where that cannot run."""
         self.sandbox()
-        return CodingEnvironment(self._verdicts)
+        return CodingEnvironment(self._judge)
 
     def sandbox(self) -> Sandbox:
-        """The sandbox of this process, opened when it is first needed. Raises `SandboxError`."""
+        """The sandbox of this process, opened at the first use. Raises `SandboxError`."""
         if self._open is None or self._open[0] != os.getpid():
             made = open_sandbox(
                 self._backend,
@@ -120,7 +120,7 @@ class CodingFamily:
             problem = Problem.from_task(task)
             require_values(problem)
             return cases.why_wrong(problem) if _of_the_world(problem) else ""
-        except (BadProblem, BadChain) as error:
+        except (ProblemError, ChainError) as error:
             return str(error)
 
     def describe(self, task: Task) -> str:
@@ -141,23 +141,23 @@ class CodingFamily:
         return found.to_task({key: parent.metadata[key] for key in ("split",) if key in parent.metadata})
 
     def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
-        """Judge all answers of a turn in one batch; `environment` and `examine` find the verdicts there."""
-        self._judge([(Problem.from_task(task), answer) for task, answer in work])
+        """Judge all answers of a turn in one batch; episodes and `examine` then find the results."""
+        self._results([(Problem.from_task(task), answer) for task, answer in work])
 
     def examine(self, work: Sequence[Examination]) -> list[Tables]:
         """See `core.unittests.Examiner`. Raises `SandboxError` when the sandbox no longer works at all."""
-        return examine(self._verdicts, work)
+        return examine(self._judge, work)
 
     def criticism(self, task: Task, tables: Tables) -> str:
-        """The task's tests, then the written ones, each with the share of programs that pass it; short ones only."""
+        """The short ones of the task's tests and the written ones, each with the share of programs that pass it."""
         return criticism(Problem.from_task(task), tables, self._shown)
 
     def program(self, task: Task, answer: str) -> str:
-        """The program that an answer holds, as it is run."""
+        """The program in an answer, as it is run."""
         return program_of(Problem.from_task(task), answer)
 
     def proven(self, task: Task) -> bool:
-        """Whether the problem came with a solution: those of the world do, a rewritten one of a file does not."""
+        """Whether the problem has a known solution. Those of the world do; a rewritten problem of a file does not."""
         return bool(Problem.from_task(task).solution)
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
@@ -184,22 +184,22 @@ class CodingFamily:
         return teacher.test_reply(teacher.chain_of(Problem.from_task(task)), rng, noise)
 
     def demonstrate_criticism(self, task: Task, seed: int) -> str:
-        """What `criticism` says of made-up programs and tests; nothing is run.
+        """The text of `criticism` for simulated programs and tests; nothing is run.
 
         Raises `ValueError` for a problem that is not of the world.
         """
         rng = random.Random(derive_seed(seed, "coding/criticism", task.task_id))
-        return self.criticism(task, rehearse(Problem.from_task(task), rng))
+        return self.criticism(task, simulated_tables(Problem.from_task(task), rng))
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
         """For each program: does it pass all tests? Raises `SandboxError` where that could not be found out."""
         problem = Problem.from_task(task)
-        return [passed(verdict) for verdict in self._judge([(problem, text) for text in actions])]
+        return [passed(result) for result in self._results([(problem, text) for text in actions])]
 
     def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
         """For each program, what became of it. Raises `SandboxError` where that could not be found out."""
         problem = Problem.from_task(task)
-        return [explained(verdict) for verdict in self._judge([(problem, text) for text in actions])]
+        return [explained(result) for result in self._results([(problem, text) for text in actions])]
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
         """A reply that `parse` accepts and that makes the task harder or easier."""
@@ -222,9 +222,9 @@ class CodingFamily:
         chosen = random.Random(derive_seed(seed, "coding/files", split)).sample(found, count)
         return [problem.to_task({"split": split}) for problem in chosen]
 
-    def _judge(self, work: Sequence[tuple[Problem, str]]) -> list[Verdict]:
-        """Verdicts over the problems' own tests."""
-        return self._verdicts.of([(p, program_of(p, answer), p.cases) for p, answer in work])
+    def _results(self, work: Sequence[tuple[Problem, str]]) -> list[JobResult]:
+        """The results of answers on their problems' own tests."""
+        return self._judge.judge([(p, program_of(p, answer), p.cases) for p, answer in work])
 
 
 def _of_the_world(problem: Problem) -> bool:

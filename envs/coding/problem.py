@@ -1,4 +1,4 @@
-"""A programming problem as this project holds it: whatever format it came in, and whatever task carries it."""
+"""A programming problem, and how it becomes a task and back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
+from rlanything.core.errors import UserError
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Json, Task
 
@@ -16,22 +17,22 @@ ENV = "coding"
 MOST_SECONDS = 600.0
 MOST_MEGABYTES = 65_536
 DEEPEST = 100
-"""Levels of nesting in a functional test's values. Python writes and compares some hundreds, and fails beyond."""
+"""Most levels of nesting in a functional test's values: Python cannot write or compare some hundreds."""
 
 
-class BadProblem(ValueError):
-    """Something that is no problem; the message names the field, in one sentence."""
+class ProblemError(UserError):
+    """A problem with a wrong field; the message names it in one sentence."""
 
 
 class Comparison(StrEnum):
-    """When what a program gave counts as what was expected."""
+    """When an output counts as the expected one."""
 
     TOKENS = "tokens"
-    """Printed text: the same words, however they are spaced (CodeContests and the reference code)."""
+    """Printed text: the same words (CodeContests and the reference code)."""
     LINES = "lines"
-    """Printed text: the same lines, outer blanks aside; a line of numbers may write them differently (LiveBench)."""
+    """Printed text: the same lines without outer blanks, or lines of equal numbers (LiveBench)."""
     VALUE = "value"
-    """A function's result: equal as Python values; an outer tuple counts as a list (LiveBench)."""
+    """A function's result: equal as Python values; an outer tuple is a list (LiveBench)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +45,16 @@ class Case:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked for, and what a program is measured by.
+    """A statement and the tests of its programs.
 
-    cases: the tests, those that the statement may show first; `public` of them are.
+    cases: the tests; the first `public` of them may be shown.
     function: what the tests call; '' for programs that read standard input and print.
     starter: code that the answer fills in; shown.
-    prefix: code put before an answer that does not begin with it (LiveBench's completion task).
+    prefix: code that is put before an answer without it (LiveBench's completion task).
     time_s, memory_mb: limits of one test.
-    solution: a program that is known to be right, or ''.
-    difficulty: in the words of the source.
-    source: where it came from: `format`, `id`, and whatever else that format says.
+    solution: a correct program, or ''.
+    difficulty: as the source says it.
+    source: `format`, `id`, and what else the format needs.
     """
 
     statement: str
@@ -71,19 +72,19 @@ class Problem:
 
     def __post_init__(self) -> None:
         if not self.statement.strip():
-            raise BadProblem("statement: it is empty")
+            raise ProblemError("statement: it is empty")
         if not self.cases:
-            raise BadProblem("cases: a problem needs at least one test")
+            raise ProblemError("cases: a problem needs at least one test")
         if not 0 <= self.public <= len(self.cases):
-            raise BadProblem(f"public: {self.public} is not a number from 0 to {len(self.cases)}")
+            raise ProblemError(f"public: {self.public} is not a number from 0 to {len(self.cases)}")
         if self.function and not self.function.isidentifier():
-            raise BadProblem(f"function: {self.function!r} is no name of a function")
+            raise ProblemError(f"function: {self.function!r} is no name of a function")
         if bool(self.function) != (self.compare is Comparison.VALUE):
-            raise BadProblem(f"compare: {self.compare.value!r} does not go with function {self.function!r}")
+            raise ProblemError(f"compare: {self.compare.value!r} does not go with function {self.function!r}")
         if not (math.isfinite(self.time_s) and 0 < self.time_s <= MOST_SECONDS):
-            raise BadProblem(f"time_s: {self.time_s} is not above 0 and at most {MOST_SECONDS:g}")
+            raise ProblemError(f"time_s: {self.time_s} is not above 0 and at most {MOST_SECONDS:g}")
         if not 0 < self.memory_mb <= MOST_MEGABYTES:
-            raise BadProblem(f"memory_mb: {self.memory_mb} is not from 1 to {MOST_MEGABYTES}")
+            raise ProblemError(f"memory_mb: {self.memory_mb} is not from 1 to {MOST_MEGABYTES}")
 
     @property
     def payload(self) -> dict[str, Json]:
@@ -108,19 +109,19 @@ class Problem:
 
     @classmethod
     def from_task(cls, task: Task) -> Self:
-        """Inverse of `to_task`. Raises `BadProblem` for a payload that is none."""
+        """Inverse of `to_task`. Raises `ProblemError`."""
         if task.env != ENV:
-            raise BadProblem(f"env: {task.env!r} is not {ENV!r}")
+            raise ProblemError(f"env: {task.env!r} is not {ENV!r}")
         payload = task.payload
         wrong = sorted(set(_TYPES) ^ set(payload))
         if wrong:
-            raise BadProblem(f"payload: {', '.join(map(str, wrong))} is missing or unknown")
+            raise ProblemError(f"payload: {', '.join(map(str, wrong))} is missing or unknown")
         for key, kinds in _TYPES.items():
             if type(payload[key]) not in kinds:
-                raise BadProblem(f"{key}: {type(payload[key]).__name__} is not {kinds[0].__name__}")
+                raise ProblemError(f"{key}: {type(payload[key]).__name__} is not {kinds[0].__name__}")
         compare = payload["compare"]
         if compare not in list(Comparison):
-            raise BadProblem(f"compare: {compare!r} is not one of {', '.join(Comparison)}")
+            raise ProblemError(f"compare: {compare!r} is not one of {', '.join(Comparison)}")
         problem = cls(
             task.instruction,
             tuple(_case(k, pair) for k, pair in enumerate(payload["cases"], 1)),
@@ -146,12 +147,12 @@ def values_of(case: Case) -> tuple[list[Json], Json]:
 
 
 def require_values(problem: Problem) -> None:
-    """The tests of a function are JSON. Raises `BadProblem`."""
+    """Raise `ProblemError` unless all tests of a function are JSON."""
     for number, case in enumerate(problem.cases if problem.function else (), 1):
         try:
             values_of(case)
         except ValueError as error:
-            raise BadProblem(f"test {number}: arguments and result must be JSON: {error}") from None
+            raise ProblemError(f"test {number}: arguments and result must be JSON: {error}") from None
 
 
 def _inside(value: Json) -> Iterable[Json]:
@@ -175,13 +176,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 def _case(number: int, pair: Any) -> Case:
     if not isinstance(pair, list | tuple) or [type(part) for part in pair] != [str, str]:
-        raise BadProblem(f"cases: test {number} is not a pair of texts")
+        raise ProblemError(f"cases: test {number} is not a pair of texts")
     return Case(*pair)
 
 
 def _require_json(problem: Problem) -> None:
-    """The task's identity is the hash of its JSON in UTF-8."""
+    """Raise `ProblemError` where the task has no JSON in UTF-8, which its id is the hash of."""
     try:
         canonical_json([problem.statement, problem.payload]).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadProblem(f"payload: it cannot be written as JSON: {error}") from None
+        raise ProblemError(f"payload: it cannot be written as JSON: {error}") from None

@@ -1,6 +1,6 @@
-"""What models write about problems, read from untrusted text: a test, a rewritten problem; and what they are shown.
+"""Tests and rewritten problems as text: read from the untrusted replies of models, and written for their prompts.
 
-A test is a line `test: INPUT -> OUTPUT`, or, where either has several lines, the reference code's two fenced blocks.
+A test is a line `test: INPUT -> OUTPUT` or, where either side has several lines, the reference code's two blocks.
 """
 
 from __future__ import annotations
@@ -12,36 +12,37 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.problem import BadProblem, Case, Problem, require_values, values_of
+from envs.coding.problem import Case, Problem, ProblemError, require_values, values_of
+from rlanything.core.errors import ModelOutputError
 from rlanything.core.types import InvalidProposal, Json
 
 LONGEST = 40_000
 """Characters of a reply that are read, from its end."""
 LONGEST_SHOWN = 100
-"""Characters of an input or output up to which a test is shown to a model."""
+"""Most characters of an input or output of a test that is shown to a model."""
 BROKEN = 100
-"""Objects that do not end as one after which no other is looked for: each may cost as much as the whole reply."""
+"""Broken JSON objects after which the search stops: each may cost a scan of the whole reply."""
 _OPENING = re.compile(r'\{\s{0,99}["}]')
-"""What an object begins with, and formulas and code seldom have."""
+"""The beginning of a JSON object, which formulas and code seldom contain."""
 UNCHANGED = "the problem is the one that was to be rewritten"
 MARK, ARROW = "test:", "->"
 _BLOCK = re.compile(r"\*\*Test (Input|Output):\*\*\s*```[a-z]*\n?(.*?)```", re.DOTALL)
 
 
-class InvalidTest(ValueError):
-    """A reply that holds no test; the message says why."""
+class InvalidTestError(ModelOutputError):
+    """A reply without a test; the message says why."""
 
 
 def read_test(reply: str, problem: Problem) -> Case:
-    """The last test in a reply. Raises `InvalidTest`: no test, an empty side, or arguments that are no JSON."""
+    """The last test in a reply. Raises `InvalidTestError`: no test, an empty side, or arguments that are no JSON."""
     found = read_tests(reply)
     if not found:
-        raise InvalidTest(
+        raise InvalidTestError(
             "no line `test: INPUT -> OUTPUT` and no blocks **Test Input:** and **Test Output:**"
         )
     case = found[-1]
     if not case.input.strip() or not case.output.strip():
-        raise InvalidTest("the test has no input or no output")
+        raise InvalidTestError("the test has no input or no output")
     if problem.function:
         _require_values(case)
     return case
@@ -60,7 +61,7 @@ def read_tests(reply: str) -> list[Case]:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """What stands before and after the first arrow of each line that is a test; linear in the text's length."""
+    """The text before and after the first arrow of each line that is a test; takes linear time."""
     for line in text.split("\n"):
         mark, _, rest = line.strip(" \t").partition(MARK)
         given, arrow, expected = rest.partition(ARROW)
@@ -79,12 +80,12 @@ def write_test(case: Case) -> str:
 def rated_tests(
     own: Sequence[Case], written: Sequence[Case | None], rates: Sequence[float | None], most: int
 ) -> str:
-    """Tests with the share of programs that pass each, for the adapter: what stands beside test k belongs to test k.
+    """Tests with the share of programs that pass each, for the adapter.
 
-    rates: `core.coding_signals.pass_rates` over the problem's own tests and then the written ones. Tests that are too
-    long to show, that repeat an earlier one or that could not be read (None) are left out, and so is what exceeds
-    `most`: of both kinds as many are shown, while there are any. The others keep their numbers. Raises `ValueError`
-    when there is not one rate a test.
+    rates: one for each test, of the problem's own tests and then of the written ones
+    (`core.coding_signals.pass_rates`). At most `most` tests are shown, as many of both kinds where there are enough.
+    Tests that are long, repeated or unreadable (None) are left out; the others keep their numbers. Raises `ValueError`
+    unless there is one rate for each test.
     """
     cases = [*own, *written]
     if len(cases) != len(rates):
@@ -93,18 +94,18 @@ def rated_tests(
     for number, case in enumerate(cases, 1):
         if case is not None and _is_short(case):
             numbers.setdefault(case, number)
-    told = {number: case for case, number in numbers.items()}
-    kinds = [n for n in told if n <= len(own)], [n for n in told if n > len(own)]
+    shown = {number: case for case, number in numbers.items()}
+    kinds = [n for n in shown if n <= len(own)], [n for n in shown if n > len(own)]
     ranked = [n for pair in zip_longest(*kinds) for n in pair if n is not None]
     lines = [
-        f"{n}. {_share(rates[n - 1])}: {_shown(told[n].input)} -> {_shown(told[n].output)}"
+        f"{n}. {_share(rates[n - 1])}: {_shown(shown[n].input)} -> {_shown(shown[n].output)}"
         for n in sorted(ranked[:most])
     ]
     return "\n".join(lines) or "no test is short enough to be shown"
 
 
 def write_problem(problem: Problem) -> str:
-    """The problem in the form of a reply, with the tests that are short enough."""
+    """The problem in the form of a reply, with its short tests."""
     short = [case for case in problem.cases if _is_short(case)]
     return json.dumps(
         {
@@ -120,8 +121,8 @@ def write_problem(problem: Problem) -> str:
 def read_problem(parent: Problem, reply: str, least: int) -> Problem:
     """The problem that an adapter's reply asks for, with the parent's limits. Raises `InvalidProposal`.
 
-    The parent's statement with other tests is no other problem. Tests that contradict each other are refused here;
-    whether programs agree on them is seen when it is tried.
+    The parent's statement with other tests is refused, and so are tests that contradict each other. Whether programs
+    agree on the tests is seen when the problem is tried.
     """
     objects = [item for item in _objects(reply[-LONGEST:]) if "question" in item]
     if not objects:
@@ -153,13 +154,13 @@ def read_problem(parent: Problem, reply: str, least: int) -> Problem:
             source={"format": "rewritten"},
         )
         require_values(found)
-    except BadProblem as error:
+    except ProblemError as error:
         raise InvalidProposal(str(error)) from None
     return found
 
 
 def require_agreeing(cases: Sequence[Case]) -> None:
-    """Refuse tests that say different things about the same input, or nothing. Raises `InvalidProposal`."""
+    """Raise `InvalidProposal` for repeated inputs and for tests without an output."""
     seen: dict[str, tuple[int, str]] = {}
     for number, case in enumerate(cases, 1):
         if not case.output.strip():
@@ -172,7 +173,7 @@ def require_agreeing(cases: Sequence[Case]) -> None:
 
 
 def _objects(text: str) -> Iterator[dict[str, Json]]:
-    """The JSON objects in a text that are not part of another one."""
+    """The outermost JSON objects in a text."""
     decoder, place, failed = json.JSONDecoder(), 0, 0
     while failed < BROKEN and (found := _OPENING.search(text, place)):
         try:
@@ -187,7 +188,7 @@ def _require_values(case: Case) -> None:
     try:
         values_of(case)
     except ValueError as error:
-        raise InvalidTest(f"arguments and result must be JSON: {error}") from None
+        raise InvalidTestError(f"arguments and result must be JSON: {error}") from None
 
 
 def _is_short(case: Case) -> bool:

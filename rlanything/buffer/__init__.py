@@ -1,34 +1,25 @@
-"""The versioned task buffer: slots, versions and events (model), their files (storage), and how they are shown."""
+"""The versioned task buffer as the training loop needs it: slots, versions and events, and their files.
 
-from rlanything.buffer.commands import diff, diff3, drift, export, import_, log, migrate, verify
+What people ask of a buffer (log, diff, drift, verify, export) is in `rlanything.buffer.views`. Nothing here imports it,
+so a change of a view never invalidates a run.
+"""
+
 from rlanything.buffer.event import Event
-from rlanything.buffer.eventlog import append_events, read_events
+from rlanything.buffer.eventlog import append_events, events_path, read_events
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
-from rlanything.buffer.runs import RunBuffer, events_path, find_runs, open_run
 from rlanything.buffer.storage import read_snapshot, snapshot_path, write_snapshot
 
 __all__ = [
     "Event",
     "Lineage",
-    "RunBuffer",
     "TaskBuffer",
     "TaskBufferError",
     "Version",
     "append_events",
-    "diff",
-    "diff3",
-    "drift",
     "events_path",
-    "export",
-    "find_runs",
-    "import_",
-    "log",
-    "migrate",
-    "open_run",
     "read_events",
     "read_snapshot",
     "snapshot_path",
-    "verify",
     "write_snapshot",
 ]

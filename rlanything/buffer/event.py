@@ -1,4 +1,4 @@
-"""One thing that happened to a slot of the task buffer: a proposal, and what became of it (Alg. 1 lines 12-14)."""
+"""An event: a proposal for a slot of the task buffer, or what became of it (Alg. 1 lines 12-14)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from rlanything.core.types import Direction, EventKind, Json, Proposal, Task
 
 @dataclass(frozen=True)
 class Event:
-    """A proposal for a slot, made, refused, tried or taken; events in order, over the v0s, make the buffer.
+    """A proposal for a slot: made, invalid, rejected or accepted. The first tasks and all events give the buffer.
 
-    `parent_id` is the slot's head when it happened, `parent_accuracy` its acc(q); `accuracy` is acc(q') once it was
-    rolled out; `iteration` is the one in which this happened. `reason` says in one sentence why a q' was refused.
+    parent_id, parent_accuracy: the slot's head when the event happened, and its acc(q).
+    task, accuracy: the proposed task q', and acc(q') once it was rolled out.
+    iteration: the one in which the event happened. reason: why q' was refused, in one sentence.
+    critic, reply, seed, proposer: the proposer's prompt, what it wrote, its seed, and which model it is.
     """
 
     kind: EventKind
@@ -55,7 +57,7 @@ class Event:
         reason: str = "",
         proposer: str = "",
     ) -> Self:
-        """What became of `proposal` in `iteration`; a re-measured acc(q) replaces the one it was made with."""
+        """What became of `proposal` in `iteration`. `parent_accuracy` replaces the proposal's acc(q) if it is given."""
         return cls(
             kind=kind,
             slot=proposal.slot,
@@ -73,7 +75,7 @@ class Event:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """The event as a JSON object; numbers are plain ints and floats, whatever they were computed with."""
+        """The event as a JSON object. numpy and torch numbers become ints and floats."""
         return {
             "kind": self.kind.value,
             "slot": int(self.slot),
@@ -92,7 +94,7 @@ class Event:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Inverse of `to_json`. Raises `ValueError` naming the field that is not what it must be."""
+        """Inverse of `to_json`. Raises `ValueError` naming the wrong field."""
         return cls(
             kind=EventKind(fields.text(data, "kind")),
             slot=fields.count(data, "slot"),
@@ -100,8 +102,8 @@ class Event:
             direction=Direction(fields.text(data, "direction")),
             parent_id=fields.text(data, "parent_id"),
             parent_accuracy=fields.share(data, "parent_accuracy"),
-            task=fields.optional_task(data, "task"),
-            accuracy=fields.optional_share(data, "accuracy"),
+            task=fields.optional(fields.task, data, "task"),
+            accuracy=fields.optional(fields.share, data, "accuracy"),
             critic=fields.text(data, "critic"),
             reason=fields.text(data, "reason"),
             seed=fields.whole(data, "seed"),

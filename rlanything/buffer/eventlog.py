@@ -1,4 +1,4 @@
-"""The events of a run on disk: an append-only file of JSON lines that survives a crash at any byte."""
+"""The events of a run on disk: an append-only file of JSON lines. A crash at any byte loses no whole record."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import BinaryIO
 
 from rlanything.buffer.event import Event
 from rlanything.buffer.fields import TaskBufferError, canonical_line, parse_line
-from rlanything.buffer.files import DISK, Files
-from rlanything.buffer.lines import check_format, opened, record, sync, sync_folder
+from rlanything.buffer.filesystem import DISK, FileSystem
+from rlanything.buffer.lines import check_format, opened, record
+from rlanything.files import atomic
 
 EVENTS = "rlanything task events"
 SCHEMA = 1
-"""Version of the file's format. A reader refuses every other one."""
+"""Version of the file's format. Every other one is refused."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,16 @@ class EventLog:
     torn: int = 0
 
 
-def append_events(path: Path, events: Iterable[Event]) -> int:
-    """Add events at the end and wait until they are on disk. Returns how many torn bytes of a crash it cut off first.
+def events_path(folder: Path) -> Path:
+    """Where the events lie in a buffer's folder."""
+    return folder / "events.jsonl"
 
-    Makes the file, with its header line, if it is missing. A last record that only lacks its newline is kept.
+
+def append_events(path: Path, events: Iterable[Event]) -> int:
+    """Add events at the end and wait until they are on disk. Returns how many torn bytes it cut off first.
+
+    Makes the file, with its header line, if it is missing. A last record that lacks only its newline is kept.
+    Raises `TaskBufferError` for a file of another format, `OSError` when it cannot be written.
     """
     lines = b"".join(canonical_line(event.to_json()) + b"\n" for event in events)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,19 +45,19 @@ def append_events(path: Path, events: Iterable[Event]) -> int:
         torn = _mend(path, file)
         header = b"" if file.tell() else _header()
         file.write(header + lines)
-        sync(file)
+    atomic.sync(path)
     if created:
-        sync_folder(path.parent)
+        atomic.sync(path.parent)
     return torn
 
 
-def read_events(path: Path, files: Files = DISK) -> EventLog:
-    """Every whole record of an events file. A torn last line is reported in the value; any other damage raises."""
+def read_events(path: Path, files: FileSystem = DISK) -> EventLog:
+    """Every whole record, and the size of a torn last line. Raises `TaskBufferError` for any other damage."""
     with opened(path, files) as file:
         content = file.read()
     *lines, tail = content.split(b"\n")
     if lines:
-        check_format(path, lines[0], EVENTS, (SCHEMA,))
+        check_format(path, lines[0], EVENTS, SCHEMA)
     elif tail and not _header().startswith(tail):
         raise TaskBufferError(f"{path}: not a file of buffer events")
     events = [record(path, number, line, Event.from_json) for number, line in enumerate(lines[1:], start=2)]
@@ -65,7 +72,7 @@ def _header() -> bytes:
 
 
 def _is_whole(tail: bytes) -> bool:
-    # A proper prefix of a JSON object is never a JSON object, so a tail that parses lacks nothing but its newline.
+    # Part of a JSON object is never a JSON object: a tail that parses lacks only its newline.
     try:
         parse_line(tail)
     except TaskBufferError:
@@ -74,11 +81,11 @@ def _is_whole(tail: bytes) -> bool:
 
 
 def _mend(path: Path, file: BinaryIO) -> int:
-    """Make the file end with a whole line and stand at its end. Returns how many bytes were cut off."""
+    """Cut off a torn last line and stand at the end of the file. Returns how many bytes were cut off."""
     file.seek(0)
     first = file.readline()
     if first.endswith(b"\n"):
-        check_format(path, first, EVENTS, (SCHEMA,))
+        check_format(path, first, EVENTS, SCHEMA)
     elif not _header().startswith(first):
         raise TaskBufferError(f"{path}: not a file of buffer events")
     tail = _last_partial_line(file)

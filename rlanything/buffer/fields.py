@@ -1,23 +1,29 @@
-"""What the buffer's records are made of: one canonical line of JSON each, its fields checked when read back."""
+"""The fields of the buffer's records: written as one canonical line of JSON, checked when they are read back.
+
+The checks are by hand because pydantic's strings cannot hold a lone surrogate, and a model's reply may contain one.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+from rlanything.core.errors import UserError
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Json, Task
 
+Value = TypeVar("Value")
 
-class TaskBufferError(ValueError):
-    """A task buffer, or one of its files, is not what it must be; the message says what and where, in one line."""
+
+class TaskBufferError(UserError):
+    """A task buffer or one of its files is wrong. The message says what and where, in one line."""
 
 
 def canonical_line(value: Json) -> bytes:
-    """The one UTF-8 spelling of a record, without its newline.
+    """A record as canonical JSON in UTF-8, without a newline.
 
-    A lone surrogate, which UTF-8 cannot hold, becomes its JSON escape: a model's broken reply is kept as it came.
+    UTF-8 has no lone surrogates; one in a model's reply is written as its JSON escape, so that nothing is lost.
     """
     return canonical_json(value).encode("utf-8", "backslashreplace")
 
@@ -41,9 +47,11 @@ def text(data: Mapping[str, Json], key: str) -> str:
     return value
 
 
-def optional_text(data: Mapping[str, Json], key: str) -> str | None:
-    """The string at `key`, or None where the file says null."""
-    return None if _present(data, key) is None else text(data, key)
+def optional(
+    read: Callable[[Mapping[str, Json], str], Value], data: Mapping[str, Json], key: str
+) -> Value | None:
+    """What `read` finds at `key`, or None where the file says null."""
+    return None if _present(data, key) is None else read(data, key)
 
 
 def count(data: Mapping[str, Json], key: str) -> int:
@@ -70,11 +78,6 @@ def share(data: Mapping[str, Json], key: str) -> float:
     return float(value)
 
 
-def optional_share(data: Mapping[str, Json], key: str) -> float | None:
-    """The number at `key`, or None where the file says null."""
-    return None if _present(data, key) is None else share(data, key)
-
-
 def sequence(data: Mapping[str, Json], key: str) -> list[Json]:
     """The list at `key`."""
     value = _present(data, key)
@@ -84,7 +87,7 @@ def sequence(data: Mapping[str, Json], key: str) -> list[Json]:
 
 
 def task(data: Mapping[str, Json], key: str) -> Task:
-    """The task at `key`, its id verified against its content."""
+    """The task at `key`. Its id must be the hash of its content."""
     value = _present(data, key)
     if not isinstance(value, dict):
         raise _unexpected(key, "a task", value)
@@ -96,13 +99,8 @@ def task(data: Mapping[str, Json], key: str) -> Task:
     return Task.from_json(value)
 
 
-def optional_task(data: Mapping[str, Json], key: str) -> Task | None:
-    """The task at `key`, or None where the file says null."""
-    return None if _present(data, key) is None else task(data, key)
-
-
 def check_share(name: str, value: float | None) -> None:
-    """Raise unless `value` is None or lies in [0, 1]; NaN does not."""
+    """Raise `TaskBufferError` unless `value` is None or in [0, 1]. NaN is not."""
     if value is not None and not 0.0 <= value <= 1.0:
         raise TaskBufferError(f"{name} must lie in [0, 1], got {value}")
 

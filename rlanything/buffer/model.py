@@ -1,7 +1,7 @@
-"""The versioned task buffer as an immutable value: slots, the versions each slot went through, and events applied.
+"""The versioned task buffer as an immutable value: its slots, and the versions that each slot had.
 
-Nothing here touches a disk. A slot that an event does not touch is shared, not copied, between one buffer and the
-next, and carries its own digest, so that an iteration costs what it changed.
+Applying events gives a new buffer. Slots that did not change are shared between the two, and each slot keeps its own
+digest, so the cost of an iteration is that of the slots it changed. Nothing here reads or writes files.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from rlanything.buffer.event import Event
 from rlanything.buffer.fields import TaskBufferError, canonical_line
 from rlanything.core.types import Direction, EventKind, Json, Task
 
-__all__ = ["Event", "Lineage", "TaskBuffer", "TaskBufferError", "Version", "combine"]
-
 
 @dataclass(frozen=True)
 class Version:
-    """A task that a slot had. v0 is what the slot started with: no direction, no accuracies.
+    """A task that a slot had. v0 is the first one; it has no direction and no accuracies.
 
-    `iteration` is the one in which it became the head; `accuracy_before` is acc(q) of the version it replaced and
-    `accuracy` its own acc(q'), both as they were when it was accepted.
+    iteration: the one in which this version became the head.
+    accuracy_before, accuracy: acc(q) of the version it replaced and its own acc(q'), at the time it was accepted.
     """
 
     number: int
@@ -41,7 +39,7 @@ class Version:
         fields.check_share("accuracy", self.accuracy)
 
     def to_json(self) -> dict[str, Json]:
-        """The version as a JSON object, its whole task included."""
+        """The version as a JSON object, with its task."""
         return {
             "number": int(self.number),
             "iteration": int(self.iteration),
@@ -53,21 +51,21 @@ class Version:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Inverse of `to_json`. Raises `ValueError` naming the field that is not what it must be."""
-        direction = fields.optional_text(data, "direction")
+        """Inverse of `to_json`. Raises `ValueError` naming the wrong field."""
+        direction = fields.optional(fields.text, data, "direction")
         return cls(
             number=fields.count(data, "number"),
             task=fields.task(data, "task"),
             iteration=fields.count(data, "iteration"),
-            accuracy_before=fields.optional_share(data, "accuracy_before"),
-            accuracy=fields.optional_share(data, "accuracy"),
+            accuracy_before=fields.optional(fields.share, data, "accuracy_before"),
+            accuracy=fields.optional(fields.share, data, "accuracy"),
             direction=None if direction is None else Direction(direction),
         )
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """One slot: its versions v0, v1, ... and `tried`, the ids of tasks proposed for it that never became one."""
+    """One slot: its versions v0, v1, ..., and in `tried` the ids of the proposed tasks that never became a version."""
 
     slot: int
     versions: tuple[Version, ...]
@@ -87,7 +85,7 @@ class Lineage:
 
     @property
     def head(self) -> Version:
-        """The version whose task the slot has now."""
+        """The slot's current version."""
         return self.versions[-1]
 
     def had(self, task_id: str) -> bool:
@@ -129,7 +127,7 @@ class Lineage:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Inverse of `to_json`. Raises `ValueError` naming the field that is not what it must be."""
+        """Inverse of `to_json`. Raises `ValueError` naming the wrong field."""
         tried = fields.sequence(data, "tried")
         if not all(isinstance(task_id, str) for task_id in tried):
             raise TaskBufferError("field 'tried' must be a list of task ids")
@@ -151,7 +149,7 @@ class Lineage:
 
 @dataclass(frozen=True)
 class TaskBuffer:
-    """The task set as it stands: every slot with its history. Kept sorted by slot, however it was put together."""
+    """All slots with their history, sorted by slot number."""
 
     lineages: tuple[Lineage, ...]
 
@@ -164,7 +162,7 @@ class TaskBuffer:
 
     @classmethod
     def start(cls, tasks: Iterable[Task]) -> Self:
-        """The buffer before anything happened: task i is v0 of slot i."""
+        """A new buffer: task i is v0 of slot i."""
         return cls(tuple(Lineage(slot, (Version(0, task),)) for slot, task in enumerate(tasks)))
 
     @cached_property
@@ -197,7 +195,7 @@ class TaskBuffer:
         return self.lineage(slot).versions
 
     def had(self, slot: int, task_id: str) -> bool:
-        """Whether the slot ever had this task, or it was ever proposed for it: then it is not to be proposed again."""
+        """Whether the slot ever had this task, or it was proposed for it: it is not proposed a second time."""
         return self.lineage(slot).had(task_id)
 
     def apply(self, events: Iterable[Event]) -> TaskBuffer:
@@ -220,20 +218,20 @@ class TaskBuffer:
         return sum(len(lineage.versions) - 1 for lineage in self.lineages)
 
     def changed(self, since: int = 0) -> dict[int, int]:
-        """Slots no longer at v0, each with the iteration in which its head became so, if that is `since` or later."""
+        """Slots that are no longer at v0, with the iteration of their head, if that is `since` or later."""
         moved = (lineage for lineage in self.lineages if len(lineage.versions) > 1)
         return {lineage.slot: lineage.head.iteration for lineage in moved if lineage.head.iteration >= since}
 
     @cached_property
     def digest(self) -> str:
-        """64 hex digits for the whole content, the same however the buffer was put together (see `combine`)."""
+        """64 hex digits for the whole content (see `combine`). Equal buffers have equal digests."""
         return combine(lineage.digest for lineage in self.lineages)
 
 
 def combine(line_digests: Iterable[bytes]) -> str:
     """A buffer's digest: sha256 over the sha256 (32 bytes) of each slot's line, in slot order.
 
-    Two levels, so that a file is verified without parsing it and an iteration hashes only the slots it changed.
+    With two levels a file is checked without parsing it, and an iteration hashes only the slots that it changed.
     """
     whole = hashlib.sha256()
     for digest in line_digests:

@@ -1,8 +1,8 @@
 """Snapshots of the task buffer on disk: a header line, then one line of canonical JSON a slot, ascending.
 
-A snapshot is whole, or it names the run's first snapshot as its base and holds the slots that differ from it: one hop,
-and a size that is what changed. The header's counts and digest are of all slots either way. It says nothing about time
-or place, so equal buffers over equal bases are byte-identical files.
+A snapshot is whole, or it names the run's first snapshot as its base and holds only the slots that differ from it. The
+header counts and digests all slots in both cases. It has no time and no path, so equal buffers over equal bases are
+byte-identical files.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from pathlib import Path
 
 from rlanything.buffer import fields
 from rlanything.buffer.fields import TaskBufferError, canonical_line
-from rlanything.buffer.files import DISK, Files
-from rlanything.buffer.lines import check_format, located, opened, record, replacing
+from rlanything.buffer.filesystem import DISK, FileSystem
+from rlanything.buffer.lines import check_format, opened, record
 from rlanything.buffer.model import Lineage, TaskBuffer, combine
 from rlanything.core.types import Json
+from rlanything.files.atomic import replacing
 
 SNAPSHOT = "rlanything task buffer"
 SCHEMA = 2
-"""Version of the file format: what is written."""
-SCHEMAS = (1, 2)
-"""What is read. In schema 1 every snapshot is whole."""
+"""Version of the file format. Every other one is refused."""
+FOLDER = "buffer"
+"""Name of the buffer's folder in the folder of a finished run."""
 START = "iter_0000.jsonl"
-"""Name of a run's first snapshot, which the later ones build on."""
+"""Name of a run's first snapshot, the base of the later ones."""
 _NAME = re.compile(r"iter_(\d{4,})\.jsonl")
 
 
 @dataclass(frozen=True)
 class Base:
-    """The whole snapshot that another one builds on: the digest of its buffer, and its name, never a path."""
+    """The whole snapshot that another one builds on: the digest of its buffer, and its file name (never a path)."""
 
     digest: str
     file: str = START
@@ -40,19 +41,18 @@ class Base:
 
 @dataclass(frozen=True)
 class Header:
-    """What a snapshot says of itself in its first line; `read_snapshot` holds it against the content."""
+    """The first line of a snapshot. `read_snapshot` compares it with the content."""
 
     slots: int
     accepted: int
     digest: str
     base: Base | None = None
-    schema: int = SCHEMA
 
     def to_json(self) -> dict[str, Json]:
         """The header line as a JSON object."""
         own = {"slots": self.slots, "accepted": self.accepted, "digest": self.digest}
         over = {"base": {"digest": self.base.digest, "file": self.base.file}} if self.base else {}
-        return {"format": SNAPSHOT, "schema": self.schema, **own, **over}
+        return {"format": SNAPSHOT, "schema": SCHEMA, **own, **over}
 
 
 Digested = tuple[Lineage, bytes]
@@ -73,10 +73,10 @@ def snapshot_iteration(name: str) -> int | None:
 def write_snapshot(
     buffer: TaskBuffer, path: Path, base: TaskBuffer | None = None, base_file: str = START
 ) -> None:
-    """Write `buffer` so that `path` holds either all of it or what was there before. Makes missing folders.
+    """Write `buffer` to `path`, all of it or nothing (`files.atomic`). Makes missing folders. Raises `OSError`.
 
-    `base`: the buffer in the whole snapshot `base_file`, beside `path` or in one of the two folders above; then only
-    slots that differ are written. A buffer of other slots than its base is written whole.
+    With `base`, the buffer in the whole snapshot `base_file`, only the slots that differ from it are written. That file
+    must lie beside `path` or in one of the two folders above. A buffer with other slots than its base is written whole.
     """
     header = Header(len(buffer), buffer.accepted, buffer.digest)
     own = buffer.lineages
@@ -89,10 +89,12 @@ def write_snapshot(
         file.writelines(lineage.line + b"\n" for lineage in own)
 
 
-def read_snapshot(path: Path, files: Files = DISK, bases: dict[Path, TaskBuffer] | None = None) -> TaskBuffer:
-    """The buffer in a snapshot, every line checked. Raises `TaskBufferError` naming the file, and the line if it can.
+def read_snapshot(
+    path: Path, files: FileSystem = DISK, bases: dict[Path, TaskBuffer] | None = None
+) -> TaskBuffer:
+    """The buffer in a snapshot, every line checked. Raises `TaskBufferError` with the file, and the line if it can.
 
-    `bases` keeps the bases that were read, by path, for a caller that reads several snapshots of one run.
+    bases: the base snapshots read so far, by path; it saves time when several snapshots of one run are read.
     """
     header, slots = _read(path, files)
     if header.base is not None:
@@ -102,13 +104,13 @@ def read_snapshot(path: Path, files: Files = DISK, bases: dict[Path, TaskBuffer]
     return _checked(path, header, slots)
 
 
-def read_header(path: Path, files: Files = DISK) -> Header:
-    """What a snapshot says of itself, at the price of one line: not held against the content."""
+def read_header(path: Path, files: FileSystem = DISK) -> Header:
+    """The header of a snapshot; only the first line is read, and not compared with the content."""
     with opened(path, files) as file:
         return _stated(path, file.readline())
 
 
-def _read(path: Path, files: Files) -> tuple[Header, list[Digested]]:
+def _read(path: Path, files: FileSystem) -> tuple[Header, list[Digested]]:
     with opened(path, files) as file:
         header = _stated(path, file.readline())
         slots = [
@@ -118,8 +120,8 @@ def _read(path: Path, files: Files) -> tuple[Header, list[Digested]]:
     return header, slots
 
 
-def _base(path: Path, stated: Base, files: Files, known: dict[Path, TaskBuffer]) -> TaskBuffer:
-    """The buffer that the snapshot `path` builds on, whole and with the digest that it had then."""
+def _base(path: Path, stated: Base, files: FileSystem, known: dict[Path, TaskBuffer]) -> TaskBuffer:
+    """The buffer that the snapshot `path` builds on, its digest checked."""
     folders = (path.parent, path.parent.parent, path.parent.parent.parent)
     place = next((folder / stated.file for folder in folders if stated.file in files.names(folder)), None)
     if place is None:
@@ -167,15 +169,14 @@ def _checked(path: Path, stated: Header, slots: list[Digested]) -> TaskBuffer:
 
 
 def _stated(path: Path, line: bytes) -> Header:
-    data = check_format(path, line, SNAPSHOT, SCHEMAS)
-    return located(path, 1, lambda: _header(data))
+    check_format(path, line, SNAPSHOT, SCHEMA)
+    return record(path, 1, line, _header)
 
 
 def _header(data: Mapping[str, Json]) -> Header:
     counts = fields.count(data, "slots"), fields.count(data, "accepted")
-    schema = fields.count(data, "schema")
-    base = data.get("base") if schema > 1 else None
-    return Header(*counts, fields.text(data, "digest"), None if base is None else _stated_base(base), schema)
+    base = data.get("base")
+    return Header(*counts, fields.text(data, "digest"), None if base is None else _stated_base(base))
 
 
 def _stated_base(data: Json) -> Base:

@@ -1,1 +1,4 @@
-"""The vocabulary and the mathematics: pure functions and frozen dataclasses; no torch, no IO."""
+"""The vocabulary of all rooms and the mathematics of the paper.
+
+Pure functions and immutable values: no files, no models, no torch.
+"""

@@ -1,9 +1,8 @@
 """Rewards of the coding setting (paper, appendix C; reference code `llm_rl_reward.py`): the judge writes unit tests.
 
-Everything is computed from two tables of one task: `dataset[i][k]` says whether program i passes test k of the
-dataset, `generated[i][k]` the same for test k that the reward model wrote. None in a cell: the sandbox failed, which
-says nothing about the program. A ground-truth (GT) program passes every dataset test; a GT test is one that every GT
-program passes.
+Everything is computed from two tables of one task. `dataset[i][k]` says whether program i passes test k of the dataset.
+`generated[i][k]` says the same for test k that the reward model wrote. None in a cell: the sandbox failed, which says
+nothing about the program. A ground-truth (GT) program passes every dataset test. Every GT program passes a GT test.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Table = Sequence[Sequence[bool | None]]
 def gt_programs(dataset: Table) -> list[bool | None]:
     """For each program: does it pass every dataset test? None: no test failed it, but not all could be run.
 
-    Raises `ValueError` for a program without tests: passing nothing is no success.
+    Raises `ValueError` for a program without tests, which would be right without having passed anything.
     """
     if any(not row for row in dataset):
         raise ValueError("a program without dataset tests can be neither right nor wrong")
@@ -30,7 +29,7 @@ def gt_programs(dataset: Table) -> list[bool | None]:
 def gt_tests(generated: Table, right: Sequence[bool | None], readable: Sequence[bool]) -> list[bool | None]:
     """For each generated test: do all GT programs pass it? None: there is no GT program, or it could not be run.
 
-    right: what `gt_programs` says. readable: whether the reward model's reply held a test; one that did not is False.
+    right: from `gt_programs`. readable: whether the reply held a test; a test that is not readable is False.
     """
     columns = _columns(generated, right, readable)
     good = [i for i, is_right in enumerate(right) if is_right]
@@ -103,7 +102,7 @@ def program_advantages(
 
 @dataclass(frozen=True, slots=True)
 class CodingCounts:
-    """The paper's three metrics as counts, so that tasks add up; `*_of` is how many could have counted."""
+    """The paper's three metrics as counts, which add up over tasks. `*_of`: how many could have counted."""
 
     code: int = 0
     """Programs that pass every dataset test."""
@@ -137,7 +136,7 @@ class CodingCounts:
 
 
 def counts(dataset: Table, generated: Table, readable: Sequence[bool]) -> CodingCounts:
-    """The counts of one task. Unreadable tests count as wrong ones; what could not be run is not counted."""
+    """The counts of one task. Unreadable tests count as wrong. What could not be run is not counted."""
     right = gt_programs(dataset)
     known = [is_right for is_right in right if is_right is not None]
     wrong = [i for i, is_right in enumerate(right) if is_right is False]
@@ -165,7 +164,7 @@ def pass_rates(table: Table) -> list[float | None]:
 def consistent(dataset: Table, programs: Sequence[str], least: int = 2) -> bool:
     """Whether a rewritten problem's tests agree with each other: `least` different programs pass all of them.
 
-    Tests of which one contradicts the others are passed by no program, or by one that was made to fit.
+    If a test contradicts the others, no program passes all of them, or only one that was written to fit.
     """
     passing = {text.strip() for text, right in zip(programs, gt_programs(dataset), strict=True) if right}
     return len(passing) >= least
@@ -192,7 +191,7 @@ def _columns(
 
 
 def _z_scores(values: Sequence[float | None], lone: float | None) -> list[float | None]:
-    """z-score over what is not None; `lone`: what stands for all of them where they do not differ."""
+    """z-scores of the values that are not None. lone: the score of all of them where they do not differ."""
     known = [value for value in values if value is not None]
     std = spread(known)
     if std < EPS:

@@ -1,13 +1,26 @@
-"""Trajectories and judgements as JSON records: what a run folder stores of every rollout.
+"""Trajectories, judgements and proposals as JSON records: what a run stores of every rollout.
 
-A prompt that extends the turn before it is stored as what it adds, so that a multi-turn episode costs its length once.
+A prompt is stored as the number of ids that it shares with what came before, and the ids that follow. A conversation of
+many turns then takes as much space as its last prompt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
-from rlanything.core.types import Json, Judgement, Status, Step, Trajectory, Vote
+from rlanything.core.types import (
+    Direction,
+    Json,
+    Judgement,
+    Lesson,
+    Proposal,
+    Status,
+    Step,
+    Task,
+    Trajectory,
+    Vote,
+)
 
 Ids = tuple[int, ...]
 
@@ -43,7 +56,7 @@ def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
 
 
 def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
-    """Inverse of `trajectory_to_json`. Raises `KeyError` or `ValueError` for a record that is not one."""
+    """Inverse of `trajectory_to_json`. Raises `KeyError` or `ValueError` for another record."""
     steps: list[Step] = []
     before: Ids = ()
     for item in data["steps"]:
@@ -75,7 +88,7 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
 
 
 def judgements_to_json(judgements: Sequence[Judgement]) -> list[Json]:
-    """The judgements of one trajectory; each question is stored as what it adds to the one before."""
+    """The judgements of one trajectory. Each question is stored as what it adds to the one before."""
     records = []
     before: Ids = ()
     for judgement in judgements:
@@ -108,8 +121,30 @@ def judgements_from_json(data: Sequence[Mapping[str, Json]]) -> tuple[Judgement,
     return tuple(result)
 
 
+def lesson_to_json(lesson: Lesson | None) -> Json:
+    """What the replies to a question teach; null for nothing."""
+    return lesson and {"advantages": list(lesson.advantages), "weight": lesson.weight}
+
+
+def lesson_from_json(data: Json) -> Lesson | None:
+    """Inverse of `lesson_to_json`. Raises `KeyError` or `TypeError` for another record."""
+    return data and Lesson(tuple(data["advantages"]), data["weight"])
+
+
+def proposal_to_json(proposal: Proposal) -> dict[str, Json]:
+    """The proposal with its whole task."""
+    data = {f.name: getattr(proposal, f.name) for f in fields(proposal)}
+    return {**data, "direction": proposal.direction.value, "task": proposal.task and proposal.task.to_json()}
+
+
+def proposal_from_json(data: Mapping[str, Json]) -> Proposal:
+    """Inverse of `proposal_to_json`."""
+    task = Task.from_json(data["task"]) if data["task"] else None
+    return Proposal(**{**data, "direction": Direction(data["direction"]), "task": task})
+
+
 def _delta(name: str, ids: Ids, before: Ids) -> dict[str, Json]:
-    """`kept` ids of what came before, then the rest."""
+    """`<name>_kept`: how many ids of `before` come first; `<name>_added`: the rest."""
     kept = 0
     for a, b in zip(ids, before, strict=False):
         if a != b:

@@ -11,7 +11,7 @@ from typing import Literal
 
 Scale = Literal["step", "task"]
 EPS = 1e-9
-"""A spread below this is rounding noise of equal numbers: there is nothing to learn from it."""
+"""A standard deviation below this is rounding noise of equal numbers. Nothing is learned from it."""
 
 
 def integrated_rewards(
@@ -35,7 +35,7 @@ def mean_vote(votes: Sequence[int | None]) -> float:
 def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step") -> list[list[float]]:
     """Advantage of each step: z-score over the trajectories of the same task still alive at that step index.
 
-    `rewards[tau][i]`, ragged. Population std; std 0 -> 0; a lone survivor -> 0 (it has nothing to be compared with).
+    `rewards[tau][i]`, ragged. Population std; std 0 -> 0; alone at its step index -> 0 (nothing to compare with).
     `scale="task"` keeps the mean per step index but divides by the std of all the task's rewards, so that late
     step indexes, where only failures are alive, do not blow the votes' noise up to full size.
     """
@@ -57,8 +57,8 @@ def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step")
 def vote_advantages(reward: float, votes: Sequence[int | None]) -> list[float | None]:
     """Advantages of the m votes of one step: z-score of R^S_j = R * S_j (Eq. 2) over the valid votes.
 
-    None: the vote does not train the reward model (the valid votes agree, or R is 0). A vote without a verdict
-    trains with the group's minimum minus one: format errors are punished and never flatter a wrong verdict.
+    None: the vote does not train the reward model (the valid votes agree, or R is 0). A vote without a verdict trains
+    with the group's minimum minus one. A format error is punished, and never makes a wrong verdict look better.
     """
     consistency = [reward * v for v in votes if v is not None]
     std = spread(consistency)
@@ -71,7 +71,7 @@ def vote_advantages(reward: float, votes: Sequence[int | None]) -> list[float | 
 
 
 def accuracy(outcomes: Sequence[int]) -> float:
-    """Share of O = +1. Raises `ValueError` for no outcomes: there is no accuracy of nothing."""
+    """Share of O = +1. Raises `ValueError` for no outcomes."""
     if not outcomes:
         raise ValueError("accuracy of no outcomes")
     return sum(o == 1 for o in outcomes) / len(outcomes)
@@ -80,7 +80,7 @@ def accuracy(outcomes: Sequence[int]) -> float:
 def balance_weights(outcomes: Sequence[int]) -> list[float]:
     """Weights that let rows of successes and of failures count the same in sum, mean 1.
 
-    When only one kind is present there is nothing to balance against: every weight is 0 (the rows do not train).
+    With only one kind, every weight is 0: the rows do not train.
     """
     good = sum(o == 1 for o in outcomes)
     bad = len(outcomes) - good

@@ -1,7 +1,6 @@
-"""The vocabulary every room speaks: tasks, steps, trajectories, votes, proposals, and the protocols between rooms.
+"""The vocabulary of every room: tasks, steps, trajectories, votes, proposals, and the protocols between rooms.
 
-Everything here is an immutable value that turns into JSON and back (`to_json` / `from_json`), because the
-record of a run is files. Nothing here samples, learns or touches a disk.
+All values are immutable. `core.records` turns them into JSON and back. Nothing here samples, learns or reads a disk.
 """
 
 from __future__ import annotations
@@ -10,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from rlanything.core.errors import ModelOutputError
 from rlanything.core.ids import content_id
 
 Json = Any
@@ -19,20 +20,20 @@ Json = Any
 
 
 class Status(StrEnum):
-    """How a trajectory ended. Only `ok` and `truncated` ones carry an outcome that enters the statistics."""
+    """How a trajectory ended. Only the outcomes of `ok` and `truncated` trajectories enter the statistics."""
 
     OK = "ok"
     """The environment said that the episode is over."""
     TRUNCATED = "truncated"
-    """The step limit came first: a failure the policy is responsible for."""
+    """The episode reached the step limit: a failure of the policy."""
     ENV_ERROR = "env_error"
-    """The environment raised: nobody's failure; left out of accuracy, advantages and training."""
+    """The environment raised an exception. Left out of accuracy, advantages and training."""
     TIMEOUT = "timeout"
-    """The environment did not answer in time: left out like `env_error`."""
+    """The environment did not answer in time. Left out like `env_error`."""
 
 
 class Direction(StrEnum):
-    """Which way a task is to be rewritten (Alg. 1: acc > alpha_high -> harder, acc < alpha_low -> easier)."""
+    """In which direction a task is rewritten (Alg. 1: acc > alpha_high -> harder, acc < alpha_low -> easier)."""
 
     HARDER = "harder"
     EASIER = "easier"
@@ -42,11 +43,11 @@ class EventKind(StrEnum):
     """What can happen to a slot of the task buffer."""
 
     PROPOSED = "proposed"
-    """The adapter wrote a valid q'; it is rolled out in the next iteration."""
+    """The adapter wrote a valid q'. The next iteration rolls it out."""
     INVALID = "invalid"
-    """The adapter's reply did not give a task that may be tried; no rollout was spent."""
+    """The adapter's reply holds no task that may be tried. It is not rolled out."""
     REJECTED = "rejected"
-    """q' was rolled out and missed the acceptance band; the slot keeps its task."""
+    """q' was rolled out and not accepted. The slot keeps its task."""
     ACCEPTED = "accepted"
     """q' replaced the slot's task as its next version."""
 
@@ -55,8 +56,8 @@ class EventKind(StrEnum):
 class Task:
     """One thing to do, as immutable data.
 
-    `instruction` is what the agent reads; `payload` is everything the environment needs to build the episode;
-    `metadata` is for people (split, knobs, provenance) and does not enter the identity.
+    instruction: what the agent reads. payload: everything the environment needs to build the episode.
+    metadata: for people (split, settings, origin); not part of the identity.
     """
 
     env: str
@@ -70,7 +71,7 @@ class Task:
         return content_id({"env": self.env, "instruction": self.instruction, "payload": self.payload})
 
     def to_json(self) -> dict[str, Json]:
-        """The task as a JSON object, its id included so that a reader can verify it."""
+        """The task as a JSON object, with its id, so that a reader can verify it."""
         return {
             "task_id": self.task_id,
             "env": self.env,
@@ -91,7 +92,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the agent sees. `actions` are the admissible commands; empty means that any text may be tried."""
+    """What the agent sees. actions: the admissible actions; empty: any text may be tried."""
 
     text: str
     actions: tuple[str, ...] = ()
@@ -99,7 +100,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The environment's answer to one action. `success` is the verifier's verdict: full success only."""
+    """The environment's answer to one action. success: True only for full success."""
 
     observation: Observation
     done: bool
@@ -108,10 +109,11 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn: what the policy read and wrote (token ids are the record; text is for people), and what came back.
+    """One turn: what the policy read and wrote, and the environment's answer. Token ids are the record.
 
-    `allowed[t]` lists the token ids that constrained decoding permitted at response token t (empty: free decoding);
-    `logprobs` are those of the sampled ids under the distribution that they were sampled from (temperature 1).
+    logprobs: of the sampled ids, at temperature 1, among the allowed ids.
+    allowed[t]: the ids that constrained decoding permitted at response token t; empty: free decoding.
+    action: the text that the environment got. observation: its answer.
     """
 
     prompt_ids: tuple[int, ...]
@@ -125,7 +127,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One episode of one task. `outcome` is O_tau: +1 for full success, otherwise -1 (paper, section 3.1)."""
+    """One rollout of one task. outcome: O_tau, +1 for full success, otherwise -1 (paper, section 3.1)."""
 
     task_id: str
     slot: int
@@ -139,8 +141,36 @@ class Trajectory:
 
     @property
     def counts(self) -> bool:
-        """Whether the outcome says something about the policy (no crash, no timeout)."""
+        """Whether the outcome says something about the policy: no crash and no timeout."""
         return self.status in (Status.OK, Status.TRUNCATED)
+
+
+class Reply(Protocol):
+    """A text that a reward model sampled, token for token: a `Vote`, or a `unittests.UnitTest`."""
+
+    @property
+    def response_ids(self) -> tuple[int, ...]:
+        """The sampled ids."""
+        ...
+
+    @property
+    def logprobs(self) -> tuple[float, ...]:
+        """Their log-probs."""
+        ...
+
+
+class Question(Protocol):
+    """A question to a reward model, with its sampled replies."""
+
+    @property
+    def prompt_ids(self) -> tuple[int, ...]:
+        """What the reward model read."""
+        ...
+
+    @property
+    def replies(self) -> Sequence[Reply]:
+        """What it sampled."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +185,46 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The m votes of one step, with the tokens that the reward model read to give them."""
+    """The m votes on one step, with the tokens that the reward model read. A `Question`."""
 
     prompt_ids: tuple[int, ...]
     votes: tuple[Vote, ...]
+
+    @property
+    def replies(self) -> tuple[Vote, ...]:
+        """The votes."""
+        return self.votes
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What the replies to one question teach the reward model.
+
+    advantages: one a reply, None for a reply that does not train. weight: of the question in the loss.
+    """
+
+    advantages: tuple[float | None, ...]
+    weight: float
+
+    @property
+    def trains(self) -> bool:
+        """Whether any reply trains."""
+        return any(advantage is not None for advantage in self.advantages)
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A trajectory with what was said and decided about it.
+
+    judgements: the votes on its steps, from the first step on; empty where the reward model does not vote on steps.
+    advantages: what it teaches the policy, one a step; None: it does not train the policy.
+    lessons: what each judgement teaches the reward model, None for nothing; empty: no judgement teaches anything.
+    """
+
+    trajectory: Trajectory
+    judgements: tuple[Judgement, ...] = ()
+    advantages: tuple[float, ...] | None = None
+    lessons: tuple[Lesson | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +236,29 @@ class ScoredTrajectory:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoredJudgements:
-    """A judged trajectory that trains the reward model: one advantage per vote, None for votes that do not train.
+class ScoredReplies:
+    """Questions that train the reward model together, as one row, with what their replies teach.
 
-    `weights[i]` is the weight of step i's votes in the loss (`signals.reward_balance`).
+    advantages[i][j]: of reply j to question i; None: it does not train. weights[i]: of question i in the loss.
     """
 
-    judgements: tuple[Judgement, ...]
+    questions: tuple[Question, ...]
     advantages: tuple[tuple[float | None, ...], ...]
     weights: tuple[float, ...]
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[Question, Lesson]]) -> ScoredReplies:
+        """Questions with what they teach."""
+        return cls(
+            tuple(question for question, _ in pairs),
+            tuple(lesson.advantages for _, lesson in pairs),
+            tuple(lesson.weight for _, lesson in pairs),
+        )
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A rewritten task q' for a slot, and how it came about. `task` is None when the reply was invalid."""
+    """A rewritten task q' for a slot, and how it was made. task: None when the reply was invalid; `reason` says why."""
 
     slot: int
     direction: Direction
@@ -200,11 +275,11 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One completion to sample. Its seed alone decides the sample, whatever it is batched with.
+    """One completion to sample. Its seed decides the sample; other requests in the batch change nothing.
 
-    `choices`: token sequences, end-of-turn included, one of which must be produced (empty: free decoding).
-    `session`: requests of one session extend each other's prompt + response; an engine may keep their cache.
-    `group`: requests of one group have prompts that branch off a shared trunk; an engine may read it once.
+    choices: token sequences with the end of turn, one of which must be produced; empty: free decoding.
+    session: requests of one session extend each other's prompt + response. An engine may keep their cache.
+    group: the prompts of one group begin alike. An engine may read the common part once.
     """
 
     prompt_ids: tuple[int, ...]
@@ -220,7 +295,7 @@ class Request:
 class Completion:
     """Sampled ids with their log-probs (temperature 1, renormalised over `allowed` where decoding is constrained).
 
-    `finished` is False when `max_tokens` came before the end-of-turn token.
+    finished: False when `max_tokens` was reached before the end of turn.
     """
 
     ids: tuple[int, ...]
@@ -229,34 +304,34 @@ class Completion:
     finished: bool
 
 
-class InvalidProposal(ValueError):
-    """The adapter's reply gives no task that may be tried; the message says why, in one sentence."""
+class InvalidProposal(ModelOutputError):
+    """The adapter's reply holds no task that may be tried. The message says why, in one sentence."""
 
 
 @runtime_checkable
 class Environment(Protocol):
-    """One episode at a time. May raise; the rollout turns exceptions into `Status.ENV_ERROR`."""
+    """An environment runs one episode at a time. It may raise: rollouts turn exceptions into `Status.ENV_ERROR`."""
 
     def reset(self, task: Task, seed: int) -> Observation:
         """Start the episode of `task`; the text contains the instruction."""
         ...
 
     def step(self, action: str) -> StepResult:
-        """Act. An inadmissible action is answered in text, never raised."""
+        """Act. The answer to an inadmissible action is text, never an exception."""
         ...
 
     def close(self) -> None:
-        """Release what `reset` took."""
+        """Free the resources of the episode."""
         ...
 
 
 class TaskFamily(Protocol):
-    """Everything the loop needs to know about a kind of task. One class per folder of `envs/`."""
+    """What the loop needs of a kind of task. Each folder of `envs/` has one such class."""
 
     name: str
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
-        """`count` distinct valid tasks of a split (`train`, `in_domain`, `out_of_domain`, `reward_panel`)."""
+        """`count` distinct valid tasks of a split (one of `splits.SPLITS`)."""
         ...
 
     def environment(self) -> Environment:
@@ -264,7 +339,7 @@ class TaskFamily(Protocol):
         ...
 
     def validate(self, task: Task) -> str:
-        """Why `task` must not be tried (unparsable, unsolvable, already satisfied), or '' when it may be."""
+        """Why `task` must not be tried (unparsable, unsolvable, already solved); '' when it may be tried."""
         ...
 
     def describe(self, task: Task) -> str:
@@ -272,20 +347,20 @@ class TaskFamily(Protocol):
         ...
 
     def parse(self, parent: Task, reply: str) -> Task:
-        """The task that an adapter's reply describes. Raises `InvalidProposal`. The reply is untrusted text."""
+        """The task in an adapter's reply, which is untrusted text. Raises `InvalidProposal`."""
         ...
 
 
 @runtime_checkable
 class Teacher(Protocol):
-    """What an embedded family additionally offers to train the first tiny models and to measure the reward model."""
+    """What an embedded family also offers, to train the first small models and to measure the reward model."""
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
-        """(observation, action) pairs of an expert that knows only what it has seen; `noise`: share of random acts."""
+        """(observation, action) pairs of an expert that knows only what it has seen. noise: share of random actions."""
         ...
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
-        """For each action of an episode: was it good, given what had been seen until then? (exact oracle)"""
+        """For each action of an episode, whether it was good, given what had been seen until then (an exact oracle)."""
         ...
 
     def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
@@ -293,23 +368,38 @@ class Teacher(Protocol):
         ...
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
-        """A reply that `parse` accepts and that makes the task harder or easier, to teach an adapter."""
+        """A reply that `parse` accepts and that makes the task harder or easier. It teaches an adapter."""
+        ...
+
+
+@runtime_checkable
+class GameFiles(Protocol):
+    """A family whose tasks are folders of files that other tools read."""
+
+    @staticmethod
+    def write_game(task: Task, root: Path) -> Path:
+        """Write a task below `root`; returns its folder."""
+        ...
+
+    @staticmethod
+    def read_game(folder: Path) -> Task:
+        """The task in a folder. Raises `ValueError` for one that is none."""
         ...
 
 
 class Engine(Protocol):
-    """Text generation behind one protocol, for policy, reward model and adapter alike."""
+    """Text generation, for policy, reward model and adapter."""
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions in the order of the requests."""
         ...
 
     def release(self, sessions: Sequence[str]) -> None:
-        """Forget the caches of these sessions (unknown names are ignored)."""
+        """Free the caches of these sessions. Unknown names are ignored."""
         ...
 
     def sync(self) -> None:
-        """Take over the weights as they are now; drops every cache."""
+        """Use the current weights. Drops every cache."""
         ...
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""Unit tests that a reward model writes, run on the programs of its task: the values, and what an environment does.
+"""Unit tests that a reward model writes, and what an environment does with them.
 
-In the coding setting (paper, appendix C) the reward model does not vote on steps: it writes tests, and a sandbox finds
-out which programs pass them. The rewards that follow are `coding_signals`.
+In the coding setting (paper, appendix C) the reward model writes tests instead of votes, and a sandbox runs the
+policy's programs on them. The rewards are computed in `coding_signals`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,25 @@ Row = tuple[bool | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
-    """What the programs of one task did: `dataset[i][k]` on the task's own test k, `generated[i][k]` on a written one.
+class UnitTest:
+    """One test that the reward model wrote. text: the test as it was read, '' where the reply holds none."""
 
-    `tests` holds the written tests as they were read, '' for a reply that held none.
+    text: str
+    response_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+
+    @property
+    def readable(self) -> bool:
+        """Whether the reply holds a test."""
+        return bool(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What the programs of one task did on its tests.
+
+    dataset[i][k]: program i on the task's own test k. generated[i][k]: program i on written test k.
+    tests: the written tests as they were read, '' for a reply without a test.
     """
 
     tests: tuple[str, ...]
@@ -42,7 +57,7 @@ class Tables:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Tables:
-        """Inverse of `to_json`. Raises `KeyError` or `TypeError` for a record that is none."""
+        """Inverse of `to_json`. Raises `KeyError` or `TypeError` for another record."""
         return cls(
             tuple(data["tests"]),
             tuple(tuple(row) for row in data["dataset"]),
@@ -51,47 +66,47 @@ class Tables:
 
 
 Examination = tuple[Task, Sequence[str], Sequence[str]]
-"""What to find out about one task: the answers of the policy, and the replies of the test writer."""
+"""One task to examine: the task, the policy's answers, and the reward model's replies."""
 
 
 @runtime_checkable
 class Examiner(Protocol):
-    """What a family offers whose reward model writes unit tests."""
+    """What a task family offers when its reward model writes unit tests."""
 
     def examine(self, work: Sequence[Examination]) -> list[Tables]:
         """Read the tests in the replies and run every program on them and on the task's own tests, all at once."""
         ...
 
     def criticism(self, task: Task, tables: Tables) -> str:
-        """What an adapter reads about the rollouts: tests with the share of programs that pass each."""
+        """What the adapter reads about the rollouts: the tests, with the share of programs that pass each."""
         ...
 
     def program(self, task: Task, answer: str) -> str:
-        """The program that an answer holds, as it is run: what two answers must differ in to be two programs."""
+        """The program in an answer, as it is run. Two answers with the same program are one program."""
         ...
 
     def proven(self, task: Task) -> bool:
-        """Whether a solution is known that passes the task's tests, so that they cannot contradict each other."""
+        """Whether a known solution passes the task's tests. Then they cannot contradict each other."""
         ...
 
 
 @runtime_checkable
 class UnitTestTeacher(Protocol):
-    """What an embedded family additionally offers to train the first test writer."""
+    """What an embedded family also offers, to train the first reward model that writes tests."""
 
     def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
         """A reply with a test; with probability `noise` a wrong one."""
         ...
 
     def demonstrate_criticism(self, task: Task, seed: int) -> str:
-        """What `criticism` could say about the task, from made-up programs."""
+        """What `criticism` could say about the task, made from invented programs."""
         ...
 
 
 @runtime_checkable
 class Prefetches(Protocol):
-    """A family that answers many actions at once faster than one by one."""
+    """A family that can process the actions of many episodes at once, faster than one by one."""
 
     def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
-        """Every action of a turn, before the environments are asked one by one; the answers are kept for them."""
+        """Process every action of a turn. The environments then find their results ready."""
         ...

@@ -45,11 +45,6 @@ class Chat:
         self.stop_ids: tuple[int, ...] = tuple(dict.fromkeys(ends))
         self._between = lru_cache(maxsize=4096)(self._tokenise_between)
 
-    @property
-    def end_of_turn(self) -> int:
-        """The id that the template puts after an assistant's message."""
-        return self._end
-
     def start(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """Ids of a conversation so far, followed by the generation prompt."""
         return self._encode(self._render(messages, True))

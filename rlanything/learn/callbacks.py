@@ -1,44 +1,31 @@
-"""Lightning callbacks: publishing iterations, progress, and metrics files."""
+"""The callback that ends an iteration, and the metrics of a finished run as DVCLive files."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+Publish = Callable[[Callable[[Path], None]], Mapping[str, float]]
+"""Publishes an iteration and returns its metrics; the argument writes Lightning's checkpoint to a path."""
+
 
 class PublishIteration(Callback):
-    """After an iteration's updates: hand everything that belongs to it to `publish`, on the first process only.
+    """After an iteration's updates: publish what belongs to it, then log its metrics.
 
-    `publish(save_checkpoint)` decides where; `save_checkpoint(path)` writes Lightning's checkpoint there (models,
-    optimizers, trainer progress, the data module's loop state). Every process calls it, as Lightning requires.
+    Lightning's checkpoint holds models, optimizers, trainer progress, and the data module's loop state. Every process
+    must call `publish`, because Lightning requires every process to take part in a checkpoint.
     """
 
-    def __init__(self, publish: Callable[[Callable[[Path], None]], None]) -> None:
+    def __init__(self, publish: Publish) -> None:
         self._publish = publish
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Runs after the module's own hooks, so that the iteration's statistics are complete."""
-        self._publish(trainer.save_checkpoint)
-
-
-class IterationProgress(Callback):
-    """Tells how far the run is after every iteration: `report(iteration, seconds)`."""
-
-    def __init__(self, report: Callable[[int, float], None]) -> None:
-        self._report = report
-        self._start = 0.0
-
-    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """The clock of an iteration starts before anything is collected."""
-        self._start = time.monotonic()
-
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """The clock stops when the iteration is learned."""
-        self._report(trainer.current_epoch, time.monotonic() - self._start)
+        """The metrics reach loggers and callbacks as Lightning's own do. `step` is what loggers count by."""
+        metrics = self._publish(trainer.save_checkpoint)
+        pl_module.log_dict({**metrics, "step": metrics["iteration"]}, batch_size=1)
 
 
 def write_dvclive(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:

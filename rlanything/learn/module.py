@@ -17,6 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, OptimizerConfig
+from rlanything.core.timing import count, phase
 from rlanything.learn.losses import Packed, k3, pack, surrogate, target_logprobs
 from rlanything.learn.packing import Row, micro_batches
 
@@ -72,8 +73,10 @@ class JointModule(LightningModule):
         """A new iteration: its statistics start empty."""
         self.totals.clear()
 
+    @phase("learn")
     def training_step(self, batch: Minibatch, _index: int) -> None:
         """One optimizer step of each model that has something to learn."""
+        count("tokens", sum(len(row.ids) for rows in (*batch.policy, *batch.reward) for row in rows))
         optimizers = self.optimizers(use_pl_optimizer=True)
         optimizers = optimizers if isinstance(optimizers, list) else [optimizers]
         parts = [("policy", self.policy, batch.policy, self.config.policy)]
@@ -83,6 +86,7 @@ class JointModule(LightningModule):
             if micro:
                 self._update(name, model, micro, optimizer, settings)
 
+    @phase("learn")
     def prepare(self, name: str, rows: Sequence[Row]) -> dict[str, float]:
         """Fill in what the rows need beyond what was recorded: reference and recomputed log-probs.
 

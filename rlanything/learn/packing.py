@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import Judgement, ScoredJudgements, ScoredTrajectory
+from rlanything.core.types import Question, ScoredReplies, ScoredTrajectory
 
 LossWeight = Literal["token", "step", "trajectory"]
 NO_BRANCH = -1
@@ -95,36 +95,36 @@ def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
     return [r for r in [*rows, row] if r.target]
 
 
-def reward_rows(lesson: ScoredJudgements, loss_weight: LossWeight) -> list[Row]:
+def reward_rows(lesson: ScoredReplies, loss_weight: LossWeight) -> list[Row]:
     """The tree row of one judged trajectory. A vote counts like a step: its weight is shared by its tokens."""
     row = Row()
-    trunk = max((j.prompt_ids for j in lesson.judgements), key=len, default=())
-    forks = [_shared(trunk, j.prompt_ids) for j in lesson.judgements]
+    trunk = max((q.prompt_ids for q in lesson.questions), key=len, default=())
+    forks = [_shared(trunk, q.prompt_ids) for q in lesson.questions]
     row.read(trunk[: max(forks, default=0)], 0, None, NO_BRANCH, NO_BRANCH)
-    for q, (judgement, advantages) in enumerate(zip(lesson.judgements, lesson.advantages, strict=True)):
-        _branch(row, judgement, forks[q], q, advantages, lesson.weights[q], loss_weight)
+    for k, (question, advantages) in enumerate(zip(lesson.questions, lesson.advantages, strict=True)):
+        _branch(row, question, forks[k], k, advantages, lesson.weights[k], loss_weight)
     return [row] if row.target else []
 
 
 def _branch(
     row: Row,
-    judgement: Judgement,
+    question: Question,
     fork: int,
-    question: int,
+    number: int,
     advantages: Sequence[float | None],
     weight: float,
     loss_weight: LossWeight,
 ) -> None:
-    """Append one step's question and those of its votes that train."""
-    row.read(judgement.prompt_ids[fork:], fork, fork, question, NO_BRANCH)
+    """Append a question and those of its replies that train."""
+    row.read(question.prompt_ids[fork:], fork, fork, number, NO_BRANCH)
     asked = len(row.ids) - 1
-    for j, (vote, advantage) in enumerate(zip(judgement.votes, advantages, strict=True)):
-        if advantage is None or not vote.response_ids:
+    for j, (reply, advantage) in enumerate(zip(question.replies, advantages, strict=True)):
+        if advantage is None or not reply.response_ids:
             continue
         first = len(row.ids)
-        row.read(vote.response_ids[:-1], len(judgement.prompt_ids), fork, question, j)
-        share = weight if loss_weight == "token" else weight / len(vote.response_ids)
-        for t, (token, old) in enumerate(zip(vote.response_ids, vote.logprobs, strict=True)):
+        row.read(reply.response_ids[:-1], len(question.prompt_ids), fork, number, j)
+        share = weight if loss_weight == "token" else weight / len(reply.response_ids)
+        for t, (token, old) in enumerate(zip(reply.response_ids, reply.logprobs, strict=True)):
             row.learn(asked if t == 0 else first + t - 1, token, (), old, advantage, share)
 
 

@@ -1,1 +1,4 @@
-"""One iteration's steps: rollout -> judge -> signals -> adapt; learning itself lives in `rlanything.learn`."""
+"""One iteration of the algorithm: choose tasks, roll out, ask the reward model, decide about rewrites, adapt.
+
+`iteration.Loop` does it all. Reward models are in `rewards`, training is in `learn`.
+"""

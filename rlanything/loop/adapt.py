@@ -1,4 +1,4 @@
-"""Environment adaptation (paper, section 3): who is asked to change which task, and when the change is accepted."""
+"""Environment adaptation (paper, section 3): a language model rewrites tasks that are too easy or too hard."""
 
 from __future__ import annotations
 
@@ -15,67 +15,44 @@ from rlanything.core.types import (
     Task,
     TaskFamily,
 )
-from rlanything.loop.critic import Remarks
+from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
+from rlanything.loop.reward_model import CriticInput
 from rlanything.loop.share import shared
-from rlanything.loop.speaker import Speaker
 
 Wanted = tuple[int, Direction, float, str]
 """A rewrite to ask for: slot, direction, acc(q), critic summary."""
 
 
-def direction(accuracy: float, config: AdaptationConfig) -> Direction | None:
-    """Alg. 1: harder above alpha_high, easier below alpha_low, otherwise the task stays."""
-    if accuracy > config.alpha_high:
-        return Direction.HARDER
-    if accuracy < config.alpha_low:
-        return Direction.EASIER
-    return None
-
-
-def accepts(way: Direction, before: float, after: float, config: AdaptationConfig) -> bool:
-    """Whether q' replaces q: harder alpha_low < acc(q') < acc(q); easier acc(q) < acc(q') < alpha_high.
-
-    `strict` is the paper's bounds; `inclusive` (reference code) lets acc(q') touch alpha_low or alpha_high;
-    `paired` is strict with acc(q) measured by the same policy in the same iteration. acc(q') > 0 always.
-    """
-    if after <= 0.0:
-        return False
-    inclusive = config.acceptance == "inclusive"
-    if way is Direction.HARDER:
-        inside = after >= config.alpha_low if inclusive else after > config.alpha_low
-        return inside and after < before
-    inside = after <= config.alpha_high if inclusive else after < config.alpha_high
-    return before < after and inside
-
-
 class Adapter:
-    """Asks one language model for rewritten tasks, and checks what it writes before a rollout is spent."""
+    """Asks one language model for rewritten tasks, and checks them before they are rolled out."""
 
     def __init__(
-        self, family: TaskFamily, speaker: Speaker, prompts: Prompts, config: AdaptationConfig
+        self, family: TaskFamily, chat_model: ChatModel, prompts: Prompts, config: AdaptationConfig
     ) -> None:
         self.family = family
-        self.speaker = speaker
+        self.chat_model = chat_model
         self.prompts = prompts
         self.config = config
 
     def critics(
-        self, tasks: Sequence[Task], remarks: Sequence[Remarks], run_seed: int, iteration: int
+        self, tasks: Sequence[Task], inputs: Sequence[CriticInput], run_seed: int, iteration: int
     ) -> list[str]:
-        """One critic per task: as it was extracted, or a summary that the adapter model writes.
+        """One critic per task: the extract, or a summary that the adapter model writes.
 
-        Where what is to be summarised does not fit the adapter model's context, the extract stands for it.
+        The extract is used, too, where the text to summarise does not fit the adapter model's context.
         """
         if self.config.critic == "extractive":
-            return [remark.extracted for remark in remarks]
+            return [given.extract for given in inputs]
         asked = [
-            self.prompts.fill("critic", task=task.instruction, steps=remark.listed)
-            for task, remark in zip(tasks, remarks, strict=True)
+            self.prompts.fill("critic", task=task.instruction, steps=given.listing)
+            for task, given in zip(tasks, inputs, strict=True)
         ]
         seeds = [derive_seed(run_seed, "critic", iteration, task.task_id) for task in tasks]
         replies = self._ask(asked, seeds)
-        return [r.extracted if reply is None else reply for r, reply in zip(remarks, replies, strict=True)]
+        return [
+            given.extract if reply is None else reply for given, reply in zip(inputs, replies, strict=True)
+        ]
 
     def propose(
         self,
@@ -84,7 +61,7 @@ class Adapter:
         run_seed: int,
         iteration: int,
     ) -> list[Proposal]:
-        """One proposal per wanted (slot, direction, accuracy, critic); `task` None: every attempt was invalid."""
+        """One proposal per wanted rewrite. Its task is None when every attempt was invalid."""
         result: dict[int, Proposal] = {}
         for attempt in range(self.config.attempts):
             open_ = [w for w in wanted if w[0] not in result or result[w[0]].task is None]
@@ -135,9 +112,9 @@ class Adapter:
 
     def _ask(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str | None]:
         """The replies, sampled by all processes of a run together; None where a text does not fit the context."""
-        prompts = [self.speaker.start([{"role": "user", "content": text}]) for text in texts]
+        prompts = [self.chat_model.start([{"role": "user", "content": text}]) for text in texts]
         limits = (self.config.max_tokens, self.config.temperature)
-        fits = [len(p) + self.config.max_tokens <= self.speaker.max_context for p in prompts]
+        fits = [len(p) + self.config.max_tokens <= self.chat_model.max_context for p in prompts]
         requests = [Request(p, s, *limits) for p, s, ok in zip(prompts, seeds, fits, strict=True) if ok]
-        replies = iter(shared(requests, self.speaker.generate))
-        return [self.speaker.decode(next(replies).ids) if ok else None for ok in fits]
+        replies = iter(shared(requests, self.chat_model.generate))
+        return [self.chat_model.decode(next(replies).ids) if ok else None for ok in fits]

@@ -1,28 +1,34 @@
-"""The rollouts of one task in one iteration, with what the reward model said about them."""
+"""The episodes of one task in one iteration."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from rlanything.core.signals import accuracy
-from rlanything.core.types import Judgement, Proposal, Task, Trajectory
-from rlanything.loop.testwriter import Examined
+from rlanything.core.types import Episode, Proposal, Task, Trajectory
 
 
 @dataclass(frozen=True)
 class Group:
-    """`proposal`: the rollouts decide about q' instead of measuring a head. `judgements`: one tuple a trajectory.
+    """The episodes of one task in one iteration, with what was found out about the task as a whole.
 
-    Of a reward model that votes on steps there are `judgements`, of one that writes tests there is `examined`.
+    proposal: set when the task is a rewrite q' and these episodes decide about it.
+    trains: whether the episodes may train the models; False for a rejected rewrite.
+    findings: what the reward model found out about the task as a whole, None for nothing. Its kind knows the type.
     """
 
     slot: int
     task: Task
-    trajectories: tuple[Trajectory, ...]
-    judgements: tuple[tuple[Judgement, ...], ...] = ()
+    episodes: tuple[Episode, ...]
     proposal: Proposal | None = None
     trains: bool = True
-    examined: Examined | None = None
+    findings: object = None
+
+    @property
+    def trajectories(self) -> tuple[Trajectory, ...]:
+        """The trajectories of the episodes."""
+        return tuple(episode.trajectory for episode in self.episodes)
 
     @property
     def outcomes(self) -> list[int]:
@@ -31,14 +37,19 @@ class Group:
 
     @property
     def accuracy(self) -> float | None:
-        """acc(q); None when every rollout crashed (there is no accuracy then, and nothing is decided)."""
+        """acc(q); None when every rollout crashed. Then nothing is decided about the task."""
         return accuracy(self.outcomes) if self.outcomes else None
-
-    @property
-    def alive(self) -> tuple[Trajectory, ...]:
-        """The trajectories that count and in which something was done."""
-        return tuple(t for t in self.trajectories if t.counts and t.steps)
 
     def within(self, low: float, high: float) -> bool:
         """Whether there is an accuracy, and it is from `low` to `high`."""
         return self.accuracy is not None and low <= self.accuracy <= high
+
+    def with_advantages(self, advantages: Mapping[int, tuple[float, ...]]) -> Group:
+        """The group with the policy's advantages, by the index of the episode; the other episodes do not train."""
+        episodes = (replace(e, advantages=advantages.get(k)) for k, e in enumerate(self.episodes))
+        return replace(self, episodes=tuple(episodes))
+
+
+def compared(episode: Episode) -> bool:
+    """Whether an episode is compared with the others of its task: its trajectory counts, and it has a step."""
+    return episode.trajectory.counts and bool(episode.trajectory.steps)

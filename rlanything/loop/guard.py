@@ -1,4 +1,4 @@
-"""Time limits for code we do not own: an environment that hangs must not hang the run."""
+"""A time limit for environment code. An environment that hangs must not hang the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from types import FrameType
 def deadline(seconds: float) -> Iterator[None]:
     """Raise `TimeoutError` in the block after `seconds`.
 
-    Uses SIGALRM, so it bites only in a process's main thread (where the loop and its workers run); elsewhere the
+    It uses SIGALRM, which works only in the main thread of a process. The loop runs there. In another thread the
     environment's own time limit is the only one.
     """
     if threading.current_thread() is not threading.main_thread():

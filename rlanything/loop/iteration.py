@@ -1,7 +1,7 @@
-"""One iteration of Alg. 1, without the learning: choose tasks, act, judge, score, accept, adapt.
+"""One iteration of Alg. 1, without the learning: choose tasks, act, judge, decide, adapt, score.
 
-`Loop.collect` is a pure function of (state, weights of the three models): it returns what to learn from and the
-state that the next iteration starts with. Publishing that state is the caller's business.
+`Loop.collect` is a pure function of the state and of the weights of the three models. It returns what to learn from
+and the state that the next iteration starts with. The caller publishes that state.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from typing import Protocol
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import ArmConfig, Config
+from rlanything.core.adaptation import accepts, direction
 from rlanything.core.seeds import derive_seed
+from rlanything.core.timing import phase
 from rlanything.core.types import (
     Direction,
+    Episode,
     EventKind,
     Proposal,
-    ScoredJudgements,
+    ScoredReplies,
     ScoredTrajectory,
     Task,
     Trajectory,
 )
-from rlanything.loop.adapt import Wanted, accepts, direction
-from rlanything.loop.critic import Remarks
-from rlanything.loop.feedback import Feedback
+from rlanything.loop.adapt import Wanted
 from rlanything.loop.group import Group
 from rlanything.loop.metrics import iteration_metrics
+from rlanything.loop.reward_model import CriticInput, RewardModel
 from rlanything.loop.rollout import Assignment, Sampling
 
 
@@ -34,8 +36,8 @@ from rlanything.loop.rollout import Assignment, Sampling
 class LoopState:
     """What an iteration leaves for the next one.
 
-    `cursor` counts positions in the endless sequence of shuffled slot orders; `pending` are the proposals whose
-    rollouts the next iteration makes.
+    cursor: a position in the endless sequence of shuffled slot orders. pending: the proposals that the next iteration
+    rolls out.
     """
 
     iteration: int
@@ -45,30 +47,30 @@ class LoopState:
 
 
 @dataclass(frozen=True)
-class Harvest:
-    """Everything an iteration collected."""
+class IterationResult:
+    """Everything that an iteration collected. policy, reward: what the two models learn from, taken from the groups."""
 
     groups: tuple[Group, ...]
     policy: tuple[ScoredTrajectory, ...]
-    reward: tuple[ScoredJudgements, ...]
+    reward: tuple[ScoredReplies, ...]
     events: tuple[Event, ...]
     state: LoopState
     metrics: dict[str, float] = field(default_factory=dict)
 
 
-class Acts(Protocol):
-    """Who makes the episodes: `rollout.Roller`, or what a run stored of them."""
+class RolloutSource(Protocol):
+    """Where episodes come from: `rollout.RolloutWorker`, or a stored run."""
 
-    def run(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
+    def roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
         """All episodes of the assignments, in their order."""
         ...
 
 
-class Rewrites(Protocol):
-    """Who rewrites tasks: `adapt.Adapter`, or what a run stored of it."""
+class ProposalSource(Protocol):
+    """Where rewritten tasks come from: `adapt.Adapter`, or a stored run."""
 
     def critics(
-        self, tasks: Sequence[Task], remarks: Sequence[Remarks], run_seed: int, iteration: int
+        self, tasks: Sequence[Task], inputs: Sequence[CriticInput], run_seed: int, iteration: int
     ) -> list[str]:
         """One critic a task."""
         ...
@@ -81,30 +83,32 @@ class Rewrites(Protocol):
 
 
 class Loop:
-    """The dynamic system around the models, for one arm and one seed. `proposer` names the adapter in the record."""
+    """The loop around the models, for one arm and one seed. `proposer` names the adapter in the buffer's events."""
 
     def __init__(
         self,
         config: Config,
         arm: ArmConfig,
         run_seed: int,
-        roller: Acts,
-        feedback: Feedback,
-        adapter: Rewrites,
+        rollouts: RolloutSource,
+        reward_model: RewardModel,
+        proposals: ProposalSource,
         proposer: str = "",
     ) -> None:
         self.config = config
         self.arm = arm
         self.run_seed = run_seed
-        self.roller = roller
-        self.feedback = feedback
-        self.adapter = adapter
+        self.rollouts = rollouts
+        self.reward_model = reward_model
+        self.proposals = proposals
         self.proposer = proposer
 
-    def collect(self, state: LoopState) -> Harvest:
+    def collect(self, state: LoopState) -> IterationResult:
         """Alg. 1, lines 3-14, for `state.iteration`."""
         slots, cursor = self._choose(state)
-        groups = self._act(state, slots)
+        groups = self._roll_out(state, slots)
+        with phase("judge"):
+            groups = self.reward_model.judge(groups, state.iteration)
         decided = [self._decide(g, groups, state.iteration) for g in groups]
         groups = [g for g, _ in decided]
         events = [event for _, event in decided if event is not None]
@@ -112,11 +116,17 @@ class Loop:
         pending, asked = self._adapt(groups, buffer, state.iteration)
         events += asked
         following = LoopState(state.iteration + 1, buffer.apply(asked), cursor, pending)
-        policy = self._policy_lessons(groups)
-        reward = self._reward_lessons(groups) if self.arm.train_reward else []
+        groups = self._score_replies([self._score_episodes(group) for group in groups])
+        policy = [
+            ScoredTrajectory(episode.trajectory, episode.advantages)
+            for group in groups
+            for episode in group.episodes
+            if episode.advantages is not None
+        ]
+        reward = [lesson for group in groups for lesson in self.reward_model.lessons(group)]
         metrics = iteration_metrics(self.config, groups, events, following.buffer, len(policy), reward)
-        metrics |= self.feedback.metrics(groups)
-        return Harvest(tuple(groups), tuple(policy), tuple(reward), tuple(events), following, metrics)
+        metrics |= self.reward_model.metrics(groups)
+        return IterationResult(tuple(groups), tuple(policy), tuple(reward), tuple(events), following, metrics)
 
     def _choose(self, state: LoopState) -> tuple[list[int], int]:
         """The slots of this iteration: the next ones in shuffled order, those with a pending proposal left out."""
@@ -132,7 +142,8 @@ class Loop:
                 slots.append(slot)
         return slots, cursor
 
-    def _act(self, state: LoopState, slots: Sequence[int]) -> list[Group]:
+    def _roll_out(self, state: LoopState, slots: Sequence[int]) -> list[Group]:
+        """The episodes of the chosen slots, then those of the pending proposals."""
         paired = self.config.adaptation.acceptance == "paired"
         heads = [*slots, *(p.slot for p in state.pending if paired)]
         n = self.config.rollout.rollouts
@@ -147,12 +158,12 @@ class Loop:
             self.config.rollout.temperature,
             self.config.rollout.max_steps,
         )
-        played = self.roller.run([a for a, _ in work], sampling)
-        groups = [
+        with phase("rollout"):
+            played = [Episode(t) for t in self.rollouts.roll_out([a for a, _ in work], sampling)]
+        return [
             Group(a.slot, a.task, tuple(played[k * n : (k + 1) * n]), proposal=proposal)
             for k, (a, proposal) in enumerate(work)
         ]
-        return self.feedback.judge(groups, state.iteration)
 
     def _decide(self, group: Group, groups: Sequence[Group], iteration: int) -> tuple[Group, Event | None]:
         """Accept or reject q'; rejected rollouts are recorded but do not train."""
@@ -165,13 +176,13 @@ class Loop:
             before = parent.accuracy if parent.accuracy is not None else before
         if after is None:
             event = self._event(proposal, EventKind.REJECTED, iteration, reason="every rollout crashed")
-            return _untrained(group), event
+            return replace(group, trains=False), event
         reason = f"accuracy {after:.3f} is outside the acceptance band (before: {before:.3f})"
-        if accepts(proposal.direction, before, after, self.config.adaptation):
-            reason = self.feedback.objection(group)
+        if accepts(proposal.direction, before, after, self.config.adaptation.rule):
+            reason = self.reward_model.objection(group)
         kind = EventKind.REJECTED if reason else EventKind.ACCEPTED
         event = self._event(proposal, kind, iteration, accuracy=after, parent_accuracy=before, reason=reason)
-        return (_untrained(group) if reason else group), event
+        return replace(group, trains=not reason), event
 
     def _event(
         self,
@@ -197,46 +208,48 @@ class Loop:
     def _adapt(
         self, groups: Sequence[Group], buffer: TaskBuffer, iteration: int
     ) -> tuple[tuple[Proposal, ...], list[Event]]:
+        """The proposals that the next iteration rolls out, and an event for each proposal."""
         if not self.arm.adapt:
             return (), []
         decided = {group.slot for group in groups if group.proposal is not None}
         wanted: list[tuple[Group, Direction]] = []
         for group in groups:
-            way = direction(group.accuracy, self.config.adaptation) if group.accuracy is not None else None
+            way = (
+                direction(group.accuracy, self.config.adaptation.rule) if group.accuracy is not None else None
+            )
             if way is not None and group.slot not in decided:
                 wanted.append((group, way))
-        remarks = [self.feedback.remarks(group) for group, _ in wanted]
+        inputs = [self.reward_model.critic_input(group) for group, _ in wanted]
         tasks = [buffer.head(group.slot) for group, _ in wanted]
-        critics = self.adapter.critics(tasks, remarks, self.run_seed, iteration)
-        asked = [(g.slot, way, g.accuracy or 0.0, c) for (g, way), c in zip(wanted, critics, strict=True)]
-        proposals = self.adapter.propose(asked, buffer, self.run_seed, iteration)
+        with phase("adapt"):
+            critics = self.proposals.critics(tasks, inputs, self.run_seed, iteration)
+            asked = [(g.slot, way, g.accuracy or 0.0, c) for (g, way), c in zip(wanted, critics, strict=True)]
+            proposals = self.proposals.propose(asked, buffer, self.run_seed, iteration)
         kinds = [EventKind.INVALID if p.task is None else EventKind.PROPOSED for p in proposals]
         events = [
             self._event(p, kind, iteration, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)
         ]
         return tuple(p for p in proposals if p.task is not None), events
 
-    def _policy_lessons(self, groups: Sequence[Group]) -> list[ScoredTrajectory]:
+    def _score_episodes(self, group: Group) -> Group:
+        """The group with the advantages of its episodes, if they train the policy. All zero: nothing to learn."""
         signals = self.config.signals
-        return [
-            lesson
-            for group in groups
-            if group.trains and group.within(signals.policy_min, signals.policy_max)
-            for lesson in self.feedback.policy_lessons(group)
-            if any(lesson.advantages)
-        ]
+        if not (group.trains and group.within(signals.policy_min, signals.policy_max)):
+            return group
+        scored = self.reward_model.score_episodes(group)
+        episodes = [e if any(e.advantages or ()) else replace(e, advantages=None) for e in scored.episodes]
+        return replace(scored, episodes=tuple(episodes))
 
-    def _reward_lessons(self, groups: Sequence[Group]) -> list[ScoredJudgements]:
-        signals = self.config.signals
-        return self.feedback.reward_lessons(
-            [g for g in groups if g.trains and g.within(signals.reward_min, signals.reward_max)]
-        )
+    def _score_replies(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups with what the reward model learns from those that may train it."""
+        if not self.arm.train_reward:
+            return list(groups)
+        low, high = self.config.signals.reward_min, self.config.signals.reward_max
+        train = [group.trains and group.within(low, high) for group in groups]
+        scored = iter(self.reward_model.score_replies([g for g, t in zip(groups, train, strict=True) if t]))
+        return [next(scored) if t else group for group, t in zip(groups, train, strict=True)]
 
 
 def slot_order(run_seed: int, epoch: int, slots: Sequence[int]) -> list[int]:
     """The order in which epoch `epoch` visits the slots; independent of the order they are given in."""
     return sorted(slots, key=lambda slot: derive_seed(run_seed, "order", epoch, slot))
-
-
-def _untrained(group: Group) -> Group:
-    return replace(group, trains=False)

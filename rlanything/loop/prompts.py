@@ -1,7 +1,7 @@
-"""What the three models are told, and how their answers are read: template files plus two formats.
+"""The prompts of the three models, and how their replies are read.
 
-Templates are `string.Template` files chosen by `model.prompts`; values are substituted once and never parsed again,
-so that text written by a model or an environment stays text.
+Prompts are `string.Template` files in the folder `model.prompts`. Values are substituted once and never parsed again,
+so that text from a model or an environment stays text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 
-from rlanything.config import ConfigError
+from rlanything.core.errors import ConfigError
 
 NAMES = ("policy_system", "policy_turn", "judge_system", "judge", "critic", "adapter")
 BOXED = re.compile(r"\\boxed\{\s*([+-]?\d{1,9})\s*\}")
@@ -25,7 +25,7 @@ PLACEHOLDERS = {
     "critic": frozenset({"task", "steps"}),
     "adapter": frozenset({"facts", "direction", "accuracy", "critic"}),
 }
-"""What each template may mention; anything else in a template file is refused at start."""
+"""The placeholders that each template may use. Others are refused at start."""
 
 Message = dict[str, str]
 
@@ -67,7 +67,7 @@ class Prompts:
         return [*self._system("policy_system"), self.turn(observation, actions)]
 
     def judge_opening(self, observation: str) -> list[Message]:
-        """The messages that open the reward model's reading of a trajectory."""
+        """The messages that open the judge's conversation about a trajectory."""
         return [*self._system("judge_system"), {"role": "user", "content": observation}]
 
     def test_question(self, opening: str) -> list[Message]:
@@ -76,12 +76,12 @@ class Prompts:
         return [*self._system("judge_system"), {"role": "user", "content": question}]
 
     def turn(self, observation: str, actions: Sequence[str]) -> Message:
-        """One user turn of the policy's conversation: what it sees, and what it may do (numbered from 1)."""
+        """One user turn of the policy's conversation: the observation, and the actions numbered from 1."""
         listed = "\n".join(f"{i}. {action}" for i, action in enumerate(actions, 1))
         return {"role": "user", "content": self.fill("policy_turn", observation=observation, actions=listed)}
 
     def action(self, text: str, actions: Sequence[str]) -> tuple[str, bool]:
-        """(action, valid) read from the policy's reply. An unreadable reply stays text, never a command."""
+        """(action, valid) read from the policy's reply. An unreadable reply is never a command."""
         if self.action_format == "verbatim":
             action = text.strip()
             return action, not actions or action in actions
@@ -90,7 +90,7 @@ class Prompts:
         if 1 <= index <= len(actions):
             return actions[index - 1], True
         said = text.strip()[:200]
-        # A reply in the wrong format may happen to spell a command: the mark keeps it from being carried out.
+        # A reply in the wrong format can spell a command. The mark prevents its execution.
         spelled = said.casefold() in {action.casefold() for action in actions}
         return (f"(unreadable) {said}" if spelled else said), False
 
@@ -103,7 +103,7 @@ class Prompts:
         return {1: 1, -1: -1}.get(int(found[-1])) if found else None
 
     def reasoning(self, text: str) -> str:
-        """The reply without its verdict: what the critic is built from."""
+        """The reply without its verdict. The critic is made from it."""
         pattern = WORD if self.verdict_format == "word" else BOXED
         return " ".join(pattern.sub("", text).split()).strip(" :.")
 

@@ -1,7 +1,7 @@
-"""What a run stores of an iteration: every token, every vote or test, and what each of them taught.
+"""What a run stores of an iteration's episodes: every token and vote, and the advantages that followed.
 
-A line is an episode, or the tests of a task (format: docs/results.md). The advantages are stored beside what they were
-computed from, so that a replay can prove that they follow from it.
+One line an episode (format: docs/results.md). The advantages are stored beside what they were computed from, so that a
+replay can check that they follow from it.
 """
 
 from __future__ import annotations
@@ -10,99 +10,67 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
+from rlanything.core.errors import ConfigError
 from rlanything.core.records import (
     judgements_from_json,
     judgements_to_json,
+    lesson_from_json,
+    lesson_to_json,
     trajectory_from_json,
     trajectory_to_json,
 )
-from rlanything.core.types import Json, Judgement, ScoredJudgements, Trajectory
-from rlanything.loop.iteration import Harvest
-from rlanything.loop.testwriter import Examined
+from rlanything.core.types import Episode, Json
+from rlanything.loop.group import Group
+
+
+class NotStored(ConfigError):
+    """A replay asks for something that did not happen in the run."""
 
 
 @dataclass(frozen=True)
-class Episode:
-    """One stored line. `proposal`: the episode decided about a rewrite. `lesson`: its advantages, as stored."""
+class EpisodeRecord:
+    """One stored line. proposal: the episode is of a rewrite. trains: the same as in its `Group`."""
 
     proposal: bool
     trains: bool
-    trajectory: Trajectory
-    judgements: tuple[Judgement, ...]
-    lesson: Mapping[str, Json]
+    episode: Episode
+
+    def to_json(self) -> dict[str, Json]:
+        """As a JSON object."""
+        episode = self.episode
+        lessons = episode.lessons or (None,) * len(episode.judgements)
+        return {
+            "proposal": self.proposal,
+            "trains": self.trains,
+            "trajectory": trajectory_to_json(episode.trajectory),
+            "judgements": judgements_to_json(episode.judgements),
+            "lesson": {
+                "policy": None if episode.advantages is None else list(episode.advantages),
+                "reward": [lesson_to_json(lesson) for lesson in lessons],
+            },
+        }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Episode:
-        """The episode of a stored line. Raises `KeyError`, `TypeError` or `ValueError` for a record that is none."""
-        return cls(
-            data["proposal"],
-            data["trains"],
+    def from_json(cls, data: Mapping[str, Json]) -> EpisodeRecord:
+        """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for another record."""
+        advantages = data["lesson"]["policy"]
+        lessons = tuple(map(lesson_from_json, data["lesson"]["reward"]))
+        episode = Episode(
             trajectory_from_json(data["trajectory"]),
             judgements_from_json(data["judgements"]),
-            data["lesson"],
+            None if advantages is None else tuple(advantages),
+            lessons if any(lessons) else (),
         )
+        return cls(data["proposal"], data["trains"], episode)
 
 
-def episode_records(harvest: Harvest) -> Iterator[dict[str, Json]]:
+def episode_records(groups: Iterable[Group]) -> Iterator[dict[str, Json]]:
     """One JSON record an episode, in the order of the groups."""
-    policy = {id(lesson.trajectory): lesson.advantages for lesson in harvest.policy}
-    reward = _vote_lessons(harvest.reward)
-    for group in harvest.groups:
-        judged = group.judgements or [()] * len(group.trajectories)
-        for trajectory, judgements in zip(group.trajectories, judged, strict=True):
-            advantages = policy.get(id(trajectory))
-            yield {
-                "proposal": group.proposal is not None,
-                "trains": group.trains,
-                "trajectory": trajectory_to_json(trajectory),
-                "judgements": judgements_to_json(judgements),
-                "lesson": {
-                    "policy": None if advantages is None else list(advantages),
-                    "reward": [reward.get(id(judgement)) for judgement in judgements],
-                },
-            }
-
-
-@dataclass(frozen=True)
-class WrittenTests:
-    """One stored line of tests: those of a task, and what they and the task's programs did."""
-
-    slot: int
-    task_id: str
-    examined: Examined
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> WrittenTests:
-        """The tests of a stored line. Raises `KeyError`, `TypeError` or `ValueError` for a record that is none."""
-        return cls(data["slot"], data["task_id"], Examined.from_json(data["examined"]))
-
-
-def unit_test_records(harvest: Harvest) -> Iterator[dict[str, Json]]:
-    """One JSON record a task whose reward model writes tests, in the order of the groups; none for step votes."""
-    reward = _vote_lessons(harvest.reward)
-    for group in harvest.groups:
-        if group.examined is not None:
-            yield {
-                "slot": group.slot,
-                "task_id": group.task.task_id,
-                "proposal": group.proposal is not None,
-                "trains": group.trains,
-                "examined": group.examined.to_json(),
-                "lesson": reward.get(id(group.examined.judgement)),
-            }
+    for group in groups:
+        for episode in group.episodes:
+            yield EpisodeRecord(group.proposal is not None, group.trains, episode).to_json()
 
 
 def metrics_record(metrics: Mapping[str, float]) -> dict[str, Json]:
-    """A row of metrics by name. JSON has neither nan nor infinity: what was not measured, or has no bound, is null."""
+    """Metrics by name, sorted. Nan and infinity, which JSON lacks, become null."""
     return {key: value if isfinite(value) else None for key, value in sorted(metrics.items())}
-
-
-def _vote_lessons(lessons: Iterable[ScoredJudgements]) -> dict[int, Json]:
-    """What each judgement teaches, by the identity of the judgement: equal ones of two episodes are two lessons."""
-    return {
-        id(judgement): {"advantages": list(advantages), "weight": weight}
-        for lesson in lessons
-        for judgement, advantages, weight in zip(
-            lesson.judgements, lesson.advantages, lesson.weights, strict=True
-        )
-    }

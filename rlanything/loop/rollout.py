@@ -1,6 +1,6 @@
-"""Acting: every episode of an iteration advances together, one batched generation per turn.
+"""Rollouts: all episodes of an iteration advance together, with one batched generation per turn.
 
-What an episode samples depends on its own seeds alone, never on which other episodes run beside it.
+What an episode samples depends only on its own seeds, not on the other episodes in the batch.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from rlanything.core.types import (
     Trajectory,
 )
 from rlanything.core.unittests import Prefetches
+from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.guard import deadline
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.share import shared
-from rlanything.loop.speaker import Speaker
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A task to try `rollouts` times on behalf of a slot (panels use the task's index as slot)."""
+    """A task to roll out `rollouts` times for a slot. Panels use the task's index as the slot."""
 
     slot: int
     task: Task
@@ -40,7 +40,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How one phase acts: the key of its seeds, its temperature and its limits."""
+    """How one phase samples: what its seeds derive from, its temperature and its limit of steps."""
 
     run_seed: int
     phase: str
@@ -55,7 +55,7 @@ class Sampling:
 
 @dataclass(slots=True)
 class _Episode:
-    """An episode on its way: the only mutable thing of this module."""
+    """A running episode. The only mutable object of this module."""
 
     slot: int
     task: Task
@@ -70,35 +70,37 @@ class _Episode:
     error: str = ""
 
     def guarded(self, call: Callable[[], None], timeout_s: float) -> None:
-        """Run environment code; what it raises becomes this episode's status."""
+        """Call environment code. What it raises becomes this episode's status."""
         try:
             with deadline(timeout_s):
                 call()
         except TimeoutError as error:
             self.status, self.error = Status.TIMEOUT, str(error)
-        except Exception as error:  # whatever an environment raises is its episode's error, not the run's
+        except Exception as error:  # an environment's exception is an error of its episode, not of the run
             self.status, self.error = Status.ENV_ERROR, f"{type(error).__name__}: {error}"
 
 
-class Roller:
+class RolloutWorker:
     """Runs episodes of one family with one policy."""
 
-    def __init__(self, family: TaskFamily, policy: Speaker, prompts: Prompts, config: RolloutConfig) -> None:
+    def __init__(
+        self, family: TaskFamily, policy: ChatModel, prompts: Prompts, config: RolloutConfig
+    ) -> None:
         self.family = family
         self.policy = policy
         self.prompts = prompts
         self.config = config
 
-    def run(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
-        """All episodes of the assignments, in their order; crashed ones carry their status.
+    def roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
+        """All episodes of the assignments, in their order. Crashed ones have the status of a crash.
 
-        The processes of a run divide the assignments among them, so that the tries of a task share its prompt.
+        The processes of a run divide the assignments, not the episodes: the episodes of a task share its prompt.
         """
-        tries: list[list[Trajectory]] = shared(assignments, lambda part: self._run(part, sampling))
+        tries: list[list[Trajectory]] = shared(assignments, lambda part: self._roll_out(part, sampling))
         return list(chain.from_iterable(tries))
 
-    def _run(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[list[Trajectory]]:
-        """The episodes of each assignment, played in this process."""
+    def _roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[list[Trajectory]]:
+        """The episodes of each assignment, rolled out in this process."""
         episodes: list[_Episode] = []
         try:
             for assignment in assignments:
@@ -156,7 +158,7 @@ class Roller:
                 episode.prompt = self.policy.extend(episode.prompt, completion.ids, message)
 
     def _action(self, episode: _Episode, completion: Completion) -> tuple[str, bool]:
-        """What the policy does, and whether it may be done."""
+        """(action, valid): what the policy wants to do, and whether it is admissible."""
         return self.prompts.action(self.policy.decode(completion.ids), episode.observation.actions)
 
     def _request(self, episode: _Episode, turn: int, sampling: Sampling) -> Request:
@@ -183,7 +185,7 @@ class Roller:
         episode.guarded(step, self.config.timeout_s)
 
     def _shut(self, episode: _Episode) -> None:
-        """Close the environment; an episode that has ended keeps how it ended, whatever closing does."""
+        """Close the environment. The episode keeps its status, even when closing fails."""
         status, error = episode.status or Status.TRUNCATED, episode.error
         episode.guarded(episode.environment.close, self.config.timeout_s)
         episode.status, episode.error = status, error or episode.error

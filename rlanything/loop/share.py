@@ -1,7 +1,7 @@
-"""Rollouts, votes and rewrites divided over the processes of one run: each does its share, and all get the whole.
+"""Rollouts, votes and rewrites divided among the processes of a run. Each does a share, and all get all results.
 
-Every sample has a seed of its own (`core.seeds`), so who draws it does not matter. That all processes get the same
-list, rather than each drawing the same, also keeps them of one mind where their processors round differently.
+Every sample has its own seed (`core.seeds`), so it does not matter which process draws it. The results are exchanged,
+not computed in every process, because processors may round differently.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Result = TypeVar("Result")
 
 
 def shared(work: Sequence[Work], do: Callable[[Sequence[Work]], list[Result]]) -> list[Result]:
-    """`do(work)`, one result for each item in order; under torchrun every process does each `world`-th item.
+    """`do(work)`: one result for each item, in order. Under torchrun, process r of n does items r, r + n, r + 2n, ...
 
-    All processes must come here with the same work. Raises `ValueError` when `do` gives another number of results.
+    All processes must call this with the same work. Raises `ValueError` when `do` gives another number of results.
     """
     if not (processes.is_available() and processes.is_initialized()):
         return _checked(do(work), len(work))

@@ -1,1 +1,4 @@
-"""Tables, figures and pages made from files on disk; knows nothing of how the loop or the learner works."""
+"""The report: tables, figures and sentences made from evaluation/ and runs/.
+
+What was measured is in `results/`; the modules here show it. Nothing here knows the loop, the learner or the engines.
+"""

@@ -1,4 +1,4 @@
-"""What became of the tasks: each adapting run's first buffer against its last, as Markdown and as a page."""
+"""buffers.md and its pages: each adapting run's first buffer compared with its last."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlanything.buffer import diff
-from rlanything.buffer.compare.html import diff_html
-from rlanything.buffer.compare.markdown import diff_markdown
-from rlanything.report.records import Curves
+from rlanything.buffer.views import diff
+from rlanything.buffer.views.compare.html import diff_html
+from rlanything.buffer.views.compare.markdown import diff_markdown
+from rlanything.config import Config
+from rlanything.report.results.curves import Curves
 
 INTRODUCTION = (
     "# Task buffers, first against last\n\n"
@@ -21,7 +22,7 @@ INTRODUCTION = (
 
 @dataclass(frozen=True)
 class Change:
-    """One run's comparison; `page` is what `rlanything.buffer.diff` returns."""
+    """One run's comparison; `page` is what `buffer.views.diff` returns."""
 
     run: str
     page: dict[str, Any]
@@ -39,7 +40,16 @@ def changes(curves: Curves, arms: list[str], root: Path) -> list[Change]:
     return [Change(run, diff(f"runs/{run}@0", f"runs/{run}", root=root)) for run in runs]
 
 
-def text(found: list[Change]) -> str:
+def buffer_run(config: Config, curves: Curves) -> str:
+    """The run of an adapting arm whose buffer is shown as an example, relative to the project; '' when none was run."""
+    adapting = [arm for arm, switches in config.arms.items() if switches.adapt]
+    for arm in sorted(adapting, key=lambda a: (a != "full", a)):
+        for seed in curves.get(arm, {}):
+            return f"runs/{arm}/seed-{seed}"
+    return ""
+
+
+def markdown(found: list[Change]) -> str:
     """report/buffers.md."""
     sections = [
         f"{diff_markdown(change.page)}\n[{change.run} as a page](buffers/{change.file})\n" for change in found

@@ -12,7 +12,9 @@ from rlanything.config import Config
 Row = tuple[str, str, str]
 """(dotted name, value, default where there is one and it differs, else '')."""
 SECTIONS = ("tasks", "model", "rollout", "judge", "signals", "adaptation", "learn", "train", "evaluate")
-"""What is shown. `env` and `engine` are shown by class name only: their options may hold keys or paths of one's own."""
+"""What is shown. `env` and `engine` are shown by class name only: their options may hold private keys or paths."""
+HIDDEN = ("train.loggers", "train.callbacks")
+"""They change no result, and their options may hold private keys or paths."""
 
 
 def rows(config: Config) -> list[Row]:
@@ -38,7 +40,7 @@ def _section(prefix: str, section: BaseModel) -> Iterator[Row]:
         dotted = f"{prefix}.{fields[name].alias or name}"
         if isinstance(value, BaseModel):
             yield from _section(dotted, value)
-        else:
+        elif dotted not in HIDDEN:
             yield dotted, str(value), _default(fields[name], value)
 
 

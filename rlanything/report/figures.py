@@ -16,14 +16,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from rlanything.report.paper import Paper
-from rlanything.report.records import BASE, Curves, Run, ordered
-from rlanything.report.setting import Plot, Setting
-from rlanything.report.study import Cell, mean_series
+from rlanything.config import BASE
+from rlanything.report.contents import Contents, Plot
+from rlanything.report.formatting import plain
+from rlanything.report.results.arms import ordered
+from rlanything.report.results.comparison import Cells
+from rlanything.report.results.curves import Curves, Run, mean_series
+from rlanything.report.results.metrics import Metric
+from rlanything.report.results.paper import Paper
 from rlanything.report.style import INK, PALE, SETTINGS, looks
-from rlanything.report.words import SHORT, plain
 
-Cells = Mapping[str, Mapping[str, Cell]]
 FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 """Metadata that would change with the day or the version is left out."""
 
@@ -32,12 +34,12 @@ GAINS = "gains"
 """Name of the figure of differences from the base."""
 
 
-def draw(curves: Curves, cells: Cells, setting: Setting) -> Iterator[tuple[str, bytes]]:
+def draw(curves: Curves, cells: Cells, contents: Contents) -> Iterator[tuple[str, bytes]]:
     """(file name, content) of every figure; a panel without data says so."""
     with mpl.rc_context(SETTINGS):
-        for name, drawing in setting.drawings.items():
-            yield from _render(name, _curves(drawing.plots, curves, cells))
-        yield from _render(GAINS, _gains(cells, setting))
+        for drawing in contents.drawings:
+            yield from _render(drawing.name, _curves(drawing.plots, curves, cells))
+        yield from _render(GAINS, _gains(cells, contents))
 
 
 def _render(name: str, figure: Figure) -> Iterator[tuple[str, bytes]]:
@@ -104,7 +106,8 @@ def _line(axis: Axes, plot: Plot, runs: Mapping[int, Run], arm: str, shown: list
 def _finals(axis: Axes, plot: Plot, cells: Cells, shown: list[str], end: int) -> set[str]:
     """The final checkpoint of each arm at the right edge, and the base as a line across."""
     scale = 100.0 if plot.percent else 1.0
-    found = {arm: cells[arm][plot.final].value for arm in shown if plot.final in cells.get(arm, {})}
+    name = plot.final.name if plot.final else ""
+    found = {arm: cells[arm][name].value for arm in shown if name in cells.get(arm, {})}
     found = {arm: value for arm, value in found.items() if value.mean or not plot.only_changing}
     last = _place(end, len(found) + 0.5)
     axis.set_xlim(right=last)
@@ -161,26 +164,26 @@ def label(arm: str) -> str:
     return plain(arm, 24).replace("$", r"\$")
 
 
-def _gains(cells: Cells, setting: Setting) -> Figure:
+def _gains(cells: Cells, contents: Contents) -> Figure:
     """Difference from the base with its interval, and the paper's as a hollow marker."""
     arms = [arm for arm in cells if arm != BASE]
-    figure, axes = _figure(9.6, 1.1 + 0.34 * max(2, len(arms)), len(setting.curves))
-    for axis, metric in zip(axes, setting.curves, strict=True):
-        axis.set_title(SHORT[metric][0].upper() + SHORT[metric][1:])
+    figure, axes = _figure(9.6, 1.1 + 0.34 * max(2, len(arms)), len(contents.shares))
+    for axis, metric in zip(axes, contents.shares, strict=True):
+        axis.set_title(metric.short[0].upper() + metric.short[1:])
         axis.grid(axis="x")
         axis.grid(visible=False, axis="y")
         axis.axvline(0, color=INK, lw=1.0)
         axis.set_yticks(range(len(arms)), [label(a) for a in arms] if axis is axes[0] else [""] * len(arms))
         axis.set_ylim(len(arms) - 0.4, -0.6)
         for row, arm in enumerate(arms):
-            _gain(axis, row, arm, metric, cells, setting.paper)
-    figure.supxlabel(f"points above the base, 95 % interval (hollow: {setting.paper.name})", fontsize=9)
+            _gain(axis, row, arm, metric, cells, contents.paper)
+    figure.supxlabel(f"points above the base, 95 % interval (hollow: {contents.paper.name})", fontsize=9)
     return figure
 
 
-def _gain(axis: Axes, row: int, arm: str, metric: str, cells: Cells, paper: Paper) -> None:
+def _gain(axis: Axes, row: int, arm: str, metric: Metric, cells: Cells, paper: Paper) -> None:
     look, theirs = looks(list(cells))[arm], paper.gain(arm, metric)
-    cell = cells[arm].get(metric)
+    cell = cells[arm].get(metric.name)
     if cell is not None and cell.vs_base is not None:
         low, mean, high = cell.vs_base.low, cell.vs_base.mean, cell.vs_base.high
         if low is not None and high is not None:

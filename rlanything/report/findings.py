@@ -5,60 +5,61 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from rlanything.report.paper import ORDER, Paper
-from rlanything.report.records import BASE
-from rlanything.report.setting import Setting
-from rlanything.report.statistics import Contrast
-from rlanything.report.study import Peak, Study
-from rlanything.report.words import SHORT, code, interval, number
+from rlanything.config import BASE
+from rlanything.report.contents import Contents
+from rlanything.report.formatting import code, interval, number
+from rlanything.report.results.comparison import Comparison
+from rlanything.report.results.curves import Peaks
+from rlanything.report.results.metrics import SUCCESS, Metric
+from rlanything.report.results.paper import ORDER, Paper
+from rlanything.report.results.statistics import Contrast
 
-ACCURACIES = ("in_domain", "out_of_domain")
 DECLINE = 0.05
 """A curve that ends this far below its peak is worth a sentence."""
 
 
-def against_base(study: Study, paper: Paper) -> list[str]:
+def against_base(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per arm and accuracy: how far it is from the base."""
-    arms = [arm for arm in study.arms if arm != BASE]
-    return [_sentence(study, paper, arm, BASE, metric) for arm in arms for metric in ACCURACIES]
+    arms = [arm for arm in comparison.arms if arm != BASE]
+    return [_sentence(comparison, paper, arm, BASE, metric) for arm in arms for metric in SUCCESS]
 
 
-def ladder(study: Study, paper: Paper) -> list[str]:
+def ladder(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per step of the paper's order, among the arms that were run."""
-    steps = list(pairwise(present(study)))
+    steps = list(pairwise(present(comparison)))
     return [
-        _sentence(study, paper, upper, lower, metric)
-        for metric in ACCURACIES
+        _sentence(comparison, paper, upper, lower, metric)
+        for metric in SUCCESS
         for lower, upper in steps
         if lower != BASE
     ]
 
 
-def order(study: Study, setting: Setting) -> list[str]:
+def order(comparison: Comparison, contents: Contents) -> list[str]:
     """For every metric of the paper's table: is our order its order, and is each step separated from 0?"""
-    return [line for metric in setting.paper.metrics if (line := _order(study, setting, metric))]
+    return [line for metric in contents.paper.metrics if (line := _order(comparison, contents, metric))]
 
 
-def declines(peaks: Mapping[str, Mapping[str, Peak]], setting: Setting) -> list[str]:
+def declines(peaks: Peaks, contents: Contents) -> list[str]:
     """Arms whose curve ends well below its peak."""
     return [
         f"{code(arm)} ends {number(peak.value - peak.last, metric)} points below its peak of iteration "
-        f"{peak.iteration} ({setting.titles[metric]}, small panel): it was better earlier, and what is reported is "
+        f"{peak.iteration} ({contents.title(metric)}, small panel): it was better earlier, and what is reported is "
         "its end."
         for arm, row in peaks.items()
-        for metric, peak in row.items()
-        if peak.value - peak.last >= DECLINE
+        for metric in contents.shares
+        if (peak := row.get(metric.name)) and peak.value - peak.last >= DECLINE
     ]
 
 
-def present(study: Study) -> list[str]:
+def present(comparison: Comparison) -> list[str]:
     """The paper's order, reduced to the arms that were evaluated."""
-    return [arm for arm in ORDER if arm in study.arms]
+    return [arm for arm in ORDER if arm in comparison.arms]
 
 
-def _sentence(study: Study, paper: Paper, arm: str, other: str, metric: str) -> str:
-    found = study.contrast(arm, other, metric)
-    where = SHORT[metric]
+def _sentence(comparison: Comparison, paper: Paper, arm: str, other: str, metric: Metric) -> str:
+    found = comparison.contrast(arm, other, metric)
+    where = metric.short
     if found is None:
         return f"{code(arm)} and {code(other)} share no measured {where} task: no comparison."
     difference = interval(found.difference, metric, sign=True)
@@ -81,26 +82,26 @@ def _relation(found: Contrast) -> str:
     return "is above" if found.difference.mean > 0 else "is below"
 
 
-def _order(study: Study, setting: Setting, metric: str) -> str:
-    means = {a: e.mean for a in present(study) if (e := study.estimate(a, metric)) is not None}
+def _order(comparison: Comparison, contents: Contents, metric: Metric) -> str:
+    means = {a: e.mean for a in present(comparison) if (e := comparison.estimate(a, metric)) is not None}
     if len(means) < 2:
         return ""
     names = list(means)
-    same = all(_agrees(setting.paper, means, pair, metric) for pair in pairwise(names))
+    same = all(_agrees(contents.paper, means, pair, metric) for pair in pairwise(names))
     answer = "the paper's order" if same else "not the paper's order"
-    steps = _separated(study, setting.paper, names, metric)
-    return f"{setting.titles[metric]}: {answer}: {_chain(means, metric)}. {steps}"
+    steps = _separated(comparison, contents.paper, names, metric)
+    return f"{contents.title(metric)}: {answer}: {_chain(means, metric)}. {steps}"
 
 
-def _agrees(paper: Paper, means: Mapping[str, float], pair: tuple[str, str], metric: str) -> bool:
+def _agrees(paper: Paper, means: Mapping[str, float], pair: tuple[str, str], metric: Metric) -> bool:
     """Whether a step goes the paper's way; where the paper shows no difference, any is allowed."""
     gain = paper.gain(pair[1], metric, pair[0])
     return gain == 0.0 or means[pair[1]] > means[pair[0]]
 
 
-def _separated(study: Study, paper: Paper, names: Sequence[str], metric: str) -> str:
+def _separated(comparison: Comparison, paper: Paper, names: Sequence[str], metric: Metric) -> str:
     steps = [(lower, upper) for lower, upper in pairwise(names) if paper.gain(upper, metric, lower)]
-    clear = sum(_rises(study.contrast(upper, lower, metric)) for lower, upper in steps)
+    clear = sum(_rises(comparison.contrast(upper, lower, metric)) for lower, upper in steps)
     return f"Steps with a 95 % interval above 0: {clear} of {len(steps)}."
 
 
@@ -108,7 +109,7 @@ def _rises(found: Contrast | None) -> bool:
     return found is not None and found.difference.mean > 0 and separated(found)
 
 
-def _chain(means: Mapping[str, float], metric: str) -> str:
+def _chain(means: Mapping[str, float], metric: Metric) -> str:
     """`base` 39.0 < `policy` 51.1 = ..., lowest first."""
     rising = sorted(means, key=lambda arm: means[arm])
     chain = f"{code(rising[0])} {number(means[rising[0]], metric)}"

@@ -1,7 +1,7 @@
-"""Warnings in words about how each arm trained, from its metrics: what went wrong, when, and what it means.
+"""Warnings about how each arm trained, from its metrics: what went wrong, when, and what it means.
 
-One function per check; each sees one seed's run and answers a sentence or ''. Thresholds are named constants.
-A check of what was not measured (votes where tests are written, tests where votes are given) has nothing to say.
+One function per check. It gets the metrics of one seed and returns a sentence, or '' where there is nothing to warn of.
+A metric that was not measured gives no warning.
 """
 
 from __future__ import annotations
@@ -9,24 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from rlanything.report.records import Curves, Run, Series
+from rlanything.report.formatting import code
+from rlanything.report.results.curves import Curves, Run, Series
 
 RECENT = 5
 """Iterations that count as 'the end' of a run."""
 MU_SHARE = 0.2
 """mu <= 1 in more than this share of the iterations is worth a warning."""
-INVALID_VOTES = 0.1
 INVALID_PROPOSALS = 0.5
-UNANIMOUS = 0.9
-INVALID_TESTS = 0.1
 RIGHT_TESTS = 0.05
-TOOTHLESS = 0.25
-"""Detect below this share of UT: tests that are right, and that nearly every program passes."""
+HARMLESS = 0.25
+"""detect below this share of ut: tests that are right but that nearly every program passes."""
 BAND_LOW = 0.25
 FORCE = (0.1, 10.0)
 KL = 0.1
 IDLE = 0.2
-PLEASING = 0.2
+FLATTERING = 0.2
 """Rise of the mean vote (range -1 to 1) that accuracy does not share."""
 
 
@@ -40,8 +38,13 @@ def warnings(curves: Curves) -> dict[str, list[str]]:
     }
 
 
+def lines(curves: Curves) -> list[str]:
+    """One sentence for each warning of each run; the arm stands in a Markdown code span."""
+    return [f"{code(arm)}, {text}" for arm, texts in warnings(curves).items() for text in texts]
+
+
 def at_chance(run: Run) -> str:
-    """Theorem 1 needs mu > 1."""
+    """mu <= 1, while Theorem 1 needs mu > 1."""
     mu = run.get("mu", {})
     low = [i for i, value in mu.items() if value <= 1.0]
     if not mu or len(low) <= MU_SHARE * len(mu):
@@ -52,42 +55,18 @@ def at_chance(run: Run) -> str:
     )
 
 
-def invalid_votes(run: Run) -> str:
-    """Votes without a verdict are left out, so many of them mean few votes."""
-    return _high(
-        run, "invalid_votes", INVALID_VOTES, "of the votes had no verdict: the reward model's format slips"
-    )
-
-
-def unanimous(run: Run) -> str:
-    """A unanimous step does not train the reward model."""
-    return _high(
-        run, "unanimous", UNANIMOUS, "of the steps had unanimous votes, which do not train the reward model"
-    )
-
-
-def invalid_tests(run: Run) -> str:
-    """A reply without a test earns nothing and says nothing about a program."""
-    return _high(
-        run,
-        "invalid_tests",
-        INVALID_TESTS,
-        "of the replies held no readable test: the reward model's format slips",
-    )
-
-
 def wrong_tests(run: Run) -> str:
-    """Only a test that right programs pass counts in the policy's reward."""
+    """Few tests are right. Only a test that right programs pass counts in the policy's reward."""
     right = run.get("ut", {})
     if not right or _end(right) >= RIGHT_TESTS:
         return ""
     return f"only {_end(right):.0%} of the tests were right at the end: they tell the policy next to nothing."
 
 
-def toothless(run: Run) -> str:
+def harmless(run: Run) -> str:
     """A right test that rejects no wrong program is worth nothing, and easy to write."""
     right, sharp = run.get("ut", {}), run.get("detect", {})
-    if not right or not sharp or _end(right) < RIGHT_TESTS or _end(sharp) >= TOOTHLESS * _end(right):
+    if not right or not sharp or _end(right) < RIGHT_TESTS or _end(sharp) >= HARMLESS * _end(right):
         return ""
     return (
         f"{_end(right):.0%} of the tests were right at the end, but only {_end(sharp):.0%} also reject every wrong "
@@ -96,7 +75,7 @@ def toothless(run: Run) -> str:
 
 
 def invalid_proposals(run: Run) -> str:
-    """An adapter that writes nonsense adapts nothing. In the metrics it is a share of the iteration's proposals."""
+    """Most proposals of the adapter cannot be used. The metric is a share of an iteration's proposals."""
     asked = run.get("proposals", {})
     bad = sum(share * asked.get(i, 0.0) for i, share in run.get("invalid_proposals", {}).items())
     made = sum(asked.values())
@@ -106,7 +85,7 @@ def invalid_proposals(run: Run) -> str:
 
 
 def stalled(run: Run) -> str:
-    """Adaptation that was at work and then accepted nothing in the last quarter of the run."""
+    """Adaptation accepted tasks, but none in the last quarter of the run."""
     total = list(run.get("accepted_total", {}).values())
     quarter = len(total) // 4
     if quarter == 0 or total[-1] == 0 or total[-1] > total[-1 - quarter]:
@@ -115,7 +94,7 @@ def stalled(run: Run) -> str:
 
 
 def out_of_band(run: Run) -> str:
-    """Tasks outside of (alpha_low, alpha_high) teach little."""
+    """Few tasks lie between alpha_low and alpha_high; the others teach little."""
     coverage = run.get("band_coverage", {})
     if not coverage or _end(coverage) >= BAND_LOW:
         return ""
@@ -126,7 +105,7 @@ def out_of_band(run: Run) -> str:
 
 
 def one_sided(run: Run) -> str:
-    """Theorem 2: the reward model's objective must not be all successes or all failures."""
+    """The reward model learns from successes or from failures alone; Theorem 2 needs both."""
     ratio = run.get("force_ratio", {})
     end = _end(ratio) if ratio else 1.0
     if FORCE[0] <= end <= FORCE[1]:
@@ -135,13 +114,13 @@ def one_sided(run: Run) -> str:
     return f"||f+|| / ||f-|| was {end:.2g} at the end: the reward model learned almost only from {side} (Theorem 2)."
 
 
-def pleasing(run: Run) -> str:
-    """The votes rise while success does not: the policy has learned to please its judge."""
+def flattering(run: Run) -> str:
+    """The votes rise while success does not: the policy may be exploiting its reward model."""
     vote, accuracy = run.get("mean_vote", {}), run.get("accuracy", {})
     if len(vote) < 2 * RECENT or len(accuracy) < 2 * RECENT:
         return ""
     rise, gain = _end(vote) - _start(vote), _end(accuracy) - _start(accuracy)
-    if rise < PLEASING or gain > 0:
+    if rise < FLATTERING or gain > 0:
         return ""
     return (
         f"the mean vote rose by {rise:.2f} while accuracy changed by {100 * gain:+.1f} points: "
@@ -159,7 +138,7 @@ def idle(run: Run) -> str:
 
 
 def crashed(run: Run) -> str:
-    """Episodes that say nothing about the policy."""
+    """Episodes that crashed or timed out say nothing about the policy."""
     lost = sum(sum(run.get(key, {}).values()) for key in ("status/env_error", "status/timeout"))
     return f"{lost:.0f} episodes crashed or timed out and were left out." if lost else ""
 
@@ -176,16 +155,15 @@ def diverged(run: Run) -> str:
     return f"the policy moved by a KL of {kl[worst]:.2f} in iteration {worst}: its learning rate may be too high."
 
 
-CHECKS: Sequence[Callable[[Run], str]] = (
-    at_chance, invalid_votes, unanimous, one_sided, pleasing, invalid_tests, wrong_tests, toothless, out_of_band, idle,
-    invalid_proposals, stalled, crashed, diverged,
-)  # fmt: skip
+def mostly(key: str, limit: float, what: str) -> Callable[[Run], str]:
+    """A check of a share whose mean over the run must not be above `limit`."""
 
+    def check(run: Run) -> str:
+        series = run.get(key, {})
+        mean = sum(series.values()) / len(series) if series else 0.0
+        return f"{mean:.0%} {what} (last {RECENT}: {_end(series):.0%})." if mean > limit else ""
 
-def _high(run: Run, key: str, limit: float, what: str) -> str:
-    series = run.get(key, {})
-    mean = sum(series.values()) / len(series) if series else 0.0
-    return f"{mean:.0%} {what} (last {RECENT}: {_end(series):.0%})." if mean > limit else ""
+    return check
 
 
 def _start(series: Series) -> float:
@@ -198,3 +176,22 @@ def _end(series: Series) -> float:
 
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values)
+
+
+CHECKS: Sequence[Callable[[Run], str]] = (
+    at_chance,
+    mostly("invalid_votes", 0.1, "of the votes had no verdict: the reward model's format slips"),
+    mostly("unanimous", 0.9, "of the steps had unanimous votes, which do not train the reward model"),
+    one_sided,
+    flattering,
+    mostly("invalid_tests", 0.1, "of the replies held no readable test: the reward model's format slips"),
+    wrong_tests,
+    harmless,
+    out_of_band,
+    idle,
+    invalid_proposals,
+    stalled,
+    crashed,
+    diverged,
+)
+"""In the order in which their warnings are shown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rlanything.report.records import ARMS, ordered
+from rlanything.report.results.arms import ARMS, ordered
 
 
 @dataclass(frozen=True)

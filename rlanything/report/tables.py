@@ -8,36 +8,37 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from rlanything.report.paper import ORDER, Paper
-from rlanything.report.records import BASE
-from rlanything.report.setting import Setting
-from rlanything.report.study import Cell, Peak
-from rlanything.report.words import NONE, SHORT, code, interval, markdown_table, number, p_text, plain
+from rlanything.config import BASE
+from rlanything.report.contents import Contents
+from rlanything.report.formatting import NONE, code, interval, markdown_table, number, p_text, plain
+from rlanything.report.results.comparison import Cell, Cells
+from rlanything.report.results.curves import Peak, Peaks
+from rlanything.report.results.metrics import Metric
+from rlanything.report.results.paper import ORDER, Paper
 
-Cells = Mapping[str, Mapping[str, Cell]]
 UNIT = "percent; [95 % interval]; differences in points"
 
 
-def terminal(cells: Cells, setting: Setting) -> Table:
+def terminal(cells: Cells, contents: Contents) -> Table:
     """One block per metric, one line per arm; fits 80 columns."""
     table = _table("Arms beside the paper", ("arm", "here", "vs base", "paper", "vs base"))
-    table.caption = f"{UNIT}\npaper: {setting.paper.source}"
-    for metric in setting.titles:
+    table.caption = f"{UNIT}\npaper: {contents.paper.source}"
+    for metric in contents.metrics:
         rows = list(_rows(cells, metric))
         if rows:
-            table.add_row(Text(SHORT[metric], style="bold"))
+            table.add_row(Text(metric.short, style="bold"))
         for arm, found in rows:
-            texts = _texts(arm, _columns(arm, metric, found, setting.paper))
+            texts = _texts(arm, _columns(arm, metric, found, contents.paper))
             table.add_row(*texts, end_section=arm == rows[-1][0])
     return table
 
 
-def terminal_peaks(peaks: Mapping[str, Mapping[str, Peak]], setting: Setting) -> Table:
+def terminal_peaks(peaks: Peaks, contents: Contents) -> Table:
     """The best point of each curve and its iteration, labelled for what it is."""
-    table = _table("Peaks of the curves", ("arm", *(SHORT[m] for m in setting.curves)))
+    table = _table("Peaks of the curves", ("arm", *(m.short for m in contents.shares)))
     table.caption = "highest point on the small curve panels @ iteration: optimistic, not the result"
     for arm, row in peaks.items():
-        table.add_row(*_texts(arm, [_short_peak(row.get(m), m) for m in setting.curves]))
+        table.add_row(*_texts(arm, [_short_peak(row.get(m.name), m) for m in contents.shares]))
     return table
 
 
@@ -53,57 +54,53 @@ def _texts(arm: str, row: Sequence[str]) -> list[Text]:
     return [Text(cell) for cell in (plain(arm, 16), *row)]
 
 
-def _short_peak(found: Peak | None, metric: str) -> str:
+def _short_peak(found: Peak | None, metric: Metric) -> str:
     return NONE if found is None else f"{number(found.value, metric)} @ {found.iteration}"
 
 
-def _rows(cells: Cells, metric: str) -> Iterator[tuple[str, Cell]]:
-    return ((arm, row[metric]) for arm, row in cells.items() if metric in row)
+def _rows(cells: Cells, metric: Metric) -> Iterator[tuple[str, Cell]]:
+    return ((arm, row[metric.name]) for arm, row in cells.items() if metric.name in row)
 
 
-def _columns(arm: str, metric: str, cell: Cell, paper: Paper) -> list[str]:
+def _columns(arm: str, metric: Metric, cell: Cell, paper: Paper) -> list[str]:
     against = NONE if arm == BASE else interval(cell.vs_base, metric, sign=True)
     theirs = NONE if arm == BASE else number(paper.gain(arm, metric), metric, sign=True)
     return [interval(cell.value, metric), against, number(paper.value(arm, metric), metric), theirs]
 
 
-def overview(cells: Cells, setting: Setting) -> str:
+def overview(cells: Cells, contents: Contents) -> str:
     """Markdown, the paper's layout: a line per arm; our mean and the paper's, where it has one, for each metric."""
     header = ["arm"]
-    for metric in setting.curves:
-        header += (
-            [setting.titles[metric], "paper"] if metric in setting.paper.metrics else [setting.titles[metric]]
-        )
-    rows = [_overview_row(arm, row, setting) for arm, row in cells.items()]
-    return markdown_table([*header, setting.titles["accepted_tasks"]], rows)
+    for metric in contents.metrics:
+        header += [contents.title(metric), *(["paper"] if metric in contents.paper.metrics else [])]
+    return markdown_table(header, [_overview_row(arm, row, contents) for arm, row in cells.items()])
 
 
-def _overview_row(arm: str, row: Mapping[str, Cell], setting: Setting) -> list[str]:
+def _overview_row(arm: str, row: Mapping[str, Cell], contents: Contents) -> list[str]:
     cells = [code(arm)]
-    for metric in setting.curves:
-        mean = number(row[metric].value.mean, metric) if metric in row else NONE
-        cells.append(f"**{mean}**")
-        if metric in setting.paper.metrics:
-            cells.append(number(setting.paper.value(arm, metric), metric))
-    accepted = row.get("accepted_tasks")
-    return [*cells, NONE if accepted is None else number(accepted.value.mean, "accepted_tasks")]
+    for metric in contents.metrics:
+        mean = number(row[metric.name].value.mean, metric) if metric.name in row else NONE
+        cells.append(f"**{mean}**" if metric.is_share else mean)
+        if metric in contents.paper.metrics:
+            cells.append(number(contents.paper.value(arm, metric), metric))
+    return cells
 
 
-def details(cells: Cells, metric: str, setting: Setting) -> str:
+def details(cells: Cells, metric: Metric, contents: Contents) -> str:
     """Markdown: every arm of one metric with intervals, the difference from the base and Holm's p."""
     header = ["arm", "here", "vs base", "p (Holm)", "paper", "paper vs base"]
     rows = []
     for arm, cell in _rows(cells, metric):
-        here, against, theirs, gain = _columns(arm, metric, cell, setting.paper)
+        here, against, theirs, gain = _columns(arm, metric, cell, contents.paper)
         rows.append([code(arm), here, against, p_text(cell.p), theirs, gain])
     return markdown_table(header, rows)
 
 
-def benchmarks(cells: Cells, setting: Setting) -> str:
+def benchmarks(cells: Cells, contents: Contents) -> str:
     """Markdown: a line per metric and arm of the paper, ours beside each of its benchmarks, with the difference."""
-    paper = setting.paper
+    paper = contents.paper
     rows = [
-        [f"{setting.titles[metric]} {code(arm)}", _ours(cells, arm, metric)]
+        [f"{contents.title(metric)} {code(arm)}", _ours(cells, arm, metric)]
         + [_theirs(paper, arm, metric, name) for name in paper.benchmarks]
         for metric in paper.metrics
         for arm in ORDER
@@ -111,31 +108,31 @@ def benchmarks(cells: Cells, setting: Setting) -> str:
     return markdown_table(["metric, arm", "here", *paper.benchmarks], rows)
 
 
-def _ours(cells: Cells, arm: str, metric: str) -> str:
-    cell = cells.get(arm, {}).get(metric)
+def _ours(cells: Cells, arm: str, metric: Metric) -> str:
+    cell = cells.get(arm, {}).get(metric.name)
     if cell is None:
         return NONE
     return _beside(cell.value.mean, None if cell.vs_base is None else cell.vs_base.mean, arm, metric)
 
 
-def _theirs(paper: Paper, arm: str, metric: str, name: str) -> str:
+def _theirs(paper: Paper, arm: str, metric: Metric, name: str) -> str:
     return _beside(paper.value(arm, metric, name), paper.gain(arm, metric, benchmark=name), arm, metric)
 
 
-def _beside(value: float | None, gain: float | None, arm: str, metric: str) -> str:
+def _beside(value: float | None, gain: float | None, arm: str, metric: Metric) -> str:
     """`38.8 (+7.5)`; the base, and what nothing pairs with, has no difference."""
     shown = number(value, metric)
     return shown if arm == BASE or gain is None else f"{shown} ({number(gain, metric, sign=True)})"
 
 
-def peak_table(peaks: Mapping[str, Mapping[str, Peak]], setting: Setting) -> str:
+def peak_table(peaks: Peaks, contents: Contents) -> str:
     """Markdown: the best and the last point of each curve on the small panel."""
-    header = ["arm", *(f"{setting.titles[m]}: peak (iteration) / last" for m in setting.curves)]
-    rows = [[code(arm), *(_peak(row.get(m), m) for m in setting.curves)] for arm, row in peaks.items()]
+    header = ["arm", *(f"{contents.title(m)}: peak (iteration) / last" for m in contents.shares)]
+    rows = [[code(arm), *(_peak(row.get(m.name), m) for m in contents.shares)] for arm, row in peaks.items()]
     return markdown_table(header, rows)
 
 
-def _peak(found: Peak | None, metric: str) -> str:
+def _peak(found: Peak | None, metric: Metric) -> str:
     if found is None:
         return NONE
     return f"{number(found.value, metric)} ({found.iteration}) / {number(found.last, metric)}"

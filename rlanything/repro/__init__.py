@@ -1,1 +1,4 @@
-"""Proof: where a run came from, that it comes out the same again, and that its numbers follow from its rollouts."""
+"""Proofs of a finished run: its origin, a replay of its decisions, and a second run compared byte for byte.
+
+Nothing here writes into a run. What a run records about itself is written by `runs/`.
+"""

@@ -44,16 +44,16 @@ def _add_replay(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _replay(args: argparse.Namespace) -> int:
-    from rlanything.repro import told
+    from rlanything.repro import replay_report
 
-    pages = []
-    for folder in told.folders(args.run_name, args.root.resolve()):
-        pages.append(told.replayed(folder, args.overrides))
+    reports = []
+    for folder in replay_report.folders(args.run_name, args.root.resolve()):
+        reports.append(replay_report.replay_run(folder, args.overrides))
         if not args.json:
-            print(told.text(pages[-1]), end="", flush=True)
+            print(replay_report.render(reports[-1]), end="", flush=True)
     if args.json:
-        print(json.dumps([page.to_json() for page in pages], indent=2))
-    return 1 if any(page.problem for page in pages) else 0
+        print(json.dumps([report.to_json() for report in reports], indent=2))
+    return 1 if any(report.problem for report in reports) else 0
 
 
 def _add_difference(commands: Subparsers[argparse.ArgumentParser]) -> None:
@@ -96,15 +96,17 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _provenance(args: argparse.Namespace) -> int:
-    from rlanything.repro import origin
+    from rlanything.repro import provenance_page
 
     root = args.root.resolve()
-    found = origin.page(origin.arm_of(args.run_name, root), _config(args, root), root)
-    print(json.dumps(found, indent=2, ensure_ascii=False) if args.json else origin.text(found), end="")
-    return 1 if args.exit_code and not origin.same(found) else 0
+    found = provenance_page.page(provenance_page.arm_of(args.run_name, root), _config(args, root), root)
+    print(
+        json.dumps(found, indent=2, ensure_ascii=False) if args.json else provenance_page.text(found), end=""
+    )
+    return 1 if args.exit_code and not provenance_page.same(found) else 0
 
 
 def _config(args: argparse.Namespace, root: Path) -> Config:
-    from rlanything.stages import check
+    from rlanything.planning import check
 
     return check.read(args.params or root / "params.yaml", root, engine=False)

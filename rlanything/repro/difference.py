@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from rlanything.config import ConfigError
-from rlanything.repro.inside import Place, first_place
+from rlanything.core.errors import ConfigError
+from rlanything.repro.file_difference import Place, first_place
 
 STAGES = ("data", "models", "runs", "evaluation", "report")
 """Folders of results in the order in which the pipeline makes them."""

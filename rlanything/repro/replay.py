@@ -1,7 +1,7 @@
-"""Replay: the loop once more over what a run stored, without models and environment.
+"""Replay: the loop again over what a run stored, without models and environment.
 
-Under the run's own rules everything must come out as it is stored. Under changed rules it is a what-if: each iteration
-is decided anew from the state that the run was in. Where the run would have gone on from there is not known.
+Under the run's own rules everything must come out as it is stored. Under changed rules the replay says what they would
+have decided: each iteration starts from the state that the run was in. How the run would have gone on is not known.
 """
 
 from __future__ import annotations
@@ -9,81 +9,60 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from rlanything.config import ArmConfig, Config
+from rlanything.buffer import Event
+from rlanything.config import Config
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import Json
+from rlanything.core.types import Json, Lesson
 from rlanything.loop.adapt import Wanted
-from rlanything.loop.feedback import Feedback
-from rlanything.loop.iteration import Harvest, Loop, LoopState
-from rlanything.loop.record import (
-    Episode,
-    WrittenTests,
-    episode_records,
-    metrics_record,
-    unit_test_records,
-)
-from rlanything.loop.stepvotes import StepVotes
-from rlanything.loop.testfeedback import UnitTests
-from rlanything.repro.stored import (
-    StoredActs,
-    StoredJudges,
-    StoredRewrites,
-    StoredRun,
-    StoredTests,
-    episodes,
-    written_tests,
-)
+from rlanything.loop.iteration import IterationResult, Loop, LoopState
+from rlanything.loop.record import episode_records, metrics_record
+from rlanything.repro.stored import StoredIteration, StoredProposals, StoredRollouts, StoredRun
+from rlanything.rewards.kind import kind_of
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Under what an iteration is decided: a configuration, and the arm and seed of the run."""
+    """What decides an iteration: a configuration, and the arm and seed of the run."""
 
     config: Config
     arm: str
     seed: int
 
-    def collect(self, run: StoredRun, stored: Stored, state: LoopState) -> Decided:
+    def collect(self, stored: StoredIteration, state: LoopState) -> Decided:
         """The iteration of `state`, from what is stored of it. Raises `NotStored`."""
-        rewrites = StoredRewrites(run.events(state.iteration), self.config.adaptation)
+        proposals = StoredProposals(stored.run.events(state.iteration), self.config.adaptation)
         run_seed = derive_seed(self.config.seed, "run", self.seed)
         arm = self.config.arm(self.arm)
+        kind = kind_of(self.config)
         loop = Loop(
             self.config,
             arm,
             run_seed,
-            StoredActs(stored.episodes),
-            self._feedback(stored, arm, run_seed),
-            rewrites,
+            StoredRollouts(stored.episodes),
+            kind.stored_model(self.config, arm, run_seed, stored),
+            proposals,
             self.config.model.adapter.path,
         )
-        return Decided(loop.collect(state), tuple(rewrites.unanswered))
-
-    def stored(self, run: StoredRun, iteration: int) -> Stored:
-        """What the run stored of an iteration. Raises `ConfigError`."""
-        tests = written_tests(run, iteration) if self.config.judge.writes == "tests" else []
-        return Stored(tuple(episodes(run, iteration)), tuple(tests))
-
-    def _feedback(self, stored: Stored, arm: ArmConfig, run_seed: int) -> Feedback:
-        if self.config.judge.writes == "tests":
-            return UnitTests(self.config, arm, run_seed, StoredTests(stored.tests))
-        return StepVotes(self.config, arm, run_seed, StoredJudges(stored.episodes))
-
-
-@dataclass(frozen=True)
-class Stored:
-    """What is stored of one iteration."""
-
-    episodes: tuple[Episode, ...]
-    tests: tuple[WrittenTests, ...]
+        result = loop.collect(state)
+        taught = {
+            (group.slot, group.task.task_id, place): lesson
+            for group in result.groups
+            for place, lesson in kind.taught(group).items()
+        }
+        return Decided(result, tuple(proposals.unanswered), taught)
 
 
 @dataclass(frozen=True)
 class Decided:
-    """An iteration decided anew. `unanswered`: rewrites that these rules ask for and the run never did."""
+    """A replayed iteration.
 
-    harvest: Harvest
+    unanswered: rewrites that these rules ask for and that the run did not ask for.
+    taught: what each question teaches the reward model, by slot, task and the question's place in the group.
+    """
+
+    result: IterationResult
     unanswered: tuple[Wanted, ...]
+    taught: Mapping[tuple[int, str, tuple[int, ...]], Lesson]
 
 
 @dataclass(frozen=True)
@@ -97,48 +76,70 @@ class Replayed:
 
 
 def replay(run: StoredRun, own: Rules, other: Rules | None = None) -> Iterator[Replayed]:
-    """Every iteration in order; it ends with the first one that is not as it is stored (`problem` says where)."""
+    """Every iteration in order, up to the first one that differs from what is stored (`problem` says where)."""
     state = LoopState(0, run.buffers.at(0))
     for iteration in run.iterations:
-        stored = own.stored(run, iteration)
-        decided = own.collect(run, stored, state)
-        problem = first_problem(run, iteration, decided)
-        changed = other.collect(run, stored, state) if other is not None and not problem else None
+        stored = StoredIteration(run, iteration)
+        decided = own.collect(stored, state)
+        problem = first_problem(own.config, stored, decided)
+        changed = other.collect(stored, state) if other is not None and not problem else None
         yield Replayed(iteration, decided, changed, problem)
         if problem:
             return
-        state = decided.harvest.state
+        state = decided.result.state
 
 
-def first_problem(run: StoredRun, iteration: int, decided: Decided) -> str:
-    """The first thing of an iteration that does not come out as it is stored, in words; '' when all does."""
-    harvest, where = decided.harvest, f"iteration {iteration}"
+def first_problem(config: Config, stored: StoredIteration, decided: Decided) -> str:
+    """The first part of an iteration that differs from what is stored, as a message; '' when nothing differs."""
+    run, iteration, result = stored.run, stored.iteration, decided.result
+    where = f"iteration {iteration}"
     if decided.unanswered:
         slot, way, _, _ = decided.unanswered[0]
         return (
             f"{where}, slot {slot}: replayed, the task was to become {way.value}; the run did not ask for it"
         )
-    lesson = _lesson_problem(where, run.records(iteration), list(episode_records(harvest)))
-    tests = list(unit_test_records(harvest))
-    if tests and not lesson:
-        lesson = _test_problem(where, run.records(iteration, "tests"), tests)
-    if lesson:
-        return lesson
-    stored, made = run.events(iteration), harvest.events
+    return (
+        _episode_problem(where, run.records(iteration, "rollouts"), list(episode_records(result.groups)))
+        or _record_problem(config, where, stored, result)
+        or _event_problem(where, run.events(iteration), result.events)
+        or _state_problem(where, stored, result)
+    )
+
+
+def _record_problem(config: Config, where: str, stored: StoredIteration, result: IterationResult) -> str:
+    """About what the kind of reward model stores besides the episodes."""
+    for name, made in kind_of(config).records(result.groups).items():
+        lines = stored.run.records(stored.iteration, name)
+        if len(lines) != len(made):
+            return f"{where}: {name} of {len(lines)} tasks are stored, of {len(made)} replayed"
+        for a, b in zip(lines, made, strict=True):
+            found = _unequal(a, b)
+            if found:
+                return f"{where}, slot {a['slot']}, {name}: {found}"
+    return ""
+
+
+def _event_problem(where: str, stored: Sequence[Event], made: Sequence[Event]) -> str:
     for number, (a, b) in enumerate(zip(stored, made, strict=False)):
         if a != b:
             return f"{where}, event {number} (slot {a.slot}): {_unequal(a.to_json(), b.to_json())}"
     if len(stored) != len(made):
         return f"{where}: {len(stored)} events are stored, {len(made)} replayed"
+    return ""
+
+
+def _state_problem(where: str, stored: StoredIteration, result: IterationResult) -> str:
+    """About the buffer that the iteration ends with, and its metrics."""
+    run, iteration = stored.run, stored.iteration
     digest = run.buffers.at(iteration + 1).digest
-    if harvest.state.buffer.digest != digest:
-        return f"{where}: the buffer is {digest[:12]}, replayed {harvest.state.buffer.digest[:12]}"
-    row, computed = run.metrics[iteration], metrics_record(harvest.metrics)
+    if result.state.buffer.digest != digest:
+        return f"{where}: the buffer is {digest[:12]}, replayed {result.state.buffer.digest[:12]}"
+    row, computed = run.metrics[iteration], metrics_record(result.metrics)
     found = _unequal({key: row.get(key) for key in computed}, computed)
     return f"{where}, metrics: {found}" if found else ""
 
 
-def _lesson_problem(
+def _episode_problem(
     where: str, stored: Sequence[Mapping[str, Json]], made: Sequence[Mapping[str, Json]]
 ) -> str:
     if len(stored) != len(made):
@@ -152,18 +153,6 @@ def _lesson_problem(
             found = _unequal_steps(a["lesson"][model], b["lesson"][model])
             if found:
                 return f"{at}, {found} of the {model} model's lesson"
-    return ""
-
-
-def _test_problem(
-    where: str, stored: Sequence[Mapping[str, Json]], made: Sequence[Mapping[str, Json]]
-) -> str:
-    if len(stored) != len(made):
-        return f"{where}: tests of {len(stored)} tasks are stored, of {len(made)} replayed"
-    for a, b in zip(stored, made, strict=True):
-        found = _unequal({k: a[k] for k in ("task_id", "proposal", "trains", "lesson")}, b)
-        if found:
-            return f"{where}, slot {a['slot']}, tests: {found}"
     return ""
 
 

@@ -1,8 +1,8 @@
-"""`rlanything sweep FILE --rerun N --output DIR`: a published trial again, in a folder of its own, and compared.
+"""`rlanything sweep FILE --rerun N --output DIR`: run a published trial again in another folder, and compare.
 
-DIR is a small project with the trial's own params.yaml. Its tasks and base models are those that the trial had: the
-project's, or those that the sweep made for it, by link; where they are gone they are made in DIR. The project's results
-are not touched.
+DIR becomes a small project with the trial's params.yaml. Its tasks and base models are those that the trial had: links
+to the project's, or to those that the sweep made. Where they are gone they are made in DIR. The project does
+not change.
 """
 
 from __future__ import annotations
@@ -13,21 +13,29 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rlanything.config import Config, ConfigError
+from rlanything.config import Config
+from rlanything.core.errors import ConfigError
+from rlanything.files.atomic import write_text
+from rlanything.files.records import write_json
+from rlanything.planning import check
 from rlanything.repro.difference import Difference, Folder, first_difference
-from rlanything.stages import bootstrap, check, compose, evaluate, sweepkey, tasks, train
-from rlanything.stages.layout import Layout, write_json, write_text
-from rlanything.stages.sweep import FOLDER
-from rlanything.stages.sweepkey import Key
-from rlanything.stages.sweepresult import RESULTS
-from rlanything.stages.sweeptrial import Inputs, TrialFolder, link, overrides
-from rlanything.sweep.declare import Sweep, load, name_of
+from rlanything.runs.layout import Layout
+from rlanything.stages import evaluate, tasks, train
+from rlanything.stages.bootstrap.stage import make_models
+from rlanything.sweep.command import FOLDER
+from rlanything.sweep.declare.check import compose_base
+from rlanything.sweep.declare.file import load_sweep, sweep_name
+from rlanything.sweep.declare.sweep import Sweep
+from rlanything.sweep.results.publish import published_folder
+from rlanything.sweep.trials import key
+from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs
+from rlanything.sweep.trials.key import Key
 
 MARK = "rerun.json"
-"""In the folder: which trial is run again there."""
+"""The file in DIR that says which trial is run again there."""
 PARAMS = "params.yaml"
 FILES = ("metrics.jsonl", "buffer")
-"""What a published trial keeps of a run."""
+"""The published parts of a run."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +51,13 @@ class Trial:
     @classmethod
     def of(cls, file: Path, root: Path, number: int) -> Trial:
         """Raises `ConfigError` for a trial that is not there, or has no result to be compared with."""
-        name = name_of(file)
-        published = root / RESULTS / name
+        name = sweep_name(file)
+        published = published_folder(root, name)
         if not (published / "sweep.yaml").is_file():
             raise ConfigError(
                 f"{published}: no such sweep is published; run it first: rlanything sweep {file}"
             )
-        sweep, folder = load(published / "sweep.yaml"), published / "trials" / f"{number:04d}"
+        sweep, folder = load_sweep(published / "sweep.yaml"), published / "trials" / f"{number:04d}"
         if not (folder / PARAMS).is_file():
             known = ", ".join(str(int(p.name)) for p in sorted(folder.parent.iterdir()))
             raise ConfigError(f"--rerun {number}: {published} has no such trial; known: {known}")
@@ -57,20 +65,20 @@ class Trial:
             raise ConfigError(
                 f"--rerun {number}: the trial crashed or was pruned; there is nothing to compare with"
             )
-        path = published / sweepkey.FILE
+        path = published / key.FILE
         return cls(name, number, folder, sweep, json.loads(path.read_text()) if path.is_file() else None)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """What of its folder another run of it must have as well."""
+        """The parts of its folder that are compared."""
         runs = [p.relative_to(self.folder) for p in sorted(self.folder.glob("runs/*/seed-*"))]
         return ("evaluation", *(f"{run.as_posix()}/{name}" for run in runs for name in FILES))
 
 
-def rerun(
+def rerun_trial(
     file: Path, root: Path, params: Path, number: int | None, output: Path | None, say: Callable[[str], None]
 ) -> Difference | None:
-    """Train and evaluate trial `number` of the sweep in `file` again; killed, the same command goes on.
+    """Train and evaluate trial `number` of the sweep in `file` again. After a kill, the same command goes on.
 
     Returns:
         Its first difference from the published trial; None when every published file came out with the same bytes.
@@ -83,32 +91,31 @@ def rerun(
     trial = Trial.of(file, root, number)
     config = check.read(trial.folder / PARAMS, root)
     inputs = Inputs.of(root, params, root / FOLDER / "inputs")
-    _check_same(trial, config, inputs, say)
+    _check_inputs(trial, config, inputs, say)
     _prepare(trial, config, inputs, output)
-    _run(trial, config, inputs, output)
+    _run_stages(trial.sweep, config, output)
     return first_difference(Folder(trial.folder, trial.kept), Folder(output, trial.kept))
 
 
-def _check_same(trial: Trial, config: Config, inputs: Inputs, say: Callable[[str], None]) -> None:
-    """Raise `ConfigError` where the project's tasks and models are others by now; say what else is."""
+def _check_inputs(trial: Trial, config: Config, inputs: Inputs, say: Callable[[str], None]) -> None:
+    """Raise `ConfigError` when the project's tasks or base models have changed since; print what else has."""
     if trial.key is None:
         return
-    base = compose.compose(overrides(trial.sweep, {}, trial.sweep.seeds), inputs.root)
-    now = Key.of(trial.sweep, base, inputs)
+    now = Key.of(trial.sweep, compose_base(trial.sweep, inputs.root), inputs)
     then = replace(now, inputs=trial.key["inputs"])
     if inputs.place(config) == inputs.root and now.inputs and then.inputs and then != now:
-        found = now.words(asdict(then))
+        found = now.describe(asdict(then))
         raise ConfigError(
             f"--rerun {trial.number}: it would train something else: the project's tasks or base models are not those "
             f"of the sweep ({found})"
         )
     files = replace(now, files=trial.key["files"])
-    if changed := now.words(asdict(files)):
+    if changed := now.describe(asdict(files)):
         say(f"since the sweep: {changed}")
 
 
 def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:
-    """The folder, up to what its commands need. Raises `ConfigError` for one that holds something else."""
+    """Make the folder in which the stages run. Raises `ConfigError` for one that holds something else."""
     mark = {"sweep": trial.name, "trial": trial.number}
     known = json.loads((output / MARK).read_text()) if (output / MARK).is_file() else None
     if known != mark and output.exists() and (not output.is_dir() or any(output.iterdir())):
@@ -117,22 +124,28 @@ def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None
         )
     write_json(output / MARK, mark)
     write_text(output / PARAMS, (trial.folder / PARAMS).read_text())
-    link(output, inputs.root, ("experiments", "envs"))
+    link(output, inputs.root, SOURCES)
     place = inputs.place(config)
     made_here = (output / "data").is_dir() and not (output / "data").is_symlink()
-    if not made_here and not inputs.missing(place):
-        link(output, place, ("data", "models"))
+    if not made_here and not missing_inputs(place):
+        link(output, place, MADE)
 
 
-def _run(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:
-    """Everything that is not there yet."""
-    for (stage,) in inputs.missing(output):
-        {"tasks": tasks, "bootstrap": bootstrap}[stage].run(config, output)
-    for stage, _, arm in TrialFolder(output, trial.sweep, config.train.seeds).commands():
-        {"train": train, "evaluate": evaluate}[stage].run(config, output, arm)
+def _run_stages(sweep: Sweep, config: Config, output: Path) -> None:
+    """Run every stage whose results are not there yet."""
+    layout = Layout(output)
+    if not layout.manifest.is_file():
+        tasks.make_tasks(config, output)
+    if not layout.bootstrap.is_file():
+        make_models(config, output)
+    for arm in sweep.arms:
+        if not all(layout.run(arm, seed).is_dir() for seed in range(config.train.seeds)):
+            train.train_arm(config, output, arm)
+        if not layout.evaluation(arm).is_file():
+            evaluate.evaluate_arm(config, output, arm)
 
 
-def text(trial: int, output: Path, difference: Difference | None) -> str:
+def outcome_text(trial: int, output: Path, difference: Difference | None) -> str:
     """The outcome for a terminal."""
     if difference is None:
         return f"trial {trial}: every published file came out with the same bytes ({output})\n"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from rlanything.config import ConfigError
+from rlanything.core.errors import ConfigError
 from rlanything.repro import workspace
 from rlanything.repro.difference import Difference, Folder, first_difference
 

@@ -1,4 +1,4 @@
-"""What other rules would have done with a run's own rollouts, beside what its own rules did."""
+"""What other rules would have decided about a run's own rollouts, compared with what its own rules decided."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import isfinite, nan, sqrt
 from typing import Any
 
 from rlanything.core.types import EventKind
-from rlanything.loop.iteration import Harvest
+from rlanything.loop.iteration import IterationResult
 from rlanything.repro.replay import Decided, Replayed
 
 _DECISIONS = (EventKind.ACCEPTED, EventKind.REJECTED)
@@ -18,7 +18,7 @@ _METRICS = ("band_coverage", "accept_rate")
 
 @dataclass(frozen=True)
 class Flip:
-    """A rewrite on which the rules disagree. `before`, `after`: acc(q), acc(q')."""
+    """A rewrite that one of the rules accepts and the other rejects. before, after: acc(q), acc(q')."""
 
     iteration: int
     slot: int
@@ -74,14 +74,14 @@ class WhatIf:
             return
         for side, decided in (("own", own), ("other", other)):
             self.asked[side].update(_asked(decided))
-            self.trains[side].update(_trains(decided.harvest))
+            self.trains[side].update(_trains(decided))
         self.unknown += len(other.unanswered)
-        self._decisions(replayed.iteration, own.harvest, other.harvest)
-        self._advantages(own.harvest, other.harvest)
+        self._decisions(replayed.iteration, own.result, other.result)
+        self._advantages(own, other)
         for key in _METRICS:
             values = self.metrics.setdefault(key, ([], []))
-            for into, harvest in zip(values, (own.harvest, other.harvest), strict=True):
-                value = harvest.metrics[key]
+            for into, result in zip(values, (own.result, other.result), strict=True):
+                value = result.metrics[key]
                 if isfinite(value):
                     into.append(value)
 
@@ -98,7 +98,7 @@ class WhatIf:
             "metrics": {key: [_mean(values) for values in sides] for key, sides in self.metrics.items()},
         }
 
-    def _decisions(self, iteration: int, own: Harvest, other: Harvest) -> None:
+    def _decisions(self, iteration: int, own: IterationResult, other: IterationResult) -> None:
         theirs = {e.slot: e for e in other.events if e.kind in _DECISIONS}
         for event in own.events:
             if event.kind not in _DECISIONS:
@@ -118,39 +118,45 @@ class WhatIf:
                     )
                 )
 
-    def _advantages(self, own: Harvest, other: Harvest) -> None:
-        now = {id(lesson.trajectory): lesson.advantages for lesson in other.policy}
-        for lesson in own.policy:
-            for a, b in zip(lesson.advantages, now.get(id(lesson.trajectory), ()), strict=False):
-                self.steps.add(a, b)
-        votes = dict(_vote_advantages(other))
-        for key, a in _vote_advantages(own):
-            if key in votes:
-                self.votes.add(a, votes[key])
+    def _advantages(self, own: Decided, other: Decided) -> None:
+        for into, ours, theirs in (
+            (self.steps, dict(_step_advantages(own.result)), dict(_step_advantages(other.result))),
+            (self.votes, dict(_reply_advantages(own)), dict(_reply_advantages(other))),
+        ):
+            for place, advantage in ours.items():
+                if place in theirs:
+                    into.add(advantage, theirs[place])
 
 
 def _asked(decided: Decided) -> Iterator[str]:
-    for event in decided.harvest.events:
+    for event in decided.result.events:
         if event.kind not in _DECISIONS:
             yield event.direction.value
     for _, way, _, _ in decided.unanswered:
         yield way.value
 
 
-def _trains(harvest: Harvest) -> dict[str, int]:
+def _trains(decided: Decided) -> dict[str, int]:
     return {
-        "trajectories": len(harvest.policy),
-        "votes": sum(1 for _ in _vote_advantages(harvest)),
+        "trajectories": len(decided.result.policy),
+        "votes": sum(1 for _ in _reply_advantages(decided)),
     }
 
 
-def _vote_advantages(harvest: Harvest) -> Iterator[tuple[tuple[int, int], float]]:
-    """((judgement's identity, vote), advantage) of every vote that trains; both rules saw the same judgements."""
-    for lesson in harvest.reward:
-        for judgement, advantages in zip(lesson.judgements, lesson.advantages, strict=True):
-            for number, advantage in enumerate(advantages):
-                if advantage is not None:
-                    yield (id(judgement), number), advantage
+def _step_advantages(result: IterationResult) -> Iterator[tuple[object, float]]:
+    """(place of the step, advantage) of every step that trains the policy."""
+    for group in result.groups:
+        for episode in group.episodes:
+            for step, advantage in enumerate(episode.advantages or ()):
+                yield (group.slot, group.task.task_id, episode.trajectory.rollout, step), advantage
+
+
+def _reply_advantages(decided: Decided) -> Iterator[tuple[object, float]]:
+    """(place of the reply, advantage) of every vote or test that trains the reward model."""
+    for place, lesson in decided.taught.items():
+        for number, advantage in enumerate(lesson.advantages):
+            if advantage is not None:
+                yield (place, number), advantage
 
 
 def _pairs(pairs: Pairs) -> dict[str, float | None]:

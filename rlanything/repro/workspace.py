@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from rlanything.config import ConfigError
+from rlanything.core.errors import ConfigError
 
 PARTS = (
     "rlanything",

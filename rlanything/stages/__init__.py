@@ -1,1 +1,4 @@
-"""One file per pipeline stage, and what the stages share: where things lie, and how the parts are put together."""
+"""The stages of the pipeline, one module each: tasks, bootstrap, train, evaluate, report.
+
+`declared` says what each stage depends on. How a run works is in `runs/`.
+"""

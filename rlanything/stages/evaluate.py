@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rlanything.config import Checkpoint, Config, ConfigError
+from rlanything.config import BASE, Checkpoint, Config
+from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
-from rlanything.stages import locks
-from rlanything.stages.layout import Layout, clear_leftovers, read_lines, read_tasks, write_json
-from rlanything.stages.workers import pool
+from rlanything.core.splits import POLICY_PANELS
+from rlanything.files import locks
+from rlanything.files.atomic import clear_leftovers
+from rlanything.files.records import read_lines, write_json
+from rlanything.runs.layout import Layout, read_tasks
+from rlanything.runs.workers import pool
 
-BASE = "base"
-"""The arm that never trained: the bootstrap's policy and reward model."""
 
-
-def run(config: Config, root: Path, arm: str) -> None:
+def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     """Write evaluation/<arm>.json (format: docs/results.md). `arm` may be `base`. Raises `ConfigError`."""
     if arm != BASE:
         config.arm(arm)
@@ -45,28 +46,29 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     """Raw panel results of one seed; base and arms meet the same draws for the same seed."""
     from rlanything.config import parse
     from rlanything.loop.panel import measure_policy
-    from rlanything.loop.rollout import Roller
-    from rlanything.stages import build
-    from rlanything.stages.rewardkind import reward_kind
+    from rlanything.loop.rollout import RolloutWorker
+    from rlanything.rewards.kind import kind_of
+    from rlanything.runs import build, families
 
     build.one_thread()
     config = parse(data)
     layout = Layout(root)
     prompts = build.prompts(config, root)
     policy_at, reward_at = _checkpoints(config, layout, arm, seed)
-    policy = build.speaker(config, *build.load(policy_at, root))
-    family = build.family(config)
-    roller = Roller(family, policy, prompts, config.rollout)
+    policy = build.chat_model(config, *build.load(policy_at, root))
+    family = families.family(config)
+    rollout_worker = RolloutWorker(family, policy, prompts, config.rollout)
     run_seed = derive_seed(config.seed, "evaluate", seed)
     evaluate = config.evaluate
     settings = (run_seed, evaluate.repeats, evaluate.temperature, evaluate.max_steps)
     result: dict[str, Any] = {
-        split: measure_policy(roller, read_tasks(layout.tasks(split)), *settings)
-        for split in ("in_domain", "out_of_domain")
+        split: measure_policy(rollout_worker, read_tasks(layout.tasks(split)), *settings)
+        for split in POLICY_PANELS
     }
-    reward = build.speaker(config, *build.load(reward_at, root))
-    kind = reward_kind(config, family, reward, prompts, m=evaluate.votes)
-    result |= kind.results(list(read_lines(layout.reward_panel, "rlanything bootstrap")), run_seed)
+    reward = build.chat_model(config, *build.load(reward_at, root))
+    asking = config.model_copy(update={"judge": config.judge.model_copy(update={"m": evaluate.votes})})
+    evaluation = kind_of(config).evaluation(asking, family, reward, prompts)
+    result |= evaluation.results(list(read_lines(layout.reward_panel, "rlanything bootstrap")), run_seed)
     result["accepted_tasks"] = _accepted(layout, arm, seed)
     return result
 

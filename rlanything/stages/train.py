@@ -9,16 +9,19 @@ from collections.abc import Sequence
 from concurrent.futures import as_completed
 from pathlib import Path
 
-from rlanything.config import Config, ConfigError
-from rlanything.stages import disk, locks, provenance
-from rlanything.stages.build import first_process
-from rlanything.stages.inputs import made_from
-from rlanything.stages.layout import Layout, clear_leftovers
-from rlanything.stages.runfolder import RunFolder, place
-from rlanything.stages.workers import pool
+from rlanything.config import Config
+from rlanything.core.errors import ConfigError
+from rlanything.files import atomic, locks
+from rlanything.files.atomic import clear_leftovers
+from rlanything.runs import provenance, timings
+from rlanything.runs.build import first_process
+from rlanything.runs.fingerprint import made_from
+from rlanything.runs.folder import RunFolder, place
+from rlanything.runs.layout import Layout
+from rlanything.runs.workers import pool
 
 
-def run(config: Config, root: Path, arm: str) -> None:
+def train_arm(config: Config, root: Path, arm: str) -> None:
     """Train every seed of `arm` that is not finished; a killed stage continues where it was. Raises `ConfigError`."""
     config.arm(arm)
     _check_launch(config, arm)
@@ -38,7 +41,8 @@ def _run(config: Config, root: Path, arm: str) -> None:
     folders = {seed: RunFolder(layout.live(key, arm, seed)) for seed in seeds}
     live = layout.live(key, arm, 0).parent
     if first_process():
-        clear_leftovers(layout.provenance(arm))
+        for path in (layout.provenance(arm), layout.starts(arm)):
+            clear_leftovers(path)
         provenance.record_start(
             live, root, {seed: len(folder.published()) for seed, folder in folders.items()}
         )
@@ -47,7 +51,9 @@ def _run(config: Config, root: Path, arm: str) -> None:
         return
     place(list(folders.values()), layout.run(arm, 0).parent)
     provenance.write(config, root, arm, made, live)
-    disk.remove(live)
+    for seed, folder in folders.items():
+        timings.keep(folder.path, layout.timings(arm, seed))
+    atomic.remove(live)
 
 
 def _train(config: Config, root: Path, key: str, arm: str, seeds: Sequence[int]) -> None:
@@ -77,7 +83,8 @@ def _check_launch(config: Config, arm: str) -> None:
 def train_seed(data: dict[str, object], root: Path, key: str, arm: str, seed: int) -> None:
     """One seed, in this process. `data` is the plain configuration (what crosses the process border)."""
     from rlanything.config import parse
-    from rlanything.stages.seedrun import SeedRun, Where
+    from rlanything.runs.parts import RunId
+    from rlanything.runs.seedrun import SeedRun
 
     config = parse(data)
     live = Layout(root).live(key, arm, seed)
@@ -86,5 +93,5 @@ def train_seed(data: dict[str, object], root: Path, key: str, arm: str, seed: in
     def say(text: str) -> None:
         print(f"{arm} seed {seed}: {text}", file=sys.stderr, flush=True)
 
-    SeedRun(config, Where(root, arm, seed, live), say).run()
+    SeedRun(config, RunId(root, arm, seed, live), say).run()
     say(f"finished in {time.monotonic() - started:.0f} s")

@@ -1,1 +1,5 @@
-"""Sweeps: which trials to run, how they are measured and compared, and what is written about them."""
+"""Sweeps: train many settings, compare them, publish the comparison.
+
+In order: `declare` (what a sweep file says), `study` (the Optuna study), `trials` (workers that run the stages),
+`results` (what is published). A sweep runs pipeline stages; no stage knows of sweeps.
+"""

@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 
 from rlanything.buffer import (
     Event,
+    Lineage,
     TaskBuffer,
+    Version,
     append_events,
     events_path,
-    open_run,
     read_snapshot,
     snapshot_path,
     write_snapshot,
 )
-from rlanything.buffer.cli import add_commands
+from rlanything.buffer.views.cli.commands import add_commands
+from rlanything.buffer.views.find.runs import open_run
 from rlanything.core.types import Direction, EventKind, Task
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
@@ -229,3 +231,19 @@ def rollout_lines(slot, task_id, proposal, solved, count=8):
             json.dumps({"proposal": proposal, "trains": True, "trajectory": trajectory, "judgements": []})
             + "\n"
         )
+
+
+def patched(buffer, rows):
+    """The second buffer of a comparison, from the first and the slots' patches. `ValueError` for another first."""
+    lineages = {lineage.slot: lineage for lineage in buffer.lineages}
+    for row in rows:
+        slot, change, old = row["slot"], row["patch"], lineages.pop(row["slot"], None)
+        if row["status"] == "removed":
+            continue
+        versions, tried = (old.versions, old.tried) if old else ((), frozenset())
+        if [v.task.task_id for v in versions[change["kept"] :]] != change["gone"]:
+            raise ValueError(f"slot {slot}: the difference was not made from this buffer")
+        fresh = tuple(Version.from_json(version) for version in change["versions"])
+        tried = (tried - set(change["tried_gone"])) | set(change["tried_new"])
+        lineages[slot] = Lineage(slot, (*versions[: change["kept"]], *fresh), tried)
+    return TaskBuffer(tuple(lineages.values()))

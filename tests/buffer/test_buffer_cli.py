@@ -13,11 +13,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.buffer import TaskBuffer, TaskBufferError, append_events
-from rlanything.buffer.cli import ls, show
-from rlanything.buffer.render import Screen, safe
+from rlanything.buffer.views import commands
+from rlanything.buffer.views.cli.output import json_text
+from rlanything.buffer.views.history.slots_text import ls_text, slot_text
+from rlanything.buffer.views.terminal import Screen, safe
 
 GOLDEN = Path(__file__).parent / "golden"
 RUN = "runs/full/seed-0"
+
+
+PLAIN = Screen()
+
+
+def ls(where, *, as_json=False, screen=PLAIN, **options):
+    page = commands.ls(where, **options)
+    return json_text(page) if as_json else ls_text(page, screen)
+
+
+def show(where, target, *, as_json=False, screen=PLAIN, **options):
+    page = commands.show(where, target, **options)
+    return json_text(page) if as_json else slot_text(page, screen)
 
 
 @pytest.fixture
@@ -184,7 +199,7 @@ def test_output_that_the_terminal_cannot_encode_is_escaped(here):
 
 def test_naming_a_command_loads_nothing_heavy():
     heavy = {"torch", "lightning", "transformers", "polars", "dvc", "yaml"}
-    code = f"import sys, rlanything.buffer.cli; print({heavy} & set(sys.modules))"
+    code = f"import sys, rlanything.buffer.views.cli.commands; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "set()\n"
 

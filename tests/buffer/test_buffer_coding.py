@@ -9,15 +9,15 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from buffer_cases import ACCEPTED, EASIER, HARDER, command, event, record
+from buffer_cases import ACCEPTED, EASIER, HARDER, command, event, patched, record
 
 from envs.coding.family import CodingFamily
-from rlanything.buffer import TaskBuffer, diff, drift
-from rlanything.buffer.commands import diff3
-from rlanything.buffer.compare.slots import patch
-from rlanything.buffer.facts import contents
-from rlanything.buffer.runs import open_run
-from rlanything.buffer.similar import are_alike, words
+from rlanything.buffer import TaskBuffer
+from rlanything.buffer.views import diff, drift
+from rlanything.buffer.views.commands import diff3
+from rlanything.buffer.views.find.runs import open_run
+from rlanything.buffer.views.tasks.near_duplicates import are_alike, words
+from rlanything.buffer.views.tasks.task_fields import contents
 from rlanything.core.types import Task
 
 SLOTS = 12
@@ -80,7 +80,7 @@ def test_the_tests_of_every_slot_are_accounted_for(project):
 def test_a_difference_gives_the_second_buffer(project):
     run = open_run(project / "runs/full/seed-0")
     rows = json.loads(json.dumps(diff("full/seed-0", root=project)))["slots"]
-    assert patch(run.at(0), rows) == run.at(1)
+    assert patched(run.at(0), rows) == run.at(1)
 
 
 def test_a_test_that_changed_is_told_as_one(project, capsys):

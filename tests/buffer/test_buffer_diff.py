@@ -13,6 +13,7 @@ from buffer_cases import (
     command,
     histories,
     kitchen,
+    patched,
     record,
     relaxed,
     task,
@@ -22,13 +23,14 @@ from buffer_cases import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything.buffer import TaskBuffer, TaskBufferError, diff
-from rlanything.buffer.compare.markdown import escaped
-from rlanything.buffer.compare.page import diff_page
-from rlanything.buffer.compare.slots import patch
-from rlanything.buffer.compare.statistics import upper_tail
-from rlanything.buffer.compare.words import word_diff
-from rlanything.buffer.source import Band, Source
+from rlanything.buffer import TaskBuffer
+from rlanything.buffer.views import diff
+from rlanything.buffer.views.compare.markdown import escaped
+from rlanything.buffer.views.compare.statistics import _chances
+from rlanything.buffer.views.compare.two_way import diff_page
+from rlanything.buffer.views.find.source import Source
+from rlanything.buffer.views.tasks.word_diff import word_diff
+from rlanything.core.adaptation import AcceptanceRule
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -68,7 +70,7 @@ def test_golden(here, capsys, name):
 
 def source(buffer):
     """A buffer that lies in no file."""
-    made = Source("memory", Band())
+    made = Source("memory", AcceptanceRule())
     made.__dict__["buffer"] = buffer
     return made
 
@@ -102,7 +104,7 @@ def test_a_buffer_does_not_differ_from_itself(two):
 def test_the_difference_applied_to_the_first_gives_the_second(two):
     a, b = two
     page = json.loads(json.dumps(diff_page(source(a), source(b))))
-    assert patch(a, page["slots"]).digest == b.digest
+    assert patched(a, page["slots"]).digest == b.digest
 
 
 @relaxed
@@ -153,10 +155,10 @@ def test_a_difference_fits_one_buffer_only(here):
     page = diff("full/seed-0@0", "full/seed-0")
     other = TaskBuffer.start([kitchen(n, "spoon", "shelf") for n in range(12)])
     after = other.apply([])
-    assert patch(after, [row for row in page["slots"] if not row["patch"]["gone"]])
+    assert patched(after, [row for row in page["slots"] if not row["patch"]["gone"]])
     back = diff("full/seed-0", "full/seed-0@0")
-    with pytest.raises(TaskBufferError, match="slot 0: the difference was not made from this buffer"):
-        patch(other, back["slots"])
+    with pytest.raises(ValueError, match="slot 0: the difference was not made from this buffer"):
+        patched(other, back["slots"])
 
 
 @relaxed
@@ -179,9 +181,11 @@ def test_words_that_changed_side_by_side_are_one_change():
 @pytest.mark.parametrize(
     ("k", "n", "changed", "total"), [(2, 3, 4, 10), (0, 3, 4, 10), (3, 3, 4, 10), (5, 5, 8, 9)]
 )
-def test_the_upper_tail_is_the_hypergeometric_one(k, n, changed, total):
+def test_p_is_the_hypergeometric_upper_tail(k, n, changed, total):
     exact = sum(comb(changed, j) * comb(total - changed, n - j) for j in range(k, n + 1)) / comb(total, n)
-    assert upper_tail(k, n, changed, total) == pytest.approx(exact)
+    assert _chances([(k, n)], changed, total) == pytest.approx([exact])
+    assert _chances([(k, n), (1, 3), (1, 2)], changed, total)[0] == pytest.approx(min(1, 2 * exact))
+    assert _chances([(2, 2)], changed, total) == [1.0], "too few tasks to be compared"
 
 
 def test_the_concentration_says_where(here):
@@ -216,7 +220,7 @@ def test_only_and_exit_code(here, capsys):
         (["params.yaml"], "params.yaml is a file, but no buffer: those end in .jsonl or .parquet"),
         (["alone.jsonl"], "alone.jsonl is a file: name a second buffer to compare it with"),
         (["alone.jsonl@1"], "alone.jsonl is a file: it has no iterations to choose from"),
-        (["old.jsonl", "alone.jsonl"], "old.jsonl: schema 7 is not supported, only 1 and 2 are"),
+        (["old.jsonl", "alone.jsonl"], "old.jsonl: schema 7 is not supported, only 2 is"),
         (["full/seed-0", "--only", "nicer"], "--only 'nicer': it must be one of changed, harder, easier"),
         (
             ["full/seed-0", "--by", "colour"],
@@ -267,4 +271,4 @@ def test_the_same_task_by_another_way_is_unchanged():
     left, right = (TaskBuffer((replace(start.lineage(0), versions=(v,)),)) for v in (a, b))
     page = diff_page(source(left), source(right))
     assert page["counts"]["unchanged"] == 1
-    assert patch(left, page["slots"]) == right
+    assert patched(left, page["slots"]) == right

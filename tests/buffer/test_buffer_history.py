@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from buffer_cases import command, kitchen, write_house, write_rollouts
 
-from rlanything import buffer
-from rlanything.buffer import log, open_run, verify
-from rlanything.buffer.history import Filter
+from rlanything.buffer import views
+from rlanything.buffer.views import log, verify
+from rlanything.buffer.views.find.runs import open_run
+from rlanything.buffer.views.history.log import Filter
 from rlanything.core.types import Direction, EventKind
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -220,8 +221,6 @@ def test_what_is_no_run_is_said_so(here, capsys):
 
 def test_the_functions_stay_functions(here):
     """A module of the same name would take a function's place in the package once it is loaded."""
-    for function in (buffer.diff, buffer.drift, buffer.log, buffer.verify):
+    for function in (views.diff, views.drift, views.log, views.verify):
         function("full/seed-0")
-    assert all(
-        map(callable, (buffer.diff, buffer.diff3, buffer.drift, buffer.log, buffer.verify, buffer.export))
-    )
+    assert all(map(callable, (views.diff, views.diff3, views.drift, views.log, views.verify, views.export)))

@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import pytest
 from buffer_cases import ACCEPTED, EASIER, command, event, kitchen, record
 
-from rlanything.buffer import TaskBuffer, diff
-from rlanything.buffer.compare.html import diff_html
+from rlanything.buffer import TaskBuffer
+from rlanything.buffer.views import diff
+from rlanything.buffer.views.compare.html import diff_html
 
 EVIL = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 TWO, THREE = ["full/seed-0"], ["full/seed-0@0", "full/seed-0", "full/seed-1"]

@@ -5,8 +5,9 @@ import shutil
 import pytest
 from buffer_cases import command, house, write_house, write_rollouts
 
-from rlanything.buffer import append_events, find_runs, open_run, snapshot_path, write_snapshot
-from rlanything.stages.runfolder import RunFolder
+from rlanything.buffer import append_events, snapshot_path, write_snapshot
+from rlanything.buffer.views.find.runs import find_runs, open_run
+from rlanything.runs.folder import RunFolder
 
 
 @pytest.fixture
@@ -64,8 +65,6 @@ def test_every_command_takes_it(run, capsys):
     ):
         assert command(*words) == 0
     assert "every record holds" in capsys.readouterr().out
-    assert command("migrate", name) == 2
-    assert "the run is on its way; migrate it once it is finished" in capsys.readouterr().err
 
 
 def test_a_run_that_was_started_and_published_nothing(tmp_path):

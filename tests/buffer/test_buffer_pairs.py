@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything.buffer.compare.differences import changed_fields, line_diff
-from rlanything.buffer.compare.fieldtext import field_line, field_lines, shortened
-from rlanything.buffer.compare.words import sentences, word_diff
-from rlanything.buffer.facts import facts, pairs_of
-from rlanything.buffer.pairs import Fate, as_pairs, pair_changes, tally
+from rlanything.buffer.views.compare.field_lines import field_line, field_lines, shortened
+from rlanything.buffer.views.tasks.field_diff import changed_fields, line_diff
+from rlanything.buffer.views.tasks.task_fields import pairs_of, scalar_fields
+from rlanything.buffer.views.tasks.text_pairs import Fate, as_pairs, pair_changes, tally
+from rlanything.buffer.views.tasks.word_diff import sentences, word_diff
 from rlanything.core.types import Task
 
 few = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("12")), max_size=6)
@@ -67,7 +67,7 @@ def test_what_is_no_list_of_pairs(value):
 
 def test_pairs_are_one_field_and_count_as_their_number():
     made = task(checks=[["1", "2"], ["3", "4"]], inner={"checks": [["a", "b"]]}, steps=[["add", 3]])
-    assert facts(made) == {"checks": 2, "inner.checks": 1, "steps.0.0": "add", "steps.0.1": 3}
+    assert scalar_fields(made) == {"checks": 2, "inner.checks": 1, "steps.0.0": "add", "steps.0.1": 3}
     assert pairs_of(made) == {"checks": (("1", "2"), ("3", "4")), "inner.checks": (("a", "b"),)}
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from buffer_cases import command, house, record, write_house
 
-from rlanything.buffer import TaskBufferError, diff
-from rlanything.buffer.source import find
+from rlanything.buffer import TaskBufferError
+from rlanything.buffer.views import diff
+from rlanything.buffer.views.find.names import find
 
 pytestmark = pytest.mark.integration
 
@@ -78,12 +79,12 @@ def test_a_revision_names_a_buffer(project):
     head = find("main")
     assert (head.name, len(head.events)) == ("main:full/seed-0@2", sum(map(len, one)))
     assert find("bold-try:full/seed-1@1").name == "bold-try:full/seed-1@1"
-    assert (find("HEAD~1").band.low, head.band.low) == (0.2, 0.4)
+    assert (find("HEAD~1").rule.alpha_low, head.rule.alpha_low) == (0.2, 0.4)
 
 
 def test_an_experiment_that_dvc_saved_is_found_by_its_name(project, capsys):
     saved = find("lower-try:full/seed-0")
-    assert (saved.name, saved.buffer, saved.band.low) == ("lower-try:full/seed-0@0", house()[0], 0.3)
+    assert (saved.name, saved.buffer, saved.rule.alpha_low) == ("lower-try:full/seed-0@0", house()[0], 0.3)
     page = diff("lower-try:full/seed-0", "main:full/seed-0")
     assert (page["counts"]["harder"], page["counts"]["unchanged"]) == (2, 10)
     assert find("lower-try").name == "lower-try:full/seed-1@2", "the first run whose tasks changed"

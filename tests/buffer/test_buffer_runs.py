@@ -4,7 +4,8 @@ import pytest
 from buffer_cases import histories, record, relaxed, story, write_story
 from hypothesis import given
 
-from rlanything.buffer import TaskBuffer, TaskBufferError, find_runs, open_run, snapshot_path, write_snapshot
+from rlanything.buffer import TaskBuffer, TaskBufferError, snapshot_path, write_snapshot
+from rlanything.buffer.views.find.runs import find_runs, open_run
 
 
 @pytest.fixture

@@ -15,15 +15,13 @@ from rlanything.buffer import (
     TaskBuffer,
     TaskBufferError,
     append_events,
-    migrate,
-    open_run,
     read_events,
     read_snapshot,
     snapshot_path,
-    verify,
     write_snapshot,
 )
-from rlanything.buffer.storage import SCHEMAS, read_header
+from rlanything.buffer.storage import read_header
+from rlanything.buffer.views.find.runs import open_run
 
 KEPT = Path(__file__).parent
 
@@ -117,7 +115,7 @@ def edit(path: Path, old: bytes, new: bytes) -> None:
         (b'{"slot":1', b'{"slot":0', "its slots are not in ascending order, each once"),
         (b'{"slot":4', b'{"slot":9', "slot 9 is not in its base iter_0000.jsonl"),
         (b'"accuracy":0.5', b'"accuracy":0.6', "digest mismatch"),
-        (b'"schema":2', b'"schema":1', "the header says 5 slots, the file has 4"),
+        (b'"schema":2', b'"schema":1', "schema 1 is not supported, only 2 is"),
     ],
 )
 def test_damage_is_told(folder, old, new, message):
@@ -158,12 +156,9 @@ def test_an_exported_file_stands_alone(folder, tmp_path):
     assert read_snapshot(tmp_path / "out.jsonl") == story()[-1][2]
 
 
-@pytest.mark.parametrize("schema", SCHEMAS)
-def test_files_of_every_schema_are_read_for_ever(schema, tmp_path):
-    """The files in schema1/ and schema2/ were written when that was the schema. A new one must still read them."""
-    kept = KEPT / f"schema{schema}"
+def test_files_that_were_written_once_are_read_for_ever(tmp_path):
+    kept = KEPT / "schema2"
     assert read_snapshot(kept / "iter_0004.jsonl") == story()[-1][2]
-    assert read_header(kept / "iter_0004.jsonl").schema == schema
     happened = [e for _, events, _ in story() for e in events]
     assert list(read_events(kept / "events.jsonl").events) == happened
     append_events(tmp_path / "events.jsonl", happened)
@@ -176,66 +171,6 @@ def test_the_present_schema_is_written_as_it_was(folder):
         if os.environ.get("UPDATE_GOLDEN") and not path.exists():
             shutil.copyfile(folder / name, path)
         assert (folder / name).read_bytes() == path.read_bytes()
-
-
-def in_schema_1(folder: Path) -> None:
-    """Write a run's snapshots as the first schema had them: whole."""
-    for number, _, buffer in story():
-        header = {"format": "rlanything task buffer", "schema": 1, "slots": len(buffer)}
-        header |= {"accepted": buffer.accepted, "digest": buffer.digest}
-        spelled = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
-        rows = [spelled, *(lineage.line for lineage in buffer.lineages)]
-        snapshot_path(folder, number).write_bytes(b"\n".join(rows) + b"\n")
-
-
-def test_migrating_loses_nothing_and_gives_what_is_written_today(folder, tmp_path, capsys):
-    today = {path.name: path.read_bytes() for path in folder.iterdir()}
-    in_schema_1(folder)
-    assert snapshot_path(folder, 4).read_bytes() == (KEPT / "schema1" / "iter_0004.jsonl").read_bytes()
-    assert verify("full/seed-0", root=tmp_path)["ok"]
-    before = sum(snapshot_path(folder, n).stat().st_size for n in range(5))
-    assert command("migrate", "runs", root=str(tmp_path)) == 0
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == today
-    after = sum(snapshot_path(folder, n).stat().st_size for n in range(5))
-    assert after < before
-    assert f"seed-0: 5 of 5 snapshots written; {before} -> {after} bytes\n" in capsys.readouterr().out
-    assert migrate(Path("runs"), root=tmp_path)[0]["written"] == 0
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == today
-
-
-@pytest.mark.parametrize("done", range(5))
-def test_a_migration_that_was_killed_is_readable_and_goes_on(folder, tmp_path, monkeypatch, done):
-    from rlanything.buffer import migration
-
-    today = {path.name: path.read_bytes() for path in folder.iterdir()}
-    in_schema_1(folder)
-    budget = iter(range(done))
-
-    def dies(*args):
-        if next(budget, None) is None:
-            raise KeyboardInterrupt
-        write_snapshot(*args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(migration, "write_snapshot", dies)
-        with pytest.raises(KeyboardInterrupt):
-            migrate(Path("runs"), root=tmp_path)
-    assert [open_run(folder).at(n) for n in range(5)] == [buffer for _, _, buffer in story()]
-    assert migrate(Path("runs"), root=tmp_path)[0]["written"] == 5 - done
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == today
-
-
-def test_a_single_file_is_migrated_whole_and_what_is_none_is_told(tmp_path, capsys):
-    shutil.copyfile(KEPT / "schema1" / "iter_0004.jsonl", tmp_path / "tasks.jsonl")
-    assert migrate(Path("tasks.jsonl"), root=tmp_path)[0]["written"] == 1
-    assert (read_header(tmp_path / "tasks.jsonl").schema, read_header(tmp_path / "tasks.jsonl").base) == (
-        2,
-        None,
-    )
-    assert read_snapshot(tmp_path / "tasks.jsonl") == story()[-1][2]
-    (tmp_path / "none").mkdir()
-    assert command("migrate", "none", root=str(tmp_path)) == 2
-    assert "none: no run with a buffer there" in capsys.readouterr().err
 
 
 WRITES = """

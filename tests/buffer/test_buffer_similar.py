@@ -10,8 +10,9 @@ from buffer_cases import ACCEPTED, event, kitchen, record, relaxed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything.buffer import TaskBuffer, drift
-from rlanything.buffer.similar import alike, are_alike, words
+from rlanything.buffer import TaskBuffer
+from rlanything.buffer.views import drift
+from rlanything.buffer.views.tasks.near_duplicates import are_alike, near_duplicates, words
 
 VOCABULARY = [
     "put",
@@ -86,7 +87,7 @@ def by_every_pair(texts):
 @relaxed
 @given(st.lists(sentences, max_size=14))
 def test_groups_are_those_of_every_pair(texts):
-    groups = alike(texts)
+    groups = near_duplicates(texts)
     assert {tuple(group) for group in groups} == by_every_pair(texts)
     assert [len(group) for group in groups] == sorted(map(len, groups), reverse=True)
 
@@ -94,8 +95,8 @@ def test_groups_are_those_of_every_pair(texts):
 @relaxed
 @given(st.lists(sentences, max_size=14))
 def test_blocks_find_nothing_that_every_pair_does_not(texts):
-    wanted = [set(group) for group in alike(texts)]
-    assert all(any(set(group) <= whole for whole in wanted) for group in alike(texts, all_pairs=0))
+    wanted = [set(group) for group in near_duplicates(texts)]
+    assert all(any(set(group) <= whole for whole in wanted) for group in near_duplicates(texts, all_pairs=0))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -109,7 +110,7 @@ def test_a_respelled_word_is_found_among_many_sentences_without_comparing_every_
         place = rng.randrange(len(changed))
         changed[place] += "s"
         texts.append(" ".join(rng.sample(changed, len(changed))))
-    found = [set(group) for group in alike(texts, all_pairs=0)]
+    found = [set(group) for group in near_duplicates(texts, all_pairs=0)]
     first = len(texts) - len(planted)
     hits = sum(any({k, first + n} <= group for group in found) for n, k in enumerate(planted))
     assert hits >= 18
@@ -121,7 +122,7 @@ def test_the_cost_grows_with_the_sentences_and_not_with_their_square():
 
     def seconds(count):
         started = time.process_time()
-        alike(texts[:count], all_pairs=0)
+        near_duplicates(texts[:count], all_pairs=0)
         return time.process_time() - started
 
     seconds(1000)

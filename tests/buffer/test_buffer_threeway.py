@@ -10,11 +10,13 @@ from buffer_cases import ACCEPTED, command, event, histories, kitchen, record, r
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything.buffer import TaskBuffer, diff3, drift
-from rlanything.buffer.compare.page import diff_page
-from rlanything.buffer.compare.threeway import Verdict, agreement, three_page
-from rlanything.buffer.distance import field_shifts
-from rlanything.buffer.source import Band, Source
+from rlanything.buffer import TaskBuffer
+from rlanything.buffer.views import diff3, drift
+from rlanything.buffer.views.compare.three_way import Verdict, agreement, three_page
+from rlanything.buffer.views.compare.two_way import diff_page
+from rlanything.buffer.views.find.source import Source
+from rlanything.buffer.views.history.drift import field_shifts
+from rlanything.core.adaptation import AcceptanceRule
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -46,7 +48,7 @@ def test_golden(here, capsys, name):
 
 
 def source(buffer):
-    made = Source("memory", Band())
+    made = Source("memory", AcceptanceRule())
     made.__dict__["buffer"] = buffer
     return made
 

@@ -7,10 +7,11 @@ import pytest
 from buffer_cases import command, histories, kitchen, relaxed, task, write_house, write_rollouts, write_story
 from hypothesis import given
 
-from rlanything.buffer import TaskBuffer, TaskBufferError, diff, export, import_, open_run
-from rlanything.buffer.compare.table import table_of
-from rlanything.buffer.parquet import read_parquet, write_parquet
-from rlanything.buffer.source import find
+from rlanything.buffer import TaskBuffer, TaskBufferError
+from rlanything.buffer.views import diff, export, import_
+from rlanything.buffer.views.columns.parquet import read_parquet, write_parquet
+from rlanything.buffer.views.find.names import find
+from rlanything.buffer.views.find.runs import open_run
 from rlanything.core.types import Task
 
 
@@ -57,7 +58,7 @@ def test_a_restart_leaves_the_history_out(here):
 def test_columns_from_a_file_are_those_from_the_run(here):
     for run in ("full/seed-0", "full/seed-0@1", "nasty/seed-0"):
         export(run, here / "out.parquet")
-        made, read = table_of(find(run)), table_of(find("out.parquet"))
+        made, read = find(run).table, find("out.parquet").table
         for name in ("slots", "start", "key", "way"):
             assert (getattr(made, name) == getattr(read, name)).all(), name
         assert made.kinds.equals(read.kinds)
@@ -139,13 +140,18 @@ def write_game(task, root):
 
 def read_game(folder):
     return Task(*json.loads((folder / "traj_data.json").read_text()))
+
+
+class Toy:
+    write_game = staticmethod(write_game)
+    read_game = staticmethod(read_game)
 """
 
 
 @pytest.fixture
 def family(here, monkeypatch):
     (here / "toyenv").mkdir()
-    (here / "toyenv" / "files.py").write_text(FAMILY)
+    (here / "toyenv" / "family.py").write_text(FAMILY)
     (here / "params.yaml").write_text("env: {_target_: toyenv.family.Toy}\n")
     monkeypatch.syspath_prepend(here)
 
@@ -172,7 +178,7 @@ def test_games_that_are_none(here, family, capsys):
 def test_a_family_whose_tasks_are_no_files(here, capsys):
     (here / "params.yaml").write_text("env: {_target_: json.decoder.JSONDecoder}\n")
     assert command("export", "full/seed-0", "games", "--games") == 2
-    assert "tasks of json are no files" in capsys.readouterr().err
+    assert "its tasks are no files" in capsys.readouterr().err
 
 
 @pytest.mark.integration
@@ -190,5 +196,5 @@ def test_alfworld_games_there_and_back(tmp_path, monkeypatch):
 
 
 def test_the_kitchen_is_told_apart_by_its_fields(here):
-    assert "goal.object" in table_of(find("full/seed-0")).kinds.columns
+    assert "goal.object" in find("full/seed-0").table.kinds.columns
     assert kitchen(0, "mug", "shelf").payload["goal"]["object"] == "mug"

@@ -10,7 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything.config import ConfigError, load, parse
+from rlanything.config import load, parse
+from rlanything.core.errors import ConfigError
 
 ROOT = Path(__file__).parents[2]
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text())

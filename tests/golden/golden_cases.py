@@ -17,8 +17,9 @@ import yaml
 
 from rlanything.buffer import read_events, read_snapshot
 from rlanything.config import Config, parse
+from rlanything.files.records import read_lines
+from rlanything.runs.layout import Layout
 from rlanything.stages import train
-from rlanything.stages.layout import Layout, read_lines
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -63,7 +64,7 @@ def project(folder: Path) -> Path:
 
 def run(root: Path, arm: str, **changes: Any) -> list[Line]:
     """Train an arm in a project; what is kept of its first seed."""
-    train.run(configuration(**changes), root, arm)
+    train.train_arm(configuration(**changes), root, arm)
     return kept(Layout(root).run(arm, 0))
 
 

@@ -23,7 +23,7 @@ from golden_parts import Parts
 
 from rlanything.core.types import Judgement, Trajectory
 from rlanything.loop.rollout import Assignment, Sampling
-from rlanything.stages.layout import Layout
+from rlanything.runs.layout import Layout
 
 ARM = "full"
 GENERATE = {"_target_": "rlanything.engines.transformers.TransformersEngine", "max_batch": 16}
@@ -68,11 +68,11 @@ def flips(seeds: int, rows: int) -> None:
         for seed in range(seeds):
             sampling = Sampling(seed, "act", 0, 1.0, 5)
             parts.limit(256)
-            played = parts.roller.run(work, sampling)
-            judged = parts.judge.run(played, seed, 0)
+            played = parts.rollout_worker.roll_out(work, sampling)
+            judged = parts.judge.judge(played, seed, 0)
             parts.limit(rows)
-            again = parts.roller.run(work, sampling)
-            votes = zip(drawn(judged), drawn(parts.judge.run(played, seed, 0)), strict=True)
+            again = parts.rollout_worker.roll_out(work, sampling)
+            votes = zip(drawn(judged), drawn(parts.judge.judge(played, seed, 0)), strict=True)
             episodes = zip(map(actions, played), map(actions, again), strict=True)
             for one, other in (*episodes, *votes):
                 sampled += sum(map(len, one))

@@ -23,9 +23,12 @@ from torch import Tensor
 from rlanything.config import parse
 from rlanything.core.ids import canonical_json
 from rlanything.engines import checkpoint, sampling
-from rlanything.loop.iteration import Harvest, Loop, LoopState
-from rlanything.stages import bootstrap, build, compose, tasks
-from rlanything.stages.layout import write_text
+from rlanything.files.atomic import write_text
+from rlanything.loop.iteration import IterationResult, Loop, LoopState
+from rlanything.planning import compose
+from rlanything.runs import build
+from rlanything.stages import tasks
+from rlanything.stages.bootstrap.stage import make_models
 
 OVERRIDES = (
     "scale=smoke",
@@ -100,8 +103,8 @@ def make_start(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         (root / "experiments").symlink_to(golden.ROOT / "experiments")
-        tasks.run(config, root)
-        bootstrap.run(config, root)
+        tasks.make_tasks(config, root)
+        make_models(config, root)
         for model in (config.model.policy, config.model.reward, config.model.adapter):
             loaded, tokenizer = build.load(model, root)
             checkpoint.save(loaded.to(torch.bfloat16), tokenizer, root / model.path)
@@ -154,11 +157,11 @@ def narrowest() -> Iterator[list[float]]:
         draws.append(float(inner.min()))
         return chosen, logprobs
 
-    def collected(loop: Loop, state: LoopState) -> Harvest:
-        harvest = collect(loop, state)
+    def collected(loop: Loop, state: LoopState) -> IterationResult:
+        result = collect(loop, state)
         margins.append(min(draws))
         draws[:] = [1.0]
-        return harvest
+        return result
 
     with mock.patch.object(sampling, "draw", watched), mock.patch.object(Loop, "collect", collected):
         yield margins

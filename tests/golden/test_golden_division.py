@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rlanything.buffer import TaskBuffer
 from rlanything.core.types import Direction, Judgement, Proposal, Trajectory
-from rlanything.loop.iteration import Harvest, LoopState
+from rlanything.loop.iteration import IterationResult, LoopState
 from rlanything.loop.rollout import Assignment, Sampling
 
 ROUNDING = 1e-5
@@ -38,8 +38,8 @@ def whole(parts) -> dict[Key, tuple[Trajectory, tuple[Judgement, ...]]]:
     """Every task's episodes and votes, all in one call and one batch."""
     parts.limit(256)
     work = [Assignment(k, task, TRIES) for k, task in enumerate(parts.tasks)]
-    trajectories = parts.roller.run(work, SAMPLING)
-    return keyed(trajectories, parts.judge.run(trajectories, 11, 2))
+    trajectories = parts.rollout_worker.roll_out(work, SAMPLING)
+    return keyed(trajectories, parts.judge.judge(trajectories, 11, 2))
 
 
 def keyed(
@@ -83,7 +83,7 @@ def assert_same(
 def test_tasks_are_played_the_same_in_any_order_company_and_batch(parts, whole, rng, workers, rows):
     parts.limit(rows)
     work = [Assignment(k, task, TRIES) for k, task in enumerate(parts.tasks)]
-    played = [t for part in dealt(rng, work, workers) for t in parts.roller.run(part, SAMPLING)]
+    played = [t for part in dealt(rng, work, workers) for t in parts.rollout_worker.roll_out(part, SAMPLING)]
     found = keyed(played, [whole[t.task_id, t.rollout][1] for t in played])
     assert_same(found, whole)
 
@@ -94,7 +94,7 @@ def test_episodes_are_judged_the_same_in_any_order_company_and_batch(parts, whol
     parts.limit(rows)
     found = {}
     for part in dealt(rng, [trajectory for trajectory, _ in whole.values()], workers):
-        found |= keyed(part, parts.judge.run(part, 11, 2))
+        found |= keyed(part, parts.judge.judge(part, 11, 2))
     assert_same(found, whole)
 
 
@@ -123,7 +123,7 @@ def test_rewrites_are_the_same_in_any_order_company_and_batch(parts, wanted, rng
                 assert proposal == known[proposal.slot, proposal.direction]
 
 
-def collected(parts: Parts, seed: int, rows: int) -> list[Harvest]:
+def collected(parts: Parts, seed: int, rows: int) -> list[IterationResult]:
     """Two iterations: the second decides what the first proposed."""
     parts.limit(rows)
     state, harvests = LoopState(0, TaskBuffer.start(parts.tasks)), []
@@ -138,7 +138,10 @@ def collected(parts: Parts, seed: int, rows: int) -> list[Harvest]:
 def test_an_iteration_decides_the_same_whatever_a_batch_holds(parts, seed, rows):
     for one, other in zip(collected(parts, seed, 256), collected(parts, seed, rows), strict=True):
         for left, right in zip(one.groups, other.groups, strict=True):
-            pairs = [keyed(g.trajectories, g.judgements) for g in (left, right)]
+            pairs = [
+                keyed([e.trajectory for e in g.episodes], [e.judgements for e in g.episodes])
+                for g in (left, right)
+            ]
             assert_same(*pairs)
         assert (one.events, one.state.pending, one.state.cursor) == (
             other.events,

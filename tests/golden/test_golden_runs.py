@@ -12,11 +12,11 @@ import golden_cases as golden
 import pytest
 import yaml
 
-from rlanything.core.types import ScoredJudgements, ScoredTrajectory
+from rlanything.core.types import ScoredReplies, ScoredTrajectory
+from rlanything.learn import batches
 from rlanything.learn.packing import Row, policy_rows, reward_rows
 from rlanything.loop.iteration import Loop
-from rlanything.stages import seedrun
-from rlanything.stages.layout import Layout
+from rlanything.runs.layout import Layout
 
 ARM = "full"
 GENERATE = {"_target_": "rlanything.engines.transformers.TransformersEngine", "max_batch": 16}
@@ -71,21 +71,21 @@ def unpacked_policy_rows(lesson: ScoredTrajectory, loss_weight: str) -> list[Row
     return rows
 
 
-def unpacked_reward_rows(lesson: ScoredJudgements, loss_weight: str) -> list[Row]:
+def unpacked_reward_rows(lesson: ScoredReplies, loss_weight: str) -> list[Row]:
     """Every vote in a row of its own."""
     rows = []
     for judgement, advantages, weight in zip(
-        lesson.judgements, lesson.advantages, lesson.weights, strict=True
+        lesson.questions, lesson.advantages, lesson.weights, strict=True
     ):
         for vote, advantage in zip(judgement.votes, advantages, strict=True):
             alone = replace(judgement, votes=(vote,))
-            rows += reward_rows(ScoredJudgements((alone,), ((advantage,),), (weight,)), loss_weight)
+            rows += reward_rows(ScoredReplies((alone,), ((advantage,),), (weight,)), loss_weight)
     return rows
 
 
 def test_packing_turns_and_votes_into_shared_rows_changes_no_number_but_the_count_of_rows(root, monkeypatch):
-    monkeypatch.setattr(seedrun, "policy_rows", unpacked_policy_rows)
-    monkeypatch.setattr(seedrun, "reward_rows", unpacked_reward_rows)
+    monkeypatch.setattr(batches, "policy_rows", unpacked_policy_rows)
+    monkeypatch.setattr(batches, "reward_rows", unpacked_reward_rows)
     now = golden.run(root, ARM)
     header, recorded = golden.read(ARM)
     packed, unpacked = (counts_of_rows(lines) for lines in (recorded, now))

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 from rlanything.config import LearnConfig, OptimizerConfig
 from rlanything.core.types import (
     Judgement,
-    ScoredJudgements,
+    ScoredReplies,
     ScoredTrajectory,
     Status,
     Step,
@@ -103,12 +103,12 @@ def vote(response: Ids, logprobs: tuple[float, ...] = ()) -> Vote:
 
 def verdicts(
     judgements: Sequence[Judgement], advantages: Sequence[Sequence[float | None]] = ()
-) -> ScoredJudgements:
+) -> ScoredReplies:
     """Judgements whose votes all train where nothing else is said."""
     given = tuple(map(tuple, advantages)) or tuple(
         tuple(float(j) - 1.0 for j in range(len(x.votes))) for x in judgements
     )
-    return ScoredJudgements(tuple(judgements), given, (1.0,) * len(judgements))
+    return ScoredReplies(tuple(judgements), given, (1.0,) * len(judgements))
 
 
 @torch.no_grad()

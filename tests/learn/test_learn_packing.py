@@ -186,7 +186,7 @@ def test_a_trajectory_whose_questions_did_not_fit_gives_no_row():
 def test_every_vote_weighs_as_much_as_its_step_unless_tokens_count_the_same():
     judgements = judged(10, steps=2)
     scored = verdicts(judgements)
-    heavy = type(scored)(scored.judgements, scored.advantages, (2.0, 0.5))
+    heavy = type(scored)(scored.questions, scored.advantages, (2.0, 0.5))
     lengths = [len(v.response_ids) for j in judgements for v in j.votes]
     assert sum(reward_rows(heavy, "step")[0].weight) == pytest.approx(3 * 2.0 + 3 * 0.5)
     weights = reward_rows(heavy, "token")[0].weight

@@ -81,10 +81,11 @@ class Stage:
     ) -> Stage:
         """Train up to `iterations`; `publish`: folder of one checkpoint per iteration."""
 
-        def write(save: Callable[[Path], None]) -> None:
+        def write(save: Callable[[Path], None]) -> dict[str, float]:
             self.iteration += 1
             if publish is not None:
                 save(publish / f"{self.iteration}.ckpt")
+            return {"iteration": self.iteration - 1.0}
 
         data = ExperienceDataModule(
             self.collect, self.config.updates, lambda: {"iteration": self.iteration}, self.restore

@@ -16,12 +16,12 @@ from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig, ArmConfig, JudgeConfig, RolloutConfig, SignalsConfig
 from rlanything.core.types import Completion, InvalidProposal, Observation, Request, StepResult, Task
 from rlanything.loop.adapt import Adapter
+from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.iteration import Loop, LoopState
-from rlanything.loop.judge import Judge
 from rlanything.loop.prompts import Prompts
-from rlanything.loop.rollout import Roller
-from rlanything.loop.speaker import Speaker
-from rlanything.loop.stepvotes import StepVotes
+from rlanything.loop.rollout import RolloutWorker
+from rlanything.rewards.step_votes.judge import Judge
+from rlanything.rewards.step_votes.signals import StepVoteModel
 
 END = 0
 ACTIONS = ("win", "lose")
@@ -163,13 +163,15 @@ def prompts(action_format: str = "verbatim", verdict_format: str = "word", **cha
     return Prompts(templates, action_format, verdict_format)
 
 
-def speaker(script: Callable[[Request], str], max_context: int = 10_000) -> Speaker:
-    return Speaker(Engine(script), Chat(), max_context)
+def chat_model(script: Callable[[Request], str], max_context: int = 10_000) -> ChatModel:
+    return ChatModel(Engine(script), Chat(), max_context)
 
 
-def roller(script: Callable[[Request], str], *, max_context: int = 10_000, spoken=None, **changed) -> Roller:
+def rollout_worker(
+    script: Callable[[Request], str], *, max_context: int = 10_000, spoken=None, **changed
+) -> RolloutWorker:
     config = RolloutConfig(**{"max_tokens": 8, "timeout_s": 5.0, **changed})
-    return Roller(Family(), speaker(script, max_context), spoken or prompts(), config)
+    return RolloutWorker(Family(), chat_model(script, max_context), spoken or prompts(), config)
 
 
 def winning(wins: dict[int, int]) -> Callable[[Request], str]:
@@ -209,8 +211,8 @@ class World:
         **signals: object,
     ) -> None:
         self.family = Family()
-        self.policy, self.reward = speaker(winning(wins)), speaker(voting(votes))
-        self.adapter = speaker(adapter)
+        self.policy, self.reward = chat_model(winning(wins)), chat_model(voting(votes))
+        self.adapter = chat_model(adapter)
         config = SimpleNamespace(
             rollout=RolloutConfig(
                 **{"tasks": 2, "rollouts": 4, "max_steps": 5, "max_tokens": 8, **(rollout or {})}
@@ -224,8 +226,8 @@ class World:
             config,
             arm,
             7,
-            Roller(self.family, self.policy, spoken, config.rollout),
-            StepVotes(config, arm, 7, Judge(self.reward, spoken, config.judge)),
+            RolloutWorker(self.family, self.policy, spoken, config.rollout),
+            StepVoteModel(config, arm, 7, Judge(self.reward, spoken, config.judge)),
             Adapter(self.family, self.adapter, spoken, config.adaptation),
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
-from scripted import prompts, speaker
+from scripted import chat_model, prompts
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig, ArmConfig, JudgeConfig, RolloutConfig, SignalsConfig
@@ -18,9 +18,9 @@ from rlanything.core.types import InvalidProposal, Observation, Request, StepRes
 from rlanything.core.unittests import Examination, Tables
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.iteration import Loop, LoopState
-from rlanything.loop.rollout import Roller
-from rlanything.loop.testfeedback import UnitTests
-from rlanything.loop.testwriter import UnitTestWriter
+from rlanything.loop.rollout import RolloutWorker
+from rlanything.rewards.unit_tests.signals import UnitTestModel
+from rlanything.rewards.unit_tests.writer import UnitTestWriter
 
 FULL = ArmConfig(step_votes=True, train_reward=True, adapt=True)
 TESTS = ("strict", "weak", "lie")
@@ -117,8 +117,8 @@ class CodingWorld:
         **signals: object,
     ) -> None:
         self.family = Problems()
-        self.adapter = speaker(adapter)
-        self.policy = speaker(lambda r: self._program(programs, r))
+        self.adapter = chat_model(adapter)
+        self.policy = chat_model(lambda r: self._program(programs, r))
         supply = iter(())
 
         def write(request: Request) -> str:
@@ -129,7 +129,7 @@ class CodingWorld:
                 reply = next(supply)
             return reply
 
-        self.reward = speaker(write, reward_context)
+        self.reward = chat_model(write, reward_context)
         config = SimpleNamespace(
             rollout=RolloutConfig(tasks=len(programs), rollouts=4, max_steps=1, max_tokens=8),
             judge=JudgeConfig(writes="tests", m=len(replies), max_tokens=8),
@@ -142,8 +142,8 @@ class CodingWorld:
             config,
             arm,
             7,
-            Roller(self.family, self.policy, spoken, config.rollout),
-            UnitTests(config, arm, 7, writer),
+            RolloutWorker(self.family, self.policy, spoken, config.rollout),
+            UnitTestModel(config, arm, 7, writer),
             Adapter(self.family, self.adapter, spoken, config.adaptation),
         )
 

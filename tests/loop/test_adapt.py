@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
-from scripted import Family, prompts, read, speaker, task
+from scripted import Family, chat_model, prompts, read, task
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import AdaptationConfig
-from rlanything.core.types import Direction, EventKind, Judgement, Status, Step, Trajectory, Vote
-from rlanything.loop.adapt import Adapter, accepts, direction
-from rlanything.loop.critic import Remarks, marked_steps, summarise
+from rlanything.core.types import Direction, Episode, EventKind, Judgement, Status, Step, Trajectory, Vote
+from rlanything.loop.adapt import Adapter
+from rlanything.rewards.step_votes.critic import critic_input, marked_steps, summarise
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
 SHARE = st.integers(0, 16).map(lambda k: k / 16)
@@ -22,49 +21,6 @@ def rule(acceptance: str = "strict", **changed: object) -> AdaptationConfig:
     return AdaptationConfig(**{"acceptance": acceptance, "critic": "extractive", "max_tokens": 16, **changed})
 
 
-@pytest.mark.parametrize(
-    ("accuracy", "expected"),
-    [(0.0, EASIER), (0.19, EASIER), (0.2, None), (0.5, None), (0.8, None), (0.81, HARDER), (1.0, HARDER)],
-)
-def test_the_direction_is_asked_for_strictly_outside_the_band(accuracy, expected):
-    assert direction(accuracy, rule()) is expected
-
-
-@pytest.mark.parametrize(
-    ("way", "before", "after", "strict", "inclusive"),
-    [
-        (HARDER, 1.0, 0.5, True, True),
-        (HARDER, 1.0, 0.2, False, True),
-        (HARDER, 1.0, 0.1, False, False),
-        (HARDER, 0.9, 0.9, False, False),
-        (HARDER, 0.9, 1.0, False, False),
-        (EASIER, 0.0, 0.5, True, True),
-        (EASIER, 0.0, 0.8, False, True),
-        (EASIER, 0.0, 0.9, False, False),
-        (EASIER, 0.1, 0.1, False, False),
-        (EASIER, 0.0, 0.0, False, False),
-    ],
-)
-def test_the_acceptance_band(way, before, after, strict, inclusive):
-    assert accepts(way, before, after, rule("strict")) is strict
-    assert accepts(way, before, after, rule("paired")) is strict
-    assert accepts(way, before, after, rule("inclusive")) is inclusive
-
-
-@given(st.sampled_from(list(Direction)), SHARE, SHARE, st.sampled_from(RULES), SHARE, SHARE)
-def test_what_is_accepted_is_solvable_and_went_the_way_that_was_asked(way, before, after, name, low, high):
-    if low >= high or not accepts(way, before, after, rule(name, alpha_low=low, alpha_high=high)):
-        return
-    assert after > 0
-    assert (after < before) == (way is HARDER)
-    assert low <= after if way is HARDER else after <= high
-
-
-@given(st.sampled_from(list(Direction)), SHARE, SHARE)
-def test_the_inclusive_bounds_accept_all_that_the_strict_ones_do(way, before, after):
-    assert accepts(way, before, after, rule("inclusive")) >= accepts(way, before, after, rule("strict"))
-
-
 def vote(verdict: int | None, reasoning: str = "") -> Vote:
     return Vote(verdict, reasoning, (), ())
 
@@ -72,7 +28,7 @@ def vote(verdict: int | None, reasoning: str = "") -> Vote:
 def judged(*votes: tuple[Vote, ...]) -> list[tuple[str, str]]:
     steps = tuple(Step((), (), (), (), f"act {k}", True, "") for k in range(len(votes)))
     trajectory = Trajectory("t", 0, 0, 0, "", steps, -1, Status.OK)
-    return marked_steps(trajectory, [Judgement((), v) for v in votes])
+    return marked_steps(Episode(trajectory, tuple(Judgement((), v) for v in votes)))
 
 
 def test_steps_are_marked_when_every_valid_vote_is_against_them():
@@ -99,8 +55,8 @@ class Asking:
 
     def __init__(self, *replies: str, **config: object) -> None:
         left = list(replies)
-        self.speaker = speaker(lambda _: left.pop(0))
-        self.adapter = Adapter(Family(), self.speaker, prompts(), rule(**config))
+        self.chat_model = chat_model(lambda _: left.pop(0))
+        self.adapter = Adapter(Family(), self.chat_model, prompts(), rule(**config))
         self.buffer = TaskBuffer.start([task(5), task(6)])
 
     def propose(self, *wanted):
@@ -114,7 +70,7 @@ def test_a_proposal_holds_the_new_task_and_how_it_came_about():
     assert (proposal.slot, proposal.direction, proposal.parent_id) == (0, HARDER, task(5).task_id)
     assert (proposal.reply, proposal.reason, proposal.iteration) == ("level 7", "", 3)
     assert proposal.prompt == "now at level 5, harder, 100%, too easy"
-    assert len(asking.speaker.engine.asked) == 1
+    assert len(asking.chat_model.engine.asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -135,7 +91,7 @@ def test_only_slots_without_a_valid_reply_are_asked_again_with_another_seed():
     asking = Asking("nonsense", "level 8", "level 9", attempts=2)
     first, second = asking.propose((0, HARDER, 1.0, ""), (1, EASIER, 0.0, ""))
     assert (first.task, second.task) == (task(9), task(8))
-    engine = asking.speaker.engine
+    engine = asking.chat_model.engine
     assert [len(b) for b in engine.batches] == [2, 1]
     assert len({r.seed for r in engine.asked}) == 3
     assert read(engine.asked[2].prompt_ids) == read(engine.asked[0].prompt_ids)
@@ -160,17 +116,19 @@ def test_a_slot_never_gets_a_task_again_that_it_had_or_refused(kind):
 
 def test_the_model_critic_is_asked_once_per_task_with_the_marked_steps():
     asking = Asking("it wanders", "it is blind", critic="model")
-    critics = asking.adapter.critics([task(5), task(6)], [Remarks.of([("go", "lost")]), Remarks.of([])], 1, 0)
+    critics = asking.adapter.critics(
+        [task(5), task(6)], [critic_input([("go", "lost")]), critic_input([])], 1, 0
+    )
     assert critics == ["it wanders", "it is blind"]
-    first, second = (read(r.prompt_ids) for r in asking.speaker.engine.asked)
+    first, second = (read(r.prompt_ids) for r in asking.chat_model.engine.asked)
     assert "reach level 5: - go: lost" in first
     assert "reach level 6: - no step was criticised" in second
 
 
 def test_the_extractive_critic_asks_no_model():
     asking = Asking()
-    assert asking.adapter.critics([task(5)], [Remarks.of([("go", "lost")])], 1, 0) == ["lost x1"]
-    assert asking.speaker.engine.asked == []
+    assert asking.adapter.critics([task(5)], [critic_input([("go", "lost")])], 1, 0) == ["lost x1"]
+    assert asking.chat_model.engine.asked == []
 
 
 def test_nobody_wanted_means_no_proposal():

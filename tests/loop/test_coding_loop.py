@@ -11,105 +11,106 @@ from scripted_coding import FULL, TESTS, CodingWorld, problem
 
 from rlanything.core.types import Direction, EventKind, Proposal
 from rlanything.loop.iteration import LoopState
-from rlanything.loop.record import WrittenTests, episode_records, unit_test_records
+from rlanything.loop.record import episode_records
+from rlanything.rewards.unit_tests.records import FILE, UnitTestRecord, unit_test_records
 
 MIXED = ("right", "half", "bad", "right")
 UP = sqrt(1.5)
 """z-score of the highest of three equally spaced values."""
 
 
-def harvested(programs=None, **changed):
+def collected(programs=None, **changed):
     programs = programs or {0: MIXED}
     world = CodingWorld(programs, **changed)
     return world, world.loop.collect(world.start(*map(problem, programs)))
 
 
-def advantages(harvest):
-    return {lesson.trajectory.rollout: lesson.advantages[0] for lesson in harvest.policy}
+def advantages(result):
+    return {lesson.trajectory.rollout: lesson.advantages[0] for lesson in result.policy}
 
 
 def test_a_test_is_paid_for_the_wrong_programs_it_rejects_and_fined_for_those_it_lets_pass():
-    _, harvest = harvested()
-    (lesson,) = harvest.reward
+    _, result = collected()
+    (lesson,) = result.reward
     assert lesson.advantages[0] == pytest.approx((UP, 0.0, -UP))  # rewards +2, +0, -2
     assert lesson.weights == (1.0,)
-    assert [v.reasoning for v in lesson.judgements[0].votes] == list(TESTS)
+    assert [test.text for test in lesson.questions[0].replies] == list(TESTS)
 
 
 @pytest.mark.parametrize("lam", [0.0, 1.0])
 def test_a_program_is_paid_for_its_tests_and_for_the_right_ones_among_the_generated(lam):
-    _, harvest = harvested(**{"lambda": lam})
+    _, result = collected(**{"lambda": lam})
     rewards = [1 + lam, 0.5 + lam / 2, lam / 2, 1 + lam]
     mean = sum(rewards) / 4
     std = sqrt(sum((r - mean) ** 2 for r in rewards) / 4)
-    found = advantages(harvest)
+    found = advantages(result)
     assert [found[k] for k in range(4)] == pytest.approx([(r - mean) / std for r in rewards])
 
 
 def test_a_reply_without_a_test_is_punished_below_every_wrong_test():
-    _, harvest = harvested(replies=("strict", "lie", "no test at all"))
-    (row,) = harvest.reward[0].advantages
+    _, result = collected(replies=("strict", "lie", "no test at all"))
+    (row,) = result.reward[0].advantages
     assert row == pytest.approx((1.0, -1.0, -2.0))
-    assert harvest.metrics["invalid_tests"] == pytest.approx(1 / 3)
+    assert result.metrics["invalid_tests"] == pytest.approx(1 / 3)
 
 
 def test_without_step_votes_nobody_is_asked_and_the_pass_rate_is_the_reward():
-    world, harvest = harvested(arm=FULL.model_copy(update={"step_votes": False, "train_reward": False}))
+    world, result = collected(arm=FULL.model_copy(update={"step_votes": False, "train_reward": False}))
     assert world.reward.engine.asked == []
-    assert harvest.reward == ()
-    assert "tests" not in harvest.metrics
+    assert result.reward == ()
+    assert "tests" not in result.metrics
     mean, std = 0.625, sqrt(0.171875)
-    assert [advantages(harvest)[k] for k in range(4)] == pytest.approx(
+    assert [advantages(result)[k] for k in range(4)] == pytest.approx(
         [(r - mean) / std for r in (1, 0.5, 0, 1)]
     )
 
 
 def test_tests_of_tasks_outside_the_reward_band_train_nothing():
-    _, harvest = harvested(
+    _, result = collected(
         {0: ("right", "right", "right", "right")}, arm=FULL.model_copy(update={"adapt": False})
     )
-    assert harvest.reward == ()
-    assert harvest.metrics["ut"] == pytest.approx(2 / 3)  # measured all the same
+    assert result.reward == ()
+    assert result.metrics["ut"] == pytest.approx(2 / 3)  # measured all the same
 
 
 def test_metrics_count_right_and_telling_tests():
-    _, harvest = harvested()
-    assert harvest.metrics["tests"] == 3
-    assert harvest.metrics["ut"] == pytest.approx(2 / 3)
-    assert harvest.metrics["detect"] == pytest.approx(1 / 3)
-    assert not {"mu", "votes"} & set(harvest.metrics)
+    _, result = collected()
+    assert result.metrics["tests"] == 3
+    assert result.metrics["ut"] == pytest.approx(2 / 3)
+    assert result.metrics["detect"] == pytest.approx(1 / 3)
+    assert not {"mu", "votes"} & set(result.metrics)
 
 
 def test_every_program_of_a_turn_is_announced_before_the_first_is_tried():
-    world, _ = harvested()
+    world, _ = collected()
     kinds = [kind for kind, _ in world.family.order]
     assert kinds == ["prefetch"] * 4 + ["step"] * 4
 
 
 def test_a_crashed_episode_is_not_examined():
-    world, harvest = harvested({0: ("right", "crash", "bad", "half")})
+    world, result = collected({0: ("right", "crash", "bad", "half")})
     assert [tuple(programs) for _, programs, _ in world.family.examined] == [("right", "bad", "half")]
-    assert set(advantages(harvest)) == {0, 2, 3}
-    assert harvest.metrics["status/env_error"] == 1
+    assert set(advantages(result)) == {0, 2, 3}
+    assert result.metrics["status/env_error"] == 1
 
 
 def test_a_task_whose_every_episode_crashed_teaches_nothing():
-    _, harvest = harvested({0: ("crash",) * 4})
-    assert (harvest.policy, harvest.reward) == ((), ())
-    assert harvest.metrics["tests"] == 3
+    _, result = collected({0: ("crash",) * 4})
+    assert (result.policy, result.reward) == ((), ())
+    assert result.metrics["tests"] == 3
 
 
 def test_a_question_that_does_not_fit_the_context_leaves_the_task_its_own_tests():
-    world, harvest = harvested(reward_context=20)
+    world, result = collected(reward_context=20)
     assert world.reward.engine.asked == []
-    assert harvest.reward == ()
-    assert len(harvest.policy) == 4
-    assert harvest.metrics["unasked"] == 1.0
+    assert result.reward == ()
+    assert len(result.policy) == 4
+    assert result.metrics["unasked"] == 1.0
 
 
 def test_the_adapter_reads_the_tests_and_how_the_programs_did():
-    world, harvest = harvested({0: ("bad", "half", "bad", "half")}, adapter=lambda _: "5")
-    (event,) = harvest.events
+    world, result = collected({0: ("bad", "half", "bad", "half")}, adapter=lambda _: "5")
+    (event,) = result.events
     assert event.critic == "4 programs of solve 0, tests strict weak lie"
     assert event.critic in read(world.adapter.engine.asked[0].prompt_ids)
     assert event.kind is EventKind.PROPOSED
@@ -121,22 +122,22 @@ def decided(programs, **payload):
     state = world.start(problem(0, **payload))
     parent = state.buffer.head(0)
     proposal = Proposal(0, Direction.HARDER, parent.task_id, 1.0, "", "", "1", 0, 0, problem(1, **payload))
-    harvest = world.loop.collect(LoopState(0, state.buffer, 0, (proposal,)))
-    return next(e for e in harvest.events if e.kind in (EventKind.ACCEPTED, EventKind.REJECTED)), harvest
+    result = world.loop.collect(LoopState(0, state.buffer, 0, (proposal,)))
+    return next(e for e in result.events if e.kind in (EventKind.ACCEPTED, EventKind.REJECTED)), result
 
 
 def test_a_rewrite_whose_tests_two_different_programs_pass_is_accepted():
-    event, harvest = decided(("right", "right too", "bad", "bad"))
+    event, result = decided(("right", "right too", "bad", "bad"))
     assert event.kind is EventKind.ACCEPTED
-    assert harvest.policy
+    assert result.policy
 
 
 @pytest.mark.parametrize("other", ["right", "right # the same in other words"])
 def test_a_rewrite_that_only_one_program_passes_may_contradict_itself_and_is_rejected(other):
-    event, harvest = decided(("right", other, "bad", "bad"))
+    event, result = decided(("right", other, "bad", "bad"))
     assert event.kind is EventKind.REJECTED
     assert "two different programs" in event.reason
-    assert (harvest.policy, harvest.reward) == ((), ())
+    assert (result.policy, result.reward) == ((), ())
 
 
 def test_a_rewrite_with_a_known_solution_needs_no_second_program():
@@ -145,18 +146,18 @@ def test_a_rewrite_with_a_known_solution_needs_no_second_program():
 
 
 def test_tests_are_stored_with_what_they_taught_and_read_back_as_they_were():
-    _, harvest = harvested()
-    records = [json.loads(json.dumps(record)) for record in unit_test_records(harvest)]
-    assert [WrittenTests.from_json(r).examined for r in records] == [g.examined for g in harvest.groups]
-    assert records[0]["lesson"] == {"advantages": list(harvest.reward[0].advantages[0]), "weight": 1.0}
-    episodes = list(episode_records(harvest))
-    assert [e["lesson"]["policy"] for e in episodes] == [[advantages(harvest)[k]] for k in range(4)]
+    _, result = collected()
+    records = [json.loads(json.dumps(record)) for record in unit_test_records(result.groups)[FILE]]
+    assert [UnitTestRecord.from_json(r).examined for r in records] == [g.findings for g in result.groups]
+    assert records[0]["lesson"] == {"advantages": list(result.reward[0].advantages[0]), "weight": 1.0}
+    episodes = list(episode_records(result.groups))
+    assert [e["lesson"]["policy"] for e in episodes] == [[advantages(result)[k]] for k in range(4)]
     assert all(e["judgements"] == [] for e in episodes)
 
 
 def test_the_same_seeds_write_the_same_tests_whatever_else_is_asked():
-    world, _ = harvested()
-    wider, _ = harvested({0: MIXED, 1: MIXED})
+    world, _ = collected()
+    wider, _ = collected({0: MIXED, 1: MIXED})
     seeds = {r.seed for r in world.reward.engine.asked}
     assert len(seeds) == len(TESTS)
     assert seeds < {r.seed for r in wider.reward.engine.asked}

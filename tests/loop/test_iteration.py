@@ -15,8 +15,8 @@ POLICY_REWARD = ArmConfig(step_votes=True, train_reward=True, adapt=False)
 STEP_ONLY = ArmConfig(outcome=False, step_votes=True, train_reward=False, adapt=False)
 
 
-def kinds(harvest):
-    return [(e.kind, e.slot) for e in harvest.events]
+def kinds(result):
+    return [(e.kind, e.slot) for e in result.events]
 
 
 @pytest.mark.parametrize(
@@ -31,18 +31,18 @@ def kinds(harvest):
 )
 def test_an_arm_is_a_row_of_switches(arm, judged, rewards, asked):
     world = World({0: 2, 1: 0}, arm=arm, votes=("good", "bad", "bad"))
-    harvest = world.loop.collect(world.start(task(0), task(1)))
+    result = world.loop.collect(world.start(task(0), task(1)))
     assert bool(world.reward.engine.asked) == judged
-    assert bool(harvest.reward) == rewards
-    assert bool(world.adapter.engine.asked) == bool(harvest.events) == asked
+    assert bool(result.reward) == rewards
+    assert bool(world.adapter.engine.asked) == bool(result.events) == asked
 
 
 def test_the_arms_act_alike_whatever_they_learn_from():
     seen = []
     for arm in (OUTCOME, FULL):
         world = World({0: 2, 1: 1}, arm=arm)
-        harvest = world.loop.collect(world.start(task(0), task(1)))
-        seen.append([t for g in harvest.groups for t in g.trajectories])
+        result = world.loop.collect(world.start(task(0), task(1)))
+        seen.append([t for g in result.groups for t in g.trajectories])
     assert seen[0] == seen[1]
 
 
@@ -61,10 +61,8 @@ def test_without_the_outcome_equal_votes_leave_nothing_to_learn():
 def test_lambda_weighs_the_votes_against_the_outcome():
     for lam in (0.0, 0.5):
         world = World({0: 2}, **{"lambda": lam})
-        harvest = world.loop.collect(world.start(task(0)))
-        rewards = world.loop.feedback._rewards(
-            harvest.groups[0].trajectories[0], harvest.groups[0].judgements[0]
-        )
+        result = world.loop.collect(world.start(task(0)))
+        rewards = world.loop.reward_model.rewards(result.groups[0].episodes[0])
         assert rewards == pytest.approx([1 + lam / 3] * 2)
 
 
@@ -103,11 +101,11 @@ def test_the_reward_advantages_say_which_verdict_agreed_with_the_outcome():
 
 def test_tasks_outside_the_band_are_asked_about_and_become_proposals():
     world = World({0: 4, 1: 0, 2: 2, 5: 2}, adapter=lambda _: "level 5", rollout={"tasks": 3})
-    harvest = world.loop.collect(world.start(task(0), task(1), task(2)))
-    assert sorted(kinds(harvest)) == [(EventKind.PROPOSED, 0), (EventKind.PROPOSED, 1)]
-    ways = {p.slot: (p.direction, p.parent_accuracy) for p in harvest.state.pending}
+    result = world.loop.collect(world.start(task(0), task(1), task(2)))
+    assert sorted(kinds(result)) == [(EventKind.PROPOSED, 0), (EventKind.PROPOSED, 1)]
+    ways = {p.slot: (p.direction, p.parent_accuracy) for p in result.state.pending}
     assert ways == {0: (Direction.HARDER, 1.0), 1: (Direction.EASIER, 0.0)}
-    assert all(harvest.state.buffer.head(k) == task(k) for k in range(3))
+    assert all(result.state.buffer.head(k) == task(k) for k in range(3))
 
 
 def proposed(wins, new: int, **options):
@@ -118,30 +116,30 @@ def proposed(wins, new: int, **options):
 
 def test_an_accepted_task_replaces_its_parent_and_trains_in_the_same_iteration():
     world, state = proposed({9: 2}, 9)
-    harvest = world.loop.collect(state)
-    assert kinds(harvest) == [(EventKind.ACCEPTED, 0)]
-    assert (harvest.events[0].accuracy, harvest.events[0].parent_accuracy) == (0.5, 0.0)
-    assert harvest.state.buffer.head(0) == task(9)
-    assert harvest.state.pending == ()
-    assert {x.trajectory.task_id for x in harvest.policy} == {task(9).task_id}
-    assert len(harvest.reward) == 4
+    result = world.loop.collect(state)
+    assert kinds(result) == [(EventKind.ACCEPTED, 0)]
+    assert (result.events[0].accuracy, result.events[0].parent_accuracy) == (0.5, 0.0)
+    assert result.state.buffer.head(0) == task(9)
+    assert result.state.pending == ()
+    assert {x.trajectory.task_id for x in result.policy} == {task(9).task_id}
+    assert len(result.reward) == 4
 
 
 def test_a_rejected_task_leaves_the_slot_alone_and_trains_nothing():
     world, state = proposed({9: 4}, 9)
-    harvest = world.loop.collect(state)
-    assert kinds(harvest) == [(EventKind.REJECTED, 0)]
-    assert "accuracy 1.000 is outside the acceptance band" in harvest.events[0].reason
-    assert harvest.state.buffer.head(0) == task(1)
-    assert [g.trains for g in harvest.groups] == [False]
-    assert (harvest.policy, harvest.reward) == ((), ())
+    result = world.loop.collect(state)
+    assert kinds(result) == [(EventKind.REJECTED, 0)]
+    assert "accuracy 1.000 is outside the acceptance band" in result.events[0].reason
+    assert result.state.buffer.head(0) == task(1)
+    assert [g.trains for g in result.groups] == [False]
+    assert (result.policy, result.reward) == ((), ())
 
 
 def test_rejected_rollouts_inside_the_filters_do_not_train_either():
     world, state = proposed({9: 2}, 9, adaptation={"alpha_low": 0.2, "alpha_high": 0.4})
-    harvest = world.loop.collect(state)
-    assert [g.accuracy for g in harvest.groups] == [0.5]
-    assert (kinds(harvest), harvest.policy, harvest.reward) == ([(EventKind.REJECTED, 0)], (), ())
+    result = world.loop.collect(state)
+    assert [g.accuracy for g in result.groups] == [0.5]
+    assert (kinds(result), result.policy, result.reward) == ([(EventKind.REJECTED, 0)], (), ())
 
 
 def test_a_rejected_task_is_not_tried_a_second_time():
@@ -174,11 +172,11 @@ def test_events_over_the_old_buffer_make_the_new_one():
     world = World(wins, adapter=lambda _: "level 7", rollout={"tasks": 3})
     state = world.start(task(0), task(1), task(2))
     for _ in range(5):
-        harvest = world.loop.collect(state)
-        assert state.buffer.apply(harvest.events).digest == harvest.state.buffer.digest
-        assert harvest.state.iteration == state.iteration + 1
-        assert all(e.iteration == state.iteration for e in harvest.events)
-        state = harvest.state
+        result = world.loop.collect(state)
+        assert state.buffer.apply(result.events).digest == result.state.buffer.digest
+        assert result.state.iteration == state.iteration + 1
+        assert all(e.iteration == state.iteration for e in result.events)
+        state = result.state
     assert state.buffer.accepted == 2
 
 
@@ -192,21 +190,21 @@ def test_an_iteration_is_a_function_of_its_state():
 
 def test_a_task_whose_every_rollout_crashed_decides_nothing():
     world = World({0: 2})
-    harvest = world.loop.collect(world.start(task(0, fault="raise in step")))
-    assert [g.accuracy for g in harvest.groups] == [None]
-    assert (harvest.policy, harvest.reward, harvest.events, harvest.state.pending) == ((), (), (), ())
+    result = world.loop.collect(world.start(task(0, fault="raise in step")))
+    assert [g.accuracy for g in result.groups] == [None]
+    assert (result.policy, result.reward, result.events, result.state.pending) == ((), (), (), ())
     assert world.reward.engine.asked == []
-    assert harvest.metrics[f"status/{Status.ENV_ERROR.value}"] == 4.0
+    assert result.metrics[f"status/{Status.ENV_ERROR.value}"] == 4.0
 
 
 def test_a_proposal_whose_every_rollout_crashed_is_not_accepted():
     world, state = proposed({9: 2}, 9)
     world.family.environment = Broken
-    harvest = world.loop.collect(state)
-    assert kinds(harvest) == [(EventKind.REJECTED, 0)]
-    assert (harvest.events[0].accuracy, harvest.events[0].reason) == (None, "every rollout crashed")
-    assert harvest.state.buffer.head(0) == task(1)
-    assert (harvest.policy, harvest.reward) == ((), ())
+    result = world.loop.collect(state)
+    assert kinds(result) == [(EventKind.REJECTED, 0)]
+    assert (result.events[0].accuracy, result.events[0].reason) == (None, "every rollout crashed")
+    assert result.state.buffer.head(0) == task(1)
+    assert (result.policy, result.reward) == ((), ())
 
 
 class Broken:
@@ -219,13 +217,11 @@ class Broken:
 def test_steps_without_votes_keep_the_outcome_and_their_place():
     world = World({0: 2})
     world.reward.max_context = 110
-    harvest = world.loop.collect(world.start(task(0)))
-    (group,) = harvest.groups
-    assert {len(j) for j in group.judgements} == {1}
-    assert world.loop.feedback._rewards(group.trajectories[0], group.judgements[0]) == pytest.approx(
-        [4 / 3, 1.0]
-    )
-    assert {len(x.advantages) for x in harvest.policy} == {2}
+    result = world.loop.collect(world.start(task(0)))
+    (group,) = result.groups
+    assert {len(e.judgements) for e in group.episodes} == {1}
+    assert world.loop.reward_model.rewards(group.episodes[0]) == pytest.approx([4 / 3, 1.0])
+    assert {len(x.advantages) for x in result.policy} == {2}
 
 
 def test_every_slot_is_visited_once_an_epoch():
@@ -234,9 +230,9 @@ def test_every_slot_is_visited_once_an_epoch():
     for epoch in range(2):
         visited = []
         for _ in range(3):
-            harvest = world.loop.collect(state)
-            visited += [g.slot for g in harvest.groups]
-            state = harvest.state
+            result = world.loop.collect(state)
+            visited += [g.slot for g in result.groups]
+            state = result.state
         assert sorted(visited) == list(range(6))
         assert visited == slot_order(7, epoch, range(6))
 
@@ -245,5 +241,5 @@ def test_busy_slots_are_skipped_wherever_the_iteration_starts():
     for cursor in range(4):
         world = World({1: 0, 2: 2, 9: 2}, adapter=lambda _: "level 9")
         first = world.loop.collect(world.start(task(1), task(2))).state
-        harvest = world.loop.collect(LoopState(1, first.buffer, cursor, first.pending))
-        assert [(g.slot, g.proposal is None) for g in harvest.groups] == [(1, True), (0, False)]
+        result = world.loop.collect(LoopState(1, first.buffer, cursor, first.pending))
+        assert [(g.slot, g.proposal is None) for g in result.groups] == [(1, True), (0, False)]

@@ -7,24 +7,23 @@ from dataclasses import replace
 from math import isnan
 
 import pytest
-from scripted import prompts, read, roller, speaker, task, voting, winning
+from scripted import chat_model, prompts, read, rollout_worker, task, voting, winning
 
 from rlanything.config import JudgeConfig
 from rlanything.core.types import Status, Step, Trajectory
-from rlanything.loop.judge import Judge
-from rlanything.loop.panel import (
+from rlanything.loop.panel import measure_policy, success_rate
+from rlanything.rewards.step_votes.evaluation import (
     LabelledTrajectory,
     RewardScore,
-    measure_policy,
     measure_reward,
     outcome_accuracy,
     process_accuracy,
-    success_rate,
 )
+from rlanything.rewards.step_votes.judge import Judge
 
 
 def judge(*verdicts: str, max_context: int = 10_000, m: int = 3) -> Judge:
-    return Judge(speaker(voting(verdicts), max_context), prompts(), JudgeConfig(m=m, max_tokens=8))
+    return Judge(chat_model(voting(verdicts), max_context), prompts(), JudgeConfig(m=m, max_tokens=8))
 
 
 def episode(
@@ -36,7 +35,7 @@ def episode(
 
 def test_every_step_is_asked_about_m_times_and_the_votes_keep_their_order():
     asking = judge("fine: good", "bad", "hm")
-    ((first, second),) = asking.run([episode("a", "b")], 1, 0)
+    ((first, second),) = asking.judge([episode("a", "b")], 1, 0)
     assert [v.verdict for v in first.votes] == [v.verdict for v in second.votes] == [1, -1, None]
     assert [v.reasoning for v in first.votes] == ["fine", "", "hm"]
     assert len(asking.reward.engine.batches) == 1
@@ -53,7 +52,7 @@ def test_a_question_shows_the_conversation_up_to_its_step_and_nothing_later():
 
 def test_the_questions_of_one_trajectory_share_a_trunk_and_a_group():
     asking = judge("good")
-    asking.run([episode("a", "b"), episode("a", "b", rollout=1)], 1, 0)
+    asking.judge([episode("a", "b"), episode("a", "b", rollout=1)], 1, 0)
     groups = {r.group for r in asking.reward.engine.asked}
     assert len(groups) == 2
     for group in groups:
@@ -64,8 +63,8 @@ def test_the_questions_of_one_trajectory_share_a_trunk_and_a_group():
 def test_every_vote_has_its_own_seed_whatever_is_judged_beside_it():
     both, alone = judge("good"), judge("good")
     one, other = episode("a", "b"), episode("a", "b", rollout=1)
-    both.run([one, other], 1, 0)
-    alone.run([other], 1, 0)
+    both.judge([one, other], 1, 0)
+    alone.judge([other], 1, 0)
     seeds = [r.seed for r in both.reward.engine.asked]
     assert len(set(seeds)) == 12
     assert [r.seed for r in alone.reward.engine.asked] == seeds[6:]
@@ -74,7 +73,7 @@ def test_every_vote_has_its_own_seed_whatever_is_judged_beside_it():
 @pytest.mark.parametrize("status", [Status.ENV_ERROR, Status.TIMEOUT])
 def test_crashed_trajectories_get_no_judgements(status):
     asking = judge("good")
-    judged = asking.run([replace(episode("a"), status=status), episode("a")], 1, 0)
+    judged = asking.judge([replace(episode("a"), status=status), episode("a")], 1, 0)
     assert [len(j) for j in judged] == [0, 1]
     assert len(asking.reward.engine.asked) == 3
 
@@ -135,14 +134,14 @@ def test_success_rate_is_the_mean_over_tasks_and_leaves_out_what_only_crashed():
 
 def test_a_panel_counts_successes_per_task_and_leaves_crashes_out():
     tasks = [task(0), task(1), task(2, fault="raise in step")]
-    results = measure_policy(roller(winning({0: 3, 1: 1, 2: 3})), tasks, 5, 3, 0.8, 4)
+    results = measure_policy(rollout_worker(winning({0: 3, 1: 1, 2: 3})), tasks, 5, 3, 0.8, 4)
     assert results == {tasks[0].task_id: [1, 1, 1], tasks[1].task_id: [1, 0, 0], tasks[2].task_id: []}
 
 
 def test_two_policies_meet_the_same_panel_draws():
     seeds = []
     for wins in (3, 0):
-        acting = roller(winning({0: wins, 1: wins}))
+        acting = rollout_worker(winning({0: wins, 1: wins}))
         measure_policy(acting, [task(0), task(1)], 5, 3, 0.8, 4)
         seeds.append([r.seed for r in acting.policy.engine.asked])
     assert seeds[0] == seeds[1]
@@ -150,7 +149,7 @@ def test_two_policies_meet_the_same_panel_draws():
 
 def test_a_task_meets_the_same_draws_wherever_it_stands_in_the_panel():
     def seeds(*tasks):
-        acting = roller(winning({0: 1, 1: 1}))
+        acting = rollout_worker(winning({0: 1, 1: 1}))
         measure_policy(acting, tasks, 5, 2, 0.8, 4)
         return {r.seed for r in acting.policy.engine.asked if r.session.split("/")[1] == task(0).task_id}
 

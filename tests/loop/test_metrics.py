@@ -9,9 +9,17 @@ from scripted import World, task
 
 from rlanything.config import ArmConfig
 from rlanything.core.theory import precision_bound
-from rlanything.loop.metrics import warnings
+from rlanything.loop import metrics
+from rlanything.rewards.step_votes import metrics as vote_metrics
+from rlanything.rewards.unit_tests import metrics as test_metrics
 
 HEALTHY = {"mu": 1.3, "invalid_votes": 0.0, "policy_trajectories": 5.0}
+
+
+def warnings(history, **patience):
+    """What a run says about its reward model, then about its policy."""
+    rooms = (vote_metrics, test_metrics, metrics)
+    return [warning for room in rooms for warning in room.warnings(history, **patience)]
 
 
 def collected(wins, *tasks, **options):
@@ -20,37 +28,37 @@ def collected(wins, *tasks, **options):
 
 
 def test_accuracy_is_the_mean_over_tasks_and_coverage_the_share_inside_the_band():
-    metrics = collected({0: 2, 1: 0}, task(0), task(1))
-    assert metrics["accuracy"] == 0.25
-    assert metrics["band_coverage"] == 0.5
+    found = collected({0: 2, 1: 0}, task(0), task(1))
+    assert found["accuracy"] == 0.25
+    assert found["band_coverage"] == 0.5
 
 
 def test_steps_statuses_and_lessons_are_counted():
-    metrics = collected({0: 2, 1: 2}, task(0), task(1, fault="raise in step"))
-    assert (metrics["status/ok"], metrics["status/env_error"]) == (4.0, 4.0)
-    assert metrics["episode_steps"] == 2.0
-    assert metrics["policy_trajectories"] == 4.0
-    assert metrics["reward_steps"] == 8.0
-    assert metrics["invalid_actions"] == 0.0
+    found = collected({0: 2, 1: 2}, task(0), task(1, fault="raise in step"))
+    assert (found["status/ok"], found["status/env_error"]) == (4.0, 4.0)
+    assert found["episode_steps"] == 2.0
+    assert found["policy_trajectories"] == 4.0
+    assert found["reward_steps"] == 8.0
+    assert found["invalid_actions"] == 0.0
 
 
 def test_vote_metrics_are_those_of_theorem_one():
-    metrics = collected({0: 2}, task(0), votes=("good", "good", "bad"))
-    assert metrics["votes"] == 24.0
-    assert metrics["p_plus"] == pytest.approx(2 / 3)
-    assert metrics["p_minus"] == pytest.approx(1 / 3)
-    assert metrics["mu"] == pytest.approx(1.0)
-    assert metrics["mean_vote"] == pytest.approx(1 / 3)
-    assert metrics["precision"] == 0.0
-    assert metrics["precision_bound"] == pytest.approx(precision_bound(metrics["mu"], 3))
-    assert metrics["force_ratio"] == pytest.approx(2**0.5)
-    assert metrics["unanimous"] == 0.0
+    found = collected({0: 2}, task(0), votes=("good", "good", "bad"))
+    assert found["votes"] == 24.0
+    assert found["p_plus"] == pytest.approx(2 / 3)
+    assert found["p_minus"] == pytest.approx(1 / 3)
+    assert found["mu"] == pytest.approx(1.0)
+    assert found["mean_vote"] == pytest.approx(1 / 3)
+    assert found["precision"] == 0.0
+    assert found["precision_bound"] == pytest.approx(precision_bound(found["mu"], 3))
+    assert found["force_ratio"] == pytest.approx(2**0.5)
+    assert found["unanimous"] == 0.0
 
 
 def test_invalid_votes_are_counted_and_left_out_of_the_rates():
-    metrics = collected({0: 2}, task(0), votes=("good", "?", "?"))
-    assert metrics["invalid_votes"] == pytest.approx(2 / 3)
-    assert (metrics["p_plus"], metrics["p_minus"], metrics["mean_vote"]) == (1.0, 0.0, 1.0)
+    found = collected({0: 2}, task(0), votes=("good", "?", "?"))
+    assert found["invalid_votes"] == pytest.approx(2 / 3)
+    assert (found["p_plus"], found["p_minus"], found["mean_vote"]) == (1.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -74,14 +82,14 @@ def test_an_arm_without_votes_reports_none():
 
 def test_adaptation_is_counted():
     world = World({0: 4, 1: 0, 3: 2}, adapter=lambda r: "level 3" if 1 in r.prompt_ids else "?")
-    metrics = world.loop.collect(world.start(task(0), task(1))).metrics
-    assert (metrics["proposals"], metrics["invalid_proposals"]) == (2.0, 1.0)
-    assert isnan(metrics["accept_rate"])
+    found = world.loop.collect(world.start(task(0), task(1))).metrics
+    assert (found["proposals"], found["invalid_proposals"]) == (2.0, 1.0)
+    assert isnan(found["accept_rate"])
     world = World({1: 0, 3: 2}, adapter=lambda _: "level 3")
     state = world.loop.collect(world.start(task(1))).state
-    metrics = world.loop.collect(state).metrics
-    assert (metrics["accepted"], metrics["accept_rate"], metrics["accepted_total"]) == (1.0, 1.0, 1.0)
-    assert isnan(metrics["accuracy"])
+    found = world.loop.collect(state).metrics
+    assert (found["accepted"], found["accept_rate"], found["accepted_total"]) == (1.0, 1.0, 1.0)
+    assert isnan(found["accuracy"])
 
 
 def test_a_healthy_run_has_no_warning():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import prompts
 
-from rlanything.config import ConfigError
+from rlanything.core.errors import ConfigError
 from rlanything.loop.prompts import NAMES, PLACEHOLDERS, Prompts
 
 SHIPPED = Path(__file__).parents[2] / "experiments" / "prompts"

@@ -7,7 +7,7 @@ import time
 from functools import partial
 
 import pytest
-from scripted import ACTIONS, Chat, prompts, read, roller, task
+from scripted import ACTIONS, Chat, prompts, read, rollout_worker, task
 
 from rlanything.core.types import Status
 from rlanything.loop.guard import deadline
@@ -25,11 +25,11 @@ def always_win(_request):
 
 
 def run(acting, *assignments, sampling=SAMPLING):
-    return acting.run(list(assignments), sampling)
+    return acting.roll_out(list(assignments), sampling)
 
 
 def test_an_episode_records_what_was_read_said_and_seen():
-    (trajectory,) = run(roller(always_win), Assignment(5, task(1), 1))
+    (trajectory,) = run(rollout_worker(always_win), Assignment(5, task(1), 1))
     assert (trajectory.slot, trajectory.rollout, trajectory.task_id) == (5, 0, task(1).task_id)
     assert (trajectory.status, trajectory.outcome, trajectory.counts) == (Status.OK, 1, True)
     assert trajectory.first_observation.startswith("reach level 1")
@@ -39,7 +39,7 @@ def test_an_episode_records_what_was_read_said_and_seen():
 
 
 def test_each_prompt_begins_with_the_turn_before_token_for_token():
-    (trajectory,) = run(roller(always_win), Assignment(0, task(1), 1))
+    (trajectory,) = run(rollout_worker(always_win), Assignment(0, task(1), 1))
     first, second = trajectory.steps
     before = first.prompt_ids + first.response_ids
     assert second.prompt_ids[: len(before)] == before
@@ -47,13 +47,13 @@ def test_each_prompt_begins_with_the_turn_before_token_for_token():
 
 
 def test_an_episode_that_ends_without_success_is_a_failure():
-    (trajectory,) = run(roller(lambda _: "lose"), Assignment(0, task(1), 1))
+    (trajectory,) = run(rollout_worker(lambda _: "lose"), Assignment(0, task(1), 1))
     assert (trajectory.status, trajectory.outcome) == (Status.OK, -1)
 
 
 @pytest.mark.parametrize("where", ["reset", "step"])
 def test_an_environment_that_raises_ends_its_own_episode_only(where):
-    acting = roller(always_win)
+    acting = rollout_worker(always_win)
     broken, whole = run(
         acting, Assignment(0, task(1, fault=f"raise in {where}"), 1), Assignment(1, task(2), 1)
     )
@@ -65,7 +65,7 @@ def test_an_environment_that_raises_ends_its_own_episode_only(where):
 
 @pytest.mark.parametrize("where", ["reset", "step"])
 def test_an_environment_that_hangs_is_cut_off_at_the_deadline(where):
-    acting = roller(always_win, timeout_s=0.05)
+    acting = rollout_worker(always_win, timeout_s=0.05)
     began = time.monotonic()
     hung, whole = run(acting, Assignment(0, task(1, fault=f"hang in {where}"), 1), Assignment(1, task(2), 1))
     assert time.monotonic() - began < 5
@@ -83,13 +83,13 @@ def test_the_deadline_leaves_neither_alarm_nor_handler_behind():
 
 
 def test_the_step_limit_truncates_and_counts_as_a_failure():
-    (trajectory,) = run(roller(always_win), Assignment(0, task(1, steps=9), 1))
+    (trajectory,) = run(rollout_worker(always_win), Assignment(0, task(1, steps=9), 1))
     assert (trajectory.status, trajectory.outcome, trajectory.counts) == (Status.TRUNCATED, -1, True)
     assert len(trajectory.steps) == SAMPLING.max_steps
 
 
 def test_a_full_context_truncates_before_the_step_that_would_not_fit():
-    acting = roller(always_win, max_context=120)
+    acting = rollout_worker(always_win, max_context=120)
     (trajectory,) = run(acting, Assignment(0, task(1, steps=9), 1))
     assert (trajectory.status, trajectory.outcome) == (Status.TRUNCATED, -1)
     assert trajectory.error == "the policy's context is full"
@@ -98,12 +98,12 @@ def test_a_full_context_truncates_before_the_step_that_would_not_fit():
 
 
 def test_a_first_prompt_that_does_not_fit_makes_an_episode_without_steps():
-    (trajectory,) = run(roller(always_win, max_context=20), Assignment(0, task(1), 1))
+    (trajectory,) = run(rollout_worker(always_win, max_context=20), Assignment(0, task(1), 1))
     assert (trajectory.status, trajectory.steps) == (Status.TRUNCATED, ())
 
 
 def test_an_invalid_action_is_recorded_as_invalid_and_answered_by_the_environment():
-    acting = roller(lambda _: "dance")
+    acting = rollout_worker(lambda _: "dance")
     (trajectory,) = run(acting, Assignment(0, task(1), 1))
     assert [(s.action, s.valid) for s in trajectory.steps] == [("dance", False)] * 2
     assert acting.family.acted == ["dance", "dance"]
@@ -111,7 +111,7 @@ def test_an_invalid_action_is_recorded_as_invalid_and_answered_by_the_environmen
 
 def test_valid_actions_are_recorded_as_valid():
     (trajectory,) = run(
-        roller(lambda _: "\\boxed{1}", spoken=prompts("boxed_index")), Assignment(0, task(1), 1)
+        rollout_worker(lambda _: "\\boxed{1}", spoken=prompts("boxed_index")), Assignment(0, task(1), 1)
     )
     assert [(s.action, s.valid) for s in trajectory.steps] == [("win", True)] * 2
 
@@ -122,9 +122,9 @@ def samples(trajectories):
 
 def test_results_depend_neither_on_the_order_nor_on_the_batching_of_assignments():
     work = [Assignment(k, task(k), 3) for k in range(4)]
-    together = samples(run(roller(by_seed), *work))
-    backwards = samples(run(roller(by_seed), *work[::-1]))
-    alone = {k: v for a in work for k, v in samples(run(roller(by_seed), a)).items()}
+    together = samples(run(rollout_worker(by_seed), *work))
+    backwards = samples(run(rollout_worker(by_seed), *work[::-1]))
+    alone = {k: v for a in work for k, v in samples(run(rollout_worker(by_seed), a)).items()}
     assert together == backwards == alone
     assert {outcome for _, _, outcome, _ in together.values()} == {1, -1}
 
@@ -132,46 +132,48 @@ def test_results_depend_neither_on_the_order_nor_on_the_batching_of_assignments(
 def test_a_crash_beside_it_changes_no_sample():
     work = [Assignment(0, task(0), 3)]
     beside = [*work, Assignment(1, task(1, fault="raise in step"), 3)]
-    got = samples(run(roller(by_seed), *beside))
-    assert {k: got[k] for k in samples(run(roller(by_seed), *work))} == samples(run(roller(by_seed), *work))
+    got = samples(run(rollout_worker(by_seed), *beside))
+    assert {k: got[k] for k in samples(run(rollout_worker(by_seed), *work))} == samples(
+        run(rollout_worker(by_seed), *work)
+    )
 
 
 def test_every_draw_has_its_own_seed_and_another_iteration_has_others():
-    acting = roller(by_seed)
+    acting = rollout_worker(by_seed)
     run(acting, *[Assignment(k, task(k), 3) for k in range(3)])
     first = [r.seed for r in acting.policy.engine.asked]
     assert len(set(first)) == len(first) == 3 * 3 * 2
     again = partial(Sampling, run_seed=3, phase="act", temperature=0.8, max_steps=4)
-    other = roller(by_seed)
+    other = rollout_worker(by_seed)
     run(other, *[Assignment(k, task(k), 3) for k in range(3)], sampling=again(iteration=1))
     assert not set(first) & {r.seed for r in other.policy.engine.asked}
 
 
 def test_trajectories_come_in_the_order_of_the_assignments():
-    got = run(roller(always_win), Assignment(4, task(4), 2), Assignment(1, task(1), 1))
+    got = run(rollout_worker(always_win), Assignment(4, task(4), 2), Assignment(1, task(1), 1))
     assert [(t.slot, t.rollout) for t in got] == [(4, 0), (4, 1), (1, 0)]
 
 
 def test_constrained_decoding_offers_the_admissible_actions_and_free_decoding_none():
     for decoding, expected in (("constrained", tuple(map(Chat().encode_choice, ACTIONS))), ("free", ())):
-        acting = roller(always_win, decoding=decoding)
+        acting = rollout_worker(always_win, decoding=decoding)
         run(acting, Assignment(0, task(1), 1))
         assert {r.choices for r in acting.policy.engine.asked} == {expected}
 
 
 def test_every_session_is_released():
-    acting = roller(always_win)
+    acting = rollout_worker(always_win)
     run(acting, Assignment(0, task(1), 2), Assignment(1, task(2, fault="raise in step"), 1))
     engine = acting.policy.engine
     assert {r.session for r in engine.asked} <= set(engine.released)
 
 
 def test_an_environment_that_cannot_be_closed_keeps_its_outcome():
-    (trajectory,) = run(roller(always_win), Assignment(0, task(1, fault="raise in close"), 1))
+    (trajectory,) = run(rollout_worker(always_win), Assignment(0, task(1, fault="raise in close"), 1))
     assert (trajectory.status, trajectory.outcome) == (Status.OK, 1)
 
 
 def test_a_reply_without_an_index_never_acts_even_when_it_spells_out_an_action():
-    (trajectory,) = run(roller(always_win, spoken=prompts("boxed_index")), Assignment(0, task(1), 1))
+    (trajectory,) = run(rollout_worker(always_win, spoken=prompts("boxed_index")), Assignment(0, task(1), 1))
     assert not any(s.valid for s in trajectory.steps)
     assert trajectory.outcome == -1

@@ -10,16 +10,16 @@ import pytest
 import torch.distributed as processes
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import ACTIONS, Family, prompts, read, roller, speaker, task
+from scripted import ACTIONS, Family, chat_model, prompts, read, rollout_worker, task
 from torch.multiprocessing import ProcessRaisedException, start_processes
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig, JudgeConfig
 from rlanything.core.types import Direction, Status
 from rlanything.loop.adapt import Adapter
-from rlanything.loop.judge import Judge
 from rlanything.loop.rollout import Assignment, Sampling
 from rlanything.loop.share import shared
+from rlanything.rewards.step_votes.judge import Judge
 
 SAMPLING = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=4)
 BROKEN = 3
@@ -46,15 +46,18 @@ def everything(levels):
     """Trajectories and judgements of two tries of each level, rewrites, and how many samples this process drew."""
     faults = {BROKEN: {"fault": "raise in step"}}
     work = [Assignment(k, task(level, **faults.get(level, {})), 2) for k, level in enumerate(levels)]
-    acting, judge = roller(by_seed), Judge(speaker(opinion), prompts(), JudgeConfig(m=3, max_tokens=8))
-    trajectories = acting.run(work, SAMPLING)
-    judgements = judge.run(trajectories, 3, 0)
+    acting, judge = (
+        rollout_worker(by_seed),
+        Judge(chat_model(opinion), prompts(), JudgeConfig(m=3, max_tokens=8)),
+    )
+    trajectories = acting.roll_out(work, SAMPLING)
+    judgements = judge.judge(trajectories, 3, 0)
     adapter = Adapter(
-        Family(), speaker(level), prompts(), AdaptationConfig(critic="extractive", max_tokens=16)
+        Family(), chat_model(level), prompts(), AdaptationConfig(critic="extractive", max_tokens=16)
     )
     wanted = [(k, Direction.HARDER, 1.0, "") for k in range(len(levels))]
     rewrites = adapter.propose(wanted, TaskBuffer.start([a.task for a in work]), 3, 0) if wanted else []
-    engines = [x.engine for x in (acting.policy, judge.reward, adapter.speaker)]
+    engines = [x.engine for x in (acting.policy, judge.reward, adapter.chat_model)]
     return (trajectories, judgements, rewrites), sum(len(engine.asked) for engine in engines)
 
 

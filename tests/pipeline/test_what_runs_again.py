@@ -89,7 +89,7 @@ def test_prompts_that_are_not_chosen_concern_nothing(project):
     [
         ("rlanything/report/tables.py", {"report"}),
         ("rlanything/stages/evaluate.py", {*(f"evaluate@{arm}" for arm in ARMS), "report"}),
-        ("rlanything/stages/seedrun.py", retrained(*TRAINED)),
+        ("rlanything/runs/seedrun.py", retrained(*TRAINED)),
         ("rlanything/cli.py", set()),
         ("envs/alfworld/README.md", set()),
     ],

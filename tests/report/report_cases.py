@@ -158,14 +158,14 @@ def regenerate() -> None:
     """Rewrite the golden files: `python tests/report/report_cases.py`, then look at the difference."""
     import tempfile
 
-    from rlanything.report import document, summary
-    from rlanything.stages.report import gather
+    from rlanything.report import document, exports
+    from rlanything.report.material import gather
 
     with tempfile.TemporaryDirectory() as folder:
         material = gather(config(), project(Path(folder)))
     GOLDEN.mkdir(exist_ok=True)
-    (GOLDEN / "summary.json").write_text(summary.text(material.cells))
-    (GOLDEN / "report.md").write_text(steady(document.text(material)))
+    (GOLDEN / "summary.json").write_text(exports.summary_json(material.cells))
+    (GOLDEN / "report.md").write_text(steady(document.report_md(material)))
 
 
 if __name__ == "__main__":

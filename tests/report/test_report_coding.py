@@ -16,20 +16,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_cases import config, evaluation, steady, write_evaluation
 
-from rlanything.report import document, figures, findings
-from rlanything.report.paper import ALFWORLD, CODING, ORDER
-from rlanything.report.records import ReportError
-from rlanything.report.setting import SETTINGS, TESTS
+from rlanything.report import document, figures
+from rlanything.report.caveats import caveats
+from rlanything.report.contents import CONTENTS, TESTS
+from rlanything.report.material import gather
+from rlanything.report.results.evaluations import ReportError
+from rlanything.report.results.metrics import METRICS, SUCCESS
+from rlanything.report.results.paper import ALFWORLD, CODING, ORDER
 from rlanything.stages import report
 
-METRICS = ["in_domain", "out_of_domain", "ut", "detect", "accepted_tasks"]
+MEASURED = ["in_domain", "out_of_domain", "ut", "detect", "accepted_tasks"]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """A coding project with its report."""
     root = coding_project(tmp_path_factory.mktemp("coding"))
-    report.run(coding_config(), root)
+    report.write_report(coding_config(), root)
     return root / "report"
 
 
@@ -41,8 +44,8 @@ def page(made) -> str:
 def test_known_hits_give_known_numbers(made):
     found = json.loads((made / "summary.json").read_text())
     assert list(found) == list(SOLVED)
-    assert all(list(row) == METRICS for row in found.values())
-    means = {arm: [row[m]["mean"] for m in METRICS] for arm, row in found.items()}
+    assert all(list(row) == MEASURED for row in found.values())
+    means = {arm: [row[m]["mean"] for m in MEASURED] for arm, row in found.items()}
     assert means == {
         "base": [0.25, 0.0, 0.25, 0.125, 0],
         "outcome": [0.25, 0.0, 0.25, 0.125, 0],
@@ -91,7 +94,7 @@ def test_nothing_is_said_of_games(page):
 
 def test_every_figure_that_is_named_is_there_and_none_is_left_over(made, page):
     named = set(re.findall(r"\(figures/(\w+)\.png\)", page))
-    assert named == {*TESTS.drawings, figures.GAINS}
+    assert named == {*(drawing.name for drawing in TESTS.drawings), figures.GAINS}
     assert {p.name for p in (made / "figures").iterdir()} == {
         f"{n}.{kind}" for n in named for kind in ("png", "svg")
     }
@@ -112,12 +115,12 @@ def test_an_evaluation_of_the_other_setting_is_refused(tmp_path):
     with pytest.raises(
         ReportError, match=r"evaluation/base\.json: holds rm_process, rm_outcome, .*judge\.writes is tests"
     ):
-        report.gather(coding_config(), tmp_path)
+        gather(coding_config(), tmp_path)
     write_evaluation(tmp_path, coding_evaluation("base"))
     with pytest.raises(
         ReportError, match=r"evaluation/base\.json: holds ut, detect, .*judge\.writes is votes.*evaluate`"
     ):
-        report.gather(config(), tmp_path)
+        gather(config(), tmp_path)
 
 
 def test_what_was_not_measured_is_said_in_the_papers_words(tmp_path):
@@ -126,9 +129,11 @@ def test_what_was_not_measured_is_said_in_the_papers_words(tmp_path):
         del result["detect"]
     coding_project(tmp_path, ("base",))
     write_evaluation(tmp_path, data)
-    material = report.gather(coding_config(), tmp_path)
-    assert "`full` was not measured on: Detect." in document.notes(material)
-    assert "| Detect `full` | – | 48.5 (+28.9) | 55.2 (+27.1) | 55.5 (+19.8) |" in document.text(material)
+    material = gather(coding_config(), tmp_path)
+    assert "`full` was not measured on: Detect." in caveats(material)
+    assert "| Detect `full` | – | 48.5 (+28.9) | 55.2 (+27.1) | 55.5 (+19.8) |" in document.report_md(
+        material
+    )
 
 
 def test_the_papers_tables_have_one_order_of_arms_and_one_reward_model_until_it_trains():
@@ -137,14 +142,20 @@ def test_the_papers_tables_have_one_order_of_arms_and_one_reward_model_until_it_
             for metric in paper.metrics:
                 steps = [paper.gain(b, metric, a, name) for a, b in pairwise(ORDER)]
                 assert all(step > 0 for step in steps[1:])
-                assert (steps[0] == 0) is (metric not in findings.ACCURACIES)
+                assert (steps[0] == 0) is (metric not in SUCCESS)
 
 
 def test_every_setting_names_what_it_shows():
-    for setting in SETTINGS.values():
-        assert set(setting.paper.metrics) <= set(setting.curves)
-        finals = {plot.final for drawing in setting.drawings.values() for plot in drawing.plots if plot.final}
-        assert finals == set(setting.titles)
+    for contents in CONTENTS.values():
+        assert contents.paper.metrics
+        assert all(metric in contents.shares for metric in contents.paper.metrics)
+        finals = [plot.final.name for drawing in contents.drawings for plot in drawing.plots if plot.final]
+        assert sorted(finals) == sorted(metric.name for metric in contents.metrics)
+    assert {writes for metric in METRICS.values() for writes in metric.titles} == set(CONTENTS)
+
+
+def test_the_paper_has_a_value_for_every_arm_of_its_order():
+    assert all(len(values) == len(ORDER) for m in METRICS.values() for values in m.paper.values())
 
 
 @st.composite
@@ -165,7 +176,7 @@ def test_ut_pools_the_tests_of_a_seed_and_averages_seeds(base, full):
             write_evaluation(
                 root, {"arm": arm, "seeds": {str(i): {"ut": tallies} for i, tallies in enumerate(seeds)}}
             )
-        cells = report.gather(coding_config(evaluate={"resamples": 100}), root).cells
+        cells = gather(coding_config(evaluate={"resamples": 100}), root).cells
     for arm, seeds in (("base", base), ("full", full)):
         shares = _shares(seeds)
         if not shares:

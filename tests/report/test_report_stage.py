@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 from report_cases import GOLDEN, config, evaluation, project, steady, write_evaluation
 
-from rlanything.report import document, figures, plots, summary
-from rlanything.report.files import write
-from rlanything.report.records import ReportError
-from rlanything.report.setting import VOTES
+from rlanything.report import document, exports, figures
+from rlanything.report.caveats import caveats
+from rlanything.report.contents import VOTES
+from rlanything.report.material import gather
+from rlanything.report.results.evaluations import ReportError
 from rlanything.report.style import KNOWN, looks
 from rlanything.stages import report
 
+FIGURES = (*(drawing.name for drawing in VOTES.drawings), figures.GAINS)
 FILES = {
     "buffers.md",
     "report.md",
     "summary.json",
     "plots/learning.csv",
-    *(f"figures/{name}.{kind}" for name in (*VOTES.drawings, figures.GAINS) for kind in ("png", "svg")),
+    *(f"figures/{name}.{kind}" for name in FIGURES for kind in ("png", "svg")),
 }
 
 
@@ -32,9 +35,9 @@ def contents(folder):
 
 def test_the_report_is_whole_and_equal_bytes_twice(tmp_path, capsys):
     project(tmp_path)
-    report.run(config(), tmp_path)
+    report.write_report(config(), tmp_path)
     first, said = contents(tmp_path / "report"), capsys.readouterr().out
-    report.run(config(), tmp_path)
+    report.write_report(config(), tmp_path)
     assert set(first) == FILES
     assert contents(tmp_path / "report") == first
     assert first["figures/learning.png"].startswith(b"\x89PNG")
@@ -44,9 +47,9 @@ def test_the_report_is_whole_and_equal_bytes_twice(tmp_path, capsys):
 
 
 def test_golden(tmp_path):
-    material = report.gather(config(), project(tmp_path))
-    assert summary.text(material.cells) == (GOLDEN / "summary.json").read_text()
-    assert steady(document.text(material)) == (GOLDEN / "report.md").read_text()
+    material = gather(config(), project(tmp_path))
+    assert exports.summary_json(material.cells) == (GOLDEN / "summary.json").read_text()
+    assert steady(document.report_md(material)) == (GOLDEN / "report.md").read_text()
 
 
 def test_summary_has_every_arm_and_metric_in_order(tmp_path):
@@ -63,13 +66,13 @@ def test_summary_has_every_arm_and_metric_in_order(tmp_path):
 def test_what_is_missing_is_said(tmp_path):
     project(tmp_path, ("base", "full"), seeds=1)
     write_evaluation(tmp_path, evaluation("policy", seeds=2))
-    material = report.gather(config(), tmp_path)
-    notes = " ".join(document.notes(material))
+    material = gather(config(), tmp_path)
+    notes = " ".join(caveats(material))
     assert "Not evaluated, so left out: `outcome`, `policy_reward`" in notes
     assert "no curves: `policy`" in notes
     assert "`policy`: the base was not measured with seed 1" in notes
     assert "One seed only" in notes
-    data = json.loads(summary.text(material.cells))
+    data = json.loads(exports.summary_json(material.cells))
     assert data["full"]["accepted_tasks"]["low"] is None
     assert data["full"]["in_domain"]["low"] is not None
 
@@ -80,15 +83,15 @@ def test_changed_panels_are_said(tmp_path):
     for result in data["seeds"].values():
         result["in_domain"] = {f"new-{task}": outcomes for task, outcomes in result["in_domain"].items()}
     write_evaluation(tmp_path, data)
-    material = report.gather(config(), tmp_path)
-    assert "measured on different tasks (Accuracy in-domain)" in " ".join(document.notes(material))
-    assert json.loads(summary.text(material.cells))["full"]["in_domain"]["vs_base"] is None
-    assert "share no measured in-domain task" in document.text(material)
+    material = gather(config(), tmp_path)
+    assert "measured on different tasks (Accuracy in-domain)" in " ".join(caveats(material))
+    assert json.loads(exports.summary_json(material.cells))["full"]["in_domain"]["vs_base"] is None
+    assert "share no measured in-domain task" in document.report_md(material)
 
 
 def test_the_base_alone_makes_a_report(tmp_path):
     project(tmp_path, ("base",))
-    report.run(config(), tmp_path)
+    report.write_report(config(), tmp_path)
     assert set(contents(tmp_path / "report")) == FILES
     assert "No arm that adapts its tasks was run" in (tmp_path / "report" / "report.md").read_text()
 
@@ -96,8 +99,8 @@ def test_the_base_alone_makes_a_report(tmp_path):
 def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path):
     name = "_$\\frac"
     arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
-    material = report.gather(config(arms=arms), project(tmp_path, ("base", name), seeds=1))
-    assert len(list(figures.draw(material.curves, material.cells, material.setting))) == 10
+    material = gather(config(arms=arms), project(tmp_path, ("base", name), seeds=1))
+    assert len(list(figures.draw(material.curves, material.cells, material.contents))) == 10
 
 
 def test_an_arm_looks_the_same_everywhere():
@@ -107,33 +110,43 @@ def test_an_arm_looks_the_same_everywhere():
 
 def test_a_broken_input_leaves_the_old_report_alone(tmp_path):
     project(tmp_path)
-    report.run(config(), tmp_path)
+    report.write_report(config(), tmp_path)
     before = contents(tmp_path / "report")
     (tmp_path / "evaluation" / "full.json").write_text("{")
     with pytest.raises(ReportError, match=r"evaluation/full\.json"):
-        report.run(config(), tmp_path)
+        report.write_report(config(), tmp_path)
     assert contents(tmp_path / "report") == before
 
 
-def test_writing_is_all_or_nothing(tmp_path, monkeypatch):
-    path = tmp_path / "deep" / "file.txt"
-    write(path, "old\n")
+def test_a_full_disk_leaves_the_old_files_alone(tmp_path, monkeypatch):
+    project(tmp_path, ("base",))
+    report.write_report(config(), tmp_path)
+    before = contents(tmp_path / "report")
 
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rlanything.report.files.os.replace", full_disk)
+    project(tmp_path, ("base", "full"))
+    monkeypatch.setattr("rlanything.files.atomic.Path.replace", full_disk)
     with pytest.raises(OSError, match="No space"):
-        write(path, "new\n")
-    assert [p.name for p in path.parent.iterdir()] == ["file.txt"]
-    assert path.read_text() == "old\n"
+        report.write_report(config(), tmp_path)
+    assert contents(tmp_path / "report") == before
+
+
+def test_everybody_may_read_the_report(tmp_path):
+    project(tmp_path, ("base",))
+    report.write_report(config(), tmp_path)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "report").rglob("*") if path.is_file()}
+    umask = os.umask(0)
+    os.umask(umask)
+    assert modes == {0o666 & ~umask}
 
 
 def test_learning_csv_is_long_and_finite(tmp_path):
     curves = {
         "full": {0: {"panel/in_domain": {0: 0.4, 5: 0.5}, "mu": {0: float("inf"), 1: 1.2}, "other": {0: 1.0}}}
     }
-    rows = list(csv.reader(plots.text(curves).splitlines()))
+    rows = list(csv.reader(exports.learning_csv(curves).splitlines()))
     assert rows[0] == ["arm", "seed", "iteration", "metric", "value"]
     assert rows[1:] == [
         ["full", "0", "0", "in_domain", "0.4"],

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rlanything.report.coverage import World, coverage, measure
-from rlanything.report.statistics import Panel, contrast, draws, estimate, holm, p_value, paired
+from benchmarks.interval_coverage import World, coverage, measure
+from rlanything.report.results.statistics import Panel, contrast, draws, estimate, holm, p_value, paired
 
 RESAMPLES = 200
 NAME = "in_domain"

@@ -9,13 +9,16 @@ import pytest
 from report_cases import config, project
 from rich.console import Console
 
-from rlanything.report import configuration, document, findings, health, tables, words
-from rlanything.report.paper import ALFWORLD
-from rlanything.report.setting import VOTES
-from rlanything.report.statistics import Contrast, Estimate
-from rlanything.report.study import Cell, Peak, peaks
-from rlanything.stages.report import gather
+from rlanything.report import configuration, document, findings, formatting, health, tables
+from rlanything.report.contents import VOTES
+from rlanything.report.material import gather
+from rlanything.report.results.comparison import Cell
+from rlanything.report.results.curves import Peak, peaks
+from rlanything.report.results.metrics import METRICS
+from rlanything.report.results.paper import ALFWORLD
+from rlanything.report.results.statistics import Contrast, Estimate
 
+IN_DOMAIN, ACCEPTED, PROCESS = METRICS["in_domain"], METRICS["accepted_tasks"], METRICS["rm_process"]
 EVIL = "a|b`c<script>\n[link](http://x) \x1b[31m**"
 
 
@@ -24,49 +27,50 @@ def run_of(values: dict[str, list[float]]) -> dict[str, dict[int, float]]:
 
 
 def test_numbers_in_the_metrics_unit():
-    assert words.number(0.5123, "in_domain") == "51.2"
-    assert words.number(12.0, "accepted_tasks") == "12.0"
-    assert words.number(-0.0001, "in_domain", sign=True) == "+0.0"
-    assert words.interval(Estimate(0.12, 0.08, 0.16), "in_domain", sign=True) == "+12.0 [+8.0, +16.0]"
-    assert words.interval(Estimate(3.0, None, None), "accepted_tasks") == "3.0"
-    assert words.interval(None, "in_domain") == words.number(None, "in_domain") == "–"
-    assert [words.p_text(p) for p in (None, 0.0002, 0.04)] == ["–", "<0.001", "0.040"]
+    assert formatting.number(0.5123, IN_DOMAIN) == "51.2"
+    assert formatting.number(12.0, ACCEPTED) == "12.0"
+    assert formatting.number(-0.0001, IN_DOMAIN, sign=True) == "+0.0"
+    assert formatting.interval(Estimate(0.12, 0.08, 0.16), IN_DOMAIN, sign=True) == "+12.0 [+8.0, +16.0]"
+    assert formatting.interval(Estimate(3.0, None, None), ACCEPTED) == "3.0"
+    assert formatting.interval(None, IN_DOMAIN) == formatting.number(None, IN_DOMAIN) == "–"
+    assert [formatting.p_text(p) for p in (None, 0.0002, 0.04)] == ["–", "<0.001", "0.040"]
 
 
 def test_code_spans_hold_anything():
-    span = words.code(EVIL)
+    span = formatting.code(EVIL)
     assert span.startswith("`a\\|b")
     assert span.count("`") == 2
     assert "\n" not in span
     assert "\x1b" not in span
-    assert words.code("") == "` `"
-    assert len(words.plain("x" * 900)) == 200
+    assert formatting.code("") == "` `"
+    assert len(formatting.plain("x" * 900)) == 200
 
 
 def test_the_papers_table():
-    assert ALFWORLD.gain("full", "in_domain") == pytest.approx(0.212)
-    assert ALFWORLD.gain("full", "rm_process", "policy_reward") == pytest.approx(0.04)
-    assert ALFWORLD.value("outcome", "in_domain") is None
-    assert ALFWORLD.gain("outcome", "in_domain") is None
+    assert ALFWORLD.gain("full", IN_DOMAIN) == pytest.approx(0.212)
+    assert ALFWORLD.gain("full", PROCESS, "policy_reward") == pytest.approx(0.04)
+    assert ALFWORLD.value("outcome", IN_DOMAIN) is None
+    assert ALFWORLD.gain("outcome", IN_DOMAIN) is None
     assert "v1" in ALFWORLD.source
 
 
 def test_sentences_follow_the_numbers(tmp_path):
-    study = gather(config(), project(tmp_path)).study
+    comparison = gather(config(), project(tmp_path)).comparison
     assert (
-        "`outcome` is above `base` in-domain: difference +21.8 [" in findings.against_base(study, ALFWORLD)[0]
+        "`outcome` is above `base` in-domain: difference +21.8 ["
+        in findings.against_base(comparison, ALFWORLD)[0]
     )
     below = next(
         line
-        for line in findings.ladder(study, ALFWORLD)
+        for line in findings.ladder(comparison, ALFWORLD)
         if line.startswith("`full` is below `policy_reward`")
     )
     assert "but not clearly" in below
     assert "(paper: +4.6)" in below
-    assert findings.order(study, VOTES)[0].startswith(
+    assert findings.order(comparison, VOTES)[0].startswith(
         "Accuracy in-domain: not the paper's order: `base` 38.0 < "
     )
-    assert findings.order(study, VOTES)[2].startswith(
+    assert findings.order(comparison, VOTES)[2].startswith(
         "RM process accuracy: the paper's order: `base` 65.5 = `policy` 65.5"
     )
 
@@ -94,7 +98,7 @@ def test_peaks_take_the_mean_over_seeds_where_all_have_measured():
         },
         "policy": {0: {"panel/rm_process": {0: 0.7}}},
     }
-    assert peaks(curves, VOTES.curves) == {
+    assert peaks(curves, VOTES.shares) == {
         "full": {"in_domain": Peak(pytest.approx(0.55), 1, pytest.approx(0.55))}
     }
 
@@ -150,6 +154,12 @@ def test_settings_show_what_differs_and_no_options_of_env_or_engine():
     assert not any("do not print" in value for _, value, _ in rows)
 
 
+def test_settings_show_no_options_of_loggers():
+    logger = {"mine": {"_target_": "lightning.pytorch.loggers.CSVLogger", "save_dir": "do not print"}}
+    rows = configuration.rows(config(train={"iterations": 24, "seeds": 3, "loggers": logger}))
+    assert not any("do not print" in value for _, value, _ in rows)
+
+
 def test_terminal_table_fits_eighty_columns_and_takes_names_literally():
     value = Estimate(0.512, 0.48, 0.541)
     row = {
@@ -173,7 +183,7 @@ def test_text_from_outside_is_harmless_in_the_document(tmp_path):
     arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
     changed = config(arms=arms, scale=EVIL)
     project(tmp_path, ("base", name))
-    page = document.text(gather(changed, tmp_path))
+    page = document.report_md(gather(changed, tmp_path))
     bare = re.sub("`[^`\n]*`", "", page)
-    assert words.code(EVIL) in page
+    assert formatting.code(EVIL) in page
     assert not any(piece in bare for piece in ("<b>", "<script>", "http://x", "\x1b", "frac"))

@@ -15,7 +15,7 @@ from safetensors.numpy import save
 
 from rlanything.cli import main
 from rlanything.repro.difference import first_difference, folders
-from rlanything.repro.inside import first_place
+from rlanything.repro.file_difference import first_place
 
 
 @pytest.fixture

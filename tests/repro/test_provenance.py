@@ -12,10 +12,12 @@ import yaml
 from stage_cases import small
 
 from rlanything.cli import main
-from rlanything.config import ConfigError, parse
-from rlanything.repro import origin
-from rlanything.stages import inputs, provenance
-from rlanything.stages.revision import revision
+from rlanything.config import parse
+from rlanything.core.errors import ConfigError
+from rlanything.repro import provenance_page
+from rlanything.runs import hashes, provenance
+from rlanything.runs.machine import revision
+from rlanything.stages import train
 
 ARM = "full"
 pytestmark = pytest.mark.integration
@@ -38,14 +40,16 @@ def ask(root: Path, *words: str) -> int:
 def test_a_run_records_what_it_was_made_from_and_what_came_out(project):
     record = provenance.read(project, ARM)
     assert parse(record["config"]) == small()
-    assert record["inputs"]["models/policy/model.safetensors"] == inputs.sha256(
+    assert record["inputs"]["models/policy/model.safetensors"] == hashes.sha256(
         project / "models/policy/model.safetensors"
     )
     assert "rlanything/loop/iteration.py" in record["code"]
-    assert "envs/alfworld/family.py" not in record["code"], "the tiny project has no envs/ of its own"
-    assert record["seeds"]["0"]["sha256"] == inputs.tree_hash(project / "runs" / ARM / "seed-0")
+    assert "envs/alfworld/family.py" in record["code"]
+    assert "envs/coding/family.py" not in record["code"]
+    assert record["seeds"]["0"]["sha256"] == hashes.tree_hash(project / "runs" / ARM / "seed-0")
     assert record["panels"] == json.loads((project / "data/tasks/manifest.json").read_text())
     (start,) = record["starts"]
+    assert "starts" not in json.loads((project / "provenance" / "full.json").read_text())
     assert start["published"] == {"0": 0}
     assert start["packages"]["torch"]
     assert start["machine"]["cores"] >= 1
@@ -102,14 +106,59 @@ def test_json_holds_the_record_and_what_differs(project, capsys):
 
 def test_an_unknown_run_is_refused_with_the_nearest_name(project):
     with pytest.raises(ConfigError, match=r"no record of run 'ful': unknown; did you mean 'full'\?"):
-        origin.arm_of("ful", project)
+        provenance_page.arm_of("ful", project)
 
 
 def test_a_record_of_another_schema_is_refused(project):
     path = project / "provenance" / "full.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
-    with pytest.raises(ConfigError, match="schema 99; this version reads 1"):
+    with pytest.raises(ConfigError, match="schema 99; this version reads 1 and 2"):
         provenance.read(project, ARM)
+
+
+def test_what_git_keeps_is_the_same_when_the_run_is_made_again(project, monkeypatch):
+    kept = project / "provenance" / "full.json"
+    starts = project / "provenance" / "starts" / "full.json"
+    before, started = kept.read_bytes(), starts.read_bytes()
+    monkeypatch.setattr(provenance, "packages", lambda: {"torch": "0.0.1"})
+    monkeypatch.setattr(provenance, "_now", lambda: "another time")
+    shutil.rmtree(project / "runs")
+    train.train_arm(small(), project, ARM)
+    assert kept.read_bytes() == before
+    assert starts.read_bytes() != started
+
+
+def test_without_the_starts_the_page_says_so_and_raises_no_alarm(project, capsys):
+    shutil.rmtree(project / "provenance" / "starts")
+    assert ask(project, ARM, "--exit-code") == 0
+    printed = capsys.readouterr().out
+    assert "starts: not on this machine" in printed
+    assert (printed.count("unknown"), printed.count("  same ")) == (3, 4)
+
+
+def test_starts_of_another_run_say_nothing(project):
+    path = project / "provenance" / "full.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "fingerprint": "0" * 64}))
+    assert provenance.read(project, ARM)["starts"] == []
+
+
+def test_a_record_in_one_file_is_still_read(project, capsys):
+    kept = project / "provenance" / "full.json"
+    starts = json.loads((project / "provenance" / "starts" / "full.json").read_text())
+    shutil.rmtree(project / "provenance" / "starts")
+    starts["starts"][0]["machine"]["settings"]["OMP_NUM_THREADS"] = "1"
+    old = {**json.loads(kept.read_text()), "schema": 1, "starts": starts["starts"], "finished": "in 2026"}
+    kept.write_text(json.dumps(old))
+    assert ask(project, ARM, "--exit-code") == 0
+    printed = capsys.readouterr().out
+    assert "finished in 2026" in printed
+    assert printed.count("  same ") == 7
+
+
+def test_the_number_of_threads_in_the_environment_raises_no_alarm(project, monkeypatch):
+    for value in ("1", "7"):
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+        assert not any(provenance.differences(provenance.read(project, ARM), small(), project).values())
 
 
 def test_every_start_of_a_resumed_run_is_kept(tmp_path):

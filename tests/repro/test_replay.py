@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.cli import main
-from rlanything.config import ConfigError
-from rlanything.repro import told
+from rlanything.core.errors import ConfigError
+from rlanything.repro import replay_report
 from rlanything.repro.whatif import Pairs
 
 RUN = Path("runs/full/seed-0")
@@ -40,7 +40,7 @@ def edit(root: Path, iteration: int, change: Callable[[dict[str, Any]], bool | N
 
 
 def problem(root: Path, *overrides: str) -> str:
-    return told.replayed(root / RUN, overrides).problem
+    return replay_report.replay_run(root / RUN, overrides).problem
 
 
 def test_a_run_comes_out_as_it_is_stored(root, capsys):
@@ -98,14 +98,14 @@ def test_rollouts_that_are_missing_or_torn_are_named(root):
     path = root / RUN / "rollouts" / "iter_0001.jsonl.gz"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ConfigError, match=r"iter_0001.jsonl.gz: cannot be read"):
-        told.replayed(root / RUN, ())
+        replay_report.replay_run(root / RUN, ())
     path.unlink()
     with pytest.raises(ConfigError, match=r"train.save_rollouts"):
-        told.replayed(root / RUN, ())
+        replay_report.replay_run(root / RUN, ())
 
 
 def test_a_what_if_that_changes_nothing_changes_nothing(root):
-    found = told.replayed(root / RUN, ["signals.lambda=0.5"]).to_json()["what_if"]
+    found = replay_report.replay_run(root / RUN, ["signals.lambda=0.5"]).to_json()["what_if"]
     assert found["changes"] == []
     assert found["asked"]["own"] == found["asked"]["other"]
     assert found["trains"]["own"] == found["trains"]["other"]
@@ -115,7 +115,7 @@ def test_a_what_if_that_changes_nothing_changes_nothing(root):
 
 
 def test_another_lambda_moves_advantages_and_no_decision(root):
-    page = told.replayed(root / RUN, ["signals.lambda=2"])
+    page = replay_report.replay_run(root / RUN, ["signals.lambda=2"])
     assert not page.problem
     found = page.to_json()["what_if"]
     assert found["changes"] == ["signals.lambda 0.5 -> 2.0"]
@@ -124,7 +124,7 @@ def test_another_lambda_moves_advantages_and_no_decision(root):
 
 
 def test_a_higher_threshold_asks_for_more_that_was_never_made(root):
-    found = told.replayed(root / RUN, ["adaptation.alpha_low=0.7"]).to_json()["what_if"]
+    found = replay_report.replay_run(root / RUN, ["adaptation.alpha_low=0.7"]).to_json()["what_if"]
     assert sum(found["asked"]["other"].values()) > sum(found["asked"]["own"].values())
     assert found["asked_only_now"] > 0
 
@@ -142,12 +142,12 @@ def test_a_higher_threshold_asks_for_more_that_was_never_made(root):
 )
 def test_what_cannot_be_replayed_is_refused_by_name(root, override, message):
     with pytest.raises(ConfigError, match=message):
-        told.replayed(root / RUN, [override])
+        replay_report.replay_run(root / RUN, [override])
 
 
 def test_an_unknown_run_is_refused_with_the_nearest_name(root):
     with pytest.raises(ConfigError, match=r"no finished run 'ful' below runs/: unknown; did you mean 'full'"):
-        told.folders("ful", root)
+        replay_report.folders("ful", root)
 
 
 @given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=2, max_size=30))

@@ -11,7 +11,7 @@ import pytest
 from stage_cases import ROOT
 
 from rlanything.cli import main
-from rlanything.config import ConfigError
+from rlanything.core.errors import ConfigError
 from rlanything.repro import verify, workspace
 
 pytestmark = pytest.mark.integration

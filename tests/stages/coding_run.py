@@ -8,7 +8,7 @@ from stage_cases import ROOT
 from envs.coding.family import CodingFamily
 from envs.coding.sandbox import SandboxError
 from rlanything.config import Config, parse
-from rlanything.stages import compose
+from rlanything.planning import compose
 
 TINY = (
     "env=coding",

@@ -11,13 +11,17 @@ from stage_cases import ROOT, small
 
 from envs.alfworld.family import AlfworldFamily
 from envs.coding.family import CodingFamily
-from rlanything.config import ConfigError
 from rlanything.core.coding_signals import gt_programs
-from rlanything.loop.testpanel import PanelProblem
-from rlanything.stages import bootstrap, build, tasks, votelessons
-from rlanything.stages.layout import Layout, read_lines
-from rlanything.stages.lessons import lessons
-from rlanything.stages.rewardpanel import _why_no_writer
+from rlanything.core.errors import ConfigError
+from rlanything.files.records import read_lines
+from rlanything.rewards.kind import kind_of
+from rlanything.rewards.step_votes.lessons import VoteLessons
+from rlanything.rewards.unit_tests.evaluation import PanelProblem, too_few_right
+from rlanything.runs import build, families
+from rlanything.runs.layout import Layout
+from rlanything.stages import tasks
+from rlanything.stages.bootstrap import stage
+from rlanything.stages.bootstrap.stage import make_models
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +30,8 @@ def project(tmp_path_factory) -> Path:
     require_sandbox()
     root = tmp_path_factory.mktemp("coding")
     (root / "experiments").symlink_to(ROOT / "experiments")
-    tasks.run(tiny(), root)
-    bootstrap.run(tiny(), root)
+    tasks.make_tasks(tiny(), root)
+    make_models(tiny(), root)
     return root
 
 
@@ -61,7 +65,7 @@ def test_the_panel_is_the_same_again(project, tmp_path):
     models.mkdir()
     for name in ("policy", "reward", "adapter"):
         (models / name).symlink_to(project / "models" / name)
-    bootstrap._finish(tiny(), again, Layout(again))
+    stage._finish(tiny(), again, Layout(again))
     for name in ("bootstrap.json", "reward_panel.jsonl.gz"):
         assert (models / name).read_bytes() == (project / "models" / name).read_bytes()
 
@@ -69,7 +73,7 @@ def test_the_panel_is_the_same_again(project, tmp_path):
 def test_lessons_are_the_loop_s_question_and_a_test_that_can_be_read():
     config, family = tiny("bootstrap.reward.noise=0"), CodingFamily()
     prompts = build.prompts(config, ROOT)
-    taught = lessons(config, family, prompts)
+    taught = kind_of(config).warm_start(config, family, prompts)
     task = family.make("train", 1, 0)[0]
     demo = family.demonstrate(task, 0, 0.0)
     question, reply = taught.corpus([task], [demo])
@@ -81,13 +85,14 @@ def test_lessons_are_the_loop_s_question_and_a_test_that_can_be_read():
 def test_a_family_that_shows_no_tests_cannot_teach_a_writer():
     config = tiny()
     with pytest.raises(ConfigError, match=r"judge\.writes = 'tests': AlfworldFamily shows no tests"):
-        lessons(config, AlfworldFamily(), build.prompts(config, ROOT))
+        kind_of(config).warm_start(config, AlfworldFamily(), build.prompts(config, ROOT))
 
 
 def test_votes_are_taught_where_votes_are_written():
     config = small()
-    family = build.family(config)
-    assert isinstance(lessons(config, family, build.prompts(config, ROOT)), votelessons.VoteLessons)
+    family = families.family(config)
+    taught = kind_of(config).warm_start(config, family, build.prompts(config, ROOT))
+    assert isinstance(taught, VoteLessons)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +104,6 @@ def test_votes_are_taught_where_votes_are_written():
     ],
 )
 def test_a_writer_that_is_hardly_ever_right_is_refused(right, least, said):
-    found = _why_no_writer(right, least)
+    found = too_few_right(right, least)
     assert said in found
     assert bool(found) == bool(said)

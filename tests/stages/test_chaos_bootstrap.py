@@ -15,9 +15,15 @@ import powerloss
 import pytest
 from stage_cases import ROOT, SMALL, contents, small
 
-from rlanything.config import ConfigError, parse
-from rlanything.stages import bootstrap, compose, disk, train
-from rlanything.stages.layout import Layout, write_text
+from rlanything.config import parse
+from rlanything.core.errors import ConfigError
+from rlanything.files import atomic
+from rlanything.files.atomic import write_text
+from rlanything.planning import compose
+from rlanything.runs.layout import Layout
+from rlanything.stages import train
+from rlanything.stages.bootstrap import stage
+from rlanything.stages.bootstrap.stage import make_models
 
 MODELS = ("policy", "reward", "adapter")
 FILES = ("config.json", "model.safetensors")
@@ -26,9 +32,9 @@ FILES = ("config.json", "model.safetensors")
 @pytest.fixture
 def project(memory, monkeypatch):
     """A project with the models of an older bootstrap. The new ones are trained at once, and are worth a word each."""
-    monkeypatch.setattr(bootstrap, "_trained", trained)
-    monkeypatch.setattr(bootstrap, "_finish", lambda config, root, layout: finish(layout, "new"))
-    monkeypatch.setattr(bootstrap.build, "one_thread", lambda: None)
+    monkeypatch.setattr(stage, "_trained", trained)
+    monkeypatch.setattr(stage, "_finish", lambda config, root, layout: finish(layout, "new"))
+    monkeypatch.setattr(stage.build, "one_thread", lambda: None)
     return lambda name: older(memory / name)
 
 
@@ -43,7 +49,7 @@ def trained(config, root: Path) -> Path:
     work = root / ".rla" / "bootstrap" / "key"
     for model in MODELS:
         if not (work / model).is_dir():
-            with disk.whole(work / model) as folder:
+            with atomic.whole(work / model) as folder:
                 write_model(folder, "new")
     return work
 
@@ -79,10 +85,10 @@ def finished(root: Path) -> None:
 def test_a_kill_or_a_power_loss_during_a_bootstrap_leaves_no_mixed_models(project):
     config, root = small(), project("run")
     again, found = root.with_name("again"), set()
-    for _, left in powerloss.power_losses(root, partial(bootstrap.run, config, root), seed=0):
+    for _, left in powerloss.power_losses(root, partial(make_models, config, root), seed=0):
         powerloss.write(left, again)
         found.add(made_by(again))
-        bootstrap.run(config, again)
+        make_models(config, again)
         finished(again)
         shutil.rmtree(again)
     assert found == {"nobody", "old", "new"}
@@ -106,7 +112,7 @@ def test_a_real_bootstrap_keeps_the_models_that_were_finished_when_it_was_killed
     assert before
     assert not (root / "models").exists()
     with pytest.raises(ConfigError, match=r"bootstrap\.json: no such file"):
-        train.run(parse(compose.compose(list(SMALL), ROOT)), root, "full")
+        train.train_arm(parse(compose.compose(list(SMALL), ROOT)), root, "full")
     again = subprocess.run(command, check=True, **options)
     assert "bootstrap: policy" not in again.stderr
     assert "bootstrap: reward" in again.stderr

@@ -15,16 +15,19 @@ from stage_cases import ROOT, contents, lines, small_coding
 
 from envs.coding.family import CodingFamily
 from rlanything.cli import main
-from rlanything.config import ConfigError, parse
+from rlanything.config import parse
 from rlanything.core.coding_signals import gt_programs
-from rlanything.loop.record import Episode, WrittenTests
-from rlanything.loop.testpanel import PanelProblem
-from rlanything.repro import told
-from rlanything.repro.stored import NotStored, StoredTests
-from rlanything.stages import compose, evaluate, train
-from rlanything.stages.check import check
-from rlanything.stages.layout import Layout, read_lines
-from rlanything.stages.runfolder import RunFolder
+from rlanything.core.errors import ConfigError
+from rlanything.files.records import read_lines
+from rlanything.loop.record import EpisodeRecord, NotStored
+from rlanything.planning import compose
+from rlanything.planning.check import check
+from rlanything.repro import replay_report
+from rlanything.rewards.unit_tests.evaluation import PanelProblem
+from rlanything.rewards.unit_tests.records import StoredTests, UnitTestRecord
+from rlanything.runs.folder import RunFolder
+from rlanything.runs.layout import Layout
+from rlanything.stages import evaluate, train
 
 RUN = Path("runs/full/seed-0")
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
@@ -43,19 +46,19 @@ def copy(project: Path, to: Path) -> Path:
 
 
 def test_a_run_holds_every_written_test_and_what_every_program_did(coding_project):
-    stored = [WrittenTests.from_json(r) for r in records(coding_project / RUN / "tests")]
-    episodes = [Episode.from_json(r) for r in records(coding_project / RUN / "rollouts")]
+    stored = [UnitTestRecord.from_json(r) for r in records(coding_project / RUN / "tests")]
+    episodes = [EpisodeRecord.from_json(r) for r in records(coding_project / RUN / "rollouts")]
     config = small_coding()
     assert len(stored) >= config.train.iterations * config.rollout.tasks
     outcomes: dict[tuple[int, str], list[bool]] = {}
     for e in episodes:
-        key = e.trajectory.slot, e.trajectory.task_id
-        outcomes.setdefault(key, []).append(e.trajectory.outcome == 1)
+        key = e.episode.trajectory.slot, e.episode.trajectory.task_id
+        outcomes.setdefault(key, []).append(e.episode.trajectory.outcome == 1)
     for tests in stored:
         tables = tests.examined.tables
-        assert len(tables.tests) == len(tests.examined.judgement.votes) == config.judge.m
+        assert len(tables.tests) == len(tests.examined.tests) == config.judge.m
         assert gt_programs(tables.dataset) == outcomes[tests.slot, tests.task_id]
-    assert any(test for tests in stored for test in tests.examined.tables.tests)
+    assert any(test.readable for tests in stored for test in tests.examined.tests)
 
 
 def test_a_run_reports_its_test_writer(coding_project):
@@ -88,9 +91,9 @@ def test_a_run_that_is_killed_at_every_iteration_ends_with_the_same_bytes(
     monkeypatch.setattr(RunFolder, "publish", publish_and_die)
     for _ in range(small_coding().train.iterations + 1):
         with pytest.raises(KeyboardInterrupt):
-            train.run(small_coding(), root, "full")
+            train.train_arm(small_coding(), root, "full")
     monkeypatch.setattr(RunFolder, "publish", publish)
-    train.run(small_coding(), root, "full")
+    train.train_arm(small_coding(), root, "full")
     assert contents(root / RUN) == contents(coding_project / RUN)
 
 
@@ -99,7 +102,7 @@ def test_an_evaluation_measures_programs_and_tests_and_comes_out_the_same_twice(
     shutil.copytree(coding_project, root, symlinks=True)
     found = []
     for _ in range(2):
-        evaluate.run(small_coding(), root, "full")
+        evaluate.evaluate_arm(small_coding(), root, "full")
         found.append(json.loads(Layout(root).evaluation("full").read_text())["seeds"]["0"])
     assert found[0] == found[1]
     config = small_coding()
@@ -126,7 +129,7 @@ def kept(coding_project, tmp_path) -> Path:
 
 def test_a_run_is_replayed_without_models_and_sandbox(kept, monkeypatch):
     monkeypatch.setattr(CodingFamily, "sandbox", None)
-    assert told.replayed(kept / RUN, []).problem == ""
+    assert replay_report.replay_run(kept / RUN, []).problem == ""
 
 
 def test_a_turned_verdict_of_a_written_test_is_found(kept):
@@ -140,24 +143,23 @@ def test_a_turned_verdict_of_a_written_test_is_found(kept):
         return True
 
     edit(kept, "tests", turn)
-    assert told.replayed(kept / RUN, []).problem.startswith("iteration 0, slot")
+    assert replay_report.replay_run(kept / RUN, []).problem.startswith("iteration 0, slot")
 
 
 def test_slots_with_the_same_task_have_tests_of_their_own(kept):
     first, *_ = records(kept / RUN / "tests")
-    stored = StoredTests([WrittenTests.from_json(first), WrittenTests.from_json({**first, "slot": 99})])
+    stored = StoredTests([UnitTestRecord.from_json(first), UnitTestRecord.from_json({**first, "slot": 99})])
     task = SimpleNamespace(task=SimpleNamespace(task_id=first["task_id"]))
-    one, other = stored.run([task, task], 0, 0, write=True)
+    one, other = stored.examine([task, task], 0, 0, write=True)
     assert one == other
-    assert one.judgement is not other.judgement  # lessons are told apart by it
     with pytest.raises(NotStored, match="no more tests of task"):
-        stored.run([task], 0, 0, write=True)
+        stored.examine([task], 0, 0, write=True)
 
 
 def test_missing_tests_are_named(kept):
     (kept / RUN / "tests" / "iter_0002.jsonl.gz").unlink()
     with pytest.raises(ConfigError, match=r"iter_0002.*tests of every iteration"):
-        told.replayed(kept / RUN, [])
+        replay_report.replay_run(kept / RUN, [])
 
 
 def test_the_first_difference_is_named_down_to_the_test(kept, coding_project, capsys):

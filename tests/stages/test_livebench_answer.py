@@ -14,13 +14,13 @@ from stage_cases import ROOT, small, small_coding
 from transformers import Qwen2Config, Qwen2ForCausalLM
 
 from envs.coding.formats.files import save
-from envs.coding.livebench import answering
+from envs.coding.livebench.answers import questions_of
 from envs.coding.livebench.judgments import read_answers
 from envs.coding.problem import Case, Comparison, Problem
 from envs.coding.sandbox import SandboxError, open_sandbox
 from rlanything.cli import main
-from rlanything.loop.speaker import Speaker
-from rlanything.stages.tokenizer import train_tokenizer
+from rlanything.loop.chat_model import ChatModel
+from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 pytestmark = pytest.mark.integration
 INTERRUPTED = 130
@@ -142,8 +142,8 @@ def test_what_is_left_unanswered_by_a_kill_is_answered_and_the_rest_kept(
     project, data, monkeypatch: pytest.MonkeyPatch, capsys
 ):
     assert command("answer", project, data, arm="full", model="whole") == 2
-    monkeypatch.setattr("rlanything.stages.livebenchanswer.AT_A_TIME", 1)
-    generate, calls = Speaker.generate, []
+    monkeypatch.setattr("rlanything.exams.answering.AT_A_TIME", 1)
+    generate, calls = ChatModel.generate, []
 
     def die_at_the_second(self, requests):
         calls.append(len(requests))
@@ -151,13 +151,13 @@ def test_what_is_left_unanswered_by_a_kill_is_answered_and_the_rest_kept(
             raise KeyboardInterrupt
         return generate(self, requests)
 
-    monkeypatch.setattr(Speaker, "generate", die_at_the_second)
+    monkeypatch.setattr(ChatModel, "generate", die_at_the_second)
     assert command("answer", project, data, arm="full") == INTERRUPTED
     file = data / TASK / "model_answer/tiny.jsonl"
     assert list(answers(data)) == ["one"]
     with file.open("a") as torn:
         torn.write('{"question_id": "two", "cho')
-    monkeypatch.setattr(Speaker, "generate", generate)
+    monkeypatch.setattr(ChatModel, "generate", generate)
     capsys.readouterr()
     assert command("answer", project, data, arm="full") == 2
     assert "tiny: 3 of 4 questions answered, 1 of them before" in capsys.readouterr().out
@@ -200,7 +200,7 @@ def test_an_environment_without_questions_is_refused(project, data, tmp_path, ca
     text = yaml.safe_dump(small().model_dump(mode="json", by_alias=True))
     (tmp_path / "params.yaml").write_text(text)
     assert main(["--params", str(tmp_path / "params.yaml"), *command_words(project, data)]) == 2
-    assert "its package knows nothing of LiveBench" in capsys.readouterr().err
+    assert "LiveBench is for " in capsys.readouterr().err
 
 
 def command_words(project: Path, data: Path) -> list[str]:
@@ -217,8 +217,8 @@ def command_words(project: Path, data: Path) -> list[str]:
 
 def test_a_question_is_asked_once(project):
     file = project / "question.jsonl"
-    found = answering.questions_of([file], None)
+    found = questions_of([file], None)
     assert [q.question_id for q in found] == ["one", "two", "later", "long"]
     assert found[0].text == STATEMENT
     with pytest.raises(ValueError, match="'one' stands in two of the files"):
-        answering.questions_of([file, file], None)
+        questions_of([file, file], None)

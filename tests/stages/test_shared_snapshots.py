@@ -4,10 +4,11 @@ from pathlib import Path
 
 from stage_cases import small
 
-from rlanything.buffer import open_run, snapshot_path, verify
-from rlanything.buffer.benchsizes import sizes_of
-from rlanything.buffer.source import Band
+from benchmarks.buffer_sizes import sizes_of
+from rlanything.buffer import snapshot_path
 from rlanything.buffer.storage import START, Base, read_header
+from rlanything.buffer.views import verify
+from rlanything.buffer.views.find.runs import open_run
 
 
 def test_later_snapshots_build_on_the_first(undisturbed):
@@ -23,7 +24,5 @@ def test_later_snapshots_build_on_the_first(undisturbed):
 
 
 def test_every_record_of_a_real_run_holds(undisturbed):
-    declared = small().adaptation
-    band = Band(declared.alpha_low, declared.alpha_high, declared.acceptance)
-    page = verify(str(undisturbed), band=band, root=Path())
+    page = verify(str(undisturbed), rule=small().adaptation.rule, root=Path())
     assert [check["problem"] for check in page["checks"]] == [None] * 6

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from stage_cases import small
 
-from rlanything.buffer import Event, TaskBuffer, export, import_, open_run, read_snapshot, write_snapshot
+from rlanything.buffer import Event, TaskBuffer, read_snapshot, write_snapshot
+from rlanything.buffer.views import export, import_
+from rlanything.buffer.views.find.runs import open_run
 from rlanything.cli import main
-from rlanything.config import ConfigError
+from rlanything.core.errors import ConfigError
+from rlanything.core.splits import SPLITS
 from rlanything.core.types import Direction, EventKind, Task
+from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import tasks
-from rlanything.stages.layout import SPLITS, Layout, read_tasks
 
 SLOTS = 5
 
@@ -25,7 +28,7 @@ SLOTS = 5
 def made(tmp_path_factory) -> Path:
     """A project with the tasks of another seed, and a run from which slot 1 came out with another task."""
     root = tmp_path_factory.mktemp("made")
-    tasks.run(small("seed=7", f"tasks.train={SLOTS + 1}"), root)
+    tasks.make_tasks(small("seed=7", f"tasks.train={SLOTS + 1}"), root)
     *start, other = read_tasks(Layout(root).tasks("train"))
     buffer = TaskBuffer.start(start)
     parent = buffer.head(1).task_id
@@ -47,8 +50,8 @@ def config(root: Path, file: str = "tasks.jsonl", **other: object):
 
 
 def test_the_buffer_trains_and_the_panels_stay_as_they_are(root):
-    tasks.run(small(), root / "fresh")
-    tasks.run(config(root), root)
+    tasks.make_tasks(small(), root / "fresh")
+    tasks.make_tasks(config(root), root)
     buffer = read_snapshot(root / "tasks.jsonl")
     trained = read_tasks(Layout(root).tasks("train"))
     assert trained == [buffer.head(slot) for slot in buffer.slots]
@@ -65,7 +68,7 @@ def test_every_format_of_an_export_leads_there(root, monkeypatch, capsys):
     """Export, import, and the line that import prints: the stage then writes the same training tasks."""
     monkeypatch.chdir(root)
     shutil.copytree(Path(__file__).parents[2] / "experiments", root / "experiments")
-    tasks.run(config(root), root)
+    tasks.make_tasks(config(root), root)
     wanted = Layout(root).tasks("train").read_bytes()
     Path("params.yaml").write_text("env: {_target_: envs.alfworld.family.AlfworldFamily}\n")
     (root / "once" / "buffer").mkdir(parents=True)
@@ -83,7 +86,7 @@ def test_every_format_of_an_export_leads_there(root, monkeypatch, capsys):
 
 def refused(root: Path, config) -> str:
     with pytest.raises(ConfigError) as error:
-        tasks.run(config, root)
+        tasks.make_tasks(config, root)
     assert not Layout(root).manifest.exists()
     assert "\n" not in str(error.value)
     return str(error.value)
@@ -136,7 +139,7 @@ def test_a_task_that_must_not_run_is_refused(root):
 
 
 def test_a_task_of_a_panel_is_refused(root):
-    tasks.run(small(), root / "fresh")
+    tasks.make_tasks(small(), root / "fresh")
     panel = read_tasks(Layout(root / "fresh").tasks("in_domain"))
     changed(root, 3, panel[1])
     assert f"task {panel[1].task_id[:12]}" in refused(root, config(root))
@@ -145,5 +148,5 @@ def test_a_task_of_a_panel_is_refused(root):
 def test_an_imported_run_is_a_start_too(root):
     import_(root / "tasks.jsonl", root / "begin", restart=True)
     assert open_run(root / "begin").latest.accepted == 0
-    tasks.run(config(root, "begin/buffer/iter_0000.jsonl"), root)
+    tasks.make_tasks(config(root, "begin/buffer/iter_0000.jsonl"), root)
     assert len(read_tasks(Layout(root).tasks("train"))) == SLOTS

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 from transformers.models.qwen2 import Qwen2Tokenizer
 
 from rlanything.engines.chat import Chat
-from rlanything.stages.tokenizer import END, NUMBERS, phrases, train_tokenizer
+from rlanything.stages.bootstrap.tokenizer import END, NUMBERS, phrases, train_tokenizer
 
 CORPUS = [
     f"You are in a room. You see a cabinet {k}, a drawer {k + 1} and a desk 1.\ngo to cabinet {k}\n"

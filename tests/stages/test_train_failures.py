@@ -9,11 +9,12 @@ from math import inf, nan
 import pytest
 from stage_cases import buffer, small
 
-from rlanything.config import ConfigError
-from rlanything.loop.iteration import Harvest, LoopState
+from rlanything.core.errors import ConfigError
+from rlanything.files.records import write_json
+from rlanything.loop.iteration import IterationResult, LoopState
+from rlanything.runs.folder import write_iteration_files
+from rlanything.runs.layout import Layout
 from rlanything.stages import train
-from rlanything.stages.layout import Layout, write_json
-from rlanything.stages.runfolder import write_harvest
 
 
 def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_path, monkeypatch):
@@ -27,13 +28,13 @@ def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_pat
     monkeypatch.setattr(train, "train_seed", fails_in_the_second)
     monkeypatch.setattr(train, "pool", ThreadPoolExecutor)
     with pytest.raises(ConfigError, match="the votes hold no verdict"):
-        train.run(small("train.seeds=2", "train.workers=2"), tmp_path, "full")
+        train.train_arm(small("train.seeds=2", "train.workers=2"), tmp_path, "full")
     assert not Layout(tmp_path).run("full", 0).parent.exists()
 
 
 def measured(folder, **metrics: float) -> str:
-    harvest = Harvest((), (), (), (), LoopState(1, buffer()))
-    write_harvest(folder, harvest, metrics, buffer(), rollouts=False)
+    result = IterationResult((), (), (), (), LoopState(1, buffer()))
+    write_iteration_files(folder, result, metrics, buffer(), {})
     return (folder / "metrics.json").read_text()
 
 

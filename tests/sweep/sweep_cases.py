@@ -12,10 +12,10 @@ import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.core.seeds import derive_seed
-from rlanything.sweep.board import Board
-from rlanything.sweep.declare import Sweep
-from rlanything.sweep.space import SETS
-from rlanything.sweep.study import SweepStudy
+from rlanything.sweep.declare.space import SETS
+from rlanything.sweep.declare.sweep import Sweep
+from rlanything.sweep.study.study import SweepStudy
+from rlanything.sweep.trials.board import Board
 
 ROOT = Path(__file__).parents[2]
 LAMBDA = {"low": 0.25, "high": 4.0, "log": True}
@@ -99,7 +99,7 @@ def play(board: Board, truth: Truth = truth) -> list[FrozenTrial]:
             trial = board.study.ask()
         if trial is None:
             break
-        twin = board.twin(trial.number)
+        twin = board.same_point(trial.number)
         if twin is not None:
             board.study.note(trial.number, same_as=board.source(twin.number))
             board.study.tell(trial.number, twin.values, TrialState.COMPLETE)
@@ -110,5 +110,5 @@ def play(board: Board, truth: Truth = truth) -> list[FrozenTrial]:
         board.study.tell(trial.number, board.objectives(trial.number), TrialState.COMPLETE)
     for number in board.to_confirm():
         seeds = range(sweep.seeds + sweep.confirm)
-        write_results(board.fresh(number), sweep, board.sets(number), seeds, truth)
+        write_results(board.fresh.folder(number), sweep, board.sets(number), seeds, truth)
     return board.study.trials()

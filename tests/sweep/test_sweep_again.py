@@ -11,27 +11,27 @@ import pytest
 from optuna.trial import TrialState
 from sweep_cases import declared, make, play, write_results
 
-from rlanything.stages import sweepkey, sweepresult
-from rlanything.stages.sweepkey import Key
-from rlanything.stages.sweeptrial import TrialFolder
-from rlanything.stages.sweepworker import Job, Worker
-from rlanything.sweep.board import ERROR, Board
-from rlanything.sweep.claims import Claims
-from rlanything.sweep.claims import Worker as Process
+from rlanything.sweep.results.publish import publish
+from rlanything.sweep.trials.board import Board
+from rlanything.sweep.trials.claims import Claims
+from rlanything.sweep.trials.folder import TrialFolder
+from rlanything.sweep.trials.fresh import ERROR
+from rlanything.sweep.trials.jobs import FreshJob
+from rlanything.sweep.trials.key import Key, other_study
+from rlanything.sweep.trials.status import status_line
+from rlanything.sweep.trials.worker import Worker
 
 GRID = {"sampler": "grid", "space": {"signals.lambda": [0.25, 0.5, 1.0, 2.0]}, "confirm": 0}
 
 
 def worker(board: Board) -> Worker:
     """One that is asked for its next trial, and never starts it."""
-    return Worker(
-        board, None, Claims(board.folder / "claims", Process.here()), 1, lambda text: None, lambda: None
-    )
+    return Worker(board, None, Claims(board.folder / "claims"), 1, lambda text: None, lambda: None)
 
 
 def take(board: Board, seconds: float, state: TrialState = TrialState.COMPLETE) -> int | None:
     """What a worker does with its next trial, with a drawn result; its number."""
-    trial = worker(board)._next()
+    trial = worker(board).queue._new([])
     if trial is None:
         return None
     write_results(board.trial(trial.number), board.sweep, board.sets(trial.number), range(board.sweep.seeds))
@@ -45,16 +45,16 @@ def take(board: Board, seconds: float, state: TrialState = TrialState.COMPLETE) 
 def test_spent_minutes_end_a_sweep_after_both_baselines(tmp_path, changes):
     board = make(declared(**changes, budget={"minutes": 1.0}), tmp_path)
     assert take(board, 70.0) == 0
-    assert not board.over()
-    assert board.status({}, 1).endswith("about 1 min left")
+    assert not board.is_over()
+    assert status_line(board, {}, 1).endswith("about 1 min left")
     assert take(board, 70.0) == 1
     assert take(board, 70.0) is None
-    assert board.over()
+    assert board.is_over()
     states = [t.state.name for t in board.study.trials()]
     assert states[:2] == ["COMPLETE", "COMPLETE"]
     assert set(states[2:]) <= {"WAITING"}
     (tmp_path / "case.yaml").write_text("space: {}\n")
-    sweepresult.publish(board, tmp_path / "case.yaml", tmp_path, None)
+    publish(board, tmp_path / "case.yaml", tmp_path, None)
     assert "0 (paper)" in (tmp_path / "sweeps" / "case" / "report.md").read_text()
 
 
@@ -65,7 +65,7 @@ def test_a_grid_that_was_cut_short_goes_on_with_more_minutes(tmp_path):
     assert [t.state.name for t in board.study.trials()] == ["COMPLETE"] * 2 + ["WAITING"] * 2
     more = make(declared(**GRID, budget={"minutes": 60.0}), tmp_path)
     assert [take(more, 40.0) for _ in range(3)] == [2, 3, None]
-    assert more.over()
+    assert more.is_over()
 
 
 def test_a_baseline_that_crashed_is_tried_again_when_the_minutes_are_spent(tmp_path):
@@ -73,41 +73,40 @@ def test_a_baseline_that_crashed_is_tried_again_when_the_minutes_are_spent(tmp_p
     board = make(sweep, tmp_path)
     assert take(board, 70.0, TrialState.FAIL) == 0
     assert take(board, 70.0) == 1
-    assert board.over()
+    assert board.is_over()
     again = make(sweep, tmp_path)
     assert take(again, 70.0) == 4
     assert take(again, 70.0) is None
-    assert again.over()
+    assert again.is_over()
     assert again.baselines() == {"default": 1, "paper": 4}
 
 
 def test_fresh_seeds_can_be_more_the_next_time(tmp_path):
     board = make(declared(confirm=2, budget={"trials": 4}), tmp_path)
     play(board)
-    assert board.over()
+    assert board.is_over()
     more = make(declared(confirm=6, budget={"trials": 4}), tmp_path)
     winner = more.best().number
     assert more.to_confirm() == more.candidates()
-    assert not more.over()
-    assert more.measured_fresh(winner) is None
-    folder = TrialFolder(more.fresh(winner), more.sweep, 9)
+    assert not more.is_over()
+    assert more.fresh.measured(winner) is None
+    folder = TrialFolder(more.fresh.folder(winner), more.sweep, 9)
     assert [c[0] for c in folder.commands()] == ["train"]
-    more.reopen_fresh(winner)
+    more.fresh.reopen(winner)
     assert [c[0] for c in folder.commands()] == ["train", "evaluate"]
     play(more)
-    assert more.over()
-    assert more.measured_fresh(winner).panels["full"]["in_domain"].seeds == (3, 4, 5, 6, 7, 8)
+    assert more.is_over()
+    assert more.fresh.measured(winner).panels["full"]["in_domain"].seeds == (3, 4, 5, 6, 7, 8)
     fewer = make(declared(confirm=1, budget={"trials": 4}), tmp_path)
-    assert fewer.over()
-    assert fewer.measured_fresh(winner).panels["full"]["in_domain"].seeds == (3,)
+    assert fewer.is_over()
+    assert fewer.fresh.measured(winner).panels["full"]["in_domain"].seeds == (3,)
 
 
 def crash(found: Worker, number: int, error: str) -> None:
-    folder = TrialFolder(found.board.fresh(number), found.sweep, 9)
-    folder.path.mkdir(parents=True, exist_ok=True)
-    (folder.path / "log.txt").write_text(f"$ rlanything train\n{error}\n")
-    job = Job(f"fresh-{number:04d}", number, folder, folder.path, fresh=True)
-    assert found.claims.take(job.name)
+    job = FreshJob(found.board, number)
+    job.folder.path.mkdir(parents=True, exist_ok=True)
+    job.folder.log.write_text(f"$ rlanything train\n{error}\n")
+    assert found.claims.take(job.claim)
     found.jobs.append(job)
     found._crashed(job, error)
 
@@ -121,10 +120,10 @@ def test_a_crash_on_fresh_seeds_is_published_and_tried_again_with_the_next_start
     crash(worker(board), first, "no memory <left>")
     assert board.to_confirm() == others
     for number in others:
-        write_results(board.fresh(number), board.sweep, board.sets(number), range(5))
-    assert board.over()
+        write_results(board.fresh.folder(number), board.sweep, board.sets(number), range(5))
+    assert board.is_over()
     (tmp_path / "case.yaml").write_text("space: {}\n")
-    sweepresult.publish(board, tmp_path / "case.yaml", tmp_path, None)
+    publish(board, tmp_path / "case.yaml", tmp_path, None)
     there = tmp_path / "sweeps" / "case"
     assert f"- trial {first} on fresh seeds: `no memory <left>`" in (there / "report.md").read_text()
     assert f"trial {first} on fresh seeds: no memory &lt;left&gt;" in (there / "page.html").read_text()
@@ -154,16 +153,16 @@ def key(**changes: object) -> Key:
 
 def test_another_study_of_the_same_name_is_not_passed_over_in_silence(tmp_path):
     first = key()
-    assert sweepkey.warning(tmp_path, "case", first) is None
+    assert other_study(tmp_path, "case", first) is None
     place = tmp_path / f"case-{first.short}"
     first.write(place)
     (tmp_path / "case-two-01234567").mkdir()
-    assert sweepkey.warning(tmp_path, "case", first) is None
+    assert other_study(tmp_path, "case", first) is None
     models = {f"models/{name}": name for name in "abcd"}
     files = {"dvc.yaml": "aa", "rlanything/loop/step.py": "cc"}
     second = key(config={"signals": {"lambda": 1.0}}, files=files, inputs=models)
     assert second.short != first.short
-    assert sweepkey.warning(tmp_path, "case", second) == (
+    assert other_study(tmp_path, "case", second) == (
         f"does not go on with {place}, a study of the same name, which differs: signals.lambda: there 0.5, here 1.0; "
         "train.iterations: there 2, here nothing; models/a: only here; models/b: only here; models/c: only here; "
         "and 2 more"

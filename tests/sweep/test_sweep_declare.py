@@ -8,9 +8,9 @@ import pytest
 import yaml
 from sweep_cases import BAND, LAMBDA, ROOT, declared
 
-from rlanything.config import ConfigError
-from rlanything.stages import sweep as stage
-from rlanything.sweep.declare import load, name_of
+from rlanything.core.errors import ConfigError
+from rlanything.sweep import command
+from rlanything.sweep.declare.file import load_sweep, sweep_name
 
 TESTS = ["env=coding", "judge.writes=tests"]
 FILES = sorted((ROOT / "experiments" / "sweep").glob("*.yaml"))
@@ -25,7 +25,7 @@ def written(tmp_path: Path, **changes: object) -> Path:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_the_projects_own_sweeps_can_be_run(path, capsys):
-    stage.show(path, ROOT)
+    command.print_sweep(path, ROOT)
     said = capsys.readouterr().out
     (paper,) = [line for line in said.splitlines() if line.startswith("trial 0 paper: ")]
     (default,) = [line for line in said.splitlines() if line.startswith("trial 1 default: ")]
@@ -36,13 +36,13 @@ def test_the_projects_own_sweeps_can_be_run(path, capsys):
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"sampler": "tpee"}, "sampler = 'tpee': Input should be 'tpe'"),
+        ({"sampler": "tpee"}, "sampler = 'tpee': unknown; did you mean 'tpe'?"),
         ({"sead": 1}, "sead: unknown; did you mean 'seed'?"),
         ({"space": {}}, "space: "),
         ({"space": {"signals.lambda": {"low": 0, "high": 1, "log": True}}}, "low = 0 must be above 0"),
         ({"space": {"signals.lambda": {"low": 2, "high": 1}}}, "low = 2 must not exceed high = 1"),
         ({"space": {"signals.lambda": {"low": 1, "hihg": 2}}}, "hihg: unknown; did you mean 'high'?"),
-        ({"space": {"judge.m": [1, 1]}}, "a value stands there twice"),
+        ({"space": {"judge.m": [1, 1]}}, "a value is listed twice"),
         ({"space": {"band": {**BAND, "width": [0.0, 0.5]}}}, "must be 0.001 or more"),
         ({"space": {"band": {**BAND, "centre": [0.6, 0.4]}}}, "the first must not exceed the second"),
         (
@@ -65,14 +65,14 @@ def test_the_projects_own_sweeps_can_be_run(path, capsys):
         ({"objectives": ["in_domain"], "arms": ["policy", "full"]}, "name one, e.g. full.in_domain"),
         ({"objectives": ["in_domain", "cost"], "pruner": "median"}, "needs exactly one objective"),
         ({"objectives": "cost", "pruner": "median"}, "cost has no curve"),
-        ({"sampler": "nsga2", "startup": 1}, "startup = 1: the population of nsga2"),
+        ({"sampler": "nsga2", "startup": 1}, "startup = 1: sampler nsga2 needs 2 or more"),
         ({"overrides": ["train.seeds=4"]}, "train.seeds: a sweep sets it by 'seeds'"),
         ({"space": {"train.workers": [1, 2]}}, "a sweep sets it by '--workers'"),
     ],
 )
 def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, changes, expected):
     with pytest.raises(ConfigError) as caught:
-        load(written(tmp_path, **changes))
+        load_sweep(written(tmp_path, **changes))
     assert expected in str(caught.value) + "\n"
     assert "case.yaml" in str(caught.value)
 
@@ -108,7 +108,7 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
             {"objectives": "rm_process", "space": {"judge.writes": ["votes", "tests"]}},
             "judge.writes = tests cannot be run: objectives: 'rm_process' is not measured",
         ),
-        ({"space": {"model.policy.revision": ["a", "b"]}}, "model.policy.revision: has no value by default"),
+        ({"space": {"model.policy.revision": ["a", "b"]}}, "model.policy.revision: has no default value"),
         ({"arms": ["ful"]}, "arm 'ful': unknown; did you mean 'full'?"),
         ({"overrides": ["scale=smok"]}, "did you mean 'smoke'"),
         ({"sampler": "grid"}, "needs a list of values, or a step"),
@@ -152,13 +152,13 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
 def test_an_impossible_space_is_refused_before_any_work(tmp_path, changes, expected):
     path = written(tmp_path, **changes)
     with pytest.raises(ConfigError) as caught:
-        stage.show(path, ROOT)
+        command.print_sweep(path, ROOT)
     assert expected in str(caught.value)
 
 
 def test_an_arm_after_the_one_whose_reward_model_it_takes(tmp_path, capsys):
     arms = {"arms": ["policy_reward", "step_only"], "overrides": ["+arm@arms.step_only=step_only"]}
-    stage.show(written(tmp_path, objectives="step_only.in_domain", **arms), ROOT)
+    command.print_sweep(written(tmp_path, objectives="step_only.in_domain", **arms), ROOT)
     assert "arms policy_reward, step_only" in capsys.readouterr().out
 
 
@@ -178,34 +178,37 @@ def test_a_key_that_changes_a_trial_is_accepted(tmp_path, capsys, arms, key):
         "learn.reward.lr": 1e-6,
         "arms.policy.adapt": False,
     }[key]
-    stage.show(written(tmp_path, arms=arms, space={key: [value]}), ROOT)
+    command.print_sweep(written(tmp_path, arms=arms, space={key: [value]}), ROOT)
     assert key in capsys.readouterr().out
 
 
 def test_a_sweep_of_written_tests_has_objectives_of_its_own(tmp_path, capsys):
-    stage.show(written(tmp_path, objectives=["in_domain", "ut", "detect"], overrides=TESTS), ROOT)
+    command.print_sweep(written(tmp_path, objectives=["in_domain", "ut", "detect"], overrides=TESTS), ROOT)
     assert "objectives in_domain, ut, detect" in capsys.readouterr().out
-    assert load(written(tmp_path, objectives="ut", pruner="median", overrides=TESTS)).pruner.kind == "median"
+    assert (
+        load_sweep(written(tmp_path, objectives="ut", pruner="median", overrides=TESTS)).pruner.kind
+        == "median"
+    )
 
 
 def test_a_file_that_is_not_there_or_not_yaml(tmp_path):
     with pytest.raises(ConfigError, match="no such file; examples are in experiments/sweep/"):
-        load(tmp_path / "nothing.yaml")
+        load_sweep(tmp_path / "nothing.yaml")
     (tmp_path / "broken.yaml").write_text("space: [")
     with pytest.raises(ConfigError, match="not valid YAML"):
-        load(tmp_path / "broken.yaml")
+        load_sweep(tmp_path / "broken.yaml")
     (tmp_path / "twice.yaml").write_text("space:\n  judge.m: [1]\n  judge.m: [3]\n")
     with pytest.raises(ConfigError, match=r"found duplicate key judge.m\s.*line 3"):
-        load(tmp_path / "twice.yaml")
+        load_sweep(tmp_path / "twice.yaml")
     (tmp_path / "list.yaml").write_text("- 1")
     with pytest.raises(ConfigError, match="expected a mapping"):
-        load(tmp_path / "list.yaml")
+        load_sweep(tmp_path / "list.yaml")
 
 
 def test_a_name_that_cannot_name_a_folder():
-    assert name_of(Path("experiments/sweep/thresholds.yaml")) == "thresholds"
+    assert sweep_name(Path("experiments/sweep/thresholds.yaml")) == "thresholds"
     with pytest.raises(ConfigError, match="named by its file"):
-        name_of(Path("../My Sweep.yaml"))
+        sweep_name(Path("../My Sweep.yaml"))
 
 
 def test_short_forms_mean_the_long_ones():
@@ -214,21 +217,9 @@ def test_short_forms_mean_the_long_ones():
     assert short == long
 
 
-@pytest.mark.parametrize("changes", [{"sampler": "gp"}, {"sampler": "qmc"}, {"pruner": "wilcoxon"}])
-def test_without_scipy_what_needs_it_does_not_start(tmp_path, monkeypatch, changes):
-    found = stage.importlib.util.find_spec
-    monkeypatch.setattr(
-        stage.importlib.util, "find_spec", lambda name: None if name == "scipy" else found(name)
-    )
-    with pytest.raises(ConfigError, match="scipy is not installed"):
-        stage.run(
-            written(tmp_path, **changes), ROOT, ROOT / "params.yaml", stage.Options(folder=tmp_path / "s")
-        )
-
-
 def test_without_plotly_the_work_does_not_start(tmp_path, monkeypatch):
-    monkeypatch.setattr(stage.importlib.util, "find_spec", lambda name: None)
-    options = stage.Options(folder=tmp_path / "sweeps")
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
+    options = command.Options(folder=tmp_path / "sweeps")
     with pytest.raises(ConfigError, match=r"plotly is not installed.*rlanything\[sweep\]"):
-        stage.run(FILES[0], ROOT, ROOT / "params.yaml", options)
+        command.run_sweep(FILES[0], ROOT, ROOT / "params.yaml", options)
     assert not (tmp_path / "sweeps").exists()

@@ -13,9 +13,9 @@ import pytest
 import yaml
 from sweep_cases import ROOT, declared, make, play
 
-from rlanything.config import ConfigError
-from rlanything.stages import sweep
-from rlanything.stages.sweepexperiments import record
+from rlanything.core.errors import ConfigError
+from rlanything.sweep import command
+from rlanything.sweep.results.experiments import record
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def test_dvc_shows_every_trial_and_the_workspace_stays(project, tmp_path):
 
 
 def test_without_git_nothing_is_trained(tmp_path):
-    options = sweep.Options(folder=tmp_path / "sweeps", experiments=True)
+    options = command.Options(folder=tmp_path / "sweeps", experiments=True)
     file = ROOT / "experiments" / "sweep" / "lambda.yaml"
     with pytest.raises(ConfigError, match="experiments cannot be recorded: git rev-parse"):
-        sweep.run(file, tmp_path, ROOT / "params.yaml", options)
+        command.run_sweep(file, tmp_path, ROOT / "params.yaml", options)
     assert not (tmp_path / "sweeps").exists()
 
 

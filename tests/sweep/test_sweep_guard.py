@@ -10,12 +10,12 @@ import pytest
 from sweep_cases import ROOT, declared
 from test_sweep_worker import folder, project, start, trials, wait_for, write  # noqa: F401  a fixture
 
-from rlanything.stages import compose
-from rlanything.stages.layout import write_json
-from rlanything.stages.sweepguard import guard
-from rlanything.stages.sweepkey import Key
-from rlanything.stages.sweeptrial import Inputs, overrides
-from rlanything.stages.sweepworker import SweepError
+from rlanything.files.records import write_json
+from rlanything.planning import compose
+from rlanything.sweep.declare.check import compose_base
+from rlanything.sweep.errors import ProjectChanged
+from rlanything.sweep.trials.inputs import Inputs
+from rlanything.sweep.trials.key import Key, check_unchanged
 
 
 def change(path: Path, before: str, after: str) -> None:
@@ -41,23 +41,26 @@ def own(tmp_path) -> Path:
     ("file", "before", "after", "expected"),
     [
         ("experiments/config.yaml", "epsilon: 0.2", "epsilon: 0.3", "learn.epsilon: there 0.2, here 0.3"),
-        ("rlanything/loop/judge.py", "import", "import  ", "rlanything/loop/judge.py: another content"),
+        (
+            "rlanything/loop/rollout.py",
+            "import",
+            "import  ",
+            "rlanything/loop/rollout.py: another content",
+        ),
         ("models/bootstrap.json", "{}", "{} ", "models/bootstrap.json: another content"),
         ("experiments/config.yaml", "epsilon:", "epsilom:", "epsilom"),
     ],
 )
 def test_every_change_of_what_trials_have_in_common_stops_the_sweep(own, file, before, after, expected):
     sweep, inputs = declared(), Inputs.of(own, own / "params.yaml", own / ".rla")
-    check = guard(
-        sweep, inputs, Key.of(sweep, compose.compose(overrides(sweep, {}, sweep.seeds), own), inputs)
-    )
-    check()
+    began = Key.of(sweep, compose_base(sweep, own), inputs)
+    check_unchanged(sweep, inputs, began)
     change(own / file, before, after)
-    with pytest.raises(SweepError) as caught:
-        check()
+    with pytest.raises(ProjectChanged) as caught:
+        check_unchanged(sweep, inputs, began)
     assert expected in str(caught.value)
     change(own / file, after, before)
-    check()
+    check_unchanged(sweep, inputs, began)
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 from optuna.trial import TrialState
 from sweep_cases import declared, make
 
-from rlanything.config import ConfigError
-from rlanything.sweep.study import JOURNAL
+from rlanything.core.errors import ConfigError
+from rlanything.sweep.study.storage import JOURNAL
 
 FULL = """
 import resource, sys
@@ -31,7 +31,7 @@ except OSError as error:
 OPENER = """
 import sys
 from pathlib import Path
-from rlanything.sweep.journal import Journal
+from rlanything.sweep.study.journal import Journal
 Journal(Path(sys.argv[1]))
 """
 

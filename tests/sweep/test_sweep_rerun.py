@@ -12,13 +12,15 @@ import yaml
 from sweep_cases import LAMBDA, ROOT
 
 from rlanything.cli import main
-from rlanything.config import ConfigError
+from rlanything.core.errors import ConfigError
+from rlanything.files.records import write_json
+from rlanything.planning import compose
 from rlanything.repro import rerun
-from rlanything.stages import compose
-from rlanything.stages.layout import write_json
-from rlanything.stages.sweepkey import FILE, Key
-from rlanything.stages.sweeptrial import Inputs, overrides
-from rlanything.sweep.declare import load
+from rlanything.sweep.declare.check import compose_base
+from rlanything.sweep.declare.file import load_sweep
+from rlanything.sweep.declare.sweep import hydra_overrides
+from rlanything.sweep.trials.inputs import Inputs
+from rlanything.sweep.trials.key import FILE, Key
 
 
 @pytest.fixture
@@ -35,25 +37,25 @@ def project(tmp_path) -> Path:
     published = root / "sweeps" / "case"
     published.mkdir(parents=True)
     (published / "sweep.yaml").write_text(yaml.safe_dump({"space": {"signals.lambda": LAMBDA}}))
-    sweep = load(published / "sweep.yaml")
+    sweep = load_sweep(published / "sweep.yaml")
     for number, value in ((0, 1.0), (1, 0.5)):
         folder = published / "trials" / f"{number:04d}"
         folder.mkdir(parents=True)
-        compose.write(folder / "params.yaml", overrides(sweep, {"signals.lambda": value}, 3), root)
+        compose.write(folder / "params.yaml", hydra_overrides(sweep, {"signals.lambda": value}, 3), root)
     write_json(published / "trials" / "0000" / "evaluation" / "full.json", {"arm": "full", "seeds": {}})
     write_json(published / FILE, asdict(key(root)))
     return root
 
 
 def key(root: Path) -> Key:
-    sweep = load(root / "sweeps" / "case" / "sweep.yaml")
+    sweep = load_sweep(root / "sweeps" / "case" / "sweep.yaml")
     inputs = Inputs.of(root, root / "params.yaml", root / ".rla")
-    return Key.of(sweep, compose.compose(overrides(sweep, {}, sweep.seeds), root), inputs)
+    return Key.of(sweep, compose_base(sweep, root), inputs)
 
 
 def again(root: Path, number: int | None, output: Path | None, said: list[str] | None = None) -> None:
     words: list[str] = [] if said is None else said
-    rerun.rerun(Path("case.yaml"), root, root / "params.yaml", number, output, words.append)
+    rerun.rerun_trial(Path("case.yaml"), root, root / "params.yaml", number, output, words.append)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,7 @@ def test_a_trial_without_a_result_is_not_run_again(project, tmp_path, number, ex
 
 def test_a_sweep_that_is_not_published_is_said_to_be_run_first(project, tmp_path):
     with pytest.raises(ConfigError, match=r"run it first: rlanything sweep other\.yaml"):
-        rerun.rerun(Path("other.yaml"), project, project / "params.yaml", 0, tmp_path / "out", print)
+        rerun.rerun_trial(Path("other.yaml"), project, project / "params.yaml", 0, tmp_path / "out", print)
 
 
 def test_other_base_models_are_refused_before_any_work(project, tmp_path):
@@ -96,8 +98,8 @@ def test_what_has_changed_since_is_said_and_the_trial_is_trained_from_its_own_pa
 ):
     """Without the training: what it is given, and where."""
     given = []
-    for name in ("train", "evaluate"):
-        monkeypatch.setattr(getattr(rerun, name), "run", lambda *words: given.append(words))
+    monkeypatch.setattr(rerun.train, "train_arm", lambda *words: given.append(words))
+    monkeypatch.setattr(rerun.evaluate, "evaluate_arm", lambda *words: given.append(words))
     path = project / "sweeps" / "case" / FILE
     data = json.loads(path.read_text())
     changed = next(name for name in data["files"] if name.startswith("rlanything/loop"))

@@ -12,17 +12,18 @@ import pytest
 from optuna.trial import TrialState
 from sweep_cases import BAND, GAMES, LAMBDA, declared, make, play, truth
 
-from rlanything.report.statistics import Estimate, Panel, holm
-from rlanything.stages import sweepresult
-from rlanything.stages.layout import write_json, write_lines
-from rlanything.sweep import views as shown
-from rlanything.sweep.document import CORRECTED, LEVEL, LUCK, NO_LUCK, NOT_SHOWN, sentences, trials
-from rlanything.sweep.importance import FEWEST
-from rlanything.sweep.objective import Measured, cost, measure
-from rlanything.sweep.pictures import FIGURE, draw
-from rlanything.sweep.plots import PLOTS
-from rlanything.sweep.table import confirmation, differences, summary, table
-from rlanything.sweep.views import views
+from rlanything.files.records import write_json, write_lines
+from rlanything.report.results.statistics import Estimate, Panel, holm
+from rlanything.sweep.results.comparisons import confirmation, differences
+from rlanything.sweep.results.contour import GRID
+from rlanything.sweep.results.document import CORRECTED, LEVEL, LUCK, NO_LUCK, NOT_SHOWN, sentences, trials
+from rlanything.sweep.results.importance import FEWEST
+from rlanything.sweep.results.pictures import FIGURE, draw
+from rlanything.sweep.results.plots import PLOTS
+from rlanything.sweep.results.publish import publish, replaces_nothing_else, stamp
+from rlanything.sweep.results.table import summary, table
+from rlanything.sweep.results.views import views
+from rlanything.sweep.trials.measure import Measured, cost, measure
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def published(board, tmp_path_factory):
     file.write_text("space: {}\n")
     (root / "sweeps" / "case").mkdir(parents=True)
     (root / "sweeps" / "case" / "stale.txt").write_text("of an earlier run")
-    sweepresult.publish(board, file, root, sweepresult.stamp(root, "case"))
+    publish(board, file, root, stamp(root, "case"))
     return root / "sweeps" / "case"
 
 
@@ -120,8 +121,8 @@ def test_a_point_that_was_drawn_again_is_no_further_comparison(tmp_path):
 
 def test_the_winner_meets_both_baselines_on_seeds_that_did_not_choose_it(board):
     winner = board.best().number
-    assert board.over()
-    assert board.measured_fresh(winner).panels["full"]["in_domain"].seeds == (3, 4, 5)
+    assert board.is_over()
+    assert board.fresh.measured(winner).panels["full"]["in_domain"].seeds == (3, 4, 5)
     found = confirmation(board)
     assert {c.baseline for c in found} == {n for n, t in board.baselines().items() if t != winner}
     for c in found:
@@ -129,7 +130,7 @@ def test_the_winner_meets_both_baselines_on_seeds_that_did_not_choose_it(board):
         widths = [e.high - e.low for e in (c.lead, c.fresh)]
         assert max(widths) < c.luck.high - c.luck.low < sum(widths)
         assert c.luck.low < c.luck.mean < c.luck.high
-        again = [measure(board.fresh(n), ("full",)).at((3, 4, 5)) for n in (winner, c.against)]
+        again = [measure(board.fresh.folder(n), ("full",)).at((3, 4, 5)) for n in (winner, c.against)]
         means = [m.estimate(("full", "in_domain")).mean for m in again]
         assert c.fresh.mean == pytest.approx(means[0] - means[1])
 
@@ -237,7 +238,7 @@ def test_the_contour_passes_through_what_was_measured_and_is_empty_far_away(boar
     means = [t.values[0] for t in board.complete()]
     seen = contour.surface[contour.surface == contour.surface]
     assert min(means) <= seen.min() <= seen.max() <= max(means)
-    assert 0 < len(seen) < shown.GRID**2
+    assert 0 < len(seen) < GRID**2
 
 
 def test_thresholds_that_are_declared_apart_have_a_contour_too(tmp_path):
@@ -369,7 +370,7 @@ def test_every_parameter_has_its_slice_however_many_there_are(tmp_path):
 
 def test_many_trials_do_not_drown_what_is_certain(tmp_path, monkeypatch):
     """A p-value has a floor that the resamples set; times the trials (Holm) it must stay below the level."""
-    monkeypatch.setattr("rlanything.sweep.table.RESAMPLES", 20)
+    monkeypatch.setattr("rlanything.sweep.results.comparisons.RESAMPLES", 20)
     board = make(declared(confirm=0, sampler="qmc", seeds=6, budget={"trials": 20}), tmp_path)
     play(board, truth=lambda sets: 0.9 if sets["signals.lambda"] < 0.75 else 0.1)
     p = {n: d.p for n, d in differences(board).items() if board.sets(n)["signals.lambda"] > 0.75}
@@ -393,15 +394,15 @@ def test_two_workers_publish_once_and_a_later_start_publishes_again(tmp_path):
     play(board)
     file, target = tmp_path / "case.yaml", tmp_path / "sweeps" / "case"
     file.write_text("space: {}\n")
-    sweepresult.publish(board, file, tmp_path, None)
+    publish(board, file, tmp_path, None)
     (target / "report.md").write_text("of older code")
-    published = sweepresult.stamp(tmp_path, "case")
-    sweepresult.publish(board, file, tmp_path, None)  # the second of two that began before there was anything
-    assert sweepresult.stamp(tmp_path, "case") == published
-    sweepresult.publish(board, file, tmp_path, published)
+    published = stamp(tmp_path, "case")
+    publish(board, file, tmp_path, None)  # the second of two that began before there was anything
+    assert stamp(tmp_path, "case") == published
+    publish(board, file, tmp_path, published)
     assert "older" not in (target / "report.md").read_text()
     (target / "summary.json").write_text('{"trials": {"complete": 1}}')  # another worker had a smaller budget
-    sweepresult.publish(board, file, tmp_path, None)
+    publish(board, file, tmp_path, None)
     assert json.loads((target / "summary.json").read_text())["trials"] == {"complete": 2}
 
 
@@ -410,13 +411,13 @@ def test_a_study_that_ended_early_takes_no_other_studys_results_away(tmp_path):
     file, target = tmp_path / "case.yaml", tmp_path / "sweeps" / "case"
     file.write_text("space: {}\n")
     (board.folder / "key.json").write_text('{"config": 1}')
-    assert sweepresult.replaces(board, tmp_path, "case")
-    sweepresult.publish(board, file, tmp_path, None)
-    assert sweepresult.replaces(board, tmp_path, "case")
+    assert replaces_nothing_else(board, tmp_path, "case")
+    publish(board, file, tmp_path, None)
+    assert replaces_nothing_else(board, tmp_path, "case")
     (target / "key.json").write_text('{"config": 2}')
-    assert not sweepresult.replaces(board, tmp_path, "case")
+    assert not replaces_nothing_else(board, tmp_path, "case")
     (target / "key.json").unlink()
-    assert not sweepresult.replaces(board, tmp_path, "case")
+    assert not replaces_nothing_else(board, tmp_path, "case")
 
 
 def test_the_same_point_twice_is_trained_once(tmp_path):
@@ -426,11 +427,11 @@ def test_the_same_point_twice_is_trained_once(tmp_path):
     board.study.tell(first.number, [0.5], TrialState.COMPLETE)
     later = [board.study.ask() for _ in range(3)]
     twins = [t for t in later if t.user_attrs["sets"] == first.user_attrs["sets"]]
-    assert [board.twin(t.number).number for t in twins] == [0] * len(twins)
+    assert [board.same_point(t.number).number for t in twins] == [0] * len(twins)
     default = later[0].number
-    assert board.twin(default) is None
+    assert board.same_point(default) is None
     waits = [t for t in later[1:] if t.user_attrs["sets"] == later[0].user_attrs["sets"]]
-    assert [board.twin(t.number).number for t in waits] == [default] * len(waits)
+    assert [board.same_point(t.number).number for t in waits] == [default] * len(waits)
     assert waits
 
 
@@ -454,11 +455,11 @@ def test_chromium_shows_the_page_and_refuses_nothing(published):
 
 
 def test_words_from_outside_stay_words_in_the_page(published):
-    from rlanything.sweep.page import _data
-    from rlanything.sweep.plots import words
+    from rlanything.sweep.results.page import _json
+    from rlanything.sweep.results.plots import escape_tags
 
-    assert "<script>" not in _data({"x": "</script><script>alert(1)</script>"})
-    assert words("<b>bold</b> & more") == "&lt;b&gt;bold&lt;/b&gt; &amp; more"
+    assert "<script>" not in _json({"x": "</script><script>alert(1)</script>"})
+    assert escape_tags("<b>bold</b> & more") == "&lt;b&gt;bold&lt;/b&gt; &amp; more"
     text = (published / "page.html").read_text()
     assert text.count("</script>") == 3
     assert 'http-equiv="Content-Security-Policy" content="default-src \'none\'' in text

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sweep_cases import BAND, BASE, LAMBDA, declared
 
-from rlanything.config import AdaptationConfig, ConfigError
-from rlanything.sweep import space
-from rlanything.sweep.study import starts
+from rlanything.config import AdaptationConfig
+from rlanything.core.errors import ConfigError
+from rlanything.sweep.declare import extremes, space
+from rlanything.sweep.declare.starts import starts
 
 shares = st.floats(0.0, 1.0, allow_nan=False)
 
@@ -100,11 +101,11 @@ def test_words_and_switches_are_choices():
 
 
 def test_the_corners_of_a_space_are_every_end_with_every_other():
-    found = list(space.corners(declared(space={"signals.lambda": LAMBDA, "judge.m": [1, 2, 4]})))
+    found = list(extremes.corners(declared(space={"signals.lambda": LAMBDA, "judge.m": [1, 2, 4]})))
     assert {(c["signals.lambda"], c["judge.m"]) for c in found} == {
         (e, m) for e in (0.25, 4.0) for m in (1, 2, 4)
     }
     assert len(found) == 6
     wide = declared(space={f"key.{i}": {"low": 0, "high": 1} for i in range(12)})
-    some = [tuple(c.values()) for c in space.corners(wide)]
-    assert len(set(some)) == len(some) == space.CORNERS
+    some = [tuple(c.values()) for c in extremes.corners(wide)]
+    assert len(set(some)) == len(some) == extremes.CORNERS

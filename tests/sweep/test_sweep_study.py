@@ -16,11 +16,11 @@ import pytest
 from optuna.trial import TrialState
 from sweep_cases import BAND, LAMBDA, declared, make, write_results
 
-from rlanything.config import ConfigError
-from rlanything.stages.sweep import storage_errors
-from rlanything.stages.sweepworker import SweepError
-from rlanything.sweep.board import REPEATS
-from rlanything.sweep.study import hidden
+from rlanything.core.errors import ConfigError
+from rlanything.sweep.errors import SweepStopped
+from rlanything.sweep.study.storage import storage_errors, without_password
+from rlanything.sweep.trials.board import REPEATS
+from rlanything.sweep.trials.status import status_line
 
 ASKER = """
 import sys, json
@@ -230,7 +230,7 @@ def test_a_space_with_nothing_new_ends_a_budget_of_minutes(tmp_path):
     for _ in range(2 + REPEATS):
         assert not board.trials_over()
         number = board.study.ask().number
-        twin = board.twin(number)
+        twin = board.same_point(number)
         if twin is not None:
             board.study.note(number, same_as=board.source(twin.number))
         board.study.tell(number, [0.5], TrialState.COMPLETE)
@@ -240,14 +240,14 @@ def test_a_space_with_nothing_new_ends_a_budget_of_minutes(tmp_path):
 def test_the_time_left_is_said_for_either_budget(tmp_path):
     for name, budget in (("trials", {"trials": 5}), ("minutes", {"minutes": 5.0})):
         board = make(declared(budget=budget, confirm=0), tmp_path / name)
-        assert "left" not in board.status({}, 1)
+        assert "left" not in status_line(board, {}, 1)
         board.study.ask()
         write_results(board.trial(0), board.sweep, board.sets(0), range(3))
         board.study.note(0, seconds=60.0)
         board.study.tell(0, [0.5], TrialState.COMPLETE)
         board.study.ask()
-        assert board.status({}, 1).endswith("about 4 min left")
-        assert board.status({1: 0.5}, 2).endswith("about 2 min left")
+        assert status_line(board, {}, 1).endswith("about 4 min left")
+        assert status_line(board, {1: 0.5}, 2).endswith("about 2 min left")
 
 
 def test_crashes_in_a_row_are_counted_from_the_start_of_the_worker(tmp_path):
@@ -303,7 +303,7 @@ def test_what_a_database_refuses_ends_the_sweep_with_a_message(tmp_path):
     with create_engine(url).begin() as connection:
         connection.execute(text("drop table trial_values"))
     refusal = r"storage sqlite:.*no such table: trial_values; start the sweep again"
-    with pytest.raises(SweepError, match=refusal), storage_errors(url):
+    with pytest.raises(SweepStopped, match=refusal), storage_errors(url):
         board.study.trials()
 
 
@@ -319,7 +319,7 @@ def test_a_database_that_is_not_there_is_named_without_its_password(tmp_path):
         make(declared(), tmp_path, url)
     assert "secret" not in str(caught.value)
     assert "me:***@localhost:1" in str(caught.value)
-    assert "secret" not in hidden(url)
+    assert "secret" not in without_password(url)
 
 
 @pytest.mark.parametrize("url", ["nonsense", "mysqlite:///x"])

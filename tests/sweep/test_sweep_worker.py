@@ -19,6 +19,8 @@ from optuna.trial import FrozenTrial
 from stage_cases import SMALL
 from sweep_cases import ROOT
 
+from rlanything.sweep import command
+
 SEEDS = 1
 SPACE = {
     "signals.lambda": [0.25, 0.5, 1.0],
@@ -125,11 +127,9 @@ def test_three_crashes_alike_end_the_sweep_with_their_error(project):
 
 @pytest.mark.integration
 def test_a_full_disk_is_no_trials_fault(project, monkeypatch):
-    from rlanything.stages import sweep, sweepworker
-
-    monkeypatch.setattr(sweepworker, "LEAST_FREE", 2**60)
+    monkeypatch.setattr("rlanything.sweep.trials.worker.LEAST_FREE", 2**60)
     with pytest.raises(OSError, match="No space left on device"):
-        sweep.run(write(project), project, project / "params.yaml", sweep.Options(workers=1))
+        command.run_sweep(write(project), project, project / "params.yaml", command.Options(workers=1))
     assert [t.state.name for t in trials(folder(project))] == ["WAITING"] * 3
 
 

@@ -1,7 +1,7 @@
 """Private tests as LiveCodeBench and LiveBench store them: base64 of zlib of a pickle of one text.
 
-A pickle is a program for a machine that can call anything. This reader is not that machine: it looks at the opcodes
-and accepts only those that put one text on the stack.
+Unpickling can run any code. This reader does not unpickle: it reads the opcodes and accepts only those that put one
+text on the stack.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import pickletools
 import zlib
 
 MOST_BYTES = 256 * 2**20
-"""Largest text that a blob may unpack to: a small one can hold terabytes of zeros."""
+"""Largest text that is unpacked. A small blob can unpack to terabytes."""
 _TEXTS = frozenset({"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE"})
 _FRAMING = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT"})
 
 
 def unpack(blob: str, most_bytes: int = MOST_BYTES) -> str:
-    """The text in a blob. Raises `ValueError`, saying what is wrong; nothing in the blob is ever run."""
+    """The text in a blob. Nothing in it is run. Raises `ValueError`, saying what is wrong."""
     try:
         packed = base64.b64decode(blob, validate=True)
     except (binascii.Error, ValueError) as error:

@@ -78,7 +78,7 @@ def write(problem: Problem) -> dict[str, Json]:
 
 
 def require_printing(problem: Problem, form: str) -> None:
-    """A problem in this format is a program that prints words. Raises `FormatError`."""
+    """Raise `FormatError` unless the problem tests whole programs and compares words."""
     if problem.prefix or problem.function:
         raise FormatError(f"function: {form} tests whole programs")
     if problem.compare is not Comparison.TOKENS:

@@ -1,4 +1,4 @@
-"""Files of problems: read with every complaint naming file, line and field, and written again."""
+"""Reading and writing files of problems. Error messages name file, line and field."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 
 from envs.coding.formats import codecontests, livebench, livecodebench, reference
 from envs.coding.formats.record import FormatError, Record, strict_json
-from envs.coding.problem import BadProblem, Problem
+from envs.coding.problem import Problem, ProblemError
 from rlanything.core.types import Json
+from rlanything.files.atomic import write_text
 
 MOST_REFUSED = 20
 """Refused records that one message lists."""
@@ -35,7 +36,7 @@ FORMATS = {
 
 
 def load(path: Path, form: str, *, skip: bool = False) -> tuple[list[Problem], list[str]]:
-    """(problems, what was refused and why). Raises `FormatError` for anything refused unless `skip`."""
+    """(problems, a message for each refused record). Raises `FormatError` for refused records unless `skip`."""
     problems: list[Problem] = []
     refused: list[str] = []
     seen: dict[Json, str] = {}
@@ -46,7 +47,7 @@ def load(path: Path, form: str, *, skip: bool = False) -> tuple[list[Problem], l
             problem = FORMATS[form].read(Record(data))
             _require_new(problem, place, seen)
             problems.append(problem)
-        except (FormatError, BadProblem) as error:
+        except (FormatError, ProblemError) as error:
             refused.append(f"{place}: {error}")
     if refused and not skip:
         more = f"\n... and {len(refused) - MOST_REFUSED} more" if len(refused) > MOST_REFUSED else ""
@@ -63,12 +64,11 @@ def save(path: Path, form: str, problems: Iterable[Problem]) -> None:
         text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     else:
         text = json.dumps(records, ensure_ascii=False, indent=2) + "\n"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 def records(path: Path) -> Iterator[tuple[str, Json | FormatError]]:
-    """(place, record, or what is wrong with the line): `place` is file and line, or file and item of a list.
+    """(place, record or error) of each line or list item; `place` is the file with the number.
 
     Raises `FormatError` for a file that cannot be read at all.
     """
@@ -102,7 +102,7 @@ def _json(text: str) -> Json | FormatError:
 
 
 def _merged(path: Path) -> Iterator[tuple[str, Json | FormatError]]:
-    """The records, each with its tests where LiveBench keeps them in files of their own beside the questions."""
+    """The records, with the tests that LiveBench keeps in separate files beside the questions."""
     apart: dict[str, Mapping[str, Json]] = {}
     for extra in sorted(path.parent.glob("test_cases_*.jsonl")) if path.name == "question.jsonl" else ():
         for place, data in records(extra):

@@ -1,4 +1,4 @@
-"""The tests of LiveCodeBench's records, which LiveBench took over: JSON in text, private ones perhaps packed."""
+"""The tests in records of LiveCodeBench and LiveBench: JSON in text fields, private tests plain or packed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def require_comparable(problem: Problem, form: str) -> None:
 
 
 def _private(record: Record) -> str:
-    """The private tests' JSON: as it stands, or out of its blob."""
+    """The private tests' JSON, unpacked where it is a blob."""
     text = record.text(FIELDS[1])
     if text.lstrip().startswith(("[", "{", '"')):
         return text

@@ -1,7 +1,7 @@
 """LiveBench's question.jsonl, tasks LCB_generation and coding_completion: one question a line.
 
-The statement is what LiveBench tells a model (`turns[0]`). Everything that this project does not use is kept, so that
-a question that is written again is the question that was read.
+The statement is LiveBench's prompt (`turns[0]`). Fields that this project does not use are kept, so that reading and
+writing a question gives the same question.
 """
 
 from __future__ import annotations

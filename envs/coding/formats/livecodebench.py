@@ -1,6 +1,6 @@
 """LiveCodeBench's problems (code_generation and code_generation_lite): one a line.
 
-The statement is the question alone; how a model is asked stands in the prompt templates.
+The statement is the question alone. The prompt templates hold the instructions to the model.
 """
 
 from __future__ import annotations

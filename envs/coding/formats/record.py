@@ -1,4 +1,4 @@
-"""Reading a record of somebody else's file field by field; every complaint names the field."""
+"""Checked access to the fields of an untrusted JSON object; every message names the field."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+from envs.settings import not_one_of
+from rlanything.core.errors import UserError
 from rlanything.core.types import Json
 
 
-class FormatError(ValueError):
-    """A file, or a record in it, that is not in its format; the message names file, line and field."""
+class FormatError(UserError):
+    """A file or a record that is not in its format; the message names file, line and field."""
 
 
 class Record:
-    """A JSON object of untrusted origin. `path`: where it stands in its record, for messages."""
+    """An untrusted JSON object. `path`: its place in the record, for messages. All methods raise `FormatError`."""
 
     def __init__(self, data: Any, path: str = "") -> None:
         self.path = path
@@ -75,9 +77,7 @@ class Record:
         """One of some words."""
         value, words = self.text(name), list(allowed)
         if value not in words:
-            near = get_close_matches(value, words, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            self._fail(name, f"{value!r} is not one of {', '.join(words)}{hint}")
+            self._fail(name, not_one_of(value, words))
         return value
 
     def parsed(self, name: str, text: str) -> Json:

@@ -8,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from envs.coding.formats import livebench
-from envs.coding.judging import passed, program_of, run
-from envs.coding.livebench import box
+from envs.coding.livebench import boxed_grader
 from envs.coding.livebench.install import PACKAGES, Installation
 from envs.coding.livebench.selection import Item
-from envs.coding.sandbox import Sandbox, SandboxError, Verdict
+from envs.coding.problem import Problem
+from envs.coding.programs import job_of, passed, program_of
+from envs.coding.sandbox import Job, JobResult, Sandbox, SandboxError
 from rlanything.core.types import Json
 
 AT_A_TIME = 8
-"""Answers for each of the sandbox's boxes in a batch; a kill loses a batch."""
+"""Answers in a batch, for each of the sandbox's boxes. A kill loses at most a batch."""
 LACKING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 
 
@@ -27,13 +28,13 @@ class Grader(Protocol):
     made: Mapping[str, Json]
     """What a score depends on besides question and answer."""
 
-    def grades(self, items: Sequence[Item]) -> Iterator[box.Grade]:
-        """A grade for each item, in order, as soon as it is there."""
+    def grades(self, items: Sequence[Item]) -> Iterator[boxed_grader.Grade]:
+        """A grade for each item, in order, each as soon as it is known."""
         ...
 
 
-class Theirs:
-    """LiveBench's grader, every answer in a box of its own, so many at a time. A program out to cheat it can."""
+class LiveBenchGrader:
+    """LiveBench's own code, each answer in its own box, `workers` boxes at a time. A hostile program can cheat it."""
 
     name = "livebench"
 
@@ -41,18 +42,18 @@ class Theirs:
         self._installed, self._workers = installed, workers
         self.made: Mapping[str, Json] = {"grader": self.name, **installed.identity}
 
-    def grades(self, items: Sequence[Item]) -> Iterator[box.Grade]:
+    def grades(self, items: Sequence[Item]) -> Iterator[boxed_grader.Grade]:
         """See `Grader`."""
         with ThreadPoolExecutor(self._workers) as pool:
             yield from pool.map(self._grade, items)
 
-    def _grade(self, item: Item) -> box.Grade:
+    def _grade(self, item: Item) -> boxed_grader.Grade:
         pair = (livebench.write(item.problem), item.answer.text)
-        return box.grade(self._installed, [pair], len(item.problem.cases))[0]
+        return boxed_grader.grade_in_box(self._installed, [pair], len(item.problem.cases))[0]
 
 
-class Ours:
-    """The sandbox, in which expected outputs never lie. `made`: what else its scores depend on."""
+class SandboxGrader:
+    """The sandbox of this project, which never holds expected outputs. `made`: what else its scores depend on."""
 
     name = "ours"
 
@@ -60,27 +61,31 @@ class Ours:
         self._sandbox, self._batch = sandbox, workers * AT_A_TIME
         self.made: Mapping[str, Json] = {"grader": self.name, **made}
 
-    def grades(self, items: Sequence[Item]) -> Iterator[box.Grade]:
+    def grades(self, items: Sequence[Item]) -> Iterator[boxed_grader.Grade]:
         """See `Grader`."""
         for first in range(0, len(items), self._batch):
             yield from self._grades(items[first : first + self._batch])
 
-    def _grades(self, items: Sequence[Item]) -> list[box.Grade]:
-        work = [(i.problem, program_of(i.problem, i.answer.text), i.problem.cases) for i in items]
+    def _grades(self, items: Sequence[Item]) -> list[boxed_grader.Grade]:
+        jobs = [self._job(item.problem, item.answer.text) for item in items]
         try:
-            return [_grade(verdict) for verdict in run(self._sandbox, work, stop_at_failure=True)]
+            return [_grade(result) for result in self._sandbox.judge(jobs)]
         except SandboxError as error:
-            return [box.Grade(None, str(error))] * len(items)
+            return [boxed_grader.Grade(None, str(error))] * len(items)
+
+    def _job(self, problem: Problem, answer: str) -> Job:
+        program, limits = program_of(problem, answer), self._sandbox.limits
+        return job_of(problem, program, problem.cases, limits, stop_at_failure=True)
 
 
-def _grade(verdict: Verdict) -> box.Grade:
+def _grade(result: JobResult) -> boxed_grader.Grade:
     try:
-        return box.Grade(int(passed(verdict)), lacks=_lacking(verdict))
+        return boxed_grader.Grade(int(passed(result)), lacks=_lacking(result))
     except SandboxError as error:
-        return box.Grade(None, str(error))
+        return boxed_grader.Grade(None, str(error))
 
 
-def _lacking(verdict: Verdict) -> str:
-    """The package of LiveBench's environment that a program asked for in vain; '' where there is none."""
-    names = {found[1] for outcome in verdict.outcomes if (found := LACKING.search(outcome.error))}
+def _lacking(result: JobResult) -> str:
+    """The packages of LiveBench's environment that a program did not find; '' for none."""
+    names = {found[1] for outcome in result.outcomes if (found := LACKING.search(outcome.error))}
     return ", ".join(sorted(names.intersection(PACKAGES)))

@@ -1,4 +1,4 @@
-"""Grading a model's answers to LiveBench's coding questions: what is not known is asked, what is given is kept."""
+"""Grading a model's answers to LiveBench's coding questions. A score that is on disk is not asked for again."""
 
 from __future__ import annotations
 
@@ -6,78 +6,80 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from envs.coding.livebench.book import Book
 from envs.coding.livebench.graders import Grader
+from envs.coding.livebench.score_store import ScoreStore
 from envs.coding.livebench.selection import Item
 from rlanything.core.types import Json
 
 Progress = Callable[[str, int, int], None]
-"""Told (grader, answers graded, answers to grade)."""
+"""Called with (grader, answers graded, answers to grade)."""
 
 
 @dataclass
-class Outcome:
-    """What grading gave."""
+class Grading:
+    """The result of grading."""
 
     rows: list[dict[str, Json]] = field(default_factory=list)
     """The judgments, as LiveBench writes them."""
     failed: dict[tuple[str, str], str] = field(default_factory=dict)
     """By (grader, question): why there is no score."""
     again: set[str] = field(default_factory=set)
-    """Questions that had a score of something else, or of what is not known."""
+    """Questions that were graded although there was a score, because it may be of another answer or grader."""
     compared: int = 0
     different: list[str] = field(default_factory=list)
     lacking: dict[str, str] = field(default_factory=dict)
-    """By question: packages that a program asked our grader for, which LiveBench's environment has."""
+    """By question: packages of LiveBench's environment that a program did not find in our grader's box."""
 
 
-def grade(
+def grade_items(
     items: Sequence[Item], model: str, data: Path, graders: Sequence[Grader], progress: Progress
-) -> Outcome:
-    """Have every answer graded that has no score yet: the first grader's become the judgments, others' are compared.
+) -> Grading:
+    """Grade every answer without a score. The first grader's scores are the judgments; others are compared to them.
 
     Graders work one after the other: LiveBench limits a test by the clock. What could not be graded gets no judgment.
     Raises `LiveBenchError` where the judgments on disk were made by another grader.
     """
-    books = {task: Book(data, task, model, graders[0]) for task in sorted({item.task for item in items})}
-    outcome, (judge, *others) = Outcome(), graders
-    _ask(judge, items, books, outcome, progress)
-    for book in books.values():
-        book.close()
-    judged = [item for item in items if books[item.task].grade(item, judge)]
-    outcome.rows = [books[item.task].judgment(item) for item in judged]
+    stores = {
+        task: ScoreStore(data, task, model, graders[0]) for task in sorted({item.task for item in items})
+    }
+    grading, (judge, *others) = Grading(), graders
+    _grade_missing(judge, items, stores, grading, progress)
+    for store in stores.values():
+        store.close()
+    judged = [item for item in items if stores[item.task].grade(item, judge)]
+    grading.rows = [stores[item.task].judgment(item) for item in judged]
     for other in others:
-        _ask(other, judged, books, outcome, progress)
-        _compare(judge, other, judged, books, outcome)
-    return outcome
+        _grade_missing(other, judged, stores, grading, progress)
+        _compare(judge, other, judged, stores, grading)
+    return grading
 
 
-def _ask(
-    grader: Grader, items: Sequence[Item], books: dict[str, Book], outcome: Outcome, progress: Progress
+def _grade_missing(
+    grader: Grader, items: Sequence[Item], stores: dict[str, ScoreStore], grading: Grading, progress: Progress
 ) -> None:
-    """Keep a grader's score of every answer that it has not graded, as soon as it gives it."""
-    todo = [item for item in items if books[item.task].grade(item, grader) is None]
-    outcome.again |= {item.answer.question_id for item in todo if books[item.task].graded(item, grader)}
+    """Have a grader grade what it has not graded, and keep each score at once."""
+    todo = [item for item in items if stores[item.task].grade(item, grader) is None]
+    grading.again |= {item.answer.question_id for item in todo if stores[item.task].graded(item, grader)}
     for done, (item, found) in enumerate(zip(todo, grader.grades(todo), strict=True), 1):
         if found.score is None:
-            outcome.failed[grader.name, item.answer.question_id] = found.error
-            books[item.task].lose(item, grader)
+            grading.failed[grader.name, item.answer.question_id] = found.error
+            stores[item.task].lose(item, grader)
         else:
-            books[item.task].keep(item, grader, found.score, found.lacks)
+            stores[item.task].keep(item, grader, found.score, found.lacks)
         progress(grader.name, done, len(todo))
     for item in items:
-        known = books[item.task].grade(item, grader)
+        known = stores[item.task].grade(item, grader)
         if known and known.lacks:
-            outcome.lacking[item.answer.question_id] = known.lacks
+            grading.lacking[item.answer.question_id] = known.lacks
 
 
 def _compare(
-    judge: Grader, other: Grader, items: Sequence[Item], books: dict[str, Book], outcome: Outcome
+    judge: Grader, other: Grader, items: Sequence[Item], stores: dict[str, ScoreStore], grading: Grading
 ) -> None:
     for item in items:
-        book, name = books[item.task], item.answer.question_id
-        first, second = book.grade(item, judge), book.grade(item, other)
+        store, name = stores[item.task], item.answer.question_id
+        first, second = store.grade(item, judge), store.grade(item, other)
         if first and second:
-            outcome.compared += 1
+            grading.compared += 1
             if first.score != second.score:
-                outcome.different.append(f"{name}: {judge.name} {first.score}, {other.name} {second.score}")
+                grading.different.append(f"{name}: {judge.name} {first.score}, {other.name} {second.score}")

@@ -1,6 +1,6 @@
-"""Setting up: LiveBench's repository, given by path, gets a virtual environment with what its coding grader needs.
+"""Setup: a virtual environment with what LiveBench's coding grader needs, for a clone of its repository.
 
-Its own list of packages clashes with this project's, and most of it belongs to other categories.
+Its own list of packages clashes with this project's, and most of them serve other categories.
 """
 
 from __future__ import annotations
@@ -11,22 +11,24 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from envs.coding.livebench.files import read_record, write_record
+from envs.coding.livebench.appending import read_object
+from rlanything.core.errors import UserError
+from rlanything.files.records import write_json
 
 GRADER = Path("livebench/process_results/coding/utils.py")
 PACKAGES = ("numpy", "tqdm", "scipy", "sortedcontainers", "matplotlib")
-"""What LiveBench's pyproject.toml asks for and the coding grader, or the programs that it runs, import."""
+"""Packages of LiveBench's pyproject.toml that the coding grader, or the programs that it runs, import."""
 RECORD = "livebench.json"
 VENV = "venv"
 
 
-class LiveBenchError(RuntimeError):
+class LiveBenchError(UserError):
     """LiveBench cannot be set up or used; the message says why and what would help."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """What grades: the repository and its commit, the interpreter, the versions of the packages."""
+    """An installed grader: the repository and its commit, the interpreter, the versions of the packages."""
 
     repository: str
     commit: str
@@ -37,7 +39,7 @@ class Installation:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What a score depends on; where it lies does not matter."""
+        """What a score depends on: everything but the paths."""
         return {key: value for key, value in asdict(self).items() if key not in ("repository", "python")}
 
     def importable(self) -> Path:
@@ -60,13 +62,15 @@ def setup(repository: Path, folder: Path) -> Installation:
         )
     venv = folder.resolve() / VENV
     python = venv / "bin" / "python"
-    _run([sys.executable, "-m", "venv", "--clear", str(venv)])
-    _run([str(python), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES])
+    _output_of([sys.executable, "-m", "venv", "--clear", str(venv)])
+    _output_of(
+        [str(python), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
+    )
     commit, changed = _revision(repository)
     made = Installation(
         str(repository), commit, changed, str(python), sys.version.split()[0], _versions(python)
     )
-    write_record(folder / RECORD, asdict(made))
+    write_json(folder / RECORD, asdict(made))
     return made
 
 
@@ -83,12 +87,12 @@ def read(folder: Path) -> Installation:
 
 
 def recorded(folder: Path) -> Installation:
-    """What `setup` made, wherever its repository is by now. Raises `LiveBenchError` when it is not there."""
+    """What `setup` made; the repository may be gone. Raises `LiveBenchError` when there was no setup."""
     path = folder / RECORD
     if not path.is_file():
         raise LiveBenchError(f"{path} is missing; run `rlanything livebench setup --repository PATH` first")
     try:
-        found = Installation(**read_record(path))
+        found = Installation(**read_object(path))
     except TypeError as error:
         raise LiveBenchError(f"{path}: {error}; run `rlanything livebench setup` again") from None
     if not Path(found.python).is_file():
@@ -99,18 +103,18 @@ def recorded(folder: Path) -> Installation:
 def _revision(repository: Path) -> tuple[str, bool]:
     """The commit, and whether tracked files differ from it. Raises `LiveBenchError` where git knows none."""
     git = ["git", "-C", str(repository)]
-    commit = _run([*git, "rev-parse", "HEAD"]).strip()
-    return commit, bool(_run([*git, "status", "--porcelain", "--untracked-files=no"]).strip())
+    commit = _output_of([*git, "rev-parse", "HEAD"]).strip()
+    return commit, bool(_output_of([*git, "status", "--porcelain", "--untracked-files=no"]).strip())
 
 
 def _versions(python: Path) -> dict[str, str]:
     listed = json.loads(
-        _run([str(python), "-I", "-m", "pip", "list", "--format=json", "--disable-pip-version-check"])
+        _output_of([str(python), "-I", "-m", "pip", "list", "--format=json", "--disable-pip-version-check"])
     )
     return {item["name"]: item["version"] for item in listed}
 
 
-def _run(command: list[str]) -> str:
+def _output_of(command: list[str]) -> str:
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
     except FileNotFoundError:

@@ -4,28 +4,28 @@
     data/live_bench/coding/<task>/model_answer/<model>.jsonl
     data/live_bench/coding/<task>/model_judgment/ground_truth_judgment.jsonl
 
-The last one is what LiveBench's own tables are made from.
+LiveBench makes its tables from the last one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from envs.coding.formats.files import records
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.judging import THOUGHT
-from envs.coding.livebench.files import write_whole
+from envs.coding.programs import THOUGHT
 from rlanything.core.types import Json
+from rlanything.files.atomic import write_text
 
 CATEGORY = "coding"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said to a question, without its thoughts."""
+    """A model's answer to a question, without its thoughts."""
 
     question_id: str
     text: str
@@ -37,13 +37,18 @@ def judgment_path(data: Path, task: str) -> Path:
     return data / "live_bench" / CATEGORY / task / "model_judgment" / "ground_truth_judgment.jsonl"
 
 
-def read_answers(path: Path) -> dict[str, Answer]:
-    """The answers of a model by question; of several to one question the last counts. Raises `FormatError`."""
-    found: dict[str, Answer] = {}
+def read_records(path: Path) -> Iterator[Record]:
+    """The lines of a file; messages about a field name its file and line. Raises `FormatError` for a bad line."""
     for place, data in records(path):
         if isinstance(data, FormatError):
             raise FormatError(f"{place}: {data}")
-        record = Record(data, place)
+        yield Record(data, place)
+
+
+def read_answers(path: Path) -> dict[str, Answer]:
+    """The answers of a model by question; of several to one question the last counts. Raises `FormatError`."""
+    found: dict[str, Answer] = {}
+    for record in read_records(path):
         choices = record.records("choices")
         turns = choices[0].texts("turns") if choices else []
         if not turns:
@@ -57,11 +62,8 @@ def read_answers(path: Path) -> dict[str, Answer]:
 def read_judgments(path: Path) -> dict[tuple[str, str], Json]:
     """The judgments in a file by (question, model); none where there is no file. Raises `FormatError`."""
     found: dict[tuple[str, str], Json] = {}
-    for place, data in records(path) if path.is_file() else ():
-        if isinstance(data, FormatError):
-            raise FormatError(f"{place}: {data}")
-        record = Record(data, place)
-        found[record.name("question_id"), record.name("model")] = data
+    for record in read_records(path) if path.is_file() else ():
+        found[record.name("question_id"), record.name("model")] = record.data
     return found
 
 
@@ -79,12 +81,12 @@ def judgment(answer: Answer, task: str, model: str, score: int, time_s: float) -
 
 
 def tidy(path: Path, without: Collection[tuple[str, str]] = ()) -> None:
-    """One judgment for each (question, model), the last one, in the order of both: as LiveBench leaves its files.
+    """Keep the last judgment of each (question, model), sorted, as LiveBench leaves its files.
 
-    `without`: (question, model) whose judgments are taken out.
+    `without`: (question, model) whose judgments are removed.
     """
     rows = read_judgments(path)
-    write_whole(path, "".join(json.dumps(rows[key]) + "\n" for key in sorted(rows) if key not in without))
+    write_text(path, "".join(json.dumps(rows[key]) + "\n" for key in sorted(rows) if key not in without))
 
 
 def mean_score(rows: Sequence[Json]) -> float:

@@ -1,4 +1,4 @@
-"""Which questions a release asks, and which answers are to them."""
+"""The questions of a release, and the answers to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which back ends work here: each is opened and must contain a few probes; what does not work says why."""
+"""Which back ends work here: each is opened and must contain a few probes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from envs.coding.sandbox.open import BACKENDS, open_sandbox
+from envs.coding.sandbox.factory import BACKENDS, open_sandbox
 from envs.coding.sandbox.types import Job, Limits, SandboxError, Status, Stdio
 
 LIMITS = Limits(cpu_s=1.0, wall_s=3.0, memory_mb=128, disk_mb=16)
@@ -19,7 +19,7 @@ LIMITED = {
     "memory": ("x = []\nwhile True: x.append(bytearray(1 << 20))", Status.MEMORY),
     "output": ("while True: print('x' * 1000)", Status.OUTPUT_LIMIT),
 }
-"""What every back end must do: program and status."""
+"""Programs and the status that every back end must give them."""
 
 _TRY = f"""
 try:
@@ -33,11 +33,11 @@ SEALED = {
     "no other processes": "import os\ndef attempt(): os.kill(os.getpid() + 1 if os.getpid() < 9 else 2, 0)",
     "few processes": "import os, time\ndef attempt():\n    while True:\n        os.fork() or time.sleep(9)",
 }
-"""What a sandbox must refuse."""
+"""Attempts that a sandbox must refuse."""
 
 
 def probe(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """{works, reason, start_s, failed}: does a back end start here, and contain the probes?"""
+    """{works, reason, start_s, probes}: whether a back end starts here and contains the probes."""
     start = time.perf_counter()
     probes = dict(LIMITED)
     if name != "subprocess":
@@ -45,13 +45,13 @@ def probe(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     try:
         with open_sandbox(name, workers=1, limits=LIMITS, trusted=True, **options) as sandbox:
             started = time.perf_counter() - start
-            verdicts = sandbox.run([Job(program, [Stdio("", CONTAINED)]) for program, _ in probes.values()])
+            results = sandbox.judge([Job(program, [Stdio("", CONTAINED)]) for program, _ in probes.values()])
     except SandboxError as error:
         return {"works": False, "reason": str(error)}
     failed = [
-        f"{what}: {verdict.status}"
-        for (what, (_, status)), verdict in zip(probes.items(), verdicts, strict=True)
-        if verdict.status is not status
+        f"{what}: {result.status}"
+        for (what, (_, status)), result in zip(probes.items(), results, strict=True)
+        if result.status is not status
     ]
     return {
         "works": not failed,

@@ -1,4 +1,4 @@
-"""From a report to a status. Expected outputs are known here and nowhere nearer to the program."""
+"""From the report of a box to an outcome. Expected outputs are compared here, outside of the box."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from envs.coding.sandbox.types import UNJUDGED, Call, Job, Outcome, Status, Test
+from rlanything.core.errors import EnvironmentFailure
 
 ERROR_KEPT = 4000
 
@@ -20,20 +21,20 @@ ENDS = {
     "starved": (Status.INFRASTRUCTURE, "the machine is too busy: the process could not run"),
     "oom": (Status.INFRASTRUCTURE, "the machine ran out of memory"),
 }
-"""What the watcher calls an end that is not the program's own: status and reason."""
+"""The watcher's word for how a test was ended -> status and reason."""
 
 
-class BadReport(ValueError):
-    """What came out of a box is no report; the box is broken."""
+class BadReportError(EnvironmentFailure):
+    """A box sent something that is not a report: it is broken."""
 
 
 def same_text(given: str, expected: str) -> bool:
-    """Equal as words: what separates them, and blanks at either end, does not count (the reference's rule)."""
+    """The same words, whatever white space separates them (the rule of the reference code)."""
     return given.split() == expected.split()
 
 
 def same_value(given: Any, expected: Any) -> bool:
-    """Equal as Python compares decoded JSON: 1 equals 1.0, lists keep their order, a tuple is a list."""
+    """Equal as decoded JSON: 1 equals 1.0, and a tuple is a list."""
     try:
         return bool(given == json.loads(json.dumps(expected)))
     except RecursionError:
@@ -41,13 +42,13 @@ def same_value(given: Any, expected: Any) -> bool:
 
 
 def outcome(job: Job, test: Test, report: Mapping[str, Any], limits: Mapping[str, Any]) -> Outcome:
-    """What a test's report means. Raises `BadReport`."""
+    """The outcome that a test's report says. Raises `BadReportError`."""
     try:
         status, error = _ended(report, limits)
         text, code = str(report["out"]), int(report["code"])
         cpu, wall, result = float(report["cpu"]), float(report["wall"]), report["result"]
     except (KeyError, TypeError, ValueError) as problem:
-        raise BadReport(f"a report without a proper {problem}") from problem
+        raise BadReportError(f"a report without a proper {problem}") from problem
     value = None
     if status is Status.OK and code:
         status, error = Status.ERROR, error or f"exit code {code}"
@@ -57,13 +58,13 @@ def outcome(job: Job, test: Test, report: Mapping[str, Any], limits: Mapping[str
 
 
 def compiled(report: Mapping[str, Any], limits: Mapping[str, Any]) -> Outcome:
-    """What the report on compiling means; status ok if tests can follow."""
+    """The outcome that the report on compiling says; ok when tests can follow. Raises `BadReportError`."""
     try:
         status, error = _ended(report, limits)
         failed = status in (Status.OK, Status.ERROR) and report["code"] != 0
         cpu, wall = float(report["cpu"]), float(report["wall"])
     except (KeyError, TypeError, ValueError) as problem:
-        raise BadReport(f"a report without a proper {problem}") from problem
+        raise BadReportError(f"a report without a proper {problem}") from problem
     return Outcome(Status.SYNTAX if failed else status, error=error[-ERROR_KEPT:], cpu_s=cpu, wall_s=wall)
 
 
@@ -78,7 +79,7 @@ def _ended(report: Mapping[str, Any], limits: Mapping[str, Any]) -> tuple[Status
 
 
 def _judged(job: Job, test: Test, text: str, result: Any, error: str) -> tuple[Status, Any, str]:
-    """Status, value and error of a test that ended well."""
+    """Status, value and error of a test with exit code 0."""
     value: Any = text
     if isinstance(test, Call):
         try:

@@ -1,4 +1,4 @@
-"""Many jobs, a few boxes: `Sandbox.run` judges a batch, in one thread, with verdicts in the order of the jobs."""
+"""The pool of boxes: `Sandbox.judge` judges a batch of jobs in one thread."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from envs.coding.sandbox.launch import Backend
+from envs.coding.sandbox.backends.box import Backend
 from envs.coding.sandbox.session import Session
-from envs.coding.sandbox.types import MOST_WORKERS, Job, Limits, Verdict
+from envs.coding.sandbox.types import MOST_WORKERS, Job, JobResult, Limits
 from envs.coding.sandbox.worker import BoxLostError, Worker
 
 
 class Sandbox:
-    """A pool of boxes, started at once and kept until `close`. A context manager.
+    """A pool of boxes, started by the constructor and kept until `close`. A context manager.
 
-    A box that dies is replaced, and what it worked on is tried again. Boxes die with the thread that started them,
-    so keep a sandbox to the thread that opened it, or at least that thread alive.
+    A box that dies is replaced, and its test is tried again. Boxes die with the thread that started them, so that
+    thread must live as long as the sandbox.
     """
 
     def __init__(self, backend: Backend, workers: int, limits: Limits) -> None:
@@ -54,11 +54,13 @@ class Sandbox:
 
     @property
     def replaced(self) -> int:
-        """Boxes that died or were given up so far."""
+        """Number of boxes that were replaced so far."""
         return sum(worker.replaced for worker in self._workers)
 
-    def run(self, jobs: Sequence[Job], progress: Callable[[int, int], None] | None = None) -> list[Verdict]:
-        """A verdict for every job, in order. `progress` is told (jobs done, jobs in all) whenever one is done.
+    def judge(
+        self, jobs: Sequence[Job], progress: Callable[[int, int], None] | None = None
+    ) -> list[JobResult]:
+        """The result of every job, in order. `progress` is called with (jobs done, jobs in all).
 
         Raises `ValueError` for a job whose limits are above the sandbox's, before anything runs, and `SandboxError`
         when boxes no longer start.
@@ -70,7 +72,7 @@ class Sandbox:
             finally:
                 for worker in self._workers:
                     self._drop(worker)
-        return [session.verdict() for session in sessions]
+        return [session.result() for session in sessions]
 
     def _work(self, waiting: deque[Session], total: int, progress: Callable[[int, int], None] | None) -> None:
         done = 0
@@ -85,21 +87,21 @@ class Sandbox:
 
     @staticmethod
     def _assign(worker: Worker, waiting: deque[Session]) -> bool:
-        """Give an idle worker the next session; has it one now?"""
+        """Give an idle worker the next session; whether it has one now."""
         if worker.session is None and waiting:
             worker.take(waiting.popleft())
         return worker.session is not None
 
     @staticmethod
     def _drop(worker: Worker) -> None:
-        """Free a worker whose run was interrupted: what its box does is nobody's any more."""
+        """Free a worker whose batch was interrupted; its box is ended."""
         if worker.session is not None:
             worker.session = None
             worker.close()
 
     @staticmethod
     def _turn(workers: Sequence[Worker]) -> None:
-        """Wait until a box can be read or written or is overdue, and see to it."""
+        """Wait until a box can be read or written, or is overdue, and handle it."""
         with selectors.DefaultSelector() as selector:
             for worker in workers:
                 _watch(selector, worker)

@@ -1,4 +1,4 @@
-"""A job on its way: which request comes next, and what its reports amount to. Knows no box."""
+"""The progress of one job: its next request, and its outcomes so far. Knows no box."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from envs.coding.sandbox.judge import compiled, outcome
-from envs.coding.sandbox.types import Call, Job, Limits, Outcome, Status, Test, Verdict
+from envs.coding.sandbox.types import Call, Job, JobResult, Limits, Outcome, Status, Test
 
 ATTEMPTS = 3
-"""Times that a request is sent to fresh boxes before it is reported as infrastructure."""
+"""Times that a request is sent to a new box before it becomes `infrastructure`."""
 CODE_KB = 64 << 10
 """Largest compiled program."""
 
 
 class Session:
-    """One job. `request` gives the next frame, `accept` takes its report, `lose` says that there will be none."""
+    """One job. `request` gives the next frame; then `accept` takes its report, or `lose` says that there is none."""
 
     def __init__(self, job: Job, default: Limits) -> None:
         self.job, self.limits = job, job.limits or default
@@ -32,22 +32,22 @@ class Session:
 
     @property
     def done(self) -> bool:
-        """Is there nothing more to ask?"""
+        """Whether every request has been answered."""
         stopped = self.job.stop_at_failure and self._outcomes and self._outcomes[-1].status is not Status.OK
         return bool(stopped) or len(self._outcomes) == len(self.job.tests)
 
-    def verdict(self) -> Verdict:
-        """The verdict of a job that is done."""
-        return Verdict(tuple(self._outcomes))
+    def result(self) -> JobResult:
+        """The result of a job that is done."""
+        return JobResult(tuple(self._outcomes))
 
     def request(self) -> dict[str, Any]:
-        """The next frame for the box that this session has."""
+        """The next frame to send."""
         if not self._compiled:
             return {"source": self.job.program, "limits": {**self._limits, "output_kb": CODE_KB}}
         return {**_asked(self.job.tests[len(self._outcomes)]), "limits": self._limits}
 
     def accept(self, report: Mapping[str, Any]) -> bool:
-        """Take a report; False asks for another box. Raises `BadReport`."""
+        """Take a report; False: send the request to another box. Raises `BadReportError`."""
         if self._compiled:
             found = outcome(self.job, self.job.tests[len(self._outcomes)], report, self._limits)
         else:
@@ -65,14 +65,14 @@ class Session:
         return True
 
     def _share(self, report: Mapping[str, Any]) -> None:
-        """Judge the tests that follow with the same input by the same report."""
+        """Judge the following tests of the same input by the same report."""
         tests, asked = self.job.tests, _asked(self.job.tests[len(self._outcomes) - 1])
         while not self.done and _asked(tests[len(self._outcomes)]) == asked:
             found = outcome(self.job, tests[len(self._outcomes)], report, self._limits)
             self._add(replace(found, cpu_s=0.0, wall_s=0.0))
 
     def lose(self, reason: str) -> None:
-        """The box failed. The request is sent again, or after `ATTEMPTS` times reported and left."""
+        """The box failed. The request is sent again; after `ATTEMPTS` times the test becomes `infrastructure`."""
         self._attempts += 1
         if self._attempts >= ATTEMPTS:
             self._add(Outcome(Status.INFRASTRUCTURE, error=f"{reason} ({self._attempts} attempts)"))
@@ -80,7 +80,7 @@ class Session:
         self._compiled = False
 
     def _add(self, found: Outcome) -> None:
-        """Without a compiled program all tests have the same outcome; its costs count once."""
+        """Add an outcome. A program that does not compile gives it to all tests; the times count once."""
         found = found if self.job.keep_output else found.bare()
         self._outcomes.append(found)
         if not self._compiled and not self.job.stop_at_failure:
@@ -89,7 +89,7 @@ class Session:
 
 
 def _asked(test: Test) -> dict[str, Any]:
-    """What a box is told of a test: its input."""
+    """The part of a test that is sent to a box: its input."""
     if isinstance(test, Call):
         return {"function": test.function, "arguments": json.dumps(list(test.arguments))}
     return {"stdin": test.stdin}

@@ -1,7 +1,6 @@
-"""The vocabulary of the sandbox: a job goes in (a program and its tests), a verdict comes out.
+"""The vocabulary of the sandbox: a job (a program and its tests) goes in, a `JobResult` comes out.
 
-Everything is an immutable value. Expected outputs are part of a job for the harness's sake; they are compared outside
-the box and never enter it.
+All are immutable values. Expected outputs are compared outside of the box and never enter it.
 """
 
 from __future__ import annotations
@@ -12,38 +11,40 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum, StrEnum
 from typing import Any
 
+from rlanything.core.errors import EnvironmentFailure
+
 MIB = 1 << 20
 MOST_WORKERS = 256
-"""Boxes of one process at a time: each has a user id of its own, out of as many."""
+"""Most boxes of one process at a time. Each has its own user id."""
 
 
-class SandboxError(RuntimeError):
-    """A back end cannot run here, or cannot go on; the message says why and what would help."""
+class SandboxError(EnvironmentFailure):
+    """A back end cannot start or cannot go on; the message says why and what would help."""
 
 
 class Status(StrEnum):
-    """What became of a test. Only `infrastructure` says nothing about the program."""
+    """How a test ended. Only `infrastructure` says nothing about the program."""
 
     OK = "ok"
-    """It ended by itself with exit code 0 and, where an output was expected, gave that output."""
+    """Exit code 0 and, where an output was expected, that output."""
     WRONG = "wrong"
-    """It ended well and gave another output."""
+    """Exit code 0 and another output."""
     ERROR = "error"
-    """An exception that nobody caught, an exit code other than 0, or a signal."""
+    """An uncaught exception, an exit code other than 0, or a signal."""
     SYNTAX = "syntax"
     """The program does not compile."""
     TIMEOUT = "timeout"
-    """It used more CPU time than `cpu_s`, or was neither done nor waiting for a CPU after `wall_s`."""
+    """More CPU time than `cpu_s`, or more wall time than `wall_s` without the time it waited for a CPU."""
     MEMORY = "memory"
-    """It ended for want of memory, or its processes together held more than `memory_mb`."""
+    """An allocation failed, or its processes together held more than `memory_mb`."""
     OUTPUT_LIMIT = "output_limit"
-    """It wrote more than `output_kb` to one of its outputs, or made more than `files` files."""
+    """More than `output_kb` in one of its outputs, or more than `files` files."""
     INFRASTRUCTURE = "infrastructure"
-    """The box failed, also when tried again. Never to be counted as a wrong answer."""
+    """The box failed, also when tried again. Never counts as a wrong answer."""
 
 
 class Unjudged(Enum):
-    """The expected output of a test that is run only for what it gives."""
+    """The expected output of a test that is run only for its output."""
 
     UNJUDGED = "unjudged"
 
@@ -53,7 +54,7 @@ UNJUDGED = Unjudged.UNJUDGED
 
 @dataclass(frozen=True)
 class Stdio:
-    """A test of a whole program: text on its standard input, text expected on its standard output."""
+    """A test of a whole program: standard input, and the expected standard output."""
 
     stdin: str
     expected: str | Unjudged = UNJUDGED
@@ -63,7 +64,7 @@ class Stdio:
 class Call:
     """A test of a function: JSON arguments in, a JSON result out.
 
-    `function` is a function of the program or a method of its class `Solution`, which is made without arguments.
+    `function` is a function of the program or a method of its class `Solution`, which takes no arguments.
     """
 
     function: str
@@ -76,12 +77,12 @@ Test = Stdio | Call
 
 @dataclass(frozen=True)
 class Limits:
-    """What a test may use. CPU time decides; the clock only ends programs that wait for nothing."""
+    """Limits of a test. CPU time decides; wall time only ends programs that sleep."""
 
     cpu_s: float = 2.0
-    """CPU seconds of all its processes together. The same on a busy machine as on an idle one."""
+    """CPU seconds of all its processes together, which do not depend on the load of the machine."""
     wall_s: float = 10.0
-    """Seconds on the clock, without those spent waiting for a free CPU. Ends what sleeps."""
+    """Wall time without the time that it waited for a CPU."""
     memory_mb: int = 512
     """Address space of a process, and resident memory of all its processes together."""
     processes: int = 16
@@ -113,21 +114,20 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """A program and its tests. The program is compiled once; every run of it is a fresh process."""
+    """A program and its tests. The program is compiled once; each test is a new process."""
 
     program: str
     tests: Sequence[Test]
     limits: Limits | None = None
-    """Where a task has its own (`dataclasses.replace` of the sandbox's, which `memory_mb`, `processes` and `disk_mb`
-    must not exceed)."""
+    """None: the sandbox's. `memory_mb`, `processes` and `disk_mb` must not exceed the sandbox's."""
     compare: Callable[[Any, Any], bool] | None = None
-    """(given, expected) -> equal, outside the box; None: `same_text` for `Stdio`, `same_value` for `Call`."""
+    """(given, expected) -> equal, called outside of the box; None: `same_text` for `Stdio`, `same_value` for `Call`."""
     stop_at_failure: bool = False
-    """Leave out the tests after the first that is not ok."""
+    """Skip the tests after the first that is not ok."""
     keep_output: bool = True
-    """Keep in each outcome what the program wrote and returned; else it is dropped as soon as it is judged."""
+    """Keep in each outcome what the program wrote and returned."""
     share_runs: bool = False
-    """Judge tests of the same input that stand side by side by one run; what it costs counts for the first of them."""
+    """Run neighbouring tests with the same input once; the times count for the first of them."""
 
     def __post_init__(self) -> None:
         if not self.tests:
@@ -136,27 +136,27 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one test gave."""
+    """The result of one test."""
 
     status: Status
     output: str = ""
-    """Standard output; of a `Call`, what the program printed."""
+    """Standard output, also of a `Call`."""
     result: Any = None
     """What a `Call` returned, as JSON."""
     error: str = ""
-    """The end of standard error, or why the status is what it is."""
+    """The end of standard error, or the reason of the status."""
     cpu_s: float = 0.0
     wall_s: float = 0.0
 
     def bare(self) -> Outcome:
-        """Without what the program wrote and returned; why the box failed stays."""
+        """The outcome without output, result and, unless the box failed, error."""
         error = self.error if self.status is Status.INFRASTRUCTURE else ""
         return replace(self, output="", result=None, error=error)
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What a job gave: an outcome for each test, in order (fewer after `stop_at_failure`)."""
+class JobResult:
+    """The outcome of each test, in order (fewer after `stop_at_failure`)."""
 
     outcomes: tuple[Outcome, ...]
 

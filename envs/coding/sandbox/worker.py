@@ -1,4 +1,4 @@
-"""One place in a pool: the box that it has at the moment, and the session that the box works for."""
+"""A worker of the pool: its present box, and the session that the box works for."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from envs.coding.sandbox.backends.box import Backend, Box
 from envs.coding.sandbox.inside.meter import STARVED
-from envs.coding.sandbox.judge import BadReport
-from envs.coding.sandbox.launch import Backend, Box
+from envs.coding.sandbox.judge import BadReportError
 from envs.coding.sandbox.session import Session
 from envs.coding.sandbox.types import SandboxError
+from rlanything.core.errors import EnvironmentFailure
 
 START_S = 60.0
-"""A box that has not said hello by then is given up."""
+"""A box that has not greeted by then is replaced."""
 GRACE_S = 30.0
-"""What a watcher may take beyond its own limits before it is given up."""
+"""Seconds that a watcher may take beyond its own limits before its box is replaced."""
 STARTS = 3
-"""Boxes in a row that may fail to start."""
+"""Consecutive boxes that may fail to start."""
 LARGEST_FRAME = 1 << 28
 
 
-class BoxLostError(RuntimeError):
-    """The box is gone or broken; the message is for people."""
+class BoxLostError(EnvironmentFailure):
+    """The box has ended or is broken."""
 
 
 class Worker:
@@ -36,16 +37,16 @@ class Worker:
         self._deadline, self._greeted, self._failures = 0.0, False, 0
         self.session: Session | None = None
         self.replaced = 0
-        """Boxes that were lost here."""
+        """Number of boxes that were lost."""
 
     @property
     def greeted(self) -> bool:
-        """Has the box said hello?"""
+        """Whether the box has greeted."""
         return self._greeted
 
     @property
     def overdue(self) -> float:
-        """The moment (time.monotonic) when the box is given up."""
+        """When the box will be replaced, by `time.monotonic`."""
         return self._deadline
 
     def ends(self) -> tuple[int, int | None]:
@@ -63,7 +64,7 @@ class Worker:
         self._queue(settings)
 
     def take(self, session: Session) -> None:
-        """Work for a session until it is done."""
+        """Start to work for a session."""
         self.session = session
         if self._box is None:
             self.start()
@@ -71,7 +72,7 @@ class Worker:
             self._ask()
 
     def replace(self, reason: str) -> None:
-        """Give the box up and go on with another. Raises `SandboxError` when boxes no longer start."""
+        """End the box and start another. Raises `SandboxError` when boxes no longer start."""
         self.replaced += 1
         words = self.close()
         reason = f"{reason}: {words}" if words else reason
@@ -84,12 +85,12 @@ class Worker:
         self.start()
 
     def close(self) -> str:
-        """End the box; its last words."""
+        """End the box; the end of what it wrote to standard error."""
         box, self._box, self._leaving = self._box, None, b""
         return box.close() if box is not None else ""
 
     def write(self) -> None:
-        """Send what the box takes. Raises `BoxLostError`."""
+        """Send without blocking. Raises `BoxLostError`."""
         assert self._box is not None
         try:
             self._leaving = self._leaving[self._box.send(self._leaving) :]
@@ -97,7 +98,7 @@ class Worker:
             raise BoxLostError("the box ended") from error
 
     def read(self) -> None:
-        """Take what has arrived, and act on what is complete. Raises `BoxLostError`."""
+        """Receive bytes, and handle each complete frame. Raises `BoxLostError`."""
         assert self._box is not None
         try:
             part = self._box.receive()
@@ -128,11 +129,11 @@ class Worker:
         if not self._greeted:
             self._greet(frame)
         elif self.session is None:
-            raise BoxLostError("the box spoke without being asked")
+            raise BoxLostError("the box sent a frame without a request")
         else:
             try:
                 usable = self.session.accept(frame)
-            except BadReport as error:
+            except BadReportError as error:
                 raise BoxLostError(str(error)) from error
             if not usable:
                 self.replaced += 1
@@ -142,13 +143,13 @@ class Worker:
         self._ask()
 
     def _greet(self, frame: Mapping[str, Any]) -> None:
-        """Is this the box that was asked for? Raises `SandboxError`."""
+        """Check the greeting. Raises `SandboxError` for a box that does not isolate."""
         if self._backend.sealed and (frame.get("sealed") is not True or not frame.get("uid")):
             raise SandboxError(f"the box does not isolate: {dict(frame)}")
         self._greeted, self._failures = True, 0
 
     def _ask(self) -> None:
-        """Send the session's next request; a session that is done leaves."""
+        """Send the session's next request, or drop a session that is done."""
         if self.session is not None and self.session.done:
             self.session = None
         if self.session is not None:

@@ -1,4 +1,4 @@
-"""Inputs for a chain, and the tests made from them: the same tests for the same chain, wherever it is asked for."""
+"""Inputs for a chain, and the tests made from them. The same chain always gets the same tests."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import random
 from collections.abc import Sequence
 
 from envs.coding.problem import Case, Problem
-from envs.coding.world.chain import Chain, Undefined
+from envs.coding.world.chain import Chain, UndefinedError
 from envs.coding.world.operations import Kind
+from rlanything.core.errors import RLAnythingError
 from rlanything.core.seeds import derive_seed
 
 WORDS = ("red", "apple", "Tree", "moon", "stone", "Ink", "ear", "paper", "Oak", "sky", "bee", "letter")
@@ -16,7 +17,7 @@ EASY = {
     Kind.NUMBERS: ("3 1 2", "4 4 1", "5 8 3", "2 9 6 7"),
     Kind.TEXT: ("red", "Ink", "Oak", "bee"),
 }
-"""Inputs that are quick to work out: few, so that a small model meets each of them often."""
+"""Inputs that are quick to work out. There are few, so a small model meets each of them often."""
 TRIES = 6
 """Sets of inputs tried before a chain counts as having no good tests."""
 DRAWS = 5
@@ -26,12 +27,12 @@ MEMORY_MB = 256
 FORMAT = "world"
 
 
-class NoTests(ValueError):
+class NoTestsError(RLAnythingError, ValueError):
     """No inputs were found on which the chain is defined and every step of it matters."""
 
 
 def problem_of(chain: Chain, count: int, level: str = "") -> Problem:
-    """The problem that a chain is, with `count` tests. Raises `NoTests`."""
+    """A chain as a problem with `count` tests. Raises `NoTestsError`."""
     return Problem(
         statement=chain.statement,
         cases=cases(chain, count),
@@ -44,22 +45,22 @@ def problem_of(chain: Chain, count: int, level: str = "") -> Problem:
 
 
 def cases(chain: Chain, count: int) -> tuple[Case, ...]:
-    """`count` tests of different inputs, on which leaving out any step shows. Raises `NoTests`."""
+    """`count` tests with different inputs that detect every left-out step. Raises `NoTestsError`."""
     rng = random.Random(derive_seed(0, "coding/cases", chain.key))
     without = shortened(chain)
     for _ in range(TRIES):
         found = _draw(chain, count, rng)
-        if len(found) == count and _telling(found) and all(_differs(c, found) for c in without):
+        if len(found) == count and _varied(found) and all(_differs(c, found) for c in without):
             return tuple(found)
-    raise NoTests(f"no {count} tests for {chain.key!r}")
+    raise NoTestsError(f"no {count} tests for {chain.key!r}")
 
 
 def draw_case(chain: Chain, rng: random.Random, *, easy: bool = False) -> Case | None:
-    """One test of a random input, or of an `easy` one; None where the chain gives nothing for it."""
+    """A test with a random or an `easy` input; None where the chain is not defined on it."""
     stdin = easy_input(chain.reads, rng) if easy else draw_input(chain.reads, rng)
     try:
-        return Case(stdin, chain.run(stdin))
-    except Undefined:
+        return Case(stdin, chain.output(stdin))
+    except UndefinedError:
         return None
 
 
@@ -77,12 +78,12 @@ def draw_input(kind: Kind, rng: random.Random) -> str:
 
 
 def easy_input(kind: Kind, rng: random.Random) -> str:
-    """A line of input as a cautious writer of tests takes it."""
+    """One of the easy inputs."""
     return rng.choice(EASY[kind])
 
 
 def shortened(chain: Chain) -> list[Chain]:
-    """The chains that leave out one step, or several neighbours, and still fit together."""
+    """All chains that leave out one step or several neighbouring ones and still fit together."""
     found, steps = [], chain.steps
     for start in range(len(steps)):
         for end in range(start + 1, len(steps) + 1):
@@ -92,12 +93,12 @@ def shortened(chain: Chain) -> list[Chain]:
     return found
 
 
-def agrees(chain: Chain, tests: Sequence[Case]) -> int | None:
-    """Number, from 1, of the first test whose output is not what the chain gives; None when all are right."""
+def first_failed(chain: Chain, tests: Sequence[Case]) -> int | None:
+    """The number, from 1, of the first test that the chain does not pass; None when it passes all."""
     for number, case in enumerate(tests, 1):
         try:
-            given = chain.run(case.input)
-        except Undefined:
+            given = chain.output(case.input)
+        except UndefinedError:
             return number
         if given.split() != case.output.split():
             return number
@@ -105,11 +106,11 @@ def agrees(chain: Chain, tests: Sequence[Case]) -> int | None:
 
 
 def why_wrong(problem: Problem) -> str:
-    """Why a problem that claims to be of this world is not what its chain says, or ''. Raises `BadChain`."""
+    """Why a problem of this world does not match its chain, or ''. Raises `ChainError`."""
     chain = Chain.from_json(problem.source.get("chain"))
     if (problem.statement, problem.solution) != (chain.statement, chain.program):
         return "its sentences or its solution are not those of its chain"
-    wrong = agrees(chain, problem.cases)
+    wrong = first_failed(chain, problem.cases)
     return "" if wrong is None else f"test {wrong} is not what the problem asks for"
 
 
@@ -124,11 +125,11 @@ def _draw(chain: Chain, count: int, rng: random.Random) -> list[Case]:
     return list(found.values())
 
 
-def _telling(tests: Sequence[Case]) -> bool:
+def _varied(tests: Sequence[Case]) -> bool:
     """Whether outputs differ from each other, and from their inputs."""
     return len({c.output for c in tests}) > 1 and any(c.output.split() != c.input.split() for c in tests)
 
 
 def _differs(other: Chain, tests: Sequence[Case]) -> bool:
-    """Whether another chain gives anything else for the inputs of these tests."""
-    return agrees(other, tests) is not None
+    """Whether another chain fails one of these tests."""
+    return first_failed(other, tests) is not None

@@ -1,4 +1,4 @@
-"""A chain of operations: its sentences, its program, what it computes, and back from the sentences to the chain."""
+"""A chain of operations: its sentences, its program, its output, and parsing sentences back into a chain."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from envs.coding.world.operations import (
     Kind,
     Operation,
 )
+from rlanything.core.errors import ModelOutputError, RLAnythingError
 from rlanything.core.types import Json
 
 LONGEST = 6
@@ -28,12 +29,12 @@ LARGEST = 10**6
 """Numbers between steps stay below this."""
 
 
-class BadChain(ValueError):
-    """Sentences or steps that make no chain; the message says which."""
+class ChainError(ModelOutputError):
+    """Sentences or steps that are not a chain; the message quotes them."""
 
 
-class Undefined(ValueError):
-    """A chain that gives nothing for this input."""
+class UndefinedError(RLAnythingError, ValueError):
+    """The chain is not defined on this input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Step:
 
     @property
     def sentence(self) -> str:
-        """How the step is asked for."""
+        """The sentence that asks for the step."""
         return self.operation.say[self.wording].format(k=self.k)
 
     @property
@@ -56,29 +57,29 @@ class Step:
 
     @property
     def label(self) -> str:
-        """Its name, and the constant where it has one."""
+        """The operation's name, with the constant where it has one."""
         return f"{self.operation.name} {self.k}" if self.operation.constants else self.operation.name
 
     @property
     def key(self) -> str:
-        """Name and constant: the step, however it is worded."""
+        """Name and constant: equal for all wordings of the step."""
         return f"{self.operation.name} {self.k}"
 
 
 @dataclass(frozen=True)
 class Chain:
-    """What is read, and the steps. Raises `BadChain` when a step does not take what the one before it gives."""
+    """The kind of input, and the steps. Raises `ChainError` when a step does not fit the one before it."""
 
     reads: Kind
     steps: tuple[Step, ...]
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.steps) <= LONGEST:
-            raise BadChain(f"{len(self.steps)} steps; a problem has 1 to {LONGEST}")
+            raise ChainError(f"{len(self.steps)} steps; a problem has 1 to {LONGEST}")
         held = self.reads
         for step in self.steps:
             if step.operation.takes is not held:
-                raise BadChain(
+                raise ChainError(
                     f"{step.sentence!r} needs {step.operation.takes.value}, and there is {held.value}"
                 )
             held = step.operation.gives
@@ -95,26 +96,29 @@ class Chain:
 
     @property
     def gives(self) -> Kind:
-        """What is printed."""
+        """The kind of value that is printed."""
         return self.steps[-1].operation.gives
 
     @property
     def key(self) -> str:
-        """The chain, however it is worded."""
+        """Equal for all wordings of the chain."""
         return " | ".join([self.reads.value, *(step.key for step in self.steps)])
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The neighbours among its operations."""
+        """The pairs of neighbouring operations, by name."""
         names = [step.operation.name for step in self.steps]
         return list(pairwise(names))
 
-    def run(self, stdin: str) -> str:
-        """What the program prints for a line of input. Raises `Undefined` where it fails, prints nothing or much."""
+    def output(self, stdin: str) -> str:
+        """What the program prints for an input. Raises `UndefinedError` as `trace` does."""
         return self.trace(stdin)[-1]
 
     def trace(self, stdin: str) -> list[str]:
-        """What is held after reading and after each step, as it would be printed. Raises `Undefined` as `run` does."""
+        """The value after reading and after each step, as it would be printed.
+
+        Raises `UndefinedError` where a step fails, a value is too large, or nothing would be printed.
+        """
         try:
             value: Json = _read(self.reads, stdin)
             held = [_printed(value)]
@@ -123,9 +127,9 @@ class Chain:
                 _require_small(value)
                 held.append(_printed(value))
         except (ValueError, IndexError) as error:
-            raise Undefined(f"{stdin!r}: {error}") from None
+            raise UndefinedError(f"{stdin!r}: {error}") from None
         if not held[-1].strip():
-            raise Undefined(f"{stdin!r}: nothing is printed")
+            raise UndefinedError(f"{stdin!r}: nothing is printed")
         return held
 
     def to_json(self) -> dict[str, Json]:
@@ -134,24 +138,24 @@ class Chain:
 
     @classmethod
     def from_json(cls, data: Json) -> Chain:
-        """Inverse of `to_json`, for untrusted data. Raises `BadChain`."""
+        """Inverse of `to_json`, for untrusted data. Raises `ChainError`."""
         if (
             not isinstance(data, dict)
             or set(data) != {"reads", "steps"}
             or not isinstance(data["steps"], list)
         ):
-            raise BadChain("a chain is an object of reads and steps")
+            raise ChainError("a chain is an object of reads and steps")
         if data["reads"] not in list(Kind):
-            raise BadChain(f"reads: {data['reads']!r} is not one of {', '.join(Kind)}")
+            raise ChainError(f"reads: {data['reads']!r} is not one of {', '.join(Kind)}")
         return cls(Kind(data["reads"]), tuple(_step(item) for item in data["steps"]))
 
 
 def parse(statement: str) -> Chain:
-    """The chain that sentences ask for. Raises `BadChain`, quoting what is not understood."""
+    """The chain that sentences ask for. Raises `ChainError`, quoting what is not understood."""
     words = " ".join(statement.split())
     starts = [(kind, text) for kind, text in INTRODUCTIONS.items() if words.startswith(text)]
     if not starts or not words.endswith(ENDING):
-        raise BadChain(
+        raise ChainError(
             f"a problem begins with one of {', '.join(INTRODUCTIONS.values())} and ends with {ENDING}"
         )
     held, opening = starts[0]
@@ -170,13 +174,13 @@ def constants(operation: Operation) -> Sequence[int]:
 
 def _step(item: Json) -> Step:
     if not isinstance(item, list) or [type(part) for part in item] != [str, int, int]:
-        raise BadChain(f"step {item!r} is not [name, constant, wording]")
+        raise ChainError(f"step {item!r} is not [name, constant, wording]")
     name, k, wording = item
     if name not in OPERATIONS:
-        raise BadChain(f"{name!r} is no operation")
+        raise ChainError(f"{name!r} is no operation")
     operation = OPERATIONS[name]
     if k not in constants(operation) or wording not in range(len(operation.say)):
-        raise BadChain(f"step {item!r}: no such constant or wording")
+        raise ChainError(f"step {item!r}: no such constant or wording")
     return Step(operation, k, wording)
 
 
@@ -186,7 +190,7 @@ def _understood(held: Kind, sentence: str) -> Step:
             k = int(found["k"]) if operation.constants else 0
             if k in constants(operation) and operation.say[wording].format(k=k) == sentence:
                 return Step(operation, k, wording)
-    raise BadChain(f"{sentence[:80]!r} asks for nothing that can be done with {held.value}")
+    raise ChainError(f"{sentence[:80]!r} asks for nothing that can be done with {held.value}")
 
 
 @lru_cache(maxsize=len(Kind))

@@ -1,4 +1,4 @@
-"""The operations that problems are made of: how each is asked for, written in Python, and computed."""
+"""The operations that problems consist of: sentences, a line of Python, and the function that computes it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 VOWELS = "aeiouAEIOU"
 MOST = 20
-"""Longest list that an operation may make, and the largest number that is counted up to."""
+"""Longest list that an operation makes, and the largest number that is counted up to."""
 
 
 class Kind(StrEnum):
-    """What a program holds between two operations."""
+    """The kind of value between two operations."""
 
     NUMBER = "number"
     NUMBERS = "numbers"

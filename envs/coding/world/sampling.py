@@ -1,7 +1,7 @@
-"""Draws problems for a split. Problems of different splits are different; out of domain, compositions are unseen too.
+"""Draws problems for a split. No problem is in two splits, and out of domain the compositions are new, too.
 
 A fifth of all pairs of operations never stand side by side in `train` and `in_domain`; every problem of `out_of_domain`
-and `reward_panel` has such a pair. Which problem belongs to which split is a hash of its chain, however it is worded.
+and `reward_panel` has such a pair. A hash of the chain, equal for all its wordings, decides the split of a problem.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from envs.coding.problem import Problem
-from envs.coding.world.cases import NoTests, problem_of
+from envs.coding.world.cases import NoTestsError, problem_of
 from envs.coding.world.chain import Chain, Step, constants
 from envs.coding.world.operations import OPERATIONS, Kind, Operation
 from rlanything.core.seeds import derive_seed
+from rlanything.core.splits import FAMILIAR, IN_DOMAIN, OUT_OF_DOMAIN, REWARD_PANEL, TRAIN
 from rlanything.core.types import Task
 
 LEVELS = {"easy": 1, "medium": 2, "hard": 3, "expert": 4}
 """Steps of a problem."""
-NEAR, FAR = ("train", "in_domain"), ("out_of_domain", "reward_panel")
 HELD_OUT = 0.2
-"""Share of pairs of operations that training never shows side by side."""
+"""Share of the pairs of operations that training never shows side by side."""
 PANEL = {
-    "train": (0.0, 0.8),
-    "in_domain": (0.8, 1.0),
-    "out_of_domain": (0.0, 0.5),
-    "reward_panel": (0.5, 1.0),
+    TRAIN: (0.0, 0.8),
+    IN_DOMAIN: (0.8, 1.0),
+    OUT_OF_DOMAIN: (0.0, 0.5),
+    REWARD_PANEL: (0.5, 1.0),
 }
-"""Which part of the near and of the far problems a split holds."""
+"""The range of hashes of a split, within the near or within the far problems."""
 TRIES = 400
-"""Draws for one task before the next level gives it."""
+"""Draws for one task before the next level is tried."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Mixture:
 def draw_tasks(split: str, count: int, seed: int, mixture: Mixture) -> list[Task]:
     """`count` distinct tasks; the same for the same arguments.
 
-    There are only some hundred problems of one step: where a level has no more, the next one gives them.
+    There are only some hundred problems of one step. Where a level has no more, problems of the next one are drawn.
     Raises `ValueError` when the hardest has none either.
     """
     tasks: dict[str, Task] = {}
@@ -69,7 +69,7 @@ def belongs(chain: Chain, split: str) -> bool:
     """Whether a chain is a problem of the split."""
     unseen = any(held_out(*pair) for pair in chain.pairs)
     low, high = PANEL[split]
-    return unseen == (split in FAR) and low <= _share(chain.key) < high
+    return unseen == (split not in FAMILIAR) and low <= _share(chain.key) < high
 
 
 def held_out(before: str, after: str) -> bool:
@@ -78,7 +78,7 @@ def held_out(before: str, after: str) -> bool:
 
 
 def draw_chain(reads: Kind, length: int, rng: random.Random) -> Chain:
-    """A random chain of that many steps; no operation twice."""
+    """A random chain of `length` steps without a repeated operation."""
     held, steps = reads, list[Step]()
     while len(steps) < length:
         used = {step.operation.name for step in steps}
@@ -96,7 +96,7 @@ def draw_step(operation: Operation, rng: random.Random) -> Step:
 def _fresh(
     split: str, level: str, mixture: Mixture, taken: Mapping[str, Task], rng: random.Random
 ) -> Problem | None:
-    """A problem of the level that was not taken; None when none is found. The statement tells problems apart."""
+    """A problem of the level with a new statement; None when none is found."""
     for _ in range(TRIES):
         kind = Kind(rng.choices(list(mixture.kinds), list(mixture.kinds.values()))[0])
         chain = draw_chain(kind, LEVELS[level], rng)
@@ -104,7 +104,7 @@ def _fresh(
             continue
         try:
             return problem_of(chain, mixture.tests, level)
-        except NoTests:
+        except NoTestsError:
             continue
     return None
 

@@ -1,4 +1,4 @@
-"""What the world's teacher shows: right and wrong programs, right and wrong tests, harder and easier problems."""
+"""Demonstrations for the world: right and wrong programs and tests, harder and easier problems."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import replace
 
 from envs.coding.problem import Case, Problem
 from envs.coding.replies import UNCHANGED, read_tests, require_agreeing, write_test
-from envs.coding.world.cases import NoTests, agrees, cases, draw_case, problem_of, shortened
-from envs.coding.world.chain import LONGEST, BadChain, Chain, Step, Undefined, parse
+from envs.coding.world.cases import NoTestsError, cases, draw_case, first_failed, problem_of, shortened
+from envs.coding.world.chain import LONGEST, Chain, ChainError, Step, UndefinedError, parse
 from envs.coding.world.operations import OPERATIONS
-from envs.coding.world.sampling import FAR, LEVELS, NEAR, belongs, draw_step
+from envs.coding.world.sampling import LEVELS, belongs, draw_step
+from rlanything.core.splits import SPLITS
 from rlanything.core.types import Direction, InvalidProposal
 
 TRIES = 200
@@ -20,19 +21,19 @@ OPENING = "problem:"
 
 
 def chain_of(problem: Problem) -> Chain:
-    """The chain of a problem of this world. Raises `BadChain` for any other."""
+    """The chain of a problem of this world. Raises `ChainError` for any other."""
     return Chain.from_json(problem.source.get("chain"))
 
 
 def program(chain: Chain, rng: random.Random, noise: float) -> str:
-    """The reference solution, or with probability `noise` that of a problem that is easily confused with this one."""
+    """The reference solution, or with probability `noise` the solution of a similar problem."""
     return confused(chain, rng).program if rng.random() < noise else chain.program
 
 
 def test_reply(chain: Chain, rng: random.Random, noise: float) -> str:
-    """A reply with a test, step by step; with probability `noise` the steps are those of a wrong program.
+    """A reply that derives a test step by step; with probability `noise` the steps are those of a wrong program.
 
-    The input is easy where that will do. Raises `NoTests`.
+    Easy inputs are tried first. Raises `NoTestsError`.
     """
     wrong = rng.random() < noise
     for attempt in range(TRIES):
@@ -42,15 +43,15 @@ def test_reply(chain: Chain, rng: random.Random, noise: float) -> str:
         if not wrong:
             return _derived(chain, case.input)
         other = confused(chain, rng)
-        if agrees(other, [case]) is not None and _defined(other, case.input):
+        if first_failed(other, [case]) is not None and _defined(other, case.input):
             return _derived(other, case.input)
-    raise NoTests(f"no test for {chain.key!r}")
+    raise NoTestsError(f"no test for {chain.key!r}")
 
 
 def rewrite(problem: Problem, direction: Direction, rng: random.Random, tests: int) -> str:
-    """A reply with that many tests that `read_rewrite` accepts: a step more (harder) or less (easier).
+    """A reply that `read_rewrite` accepts, with `tests` tests: one step more (harder) or less (easier).
 
-    Where no such problem is found in the split, a step is replaced. Raises `ValueError` when that fails too.
+    Where the split has no such problem, a step is replaced. Raises `ValueError` when that fails too.
     """
     chain = chain_of(problem)
     for attempt in range(TRIES):
@@ -62,14 +63,14 @@ def rewrite(problem: Problem, direction: Direction, rng: random.Random, tests: i
             continue
         try:
             found = cases(changed, len(problem.cases))
-        except NoTests:
+        except NoTestsError:
             continue
         return write_rewrite(changed, shortest(found, tests))
     raise ValueError(f"no {direction} problem was found for {chain.key!r}")
 
 
 def shortest(found: Sequence[Case], count: int) -> tuple[Case, ...]:
-    """The tests that are quickest to read."""
+    """The `count` shortest tests."""
     return tuple(sorted(found, key=lambda case: len(case.input + case.output))[:count])
 
 
@@ -81,9 +82,9 @@ def write_rewrite(chain: Chain, shown: tuple[Case, ...]) -> str:
 def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
     """The problem that a reply asks for. Raises `InvalidProposal`.
 
-    Every test of the reply must be what the problem's reference solution gives, and there must be at least `least`.
-    The problem must be another one, not its parent in other words or with other tests, and of the parent's split, so
-    that training never meets what is kept for evaluation.
+    The problem's reference solution must pass every test of the reply, and there must be at least `least` tests.
+    The problem must differ from its parent in more than words and tests. It must belong to the parent's split, so that
+    training never meets a problem of the evaluation.
     """
     _, found, text = reply.rpartition(OPENING)
     if not found:
@@ -91,7 +92,7 @@ def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
     lines = text.strip().split("\n")
     try:
         chain = parse(lines[0])
-    except BadChain as error:
+    except ChainError as error:
         raise InvalidProposal(str(error)) from None
     if chain.key == chain_of(parent).key:
         raise InvalidProposal(UNCHANGED)
@@ -99,7 +100,7 @@ def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
     if len(tests) < least:
         raise InvalidProposal(f"{len(tests)} tests; at least {least} are needed")
     require_agreeing(tests)
-    if (wrong := agrees(chain, tests)) is not None:
+    if (wrong := first_failed(chain, tests)) is not None:
         raise InvalidProposal(f"test {wrong} is not what the problem asks for")
     if split_of(chain) != split_of(chain_of(parent)):
         raise InvalidProposal("problems of this kind are kept for evaluation")
@@ -108,30 +109,30 @@ def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
 
 def split_of(chain: Chain) -> str:
     """The split that a chain belongs to."""
-    return next(split for split in (*NEAR, *FAR) if belongs(chain, split))
+    return next(split for split in SPLITS if belongs(chain, split))
 
 
 def _with_tests(chain: Chain, tests: tuple[Case, ...], count: int) -> Problem:
-    """The reply's tests, and as many more as any problem has: together they show what every step does."""
+    """The problem with the reply's tests and `count` generated ones, which detect every left-out step."""
     level = next((name for name, steps in LEVELS.items() if steps >= len(chain.steps)), list(LEVELS)[-1])
     try:
         made = problem_of(chain, count, level)
-    except NoTests:
+    except NoTestsError:
         raise InvalidProposal("no inputs show what every step of the problem does") from None
     given = {case.input for case in tests}
     return replace(made, cases=(*tests, *(case for case in made.cases if case.input not in given)))
 
 
 def confused(chain: Chain, rng: random.Random) -> Chain:
-    """Another chain of the same form whose program differs."""
-    for _ in range(TRIES):  # keeping the even ones and keeping the multiples of 2 are one program
+    """A chain that differs by one change and has another program."""
+    for _ in range(TRIES):  # some changes give the same program: the even numbers are the multiples of 2
         if changes := [change for change in _changes(chain, rng) if change.program != chain.program]:
             return rng.choice(changes)
-    raise NoTests(f"nothing is easily confused with {chain.key!r}")
+    raise NoTestsError(f"nothing is easily confused with {chain.key!r}")
 
 
 def _changes(chain: Chain, rng: random.Random) -> Iterator[Chain]:
-    """One change: a step left out, another constant, or another operation that fits in its place."""
+    """Chains with one change: a step left out, another constant, or another operation in its place."""
     yield from shortened(chain)
     for k, step in enumerate(chain.steps):
         last = k == len(chain.steps) - 1
@@ -152,7 +153,7 @@ def _replaced(chain: Chain, k: int, *steps: Step) -> Chain:
 
 
 def _derived(chain: Chain, stdin: str) -> str:
-    """What is read, each step with what is held after it, then the test: a small model can do one step at a time."""
+    """The input, each step with the value after it, then the test. A small model can do one step at a time."""
     read, *held = chain.trace(stdin)
     steps = [f"{step.label}: {value}" for step, value in zip(chain.steps, held, strict=True)]
     return "\n".join([read, *steps, write_test(Case(stdin, held[-1]))])
@@ -160,14 +161,14 @@ def _derived(chain: Chain, stdin: str) -> str:
 
 def _defined(chain: Chain, stdin: str) -> bool:
     try:
-        chain.run(stdin)
-    except Undefined:
+        chain.output(stdin)
+    except UndefinedError:
         return False
     return True
 
 
 def _longer(chain: Chain, rng: random.Random) -> Chain:
-    """A step more, at any place where one fits; the chain itself where it is as long as chains get."""
+    """One step more, at any place where it fits; the same chain where it has the most steps."""
     if len(chain.steps) >= LONGEST:
         return chain
     place = rng.randint(0, len(chain.steps))
@@ -183,7 +184,7 @@ def _longer(chain: Chain, rng: random.Random) -> Chain:
 
 
 def _shorter(chain: Chain, rng: random.Random) -> Chain:
-    """A step less, anywhere or at the end, and perhaps another change; the chain itself where it has only one."""
+    """One step less, and in half of the cases another change; the same chain where it has one step."""
     if len(chain.steps) == 1:
         return chain
     fitting = [c for c in shortened(chain) if len(c.steps) == len(chain.steps) - 1]

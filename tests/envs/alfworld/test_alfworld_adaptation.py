@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs.alfworld.difficulty import expected_steps
-from envs.alfworld.expert import demonstrate
-from envs.alfworld.facts import TASK_TYPES
+from benchmarks.alfworld_difficulty import ROWS, measured
 from envs.alfworld.family import AlfworldFamily
-from envs.alfworld.game import Game
-from envs.alfworld.ids import class_of
-from envs.alfworld.measure import ROWS, measured
-from envs.alfworld.proposal import read_wish, wish_of
-from envs.alfworld.sampling import task_of
-from envs.alfworld.world import compile_world
+from envs.alfworld.games.alfred import TASK_TYPES
+from envs.alfworld.games.game import Game
+from envs.alfworld.games.ids import class_of
+from envs.alfworld.play.world import compile_world
+from envs.alfworld.tasks.proposal import read_wish, wish_of
+from envs.alfworld.tasks.sampling import task_of
+from envs.alfworld.teacher.difficulty import expected_steps
+from envs.alfworld.teacher.expert import demonstrate
 from rlanything.core.types import Direction, InvalidProposal, Task
 
 CHATTER = (

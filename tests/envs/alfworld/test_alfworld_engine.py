@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envs.alfworld.engines.fast import FastEnvironment
 from envs.alfworld.family import AlfworldFamily
-from envs.alfworld.fast import FastEnvironment, Play
-from envs.alfworld.game import BadGame, Game
-from envs.alfworld.rules import REFUSAL, object_text
-from envs.alfworld.world import NOTHING, compile_world
+from envs.alfworld.games.game import Game, GameError
+from envs.alfworld.play.commands import REFUSAL, object_text
+from envs.alfworld.play.episode import Episode
+from envs.alfworld.play.world import NOTHING, compile_world
 from rlanything.core.types import Environment, Task, TaskFamily, Teacher
 
 GOLDEN = Path(__file__).parent / "golden_episode.txt"
@@ -81,7 +82,7 @@ def test_steps_need_an_episode_and_end_with_it(family: AlfworldFamily, tasks: li
 
 
 def test_a_payload_that_is_no_game_is_refused() -> None:
-    with pytest.raises(BadGame, match="lacks"):
+    with pytest.raises(GameError, match="lacks"):
         FastEnvironment().reset(Task("alfworld", "look", {}), 0)
 
 
@@ -90,7 +91,7 @@ def test_a_payload_that_is_no_game_is_refused() -> None:
 def test_random_play_keeps_the_world_whole(data: st.DataObject, seed: int, tasks: list[Task]) -> None:
     """Every object is in one place or in hand, commands are sorted and distinct, and only success ends the game."""
     world = compile_world(Game.from_payload(data.draw(st.sampled_from(tasks)).payload))
-    play, rng = Play(world), random.Random(seed)
+    play, rng = Episode(world), random.Random(seed)
     for _ in range(40):
         assert list(play.commands) == sorted(set(play.commands))
         play.step(rng.choice(play.commands))

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.alfworld.family import AlfworldFamily
-from envs.alfworld.files import BadGameFile, read_game, write_game
-from envs.alfworld.game import BadGame, Game
-from envs.alfworld.pddl import parse_problem, problem_pddl
-from envs.alfworld.sampling import task_of
-from envs.alfworld.scenefacts import all_facts
+from envs.alfworld.files import GameFileError, read_game, write_game
+from envs.alfworld.games.game import Game, GameError
+from envs.alfworld.games.pddl import parse_problem, problem_pddl
+from envs.alfworld.games.scene_facts import all_facts
+from envs.alfworld.tasks.sampling import task_of
 from rlanything.core.types import Direction, Task
 
 
@@ -116,7 +116,7 @@ def test_bad_files_are_named(name: str, change: Callable[[str], str], says: str,
     if not says:
         read_game(folder)  # a harmless difference
         return
-    with pytest.raises(BadGameFile) as caught:
+    with pytest.raises(GameFileError) as caught:
         read_game(folder)
     assert says in str(caught.value)
     assert str(folder) in str(caught.value)
@@ -134,7 +134,7 @@ def test_any_damage_is_named_or_harmless(data: st.DataObject, damaged: Path) -> 
     path.write_text(whole[:at] + text + whole[at + cut :])
     try:
         read_game(damaged)
-    except BadGameFile as error:
+    except GameFileError as error:
         assert str(damaged) in str(error)  # noqa: PT017 - harmless damage raises nothing
     finally:
         path.write_text(whole)
@@ -149,7 +149,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_missing_files_are_named(tasks: list[Task], tmp_path: Path) -> None:
     folder = write_game(tasks[0], tmp_path)
     (folder / "initial_state.pddl").unlink()
-    with pytest.raises(BadGameFile, match=r"initial_state.pddl: No such file"):
+    with pytest.raises(GameFileError, match=r"initial_state.pddl: No such file"):
         read_game(folder)
 
 
@@ -162,25 +162,25 @@ def test_solved_and_unsolvable_games_are_refused_by_writing_and_reading(
     solved = replace(
         game, placements={**game.placements, **dict.fromkeys(game.objects_of(game.goal.target), place)}
     )
-    with pytest.raises(BadGame, match="holds from the start"):
+    with pytest.raises(GameError, match="holds from the start"):
         write_game(task_of(solved), tmp_path)
     folder = write_game(task, tmp_path)
     (folder / "initial_state.pddl").write_text(problem_pddl(solved, "x"))
-    with pytest.raises(BadGameFile, match="holds from the start"):
+    with pytest.raises(GameFileError, match="holds from the start"):
         read_game(folder)
     empty = replace(
         game,
         placements={o: r for o, r in game.placements.items() if o not in game.objects_of(game.goal.target)},
     )
     (folder / "initial_state.pddl").write_text(problem_pddl(empty, "x"))
-    with pytest.raises(BadGameFile, match="cannot be reached"):
+    with pytest.raises(GameFileError, match="cannot be reached"):
         read_game(folder)
 
 
 def test_sentences_that_the_grammar_would_run_are_not_written(tasks: list[Task], tmp_path: Path) -> None:
     payload = {**tasks[0].payload, "annotated": True}
     for evil in ("{__import__('os').getpid()}", 'a "quote"', "#look.feedback#", "back\\slash", "[x]"):
-        with pytest.raises(BadGame, match="would evaluate"):
+        with pytest.raises(GameError, match="would evaluate"):
             write_game(Task("alfworld", evil, payload), tmp_path)
 
 
@@ -232,7 +232,7 @@ def test_refuse_names_the_bad_file_and_skip_leaves_it_out(
 ) -> None:
     bad = next((downloaded / "json_2.1.1" / "train").rglob("initial_state.pddl"))
     spoil(bad, lambda text: text[:500])
-    with pytest.raises(BadGameFile, match="truncated") as caught:
+    with pytest.raises(GameFileError, match="truncated") as caught:
         AlfworldFamily(data=str(downloaded)).make("train", 8, 0)
     assert str(bad) in str(caught.value)
     skipping = AlfworldFamily(data=str(downloaded), on_bad_file="skip")

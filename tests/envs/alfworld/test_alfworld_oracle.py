@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs.alfworld.facts import TASK_TYPES, facts
 from envs.alfworld.family import AlfworldFamily
-from envs.alfworld.game import Game
-from envs.alfworld.generator import Infeasible, Recipe, generate
-from envs.alfworld.ids import class_of
-from envs.alfworld.oracle import Oracle, Reason
-from envs.alfworld.planning import Planner
-from envs.alfworld.rules import apply, local_acts, travel_acts
-from envs.alfworld.world import State, World, compile_world
+from envs.alfworld.games.alfred import TASK_TYPES, alfred
+from envs.alfworld.games.game import Game
+from envs.alfworld.games.ids import class_of
+from envs.alfworld.play.commands import apply, local_acts, travel_acts
+from envs.alfworld.play.planning import Planner
+from envs.alfworld.play.world import State, World, compile_world
+from envs.alfworld.tasks.generator import InfeasibleError, Recipe, generate
+from envs.alfworld.teacher.oracle import Oracle, Reason
 from rlanything.core.types import Task
 
 GOOD = {
@@ -52,13 +52,13 @@ def breadth_first(world: World, start: State) -> int:
 
 def small_games() -> list[Game]:
     rng, found = random.Random(4), []
-    rooms = [r for r in facts().rooms.values() if r.split == "train"]
+    rooms = [r for r in alfred().rooms.values() if r.split == "train"]
     while len(found) < 30:
         task = sorted(TASK_TYPES)[len(found) % 6]
         recipe = Recipe(task, receptacles=4, distractors=rng.randint(0, 1), copies=rng.randint(1, 2))
         try:
             game = generate(rng.choice(rooms), recipe, rng)
-        except Infeasible:
+        except InfeasibleError:
             continue
         if len(game.receptacles) <= 5 and len(game.placements) <= 4:
             found.append(game)
@@ -97,7 +97,7 @@ def test_good_commands_reach_the_goal_from_anywhere(
     oracle = Oracle(compile_world(Game.from_payload(task.payload)))
     for _ in range(rng.randint(0, 25)):
         if not oracle.won:
-            oracle.step(rng.choice(oracle.play.commands))
+            oracle.step(rng.choice(oracle.episode.commands))
     limit = 4 * len(oracle.world.receptacles) + 20
     for _ in range(limit):
         if oracle.won:
@@ -105,7 +105,7 @@ def test_good_commands_reach_the_goal_from_anywhere(
         good = oracle.good_commands()
         assert good, "no good command"
         command = rng.choice(good)
-        assert oracle.judge(command).good
+        assert oracle.label(command).good
         oracle.step(command)
     assert oracle.won
 
@@ -119,7 +119,7 @@ def test_labels_use_only_what_was_seen(data: st.DataObject, seed: int, tasks: li
     oracle = Oracle(compile_world(game))
     commands, verdicts = [], []
     for _ in range(rng.randint(1, 12)):
-        command = rng.choice(oracle.good_commands() if rng.random() < 0.6 else oracle.play.commands)
+        command = rng.choice(oracle.good_commands() if rng.random() < 0.6 else oracle.episode.commands)
         commands.append(command)
         verdicts.append(oracle.step(command)[1])
         if oracle.won:
@@ -130,7 +130,7 @@ def test_labels_use_only_what_was_seen(data: st.DataObject, seed: int, tasks: li
     unseen = [
         world.receptacles[r]
         for r in range(len(world.receptacles))
-        if r not in oracle.inspected and facts().can_hold(world.receptacle_classes[r], game.goal.target)
+        if r not in oracle.inspected and alfred().can_hold(world.receptacle_classes[r], game.goal.target)
     ]
     places = [r for r in unseen if class_of(r) != game.goal.destination]
     moved = {
@@ -166,19 +166,19 @@ def test_useless_commands_are_never_good(tasks: list[Task]) -> None:
         for _ in range(25):
             if oracle.won:
                 break
-            for command in oracle.play.commands:
+            for command in oracle.episode.commands:
                 if command in USELESS or command.split()[0] in ("examine", "close", "slice"):
-                    assert not oracle.judge(command).good, command
-            oracle.step(rng.choice(oracle.play.commands))
+                    assert not oracle.label(command).good, command
+            oracle.step(rng.choice(oracle.episode.commands))
 
 
 def test_going_back_and_putting_back_are_bad(family: AlfworldFamily) -> None:
     task = AlfworldFamily(task_types=["pick"], levels=["easy"]).make("train", 1, 3)[0]
     oracle = Oracle(compile_world(Game.from_payload(task.payload)))
     visited: list[str] = []
-    while not any(c.startswith("take ") and c in oracle.good_commands() for c in oracle.play.commands):
+    while not any(c.startswith("take ") and c in oracle.good_commands() for c in oracle.episode.commands):
         for place in visited[:-1]:
-            verdict = oracle.judge(place)
+            verdict = oracle.label(place)
             assert not verdict.good
             assert verdict.reason in (Reason.ALREADY_SEEN, Reason.NO_PROGRESS)
         command = oracle.good_commands()[0]
@@ -187,7 +187,7 @@ def test_going_back_and_putting_back_are_bad(family: AlfworldFamily) -> None:
     take = next(c for c in oracle.good_commands() if c.startswith("take "))
     oracle.step(take)
     thing, place = take.removeprefix("take ").split(" from ")
-    assert oracle.judge(f"move {thing} to {place}") == (False, Reason.WRONG_PLACE)
+    assert oracle.label(f"move {thing} to {place}") == (False, Reason.WRONG_PLACE)
 
 
 def test_impossible_actions_and_actions_after_the_end(family: AlfworldFamily, tasks: list[Task]) -> None:

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import pytest
 
+from envs.alfworld.engines.fast import FastEnvironment
+from envs.alfworld.engines.textworld_engine import WORKER, EngineCrashedError, TextworldEnvironment
 from envs.alfworld.family import AlfworldFamily
-from envs.alfworld.fast import FastEnvironment
 from envs.alfworld.files import data_root, load_tasks, write_game
-from envs.alfworld.game import BadGame, Game
-from envs.alfworld.oracle import Oracle
-from envs.alfworld.sampling import task_of
-from envs.alfworld.textworld_engine import WORKER, EngineCrashed, TextworldEnvironment
-from envs.alfworld.world import compile_world
+from envs.alfworld.games.game import Game, GameError
+from envs.alfworld.play.world import compile_world
+from envs.alfworld.tasks.sampling import task_of
+from envs.alfworld.teacher.oracle import Oracle
 from rlanything.core.types import Environment, Task
 
 GAMES = 300
@@ -89,7 +89,7 @@ def test_a_child_that_hangs_in_a_step_costs_one_episode(tasks: list[Task]) -> No
 )
 def test_a_crashing_child_is_reported(code: str, says: str, tasks: list[Task]) -> None:
     environment = TextworldEnvironment(5.0, child(code))
-    with pytest.raises(EngineCrashed, match=says):
+    with pytest.raises(EngineCrashedError, match=says):
         environment.reset(tasks[0], 0)
 
 
@@ -111,7 +111,7 @@ def test_the_sentence_is_put_in_by_the_parent(tasks: list[Task]) -> None:
 def test_unplayable_games_never_reach_the_child(tasks: list[Task]) -> None:
     game = Game.from_payload(tasks[0].payload)
     bare = task_of(replace(game, placements={}))
-    with pytest.raises(BadGame, match="cannot be reached"):
+    with pytest.raises(GameError, match="cannot be reached"):
         TextworldEnvironment(1.0, child("time.sleep(60)")).reset(bare, 0)
 
 

@@ -13,7 +13,7 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
-from envs.coding.livebench import box
+from envs.coding.livebench import boxed_grader
 from envs.coding.livebench.install import GRADER, Installation
 
 FLOOD_MB = 100
@@ -96,7 +96,10 @@ def facts(folder: Path, python: str) -> dict[str, Any]:
     """By program (score, error), and the most memory that the harness took to hear them."""
     installed = stand_in(folder, python)
     tracemalloc.start()
-    grades = {name: box.grade(installed, [(QUESTION, text)], 1)[0] for name, text in PROGRAMS.items()}
+    grades = {
+        name: boxed_grader.grade_in_box(installed, [(QUESTION, text)], 1)[0]
+        for name, text in PROGRAMS.items()
+    }
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return {**{name: [g.score, g.error] for name, g in grades.items()}, "peak_mb": peak / 2**20}

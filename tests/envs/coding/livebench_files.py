@@ -8,8 +8,8 @@ from typing import Any
 
 from livebench_pairs import SUM, SUMS, fenced
 
-from envs.coding.livebench.graders import Ours
-from envs.coding.livebench.grading import Outcome, grade
+from envs.coding.livebench.graders import SandboxGrader
+from envs.coding.livebench.grading import Grading, grade_items
 from envs.coding.livebench.judgments import read_answers
 from envs.coding.livebench.selection import LATEST, Item, select
 from envs.coding.sandbox import Sandbox
@@ -52,5 +52,7 @@ def items_of(files: dict[str, Path]) -> list[Item]:
     return select(files["questions"], read_answers(files["answers"]), LATEST)[0]
 
 
-def graded(files: dict[str, Path], sandbox: Sandbox, model: str = "m") -> Outcome:
-    return grade(items_of(files), model, files["data"], [Ours(sandbox, 1, MADE)], lambda *_: None)
+def graded(files: dict[str, Path], sandbox: Sandbox, model: str = "m") -> Grading:
+    return grade_items(
+        items_of(files), model, files["data"], [SandboxGrader(sandbox, 1, MADE)], lambda *_: None
+    )

@@ -15,12 +15,12 @@ from envs.coding.examination import criticism, examine
 from envs.coding.family import CodingFamily
 from envs.coding.formats.files import FORMATS
 from envs.coding.formats.record import Record
-from envs.coding.judging import program_of
 from envs.coding.problem import Problem
-from envs.coding.replies import InvalidTest, read_test
-from envs.coding.sandbox import Job, Sandbox, Stdio, Verdict
-from envs.coding.verdicts import Verdicts
-from envs.coding.world.chain import BadChain
+from envs.coding.program_judge import ProgramJudge
+from envs.coding.programs import program_of
+from envs.coding.replies import InvalidTestError, read_test
+from envs.coding.sandbox import Job, JobResult, Sandbox, Stdio
+from envs.coding.world.chain import ChainError
 from envs.coding.world.teacher import chain_of
 from rlanything.core import coding_signals
 from rlanything.core.types import Direction, Task
@@ -46,9 +46,9 @@ class Counting:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox, self.limits, self.batches = sandbox, sandbox.limits, list[Sequence[Job]]()
 
-    def run(self, jobs: Sequence[Job]) -> list[Verdict]:
+    def judge(self, jobs: Sequence[Job]) -> list[JobResult]:
         self.batches.append(jobs)
-        return self._sandbox.run(jobs)
+        return self._sandbox.judge(jobs)
 
     @property
     def tests(self) -> int:
@@ -120,10 +120,10 @@ def test_no_text_ends_a_run(answers: list[str], sides: list[str], family: Coding
 
 def test_nothing_runs_twice(counting: Counting) -> None:
     """A turn is one batch; samples that wrote the same program, and tests that are the same, share a run."""
-    verdicts = Verdicts(lambda: counting)
+    verdicts = ProgramJudge(lambda: counting)
     answers = [SUM, f"Here:\n```python\n{SUM}\n```", PRODUCT, SUM]
     turn = [(Problem.from_task(task), answer) for task in (ADD, TIMES) for answer in answers]
-    verdicts.of([(p, program_of(p, answer), p.cases) for p, answer in turn])
+    verdicts.judge([(p, program_of(p, answer), p.cases) for p, answer in turn])
     assert (len(counting.batches), counting.tests) == (1, 8)
     replies = ["test: 5 5 -> 10", "test: 5 5 -> 10", "none", "test: 3 4 -> 12"]
     found = examine(verdicts, [(ADD, answers, replies), (TIMES, answers, replies)])
@@ -137,7 +137,7 @@ def test_nothing_runs_twice(counting: Counting) -> None:
 def test_prefetched_verdicts_answer_the_environments(family: CodingFamily) -> None:
     made = CodingFamily()
     counted = Counting(family.sandbox())
-    made._verdicts = Verdicts(lambda: counted)
+    made._judge = ProgramJudge(lambda: counted)
     answers = [SUM, "print(3)", "print(", SUM]
     made.prefetch([(ADD, answer) for answer in answers])
     said = []
@@ -154,24 +154,24 @@ def test_prefetched_verdicts_answer_the_environments(family: CodingFamily) -> No
 
 
 def test_the_same_program_under_other_limits_is_another(counting: Counting) -> None:
-    verdicts = Verdicts(lambda: counting)
+    verdicts = ProgramJudge(lambda: counting)
     slow = "import time\nt = time.process_time()\nwhile time.process_time() < t + 0.3: pass\n" + SUM
     quick = Problem.from_task(ADD)
     patient = Problem(quick.statement, quick.cases[:1], time_s=2.0)
     hasty = replace(patient, time_s=0.1)
-    found = verdicts.of([(patient, slow, patient.cases), (hasty, slow, hasty.cases)])
+    found = verdicts.judge([(patient, slow, patient.cases), (hasty, slow, hasty.cases)])
     assert [verdict.passed for verdict in found] == [1, 0]
 
 
 def test_what_is_remembered_is_bounded(counting: Counting) -> None:
-    verdicts = Verdicts(lambda: counting, kept=3)
+    verdicts = ProgramJudge(lambda: counting, kept=3)
     problem = Problem.from_task(ADD)
     work = [(problem, f"{SUM}  # {k}", problem.cases) for k in range(5)]
-    assert [verdict.passed for verdict in verdicts.of(work)] == [2] * 5
+    assert [verdict.passed for verdict in verdicts.judge(work)] == [2] * 5
     assert len(verdicts._known) == 3
-    verdicts.of(work[2:])  # the last ones are still known
+    verdicts.judge(work[2:])  # the last ones are still known
     assert len(counting.batches) == 1
-    verdicts.of(work[:1])
+    verdicts.judge(work[:1])
     assert len(counting.batches) == 2
 
 
@@ -217,14 +217,14 @@ def cell(family: CodingFamily) -> dict[tuple[str, str, str], bool]:
             for case in cases:
                 job = Job(program_of(problem, answer), [Stdio(case.input, case.output)])
                 asked[task.task_id, answer, case.input + case.output] = job
-    verdicts = family.sandbox().run(list(asked.values()))
+    verdicts = family.sandbox().judge(list(asked.values()))
     return {key: verdict.passed == 1 for key, verdict in zip(asked, verdicts, strict=True)}
 
 
 def readable(problem: Problem, reply: str) -> object:
     try:
         return read_test(reply, problem)
-    except InvalidTest:
+    except InvalidTestError:
         return None
 
 
@@ -236,7 +236,7 @@ def test_examine_is_the_table_cell_by_cell(
     family: CodingFamily,
     cell: dict[tuple[str, str, str], bool],
 ) -> None:
-    verdicts = Verdicts(family.sandbox)
+    verdicts = ProgramJudge(family.sandbox)
     found = examine(verdicts, work)
     for (task, answers, replies), tables in zip(work, found, strict=True):
         problem = Problem.from_task(task)
@@ -249,7 +249,7 @@ def test_examine_is_the_table_cell_by_cell(
             ]
     order = list(range(len(work)))
     shuffled.shuffle(order)
-    assert examine(Verdicts(family.sandbox), [work[k] for k in order]) == [found[k] for k in order]
+    assert examine(ProgramJudge(family.sandbox), [work[k] for k in order]) == [found[k] for k in order]
 
 
 def test_criticism_shows_own_tests_then_written_ones(family: CodingFamily) -> None:
@@ -287,7 +287,7 @@ def test_demonstrated_criticism_is_what_programs_would_get(family: CodingFamily,
         assert len(own) < len(lines) <= 12
         rates |= {line.split(": ")[0].split("passed by ")[1] for line in lines}
     assert {"0%", "50%", "100%"} < rates
-    with pytest.raises(BadChain):
+    with pytest.raises(ChainError):
         family.demonstrate_criticism(ADD, 0)
 
 
@@ -302,4 +302,4 @@ def test_rehearsed_cells_are_those_of_the_sandbox(family: CodingFamily, tasks: l
         chain = chain_of(problem)
         for reply, cell in zip(replies, found.generated[0], strict=True):
             case = read_test(reply, problem)
-            assert cell == (chain.run(case.input).split() == case.output.split())
+            assert cell == (chain.output(case.input).split() == case.output.split())

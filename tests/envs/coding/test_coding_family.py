@@ -19,10 +19,10 @@ from envs.coding.examination import examine
 from envs.coding.family import CodingFamily
 from envs.coding.formats.files import FORMATS
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.judging import passed, program_of, run
 from envs.coding.problem import Case, Problem
-from envs.coding.sandbox import Job, Outcome, Sandbox, SandboxError, Status, Verdict
-from envs.coding.verdicts import Verdicts
+from envs.coding.program_judge import ProgramJudge
+from envs.coding.programs import passed, program_of
+from envs.coding.sandbox import Job, JobResult, Outcome, Sandbox, SandboxError, Status
 from envs.coding.world.cases import problem_of
 from envs.coding.world.chain import Chain, Step
 from envs.coding.world.operations import OPERATIONS, Kind
@@ -75,23 +75,23 @@ class Failing:
     def __init__(self, sandbox: Sandbox, stdin: str) -> None:
         self._sandbox, self.limits, self.stdin, self.tests = sandbox, sandbox.limits, stdin, 0
 
-    def run(self, jobs: Sequence[Job]) -> list[Verdict]:
+    def judge(self, jobs: Sequence[Job]) -> list[JobResult]:
         self.tests += sum(len(job.tests) for job in jobs)
         broken = Outcome(Status.INFRASTRUCTURE, error="the machine is too busy")
         return [
-            Verdict(
+            JobResult(
                 tuple(
                     broken if test.stdin == self.stdin else outcome
                     for test, outcome in zip(job.tests, verdict.outcomes, strict=True)
                 )
             )
-            for job, verdict in zip(jobs, self._sandbox.run(jobs), strict=True)
+            for job, verdict in zip(jobs, self._sandbox.judge(jobs), strict=True)
         ]
 
 
 def test_a_failing_sandbox_is_nobodys_wrong_answer(family: CodingFamily) -> None:
     failing = Failing(family.sandbox(), "3 4\n")
-    verdicts = Verdicts(lambda: failing)
+    verdicts = ProgramJudge(lambda: failing)
     environment = CodingEnvironment(verdicts)
     environment.reset(summing(), 0)
     with pytest.raises(SandboxError, match="too busy"):
@@ -126,10 +126,10 @@ def test_functions_and_livecodebench_preamble(family: CodingFamily) -> None:
         "def add(xs, y): return reduce(lambda a, b: a + b, xs, y)",
     )
     work = [(problem, program_of(problem, text), problem.cases) for text in answers]
-    assert [passed(v) for v in run(family.sandbox(), work)] == [True, False, True]
+    assert [passed(v) for v in ProgramJudge(family.sandbox).judge(work)] == [True, False, True]
     lines = FORMATS["livebench"].read(Record(livebench_question()))
     work = [(lines, program_of(lines, f"```python\n{SUM}\n```"), lines.cases)]
-    assert passed(run(family.sandbox(), work)[0])
+    assert passed(ProgramJudge(family.sandbox).judge(work)[0])
 
 
 def test_demonstrations(family: CodingFamily, tasks: list[Task]) -> None:
@@ -194,7 +194,7 @@ def test_a_problem_of_the_world_that_is_only_said_again_is_no_rewrite(
     chain = Chain(Kind.NUMBER, (Step(OPERATIONS["add"], 3), Step(OPERATIONS["multiply"], 2)))
     reworded = Chain(chain.reads, tuple(replace(step, wording=1) for step in chain.steps))
     parent = problem_of(chain, 6).to_task({"split": "train"})
-    for reply in (family.describe(parent), f"problem: {reworded.statement}\ntest: 4 -> {chain.run('4')}"):
+    for reply in (family.describe(parent), f"problem: {reworded.statement}\ntest: 4 -> {chain.output('4')}"):
         with pytest.raises(InvalidProposal, match="the one that was to be rewritten"):
             family.parse(parent, reply)
 

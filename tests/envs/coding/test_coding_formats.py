@@ -26,7 +26,7 @@ from envs.coding.formats.blob import pack
 from envs.coding.formats.files import FORMATS, load, save
 from envs.coding.formats.livebench import in_release, write
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.problem import BadProblem, Case, Comparison, Problem
+from envs.coding.problem import Case, Comparison, Problem, ProblemError
 from rlanything.core.types import Task
 
 
@@ -97,7 +97,7 @@ def test_an_item_of_the_reference_code() -> None:
 
 MALFORMED = [
     ("livebench", {"category": "math"}, "category: 'math' is not one of coding"),
-    ("livebench", {"task": "LCB_generations"}, "did you mean 'LCB_generation'"),
+    ("livebench", {"task": "LCB_generations"}, "did you mean LCB_generation"),
     ("livebench", {"task": "coding_completion"}, "partial_solution: a completion task needs one"),
     ("livebench", {"livebench_removal_date": "soon"}, "livebench_removal_date: 'soon' is not a date"),
     ("livebench", {"turns": []}, "turns: 0 turns"),
@@ -185,7 +185,7 @@ def test_no_record_whatever_it_holds_raises_anything_else(form: str, data: st.Da
         record[field] = data.draw(json_value | st.lists(json_value, max_size=2))
     try:
         problem = read(form, record)
-    except (FormatError, BadProblem):
+    except (FormatError, ProblemError):
         return
     assert Problem.from_task(problem.to_task()) == problem
 

@@ -20,8 +20,8 @@ from livebench_pairs import DIFFERENT, SUM, SUMS, fenced, pairs
 from envs.coding.family import CodingFamily
 from envs.coding.formats.livebench import read, write
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.livebench import box, install
-from envs.coding.livebench.graders import Ours
+from envs.coding.livebench import boxed_grader, install
+from envs.coding.livebench.graders import SandboxGrader
 from envs.coding.livebench.judgments import Answer, judgment_path, read_answers, tidy
 from envs.coding.livebench.selection import Item, select
 from envs.coding.sandbox import Limits, open_sandbox
@@ -134,25 +134,27 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> install.Installation:
 
 
 @pytest.fixture(scope="session")
-def ours(installed: install.Installation) -> Iterator[Ours]:
+def ours(installed: install.Installation) -> Iterator[SandboxGrader]:
     limits = Limits(memory_mb=4096)
     with open_sandbox(workers=2, limits=limits, packages=installed.importable()) as sandbox:
-        yield Ours(sandbox, 2, MADE)
+        yield SandboxGrader(sandbox, 2, MADE)
 
 
 @pytest.mark.slow
 @pytest.mark.integration
 @pytest.mark.timeout(3600)
-def test_our_grader_and_livebenchs_agree(installed: install.Installation, ours: Ours) -> None:
+def test_our_grader_and_livebenchs_agree(installed: install.Installation, ours: SandboxGrader) -> None:
     """On every one of more than 200 pairs of question and program."""
     items = [Item(read(Record(q)), Answer(str(q["question_id"]), text)) for q, text in pairs()]
     assert len(items) >= 200
     our_grades = list(ours.grades(items))
-    theirs: list[box.Grade] = []
+    theirs: list[boxed_grader.Grade] = []
     for start in range(0, len(items), BATCH):
         batch = items[start : start + BATCH]
         tests = sum(len(item.problem.cases) for item in batch)
-        theirs += box.grade(installed, [(write(i.problem), i.answer.text) for i in batch], tests)
+        theirs += boxed_grader.grade_in_box(
+            installed, [(write(i.problem), i.answer.text) for i in batch], tests
+        )
     different = [
         (item.answer.text, their, our)
         for item, their, our in zip(items, theirs, our_grades, strict=True)
@@ -167,10 +169,12 @@ def test_our_grader_and_livebenchs_agree(installed: install.Installation, ours: 
 
 @pytest.mark.slow
 @pytest.mark.integration
-def test_where_the_graders_are_known_to_differ(installed: install.Installation, ours: Ours) -> None:
+def test_where_the_graders_are_known_to_differ(installed: install.Installation, ours: SandboxGrader) -> None:
     """docs/coding.md lists these; a program that is run as Python runs it may score otherwise in LiveBench."""
     items = [Item(read(Record(SUM)), Answer("q1", program)) for program, _, _ in DIFFERENT]
-    theirs = box.grade(installed, [(write(i.problem), i.answer.text) for i in items], 3 * len(items))
+    theirs = boxed_grader.grade_in_box(
+        installed, [(write(i.problem), i.answer.text) for i in items], 3 * len(items)
+    )
     found = [(t.score, our.score) for t, our in zip(theirs, ours.grades(items), strict=True)]
     assert found == [(their, our) for _, their, our in DIFFERENT]
 
@@ -196,8 +200,8 @@ def test_a_graded_program_writes_nothing_on_this_machine(
         public_test_cases=json.dumps([stdin_case("", "FileNotFoundError\nOSError\n")]),
         private_test_cases="[]",
     )
-    found = box.grade(installed, [(write(read(Record(question))), program)], 1)
-    assert found == [box.Grade(1)]
+    found = boxed_grader.grade_in_box(installed, [(write(read(Record(question))), program)], 1)
+    assert found == [boxed_grader.Grade(1)]
     assert not place.exists()
     assert not repository.exists()
 

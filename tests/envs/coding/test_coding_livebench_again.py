@@ -15,11 +15,11 @@ from livebench_pairs import SUM, SUMS
 
 from envs.coding.family import CodingFamily
 from envs.coding.formats.record import FormatError
-from envs.coding.livebench.files import write_whole
-from envs.coding.livebench.graders import Grader, Ours, Theirs
-from envs.coding.livebench.grading import Outcome, grade
+from envs.coding.livebench.graders import Grader, LiveBenchGrader, SandboxGrader
+from envs.coding.livebench.grading import Grading, grade_items
 from envs.coding.livebench.judgments import judgment_path, read_judgments
 from envs.coding.sandbox import Limits, Sandbox, SandboxError, open_sandbox
+from rlanything.files.atomic import write_text
 
 TASK = "LCB_generation"
 WRONG, RIGHT = "print(3)", SUMS[0]
@@ -33,7 +33,7 @@ class Broken(Sandbox):
     def __init__(self) -> None:
         pass
 
-    def run(self, jobs: Any, progress: Any = None) -> Any:
+    def judge(self, jobs: Any, progress: Any = None) -> Any:
         raise SandboxError("no boxes")
 
 
@@ -133,7 +133,7 @@ def test_a_record_that_cannot_be_read_is_told(files: dict[str, Path], family: Co
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "made" / "grading.json"
-    write_whole(path, "before")
+    write_text(path, "before")
 
     def killed(source: Path, target: Path) -> None:
         assert source.read_text() == "after"
@@ -141,7 +141,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(os, "replace", killed)
     with pytest.raises(KeyboardInterrupt):
-        write_whole(path, "after")
+        write_text(path, "after")
     assert path.read_text() == "before"
 
 
@@ -156,16 +156,16 @@ def test_a_broken_sandbox_leaves_no_judgment(files: dict[str, Path], family: Cod
     assert scores(files) == {"two": 0}
 
 
-def both(files: dict[str, Path], *graders: Grader) -> Outcome:
-    return grade(items_of(files), "m", files["data"], graders, lambda *_: None)
+def both(files: dict[str, Path], *graders: Grader) -> Grading:
+    return grade_items(items_of(files), "m", files["data"], graders, lambda *_: None)
 
 
 def test_two_graders_are_compared_whenever_that_is_asked(
     files: dict[str, Path], family: CodingFamily, tmp_path: Path
 ) -> None:
     """The grader that stands in for LiveBench's takes an answer's word for its score."""
-    theirs = Theirs(livebench_box.stand_in(tmp_path / "repository"), 2)
-    ours, broken = Ours(family.sandbox(), 2, MADE), Ours(Broken(), 2, MADE)
+    theirs = LiveBenchGrader(livebench_box.stand_in(tmp_path / "repository"), 2)
+    ours, broken = SandboxGrader(family.sandbox(), 2, MADE), SandboxGrader(Broken(), 2, MADE)
     answered(files, one="score = 1", two="score = 0")
     assert both(files, theirs).compared == 0
     first = both(files, theirs, ours)
@@ -196,7 +196,9 @@ def test_our_grader_works_at_several_answers_at_a_time(files: dict[str, Path]) -
     try:
         with open_sandbox(workers=4, limits=Limits(memory_mb=4096)) as sandbox:
             start = time.monotonic()
-            outcome = grade(items_of(files), "m", files["data"], [Ours(sandbox, 4, MADE)], lambda *_: None)
+            outcome = grade_items(
+                items_of(files), "m", files["data"], [SandboxGrader(sandbox, 4, MADE)], lambda *_: None
+            )
             took = time.monotonic() - start
     except SandboxError as error:
         pytest.skip(str(error))

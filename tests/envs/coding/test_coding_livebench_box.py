@@ -13,9 +13,9 @@ from typing import Any
 import livebench_box
 import pytest
 
-from envs.coding.livebench import box
+from envs.coding.livebench import boxed_grader
 from envs.coding.sandbox import SandboxError
-from envs.coding.sandbox.bwrap import find_bwrap
+from envs.coding.sandbox.backends.bwrap import find_bwrap
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[3]
@@ -63,11 +63,11 @@ def facts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_processes_are_limited(facts: dict[str, Any]) -> None:
     kind, count = facts["forks"][1].split(": ")
     assert kind == "RuntimeError"
-    assert box.PROCESSES - 5 <= int(count) < box.PROCESSES
+    assert boxed_grader.PROCESSES - 5 <= int(count) < boxed_grader.PROCESSES
 
 
 def test_little_is_writable_and_all_of_it_has_a_size(facts: dict[str, Any]) -> None:
-    sizes = [("/dev/shm", box.SHARED_MB), ("/tmp", box.DISK_MB)]
+    sizes = [("/dev/shm", boxed_grader.SHARED_MB), ("/tmp", boxed_grader.DISK_MB)]
     assert facts["writable"] == [None, f"RuntimeError: {sizes}"]
 
 
@@ -81,17 +81,20 @@ def test_what_is_said_without_end_is_not_kept(facts: dict[str, Any]) -> None:
     assert facts["flood"][1].startswith("not a result: xxx")
     assert facts["deep result"][1].startswith("not a result: [[[")
     assert facts["long error"][1].startswith("RuntimeError: xxx")
-    assert max(len(error) for _, error in (facts[name] for name in livebench_box.PROGRAMS)) < 2 * box.WORDS
+    assert (
+        max(len(error) for _, error in (facts[name] for name in livebench_box.PROGRAMS))
+        < 2 * boxed_grader.WORDS
+    )
     assert facts["peak_mb"] < livebench_box.FLOOD_MB / 10
 
 
 def test_what_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(box, "STARTING_S", 1.0)
-    monkeypatch.setattr(box, "SECONDS_A_TEST", 0.0)
-    monkeypatch.setattr(box, "CLOSING_S", 0.0)
+    monkeypatch.setattr(boxed_grader, "STARTING_S", 1.0)
+    monkeypatch.setattr(boxed_grader, "SECONDS_A_TEST", 0.0)
+    monkeypatch.setattr(boxed_grader, "CLOSING_S", 0.0)
     installed = livebench_box.stand_in(tmp_path / "repository", sys.executable)
     sleep = "import os, time\nos.fork()\nos.setsid() if os.getpid() != 1 else None\ntime.sleep(60)"
     start = time.monotonic()
-    found = box.grade(installed, [(livebench_box.QUESTION, sleep)] * 2, 1)
-    assert found == [box.Grade(None, "the grader was not done after 1 s")] * 2
+    found = boxed_grader.grade_in_box(installed, [(livebench_box.QUESTION, sleep)] * 2, 1)
+    assert found == [boxed_grader.Grade(None, "the grader was not done after 1 s")] * 2
     assert time.monotonic() - start < 30

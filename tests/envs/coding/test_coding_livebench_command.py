@@ -17,7 +17,7 @@ from envs.coding.family import CodingFamily
 from envs.coding.livebench.install import PACKAGES, RECORD, Installation
 from envs.coding.livebench.judgments import judgment_path
 from rlanything.cli import main
-from rlanything.stages.compose import compose
+from rlanything.planning.compose import compose
 
 NUMPY = "import numpy as np\ninput()\nprint(np.array(input().split(), dtype=int).sum())"
 Command = Callable[..., int]
@@ -96,7 +96,7 @@ def test_programs_have_the_packages_of_livebenchs_environment(
     assert command("--folder", str(folder)) == 0
     printed = capsys.readouterr().out
     assert "coding: 0.0 of 100" in printed
-    assert "has not the packages of LiveBench's environment that these import: one (numpy)\n" in printed
+    assert "lacks packages of LiveBench's environment that these import: one (numpy)\n" in printed
     assert command("--folder", str(folder)) == 0
     assert "one (numpy)\n" in capsys.readouterr().out
     recorded(folder, sys.version.split()[0])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from envs.coding.formats.files import FORMATS
 from envs.coding.formats.record import Record
 from envs.coding.problem import Case, Problem
-from envs.coding.replies import InvalidTest, rated_tests, read_problem, read_test, read_tests, write_test
+from envs.coding.replies import InvalidTestError, rated_tests, read_problem, read_test, read_tests, write_test
 from rlanything.core.coding_signals import pass_rates
 from rlanything.core.types import InvalidProposal
 
@@ -37,7 +37,7 @@ def test_a_line_and_a_block() -> None:
     ],
 )
 def test_what_is_no_test(reply: str, said: str) -> None:
-    with pytest.raises(InvalidTest, match=said):
+    with pytest.raises(InvalidTestError, match=said):
         read_test(reply, PROBLEM)
 
 
@@ -73,7 +73,7 @@ def test_arguments_of_a_function_are_json() -> None:
     assert read_test("test: [1] -> 1", problem) == Case("[1]", "1")
     assert read_test(f"test: {nested(100)} -> 1", problem) == Case(nested(100), "1")
     for bad in ("[1 -> 1", "1 -> [1", f"{nested(101)} -> 1", f"1 -> {nested(984)}", f"1 -> {nested(5000)}"):
-        with pytest.raises(InvalidTest, match="must be JSON"):
+        with pytest.raises(InvalidTestError, match="must be JSON"):
             read_test(f"test: {bad}", problem)
 
 
@@ -108,7 +108,7 @@ def test_round_trip(first: str, second: str, lines: bool) -> None:
 def test_no_reply_raises_anything_else_and_what_was_read_is_written_and_read_again(text: str) -> None:
     try:
         found = read_test(text, PROBLEM)
-    except InvalidTest:
+    except InvalidTestError:
         return
     assert read_test(write_test(found), PROBLEM) == found
 

@@ -10,17 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.coding.family import CodingFamily
-from envs.coding.judging import run
-from envs.coding.problem import BadProblem, Case, Problem
+from envs.coding.problem import Case, Problem, ProblemError
+from envs.coding.program_judge import ProgramJudge
 from envs.coding.sandbox import Status
-from envs.coding.world.cases import NoTests, agrees, cases, draw_case, problem_of, shortened
-from envs.coding.world.chain import BadChain, Chain, Step, Undefined, constants, parse
+from envs.coding.world.cases import NoTestsError, cases, draw_case, first_failed, problem_of, shortened
+from envs.coding.world.chain import Chain, ChainError, Step, UndefinedError, constants, parse
 from envs.coding.world.operations import OPERATIONS, Kind
 from envs.coding.world.sampling import LEVELS, belongs, draw_chain, held_out
 from envs.coding.world.teacher import confused
+from rlanything.core.splits import SPLITS
 from rlanything.core.types import Task
-
-SPLITS = ("train", "in_domain", "out_of_domain", "reward_panel")
 
 
 @st.composite
@@ -38,7 +37,7 @@ def test_every_operation_prints_what_the_world_says(family: CodingFamily) -> Non
             drawn = [case for case in (draw_case(chain, rng) for _ in range(6)) if case is not None]
             assert drawn, operation.name
             work.append((Problem(chain.statement, tuple(drawn)), chain.program, drawn))
-    verdicts = run(family.sandbox(), work)
+    verdicts = ProgramJudge(family.sandbox).judge(work)
     failed = [item[0].statement for item, v in zip(work, verdicts, strict=True) if v.status is not Status.OK]
     assert failed == []
     assert len(work) >= len(OPERATIONS)
@@ -46,7 +45,7 @@ def test_every_operation_prints_what_the_world_says(family: CodingFamily) -> Non
 
 def test_reference_solutions_pass_in_every_split(family: CodingFamily, tasks: list[Task]) -> None:
     problems = [Problem.from_task(task) for task in tasks]
-    verdicts = run(family.sandbox(), [(p, p.solution, p.cases) for p in problems])
+    verdicts = ProgramJudge(family.sandbox).judge([(p, p.solution, p.cases) for p in problems])
     assert {verdict.status for verdict in verdicts} == {Status.OK}
 
 
@@ -63,12 +62,12 @@ def test_sentences_and_json_give_the_chain_back(chain: Chain) -> None:
 def test_tests_are_right_different_and_show_every_step(chain: Chain) -> None:
     try:
         found = cases(chain, 6)
-    except NoTests:
+    except NoTestsError:
         return
     assert found == cases(chain, 6)
     assert len({case.input for case in found}) == 6
-    assert agrees(chain, found) is None
-    assert all(agrees(other, found) is not None for other in shortened(chain))
+    assert first_failed(chain, found) is None
+    assert all(first_failed(other, found) is not None for other in shortened(chain))
 
 
 def test_wordings_say_different_things() -> None:
@@ -99,7 +98,7 @@ def test_wordings_say_different_things() -> None:
     ],
 )
 def test_what_is_not_understood_is_quoted(statement: str, said: str) -> None:
-    with pytest.raises(BadChain, match=said):
+    with pytest.raises(ChainError, match=said):
         parse(statement)
 
 
@@ -110,7 +109,7 @@ def test_what_is_not_understood_is_quoted(statement: str, said: str) -> None:
 def test_no_text_raises_anything_else(text: str) -> None:
     try:
         parse(f"Read a number. {text} Print the result.")
-    except BadChain:
+    except ChainError:
         return
 
 
@@ -118,19 +117,19 @@ def test_no_text_raises_anything_else(text: str) -> None:
 def test_no_input_raises_anything_else(stdin: str) -> None:
     for kind, name in ((Kind.NUMBER, "count up"), (Kind.NUMBERS, "largest"), (Kind.TEXT, "last word")):
         try:
-            assert Chain(kind, (Step(OPERATIONS[name]),)).run(stdin).strip()
-        except Undefined:
+            assert Chain(kind, (Step(OPERATIONS[name]),)).output(stdin).strip()
+        except UndefinedError:
             continue
 
 
 @pytest.mark.parametrize("end", ["\r", "\n", "\x85", "\u2028", "\0"])
 def test_what_a_program_would_read_as_more_lines_is_no_input(end: str) -> None:
-    with pytest.raises(Undefined, match="more than a line"):
-        Chain(Kind.TEXT, (Step(OPERATIONS["last word"]),)).run(f"red{end}oak")
+    with pytest.raises(UndefinedError, match="more than a line"):
+        Chain(Kind.TEXT, (Step(OPERATIONS["last word"]),)).output(f"red{end}oak")
 
 
 def test_kinds_must_fit() -> None:
-    with pytest.raises(BadChain, match="needs numbers, and there is text"):
+    with pytest.raises(ChainError, match="needs numbers, and there is text"):
         Chain(Kind.TEXT, (Step(OPERATIONS["sum"]),))
 
 
@@ -231,11 +230,11 @@ def test_validate_never_raises(data: st.DataObject, tasks: list[Task]) -> None:
 
 
 def test_a_problem_needs_what_a_problem_needs() -> None:
-    with pytest.raises(BadProblem, match="statement"):
+    with pytest.raises(ProblemError, match="statement"):
         Problem(" ", (Case("", "1"),))
-    with pytest.raises(BadProblem, match="does not go with function 'f'"):
+    with pytest.raises(ProblemError, match="does not go with function 'f'"):
         Problem("x", (Case("1", "1"),), function="f")
-    with pytest.raises(NoTests):
+    with pytest.raises(NoTestsError):
         problem_of(Chain(Kind.NUMBER, (Step(OPERATIONS["negate"]), Step(OPERATIONS["absolute"]))), 6)
 
 

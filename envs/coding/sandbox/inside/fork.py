@@ -1,4 +1,4 @@
-"""How a fork becomes a program: descriptors, limits, the program itself, and the end that Python would give it."""
+"""What a fork does to run a program: descriptors, limits, the program, and Python's usual shutdown."""
 
 import atexit
 import json
@@ -22,9 +22,9 @@ Body = Callable[[], None]
 MEMORY_EXIT = 91
 """Exit code of a fork that ended with an uncaught MemoryError."""
 leave = os._exit
-"""Before a program can put something else in its place."""
+"""Kept here before a program can replace it."""
 READY = b"!"
-"""First byte of every result: what went wrong before it is not the program's doing."""
+"""First byte of every result. A failure before it is not the program's fault."""
 RESULT = 3
 """The descriptor of the result."""
 STACK = 64 << 20
@@ -32,7 +32,7 @@ PIPE_WRITE = 65536
 
 
 def restrict(limits: dict[str, Any]) -> None:
-    """The limits that the kernel keeps for every process on its own."""
+    """Set the limits that the kernel enforces for each process."""
     memory, size, cpu = limits["memory_mb"] << 20, limits["file_mb"] << 20, int(limits["cpu_s"]) + 2
     for forbidden in (resource.RLIMIT_CORE, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_MEMLOCK):
         resource.setrlimit(forbidden, (0, 0))
@@ -134,7 +134,7 @@ def compiling(source: str) -> Body:
 def running(code: bytes, source: str, test: dict[str, Any]) -> Body:
     """A body that runs a program: as `__main__`, or to call one function of it.
 
-    `random` begins at the same place every time, so that a program that guesses has the same verdict again.
+    `random` has the same seed in every test, so that a program that guesses always guesses the same.
     """
 
     def body() -> None:

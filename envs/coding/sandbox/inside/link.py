@@ -10,7 +10,7 @@ class GoneError(Exception):
 
 
 class Link:
-    """The watcher's end, on descriptors that no fork keeps; standard input and output become /dev/null."""
+    """The watcher's side, on descriptors that forks close; standard input and output become /dev/null."""
 
     def __init__(self) -> None:
         self.reader, self.writer = os.dup(0), os.dup(1)

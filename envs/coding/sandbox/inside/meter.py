@@ -1,4 +1,4 @@
-"""What a running test uses, from /proc: CPU, memory, files, and the time that it waited for a free CPU."""
+"""The resources that a running test uses, from /proc: CPU, memory, files, and the time that it waited for a CPU."""
 
 import os
 import resource
@@ -11,7 +11,7 @@ from envs.coding.sandbox.inside.seal import SEALED
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 STARVED = 60
-"""A test that could not run is given up after this many times its limit on the clock."""
+"""A test that got no CPU is given up after this many times its limit of wall time."""
 
 
 def reaped_cpu() -> float:
@@ -38,7 +38,7 @@ class Meter:
         return time.monotonic() - self.start
 
     def cpu(self) -> float:
-        """CPU seconds of what has been waited for since the start: everything, once the test is buried."""
+        """CPU seconds of what has been waited for since the start: everything, once the test was killed."""
         return reaped_cpu() - self.reaped
 
     def exceeded(self) -> str:
@@ -56,7 +56,7 @@ class Meter:
         return self._clock(alone=len(pids) < 2)
 
     def _too_large(self, resident: dict[int, int]) -> bool:
-        """Do processes hold too much? Forks share pages; these are told apart only where it matters."""
+        """Whether processes hold too much memory. Counting shared pages once is slow, so only a close case does."""
         most = self.limits["memory_mb"] << 20
         return sum(resident.values()) > most < sum(map(_share, resident))
 
@@ -65,9 +65,9 @@ class Meter:
         return room.f_files - room.f_ffree
 
     def _clock(self, alone: bool) -> str:
-        """`wall` after sleeping too long; `starved` when a process could not run for much longer than that.
+        """`wall` after sleeping too long; `starved` when a single process got no CPU for much longer than that.
 
-        Several processes may be each other's reason to wait, so they are never starved.
+        Several processes may wait for each other, so they are never `starved`.
         """
         wall, limit = self.wall(), self.limits["wall_s"]
         if wall <= limit:

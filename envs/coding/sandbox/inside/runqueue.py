@@ -1,4 +1,4 @@
-"""How long a test was ready to run and had no CPU: that time is not the program's doing."""
+"""How long a test was ready to run and had no CPU. That time does not count against the program."""
 
 import os
 import time
@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class Thread(NamedTuple):
-    """What is known of one thread when it is looked at."""
+    """One thread, as it was last seen."""
 
     counters: bytes = b"0 0 0"
     """Nanoseconds of CPU time, nanoseconds in the queue, number of turns, as the kernel prints them."""
     ready: bool = False
-    """Does it run, or could it?"""
+    """Whether it runs or could run."""
     queued: float = 0.0
     """Seconds since it was seen in the queue, if it has been there ever since."""
     waited: float = 0.0
@@ -23,12 +23,12 @@ class Thread(NamedTuple):
 
 
 class RunQueue:
-    """Adds up what the threads of a test waited for a CPU; of those that wait at a time, one counts.
+    """Adds up how long the threads of a test waited for a CPU. Of threads that wait at the same time, one counts.
 
-    The kernel books a wait when it is over. One that goes on shows by a thread that is ready and was booked nothing
-    since the last look. A thread that was ready and is gone takes its last wait along: until now it is taken to have
-    waited in the proportion in which the threads of the test wait and run, which is small where CPUs are free, also
-    for a program that makes threads without end.
+    The kernel counts a wait when it is over. A wait that goes on is seen as a thread that is ready and whose counters
+    have not changed since the last look. A thread that was ready and has ended leaves no counters. Its last wait is
+    estimated: the share of time that the threads of the test have waited so far. The share is small where CPUs are
+    free, also for a program that makes threads without end.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class RunQueue:
         self._ran = self._queued = 0.0  # sums over all threads that were seen
 
     def look(self, pids: list[int]) -> None:
-        """See to the threads of these processes. To be called often: what waits is seen no earlier."""
+        """Look at the threads of these processes. Call it often: a wait is seen by the next look at the earliest."""
         now = time.monotonic()
         passed = now - self._looked
         seen = {name: self._seen(name, passed) for pid in pids for name in threads(pid)}

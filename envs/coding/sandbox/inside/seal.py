@@ -1,4 +1,4 @@
-"""What the watcher gives up before it forks: root, privileges by exec, a readable memory, system calls."""
+"""Privileges that the watcher drops before it forks: root, gains by exec, readable memory, system calls."""
 
 import base64
 import ctypes
@@ -7,7 +7,7 @@ import signal
 from typing import Any
 
 SEALED = os.getpid() == 1
-"""Is this the first process of its own pid namespace?"""
+"""Whether this is the first process of its own pid namespace."""
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = (
     1,
@@ -50,9 +50,9 @@ def become_user(uid: int) -> None:
 
 
 def harden(settings: dict[str, Any]) -> None:
-    """Do it. Not dumpable: what the forks run has the same user id and must not trace or read this process.
+    """Drop the privileges. Not dumpable: forks have the same user id and must not trace or read this process.
 
-    Process 1 takes everything along when it dies with its parent. Elsewhere the watcher has to see to that itself.
+    When process 1 dies with its parent, the kernel kills everything in its namespace. Elsewhere the watcher does it.
     """
     if settings["uid"] is not None:
         become_user(settings["uid"])
@@ -64,5 +64,5 @@ def harden(settings: dict[str, Any]) -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if settings["filter"]:
         install_filter(base64.b64decode(settings["filter"]))
-    # Python's own handler would let a fork interrupt process 1, which ignores what it does not handle.
+    # Process 1 ignores signals without a handler. With Python's own handler, a fork could interrupt it.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

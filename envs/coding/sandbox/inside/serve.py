@@ -8,6 +8,7 @@ from typing import Any
 
 from envs.coding.sandbox.inside.fork import compiling, running
 from envs.coding.sandbox.inside.link import GoneError, Link
+from envs.coding.sandbox.inside.meter import oom_kills
 from envs.coding.sandbox.inside.seal import SEALED, harden
 from envs.coding.sandbox.inside.watch import Watch
 from envs.coding.sandbox.inside.wipe import wipe
@@ -16,7 +17,7 @@ PRELOADED = (
     "array bisect collections copy datetime decimal fractions functools heapq io itertools math operator random re "
     "statistics string typing"
 )
-"""What programs import most: loaded once here instead of in every test."""
+"""Modules that programs often import: loaded once here instead of in every test."""
 
 
 class Runner:
@@ -33,24 +34,24 @@ class Runner:
         limits = {**request["limits"], "count_processes": self.count_processes}
         if "source" in request:
             self.source = request["source"]
-            report = Watch(compiling(self.source), b"", limits, self.harness).run()
+            report = Watch(compiling(self.source), b"", limits, self.harness).supervise()
             self.code = report.pop("result")
         else:
             stdin = request.get("stdin", "").encode("utf-8", "surrogatepass")
-            report = Watch(running(self.code, self.source, request), stdin, limits, self.harness).run()
+            report = Watch(running(self.code, self.source, request), stdin, limits, self.harness).supervise()
             report["result"] = report["result"].decode("utf-8", "replace")
         wipe(self.folder)
         return report
 
     def leave(self) -> None:
-        """Remove the work folder, which is an ordinary one where the box is none: the harness may have been killed."""
+        """Remove the work folder where it is an ordinary one; the harness may have been killed."""
         if not SEALED:
             wipe(self.folder)
             os.rmdir(self.folder)
 
 
 def serve() -> None:
-    """Serve until the harness closes the link, and leave nothing behind."""
+    """Serve until the harness closes the link, then clean up."""
     with contextlib.suppress(GoneError):
         link = Link()
         runner = prepared(link.read(), link.reader)
@@ -68,6 +69,7 @@ def prepared(settings: dict[str, Any], harness: int) -> Runner:
     os.umask(0o22)
     sys.argv = ["program"]
     harden(settings)
+    Watch.killed = oom_kills()
     runner = Runner(settings["folder"], settings["count_processes"], harness)
     for name in PRELOADED.split():
         __import__(name)

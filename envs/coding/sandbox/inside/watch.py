@@ -1,4 +1,4 @@
-"""A fork that runs a test: its pipes, its limits, and how it ended."""
+"""Supervision of the fork that runs a test: its pipes, its limits, and how it ended."""
 
 import contextlib
 import os
@@ -19,9 +19,10 @@ STDERR_KEPT = 4000
 
 
 class Watch:
-    """Forks at once; `run` ends with the report."""
+    """Forks at once; `supervise` returns the report."""
 
-    killed = oom_kills()
+    killed = 0
+    """Kills of the kernel for want of memory that are known already. Set when the watcher starts."""
 
     def __init__(self, body: Body, stdin: bytes, limits: dict[str, Any], harness: int) -> None:
         pipes = [os.pipe() for _ in range(4)]
@@ -39,15 +40,15 @@ class Watch:
         self.meter, self.most = Meter(limits), limits["output_kb"] << 10
         self.end, self.wall, self.harness = "", 0.0, harness
 
-    def run(self) -> dict[str, Any]:
-        """Feed and read until the fork has ended or exceeded a limit, then end all that is left of it.
+    def supervise(self) -> dict[str, Any]:
+        """Feed and read until the fork has ended or exceeded a limit, then kill what is left of it.
 
-        Raises `GoneError` when the harness hangs up meanwhile.
+        Raises `GoneError` when the harness closes the link meanwhile.
         """
         poller = select.poll()
         for end in (self.life, *self.pipes):
             poller.register(end, select.POLLIN)
-        poller.register(self.harness, 0)  # only its hanging up
+        poller.register(self.harness, 0)  # only its end
         if not self.fed():
             poller.register(self.feed, select.POLLOUT)
         checked = time.monotonic()
@@ -61,17 +62,17 @@ class Watch:
                 if not self.pull(end):
                     poller.unregister(end)
             if self.harness in ready:
-                self.bury()
+                self.kill_and_wait()
                 raise GoneError
             if self.life in ready:
                 break
             if time.monotonic() - checked >= POLL_S:
                 self.end = self.end or self.meter.exceeded()
                 checked = time.monotonic()
-        return self.report(self.bury())
+        return self.report(self.kill_and_wait())
 
     def fed(self) -> bool:
-        """Write what the pipe takes of standard input, and close it when that was all; was it?"""
+        """Write standard input as far as the pipe takes it; True, and the pipe is closed, when all is written."""
         try:
             while self.stdin:
                 self.stdin = self.stdin[os.write(self.feed, self.stdin[:PIPE]) :]
@@ -84,7 +85,7 @@ class Watch:
         return True
 
     def pull(self, end: int) -> bool:
-        """Read what is there, up to the limit; is the pipe still open?"""
+        """Read what is there, up to the limit; True while the pipe is open."""
         kept = self.pipes[end]
         while len(kept) <= self.most:
             try:
@@ -97,8 +98,8 @@ class Watch:
         self.end = self.end or "output"
         return True
 
-    def bury(self) -> int:
-        """End and wait for every process of the test; the wait status of the first one."""
+    def kill_and_wait(self) -> int:
+        """Kill and wait for every process of the test; the wait status of the first one."""
         self.wall = self.meter.wall()
         kill_all(self.pid)
         status = os.waitpid(self.pid, 0)[1]
@@ -111,7 +112,7 @@ class Watch:
         return status
 
     def report(self, status: int) -> dict[str, Any]:
-        """The facts, as the harness reads them; `result` stays bytes."""
+        """The report for the harness; `result` stays bytes."""
         cpu, (out, err, result) = self.meter.cpu(), self.pipes.values()
         code = os.waitstatus_to_exitcode(status)
         return {
@@ -125,7 +126,7 @@ class Watch:
         }
 
     def ended(self, code: int, cpu: float, ready: bool) -> str:
-        """One word on how it ended."""
+        """How it ended, in one word."""
         if not ready:
             return "setup"
         if cpu > self.meter.limits["cpu_s"]:

@@ -115,7 +115,9 @@ def problem(sandbox: Sandbox, attack: Attack, sealed: bool, host: dict[str, str]
     test = Call(attack.function, [], expected) if attack.function else Stdio("", expected)
     replaced, priority = sandbox.replaced, str(os.getpriority(os.PRIO_PROCESS, 0))
     following = NEXT.replace("SEALED", str(sealed)).replace("PRIORITY", priority)
-    verdict, after = sandbox.run([Job(program, [test], attack.limits), Job(following, [Stdio("", "clean")])])
+    verdict, after = sandbox.judge(
+        [Job(program, [test], attack.limits), Job(following, [Stdio("", "clean")])]
+    )
     (found,) = verdict.outcomes
     if found.status not in attack.right:
         return f"{found.status} is not right: {found.output[:500]} {found.error}"

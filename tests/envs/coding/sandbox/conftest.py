@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from envs.coding.sandbox import Limits, SandboxError, open_sandbox
-from envs.coding.sandbox.container import connect
-from envs.coding.sandbox.image import make
+from envs.coding.sandbox.backends.container import connect
+from envs.coding.sandbox.backends.image import make
 
 LIMITS = Limits(cpu_s=1, wall_s=3, memory_mb=256, output_kb=256, file_mb=4, disk_mb=16, files=500)
 START_S = 30

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 from conftest import opened
 
+from benchmarks.sandbox import TESTS, _fork_chunk, forked, jobs
 from envs.coding.sandbox import Job, Stdio
-from envs.coding.sandbox.bench import TESTS, _fork_chunk, forked, jobs
-from envs.coding.sandbox.container import connect
+from envs.coding.sandbox.backends.container import connect
 
 ROOT = Path(__file__).parents[4]
 NOBODY = 65534
 
 
-def run(*arguments, python=sys.executable, **options):
-    command = [python, "-m", "envs.coding.sandbox", *arguments]
+def run(*arguments, python=sys.executable, module="envs.coding.sandbox", **options):
+    command = [python, "-m", module, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, **options)
 
 
@@ -71,7 +71,7 @@ def test_an_image_is_made(image):
 
 def test_bench_prints_a_ratio_and_counts_the_boxes_cpu_time(request):
     opened(request, "bwrap").close()
-    done = run("bench", "--programs", "4", "--rounds", "2", "--json")
+    done = run("--programs", "4", "--rounds", "2", "--json", module="benchmarks.sandbox")
     found = json.loads(done.stdout)
     assert found["fork and exec"]["ratio"] == 1
     assert found["bwrap"]["tests_per_s"] > 0
@@ -82,13 +82,13 @@ def test_bench_prints_a_ratio_and_counts_the_boxes_cpu_time(request):
 def test_both_methods_judge_the_benchmarks_programs_alike(request):
     work = jobs(4)
     with opened(request, "bwrap") as sandbox:
-        assert sum(verdict.passed for verdict in sandbox.run(work)) == 4 * TESTS
+        assert sum(verdict.passed for verdict in sandbox.judge(work)) == 4 * TESTS
     assert forked(2, work) == 4 * TESTS
     assert forked(2, [Job("print(1)", [Stdio("", "2")])]) == 0
     assert _fork_chunk([("1 / 0", "")]) == [None]
 
 
 def test_a_bad_number_is_refused():
-    done = run("bench", "--rounds", "0")
+    done = run("--rounds", "0", module="benchmarks.sandbox")
     assert done.returncode == 2
     assert "'0' is not an integer above 0" in done.stderr

@@ -106,9 +106,9 @@ def judged(request, count, per_cpu):
     rng = random.Random(count)
     work = [program(rng) for _ in range(count)]
     with opened(request, "bwrap", LIMITS, workers=2) as sandbox:
-        idle = [verdict.status for verdict in sandbox.run([job for _, job, _ in work])]
+        idle = [verdict.status for verdict in sandbox.judge([job for _, job, _ in work])]
         with Overloaded(per_cpu * (os.cpu_count() or 1)):
-            overloaded = [verdict.status for verdict in sandbox.run([job for _, job, _ in work])]
+            overloaded = [verdict.status for verdict in sandbox.judge([job for _, job, _ in work])]
         replaced = sandbox.replaced
     rows = [(kind, right) for kind, _, right in work]
     return rows, idle, overloaded, replaced
@@ -165,7 +165,7 @@ def test_who_waits_for_a_helper_that_has_no_cpu_is_not_late(request, backend):
     """The main thread sleeps meanwhile; whom it waits for shares a CPU with 14 others. Who sleeps for good is late."""
     programs = [*HELPED.values(), *ASLEEP.values()]
     with one_cpu(), opened(request, backend, STARVED) as sandbox, Overloaded(14):
-        verdicts = sandbox.run([Job(program, [Stdio("", "1")]) for program in programs])
+        verdicts = sandbox.judge([Job(program, [Stdio("", "1")]) for program in programs])
     late = {what: verdict for what, verdict in zip(HELPED, verdicts, strict=False) if verdict.passed == 0}
     assert late == {}
     assert verdicts[0].outcomes[0].wall_s > STARVED.wall_s, "the CPU was not taken: this test shows nothing"

@@ -6,7 +6,7 @@ import pytest
 from conftest import LIMITS
 
 from envs.coding.sandbox import Job, SandboxError, Status, Stdio, open_sandbox
-from envs.coding.sandbox.bwrap import PACKAGES
+from envs.coding.sandbox.backends.bwrap import PACKAGES
 
 IMPORT = "import lent\nprint(lent.WORD)"
 WRITE = f"""
@@ -23,7 +23,7 @@ def outcomes(packages, *programs):
     jobs = [Job(program, [Stdio("")]) for program in programs]
     try:
         with open_sandbox(workers=1, limits=LIMITS, packages=packages) as sandbox:
-            return [verdict.outcomes[0] for verdict in sandbox.run(jobs)]
+            return [verdict.outcomes[0] for verdict in sandbox.judge(jobs)]
     except SandboxError as error:
         pytest.skip(str(error))
 

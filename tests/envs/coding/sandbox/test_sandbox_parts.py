@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envs.coding.sandbox import Call, Job, Limits, Outcome, Status, Stdio, Verdict
-from envs.coding.sandbox.filter import FILTER_ENTRY, compile_filter
+from envs.coding.sandbox import Call, Job, JobResult, Limits, Outcome, Status, Stdio
+from envs.coding.sandbox.backends.seccomp import FILTER_ENTRY, compile_filter
 from envs.coding.sandbox.inside import runqueue
 from envs.coding.sandbox.inside.meter import STARVED, Meter
 from envs.coding.sandbox.inside.wipe import wipe
-from envs.coding.sandbox.judge import ENDS, BadReport, same_text, same_value
+from envs.coding.sandbox.judge import ENDS, BadReportError, same_text, same_value
 from envs.coding.sandbox.session import ATTEMPTS, Session
 
 BLANKS = st.text(" \t\n\r\x0b\x0c\u00a0\u2003\u3000\x1c", min_size=1, max_size=3)
@@ -71,7 +71,7 @@ def test_a_session_ends_with_one_outcome_for_each_test(events, stop):
             assert session.accept(report(event)) is not infrastructure
         else:
             session.accept(report(code=event == "raise", out="no" if event == "wrong" else "yes"))
-    outcomes = session.verdict().outcomes
+    outcomes = session.result().outcomes
     assert session.done
     assert len(outcomes) == 4 or (stop and outcomes[-1].status is not Status.OK)
     allowed = {"exit": Status.OK, "wrong": Status.WRONG, "raise": Status.ERROR, "lost": Status.INFRASTRUCTURE}
@@ -91,7 +91,7 @@ def test_a_request_is_tried_again_on_a_freshly_compiled_program():
         assert session.accept(report()), attempt
     assert session.request()["stdin"] == "2"
     session.accept(report(out="yes"))
-    first, second = session.verdict().outcomes
+    first, second = session.result().outcomes
     assert (first.status, second.status) == (Status.INFRASTRUCTURE, Status.OK)
 
 
@@ -102,7 +102,7 @@ def test_without_output_it_is_still_told_why_the_box_failed():
     for _ in range(ATTEMPTS):
         session.lose("the box ended")
         session.accept(report())
-    kept, failed = session.verdict().outcomes
+    kept, failed = session.result().outcomes
     assert (kept.status, kept.output, kept.cpu_s) == (Status.OK, "", 0.1)
     assert (failed.status, failed.error) == (Status.INFRASTRUCTURE, f"the box ended ({ATTEMPTS} attempts)")
 
@@ -116,7 +116,7 @@ def test_neighbours_of_the_same_input_share_a_run_where_the_job_says_so():
         asked.append(session.request()["stdin"])
         session.accept(report(out="yes"))
     assert asked == ["1", "2", "1"]
-    found = session.verdict().outcomes
+    found = session.result().outcomes
     assert [o.status.value for o in found] == ["ok", "wrong", "ok", "ok"]
     assert [o.cpu_s for o in found] == [0.1, 0.0, 0.1, 0.1]
 
@@ -127,16 +127,16 @@ def test_a_shared_run_stops_at_the_first_failure_too():
     session.accept(report())
     session.accept(report(out="yes"))
     assert session.done
-    assert [o.status.value for o in session.verdict().outcomes] == ["wrong"]
+    assert [o.status.value for o in session.result().outcomes] == ["wrong"]
 
 
 @pytest.mark.parametrize("broken", ["end", "code", "out", "err", "cpu", "wall", "result"])
 def test_a_report_with_something_missing_is_none(broken):
     session = Session(Job("program", [Stdio("1", "yes")]), Limits())
     session.accept(report())
-    with pytest.raises(BadReport):
+    with pytest.raises(BadReportError):
         session.accept({key: value for key, value in report().items() if key != broken})
-    with pytest.raises(BadReport):
+    with pytest.raises(BadReportError):
         session.accept({**report(), "end": "well"})
 
 
@@ -147,9 +147,11 @@ def test_a_call_is_asked_without_its_result():
 
 
 def test_infrastructure_outweighs_every_other_status():
-    bad = Verdict((Outcome(Status.WRONG), Outcome(Status.INFRASTRUCTURE), Outcome(Status.OK)))
+    bad = JobResult((Outcome(Status.WRONG), Outcome(Status.INFRASTRUCTURE), Outcome(Status.OK)))
     assert (bad.status, bad.passed) == (Status.INFRASTRUCTURE, 1)
-    assert Verdict((Outcome(Status.OK), Outcome(Status.WRONG), Outcome(Status.ERROR))).status is Status.WRONG
+    assert (
+        JobResult((Outcome(Status.OK), Outcome(Status.WRONG), Outcome(Status.ERROR))).status is Status.WRONG
+    )
 
 
 def plant(folder, rng, depth):

@@ -12,21 +12,12 @@ import psutil
 import pytest
 from conftest import LIMITS, TAG, opened
 
-from envs.coding.sandbox import (
-    MOST_WORKERS,
-    Job,
-    Limits,
-    SandboxError,
-    Status,
-    Stdio,
-    bwrap,
-    open_sandbox,
-    worker,
-)
-from envs.coding.sandbox.container import connect
+from envs.coding.sandbox import MOST_WORKERS, Job, Limits, SandboxError, Status, Stdio, open_sandbox, worker
+from envs.coding.sandbox.backends import bwrap
+from envs.coding.sandbox.backends.container import connect
+from envs.coding.sandbox.backends.process_box import ProcessBox
+from envs.coding.sandbox.backends.unsandboxed import Unsandboxed
 from envs.coding.sandbox.pool import Sandbox
-from envs.coding.sandbox.process import ProcessBox
-from envs.coding.sandbox.trusted import Trusted
 
 ECHO = "print(input())"
 
@@ -44,15 +35,15 @@ def echoes(count):
 def test_verdicts_are_in_the_order_of_the_jobs(trusted):
     slow = "import time\ntime.sleep(0.3)\n" + ECHO
     jobs = [Job(slow if k % 5 == 0 else ECHO, [Stdio(str(k))]) for k in range(20)]
-    assert [verdict.outcomes[0].output for verdict in trusted.run(jobs)] == [f"{k}\n" for k in range(20)]
+    assert [verdict.outcomes[0].output for verdict in trusted.judge(jobs)] == [f"{k}\n" for k in range(20)]
 
 
 def test_progress_counts_to_the_end(trusted):
     seen = []
-    trusted.run(echoes(9), progress=lambda done, total: seen.append((done, total)))
+    trusted.judge(echoes(9), progress=lambda done, total: seen.append((done, total)))
     assert seen == sorted(set(seen))
     assert seen[-1] == (9, 9)
-    assert trusted.run([]) == []
+    assert trusted.judge([]) == []
 
 
 @pytest.mark.parametrize("backend", ["bwrap", "docker", "subprocess"])
@@ -70,7 +61,7 @@ def test_a_box_that_is_killed_is_replaced_and_its_work_done_again(request, backe
                 for process in [child for box in boxes for child in (*box.children(recursive=True), box)]:
                     process.kill()
 
-        verdicts = sandbox.run(echoes(12), progress=kill_once)
+        verdicts = sandbox.judge(echoes(12), progress=kill_once)
         assert [verdict.status for verdict in verdicts] == [Status.OK] * 12
         assert sandbox.replaced == 1
 
@@ -84,7 +75,7 @@ def test_a_program_that_always_takes_its_box_along_is_infrastructure_and_never_w
     """Only without isolation can a program do that."""
     killer = "import os\nif input() == 'kill':\n    os.kill(os.getppid(), 9)\nprint(1)"
     jobs = [Job(killer, [Stdio("", "1"), Stdio("kill", "1"), Stdio("", "1")]), *echoes(3)]
-    first, *others = trusted.run(jobs)
+    first, *others = trusted.judge(jobs)
     assert [o.status.value for o in first.outcomes] == ["error", "infrastructure", "error"]
     assert first.status is Status.INFRASTRUCTURE
     assert "3 attempts" in first.outcomes[1].error
@@ -99,7 +90,7 @@ def test_a_box_that_is_stuck_is_given_up(monkeypatch):
     with open_sandbox("subprocess", workers=1, limits=limits, trusted=True) as sandbox:
         (box,) = [box for box in psutil.Process().children() if box not in known]
         box.suspend()
-        assert sandbox.run(echoes(1))[0].status is Status.OK
+        assert sandbox.judge(echoes(1))[0].status is Status.OK
         assert sandbox.replaced >= 1
 
 
@@ -108,19 +99,19 @@ def test_a_run_that_is_interrupted_leaves_a_usable_sandbox(trusted):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        trusted.run(echoes(9), progress=interrupt)
-    assert [verdict.status for verdict in trusted.run(echoes(9))] == [Status.OK] * 9
+        trusted.judge(echoes(9), progress=interrupt)
+    assert [verdict.status for verdict in trusted.judge(echoes(9))] == [Status.OK] * 9
 
 
 def test_an_error_of_the_comparison_is_not_hidden(trusted):
     with pytest.raises(ZeroDivisionError):
-        trusted.run([Job(ECHO, [Stdio("1", "1")], compare=lambda given, expected: 1 / 0)])
-    assert trusted.run(echoes(1))[0].status is Status.OK
+        trusted.judge([Job(ECHO, [Stdio("1", "1")], compare=lambda given, expected: 1 / 0)])
+    assert trusted.judge(echoes(1))[0].status is Status.OK
 
 
 def test_threads_take_turns(trusted):
     found = []
-    threads = [threading.Thread(target=lambda: found.extend(trusted.run(echoes(5)))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.extend(trusted.judge(echoes(5)))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -131,10 +122,10 @@ def test_threads_take_turns(trusted):
 def test_closing_twice_and_working_after_closing(trusted):
     trusted.close()
     trusted.close()
-    assert trusted.run(echoes(2))[0].status is Status.OK
+    assert trusted.judge(echoes(2))[0].status is Status.OK
 
 
-class Broken(Trusted):
+class Broken(Unsandboxed):
     """Boxes that run a command which is no watcher."""
 
     def __init__(self, command):
@@ -167,7 +158,7 @@ def test_a_missing_program_is_named():
 
 
 def test_a_box_that_does_not_isolate_is_refused():
-    backend = Trusted(trusted=True)
+    backend = Unsandboxed(trusted=True)
     backend.sealed = True
     with pytest.raises(SandboxError, match="does not isolate"):
         Sandbox(backend, 1, Limits())
@@ -178,7 +169,7 @@ import sys
 from envs.coding.sandbox import *
 with open_sandbox(sys.argv[1], workers=2, trusted=True, image=sys.argv[2] or None) as sandbox:
     print("ready", flush=True)
-    sandbox.run([Job("import os, time\\nos.fork()\\ntime.sleep(9)", [Stdio("")])] * 2)
+    sandbox.judge([Job("import os, time\\nos.fork()\\ntime.sleep(9)", [Stdio("")])] * 2)
 """
 
 
@@ -245,7 +236,7 @@ def test_bad_arguments_are_named(trusted):
         Job("pass", [])
     above = replace(LIMITS, memory_mb=LIMITS.memory_mb + 1)
     with pytest.raises(ValueError, match=r"limits.memory_mb: a job's 257 is above the sandbox's 256"):
-        trusted.run([Job("pass", [Stdio("")], limits=above)])
+        trusted.judge([Job("pass", [Stdio("")], limits=above)])
 
 
 def test_what_is_missing_is_named(monkeypatch, tmp_path):
@@ -274,7 +265,7 @@ def test_every_box_of_root_has_its_own_user_id(request):
         pytest.skip("only root gives boxes user ids")
     with opened(request, "bwrap") as first, opened(request, "bwrap") as second:
         job = Job("import os\nprint(os.getuid())", [Stdio("")])
-        ids = {int(box.run([job])[0].outcomes[0].output) for box in (first, second)}
+        ids = {int(box.judge([job])[0].outcomes[0].output) for box in (first, second)}
     assert len(ids) == 2
     assert min(ids) > 65536
 

@@ -43,7 +43,7 @@ def test_status(box, name):
     program, stdin, expected, status = ENDINGS[name]
     # Filling memory takes CPU time, more on some machines than on others: what another limit must end has enough of it.
     limits = None if status is Status.TIMEOUT else replace(box.limits, cpu_s=15, wall_s=45)
-    (verdict,) = box.run([Job(program, [Stdio(stdin, expected)], limits)])
+    (verdict,) = box.judge([Job(program, [Stdio(stdin, expected)], limits)])
     assert verdict.status is status, verdict
     assert verdict.passed == (status is Status.OK)
 
@@ -79,19 +79,19 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(box, name):
     program, arguments, expected, status = CALLS[name]
-    (verdict,) = box.run([Job(program, [Call("f", arguments, expected)])])
+    (verdict,) = box.judge([Job(program, [Call("f", arguments, expected)])])
     assert verdict.status is status, verdict
 
 
 def test_unjudged_gives_what_came_out(box):
     jobs = [Job(ADD, [Stdio("1 2")]), Job("def f(x):\n print('hi')\n return [x]", [Call("f", [1])])]
-    printed, returned = (verdict.outcomes[0] for verdict in box.run(jobs))
+    printed, returned = (verdict.outcomes[0] for verdict in box.judge(jobs))
     assert (printed.status, printed.output, printed.result) == (Status.OK, "3\n", None)
     assert (returned.status, returned.output, returned.result) == (Status.OK, "hi\n", [1])
 
 
 def test_traceback_names_the_line_and_not_the_box(box):
-    (verdict,) = box.run([Job("x = 1\nprint(x / 0)", [Stdio("")])])
+    (verdict,) = box.judge([Job("x = 1\nprint(x / 0)", [Stdio("")])])
     error = verdict.outcomes[0].error
     assert error.splitlines()[1:3] == ['  File "<program>", line 2, in <module>', "    print(x / 0)"]
     assert "sandbox" not in error
@@ -102,19 +102,19 @@ def test_exit_functions_and_threads_run_before_the_end(box):
         "import atexit, threading, time\natexit.register(print, 'last')\n"
         "threading.Thread(target=lambda: (time.sleep(0.1), print('thread'))).start()\nprint('main')"
     )
-    (verdict,) = box.run([Job(program, [Stdio("", "main thread last")])])
+    (verdict,) = box.judge([Job(program, [Stdio("", "main thread last")])])
     assert verdict.status is Status.OK, verdict
 
 
 def test_a_megabyte_of_input_arrives(box):
     numbers = list(range(200_000))
     program = "import sys\nprint(sum(map(int, sys.stdin.read().split())))"
-    (verdict,) = box.run([Job(program, [Stdio(" ".join(map(str, numbers)), str(sum(numbers)))])])
+    (verdict,) = box.judge([Job(program, [Stdio(" ".join(map(str, numbers)), str(sum(numbers)))])])
     assert verdict.status is Status.OK, verdict
 
 
 def test_input_that_nobody_reads(box):
-    (verdict,) = box.run([Job("print(1)", [Stdio("x" * (1 << 20), "1")])])
+    (verdict,) = box.judge([Job("print(1)", [Stdio("x" * (1 << 20), "1")])])
     assert verdict.status is Status.OK
 
 
@@ -123,19 +123,19 @@ def test_tests_of_a_program_share_nothing(box):
         "import builtins, os\nn = getattr(builtins, 'n', 0)\nbuiltins.n = n + 1\n"
         "print(n, os.listdir('.'))\nopen('x', 'w')"
     )
-    (verdict,) = box.run([Job(program, [Stdio("", "0 []")] * 3)])
+    (verdict,) = box.judge([Job(program, [Stdio("", "0 []")] * 3)])
     assert verdict.passed == 3
 
 
 def test_a_program_that_guesses_guesses_the_same_again(box):
     guess = "import random\nprint(random.random(), random.sample(range(99), 5), list({'a', 'b', 'c', 'd'}))"
-    first, second = box.run([Job(guess, [Stdio("")] * 2), Job(f"\n{guess}", [Stdio("")])])
+    first, second = box.judge([Job(guess, [Stdio("")] * 2), Job(f"\n{guess}", [Stdio("")])])
     assert len({outcome.output for outcome in (*first.outcomes, *second.outcomes)}) == 1
 
 
 def test_stop_at_failure_leaves_the_rest_out(box):
     tests = [Stdio("1 2", "3"), Stdio("1 2", "4"), Stdio("1 2", "3")]
-    whole, stopped = box.run([Job(ADD, tests), Job(ADD, tests, stop_at_failure=True)])
+    whole, stopped = box.judge([Job(ADD, tests), Job(ADD, tests, stop_at_failure=True)])
     assert [o.status.value for o in whole.outcomes] == ["ok", "wrong", "ok"]
     assert [o.status.value for o in stopped.outcomes] == ["ok", "wrong"]
 
@@ -150,7 +150,7 @@ def test_without_output_there_are_the_same_statuses_and_no_text(box):
         (calls, Call("f", [], [1])),
     ]
     full, bare = (
-        box.run([Job(p, [test] * 2, keep_output=keep) for p, test in work]) for keep in (True, False)
+        box.judge([Job(p, [test] * 2, keep_output=keep) for p, test in work]) for keep in (True, False)
     )
     assert [verdict.status.value for verdict in full] == ["ok", "error", "syntax", "ok"]
     assert [verdict.status for verdict in bare] == [verdict.status for verdict in full]
@@ -162,7 +162,7 @@ def test_a_shared_run_gives_the_verdicts_of_two(box):
     programs = [ADD, "1 / 0", "while True: pass", "1 +", "print(3)\nimport sys\nsys.exit(1)"]
     tests = [Stdio("1 2", "3"), Stdio("1 2", "4"), Stdio("2 2", "4"), Stdio("2 2", "4 ")]
     apart, shared = (
-        box.run([Job(program, tests, share_runs=share) for program in programs]) for share in (False, True)
+        box.judge([Job(program, tests, share_runs=share) for program in programs]) for share in (False, True)
     )
     assert [[o.status for o in v.outcomes] for v in shared] == [[o.status for o in v.outcomes] for v in apart]
     assert [[o.output for o in v.outcomes] for v in shared] == [[o.output for o in v.outcomes] for v in apart]
@@ -171,7 +171,7 @@ def test_a_shared_run_gives_the_verdicts_of_two(box):
 def test_own_limits_and_comparison_of_a_job(box):
     slow = "import time\nwhile time.process_time() < 0.4: pass\nprint(1.0)"
     limits = replace(box.limits, cpu_s=0.2)
-    tight, close = box.run(
+    tight, close = box.judge(
         [
             Job(slow, [Stdio("", "1")], limits=limits),
             Job(slow, [Stdio("", "1")], compare=lambda given, expected: float(given) == float(expected)),
@@ -196,5 +196,5 @@ print("done")
 
 def test_memory_that_processes_share_counts_once(bwrap):
     jobs = [Job(FORKS.replace("OWN", own), [Stdio("", "done")]) for own in ("1", "60")]
-    light, heavy = bwrap.run(jobs)
+    light, heavy = bwrap.judge(jobs)
     assert (light.status, heavy.status) == (Status.OK, Status.MEMORY), (light, heavy)

@@ -1,0 +1,140 @@
+"""The real engine in a child process that can be killed. Implements `Environment`.
+
+TextWorld's planner library is not thread-safe, can hang for minutes and can crash the interpreter. In a child process
+that costs one episode.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from envs.alfworld.engines import textworld_worker
+from envs.alfworld.games.game import Game, GameError
+from envs.alfworld.games.pddl import problem_pddl
+from envs.alfworld.play.validate import why_unplayable
+from rlanything.core.errors import EnvironmentFailure
+from rlanything.core.types import Observation, StepResult, Task
+
+WORKER = (sys.executable, "-m", textworld_worker.__name__)
+PLACEHOLDER = "UNKNOWN GOAL"
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+class EngineCrashedError(EnvironmentFailure):
+    """The child process died or could not answer; the message ends with the last line of its standard error."""
+
+
+def require_textworld() -> None:
+    """Raise `ValueError` when the packages of the real engine are not installed. Imports none of them."""
+    missing = [
+        name for name in ("alfworld", "textworld", "fast_downward") if importlib.util.find_spec(name) is None
+    ]
+    if missing:
+        raise ValueError(
+            f"engine: 'textworld' needs {', '.join(missing)}: install the extra with pip install 'rlanything[alfworld]'"
+        )
+
+
+class TextworldEnvironment:
+    """Plays tasks with ALFWorld's own code. `timeout`: seconds for one answer, including the load of a game."""
+
+    def __init__(self, timeout: float, command: Sequence[str] = WORKER) -> None:
+        self._timeout = timeout
+        self._command = tuple(command)
+        self._child: subprocess.Popen[bytes] | None = None
+        self._errors: IO[bytes] | None = None
+        self._done = True
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        """Start an episode. Raises `GameError`, `TimeoutError` or `EngineCrashedError`."""
+        game = Game.from_payload(task.payload)
+        if reason := why_unplayable(game):
+            raise GameError(reason)
+        answer = self._ask({"problem": problem_pddl(game, "game")})
+        self._done = False
+        # The instruction never reaches the grammar, whose text the engine evaluates as Python.
+        return Observation(answer["text"].replace(PLACEHOLDER, task.instruction, 1), tuple(answer["actions"]))
+
+    def step(self, action: str) -> StepResult:
+        """Perform a command. Raises `RuntimeError` without an episode, `TimeoutError` or `EngineCrashedError`."""
+        if self._done:
+            raise RuntimeError("no episode is under way: call reset first")
+        answer = self._ask({"action": action})
+        self._done = answer["done"]
+        return StepResult(Observation(answer["text"], tuple(answer["actions"])), self._done, self._done)
+
+    def close(self) -> None:
+        """End the child process."""
+        self._done = True
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            for stream in (self._child.stdin, self._child.stdout, self._errors):
+                if stream is not None:
+                    stream.close()
+            self._child = None
+
+    def _ask(self, request: dict[str, str]) -> dict[str, Any]:
+        """Send a request and wait for its answer. Any failure ends the child."""
+        child = self._started()
+        try:
+            assert child.stdin is not None
+            child.stdin.write(json.dumps(request).encode() + b"\n")
+            child.stdin.flush()
+            answer = json.loads(self._line(child))
+        except (BrokenPipeError, EOFError, json.JSONDecodeError) as error:
+            raise EngineCrashedError(self._end_child(f"{type(error).__name__} {error}")) from error
+        except TimeoutError:
+            self.close()
+            raise
+        if "error" in answer:
+            raise EngineCrashedError(self._end_child(answer["error"]))
+        return dict(answer)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._child is None:
+            self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the child
+            paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+            self._child = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                bufsize=0,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            )
+        return self._child
+
+    def _line(self, child: subprocess.Popen[bytes]) -> bytes:
+        """One line of the child's answer. Raises `TimeoutError`, or `EOFError` when the child is gone."""
+        assert child.stdout is not None
+        deadline = time.monotonic() + self._timeout
+        received = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(child.stdout, selectors.EVENT_READ)
+            while not received.endswith(b"\n"):
+                if not selector.select(max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError(f"the engine did not answer within {self._timeout:g} s")
+                chunk = child.stdout.read(1 << 16)
+                if not chunk:
+                    raise EOFError("the engine ended")
+                received += chunk
+        return received
+
+    def _end_child(self, what: str) -> str:
+        """End the child; returns `what` with the last line of its standard error."""
+        assert self._errors is not None
+        self._errors.seek(0)
+        written = self._errors.read().decode(errors="replace").strip().splitlines()
+        self.close()
+        return f"{what}: {written[-1]}" if written else what

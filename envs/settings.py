@@ -1,0 +1,94 @@
+"""Checks of the arguments of a task family. Messages name the key, the value, and what is allowed.
+
+All of these raise `ValueError`, which `rlanything` reports before any work starts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+Range = tuple[int, int]
+
+
+def not_one_of(value: object, allowed: Iterable[str]) -> str:
+    """The message for a value that is not allowed, with the nearest name that is."""
+    names = list(allowed)
+    near = get_close_matches(str(value), names, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    return f"{value!r} is not one of {', '.join(names)}{hint}"
+
+
+def one_of(key: str, value: Any, allowed: Iterable[str]) -> str:
+    """`value` when it is allowed."""
+    names = list(allowed)
+    if value not in names:
+        raise ValueError(f"{key}: {not_one_of(value, names)}")
+    return str(value)
+
+
+def whole(key: str, value: Any, low: int, high: int) -> int:
+    """An integer within low..high."""
+    if type(value) is int and low <= value <= high:
+        return value
+    raise ValueError(f"{key}: {value!r} is not a whole number from {low} to {high}")
+
+
+def int_range(key: str, value: Any, low: int, high: int) -> Range:
+    """`[least, most]` within low..high."""
+    numbers = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else []
+    if len(numbers) == 2 and all(type(n) is int for n in numbers) and low <= numbers[0] <= numbers[1] <= high:
+        return numbers[0], numbers[1]
+    raise ValueError(f"{key}: {value!r} is not [least, most] with {low} <= least <= most <= {high}")
+
+
+def seconds(key: str, value: Any) -> float:
+    """A time above 0."""
+    if not _is_number(value) or value <= 0:
+        raise ValueError(f"{key}: {value!r} is not a number of seconds above 0")
+    return float(value)
+
+
+def flag(key: str, value: Any) -> bool:
+    """True or False."""
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"{key}: {value!r} is neither true nor false")
+
+
+def text(key: str, value: Any) -> str:
+    """A text that is not empty."""
+    if isinstance(value, str) and value:
+        return value
+    raise ValueError(f"{key}: {value!r} is not a text")
+
+
+def shares(key: str, value: Any, allowed: Sequence[str]) -> dict[str, float]:
+    """Names with their share: a list of names (equal shares) or a mapping to numbers >= 0, not all 0."""
+    if isinstance(value, str) or not isinstance(value, Sequence | Mapping):
+        raise ValueError(f"{key}: {value!r} is neither a list of names nor a mapping from names to shares")
+    found = dict(value) if isinstance(value, Mapping) else dict.fromkeys(value, 1.0)
+    for name, share in found.items():
+        one_of(key, name, allowed)
+        if not _is_number(share) or share < 0:
+            raise ValueError(f"{key}: the share of {name} must be a number >= 0, not {share!r}")
+    if not sum(found.values()):
+        raise ValueError(f"{key}: at least one of {', '.join(allowed)} must have a share above 0")
+    return {name: float(found[name]) for name in allowed if found.get(name)}
+
+
+def files(key: str, value: Any, splits: Sequence[str]) -> dict[str, str]:
+    """Splits with the file that holds their tasks."""
+    if not isinstance(value, Mapping) or not value:
+        raise ValueError(f"{key}: {value!r} is not a mapping from splits ({', '.join(splits)}) to files")
+    for split, path in value.items():
+        one_of(key, split, splits)
+        if not isinstance(path, str) or not path:
+            raise ValueError(f"{key}.{split}: {path!r} is no path of a file")
+    return dict(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,1 +1,0 @@
-"""Comparing task buffers: columns (table), what changed (changes), how to say it (page and the renderings)."""

@@ -1,0 +1,109 @@
+"""`rlanything buffer diff` and `drift`: what changed between buffers, and over the iterations of one run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.views import commands
+from rlanything.buffer.views.cli.output import print_page, print_text, reports_errors
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+_NAMES = """
+A buffer is named by a path or a run below runs/, each optionally @ITERATION; by a .jsonl or .parquet file; or by
+REVISION[:RUN[@ITERATION]], where REVISION is what git calls one (main, HEAD~2, a tag) or a DVC experiment's name.
+With one name, a revision is compared with the run on disk, and a run's start with its end. With three, the first is
+where the other two come from.
+"""
+
+
+def add_diff(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add `buffer diff`."""
+    parser = commands.add_parser("diff", help="compare two buffers", description=_NAMES)
+    parser.add_argument("names", metavar="BUFFER", nargs="+", help="[A] B, or BASE A B for three ways")
+    parser.add_argument("--stat", action="store_true", help="counts, difficulty and concentration, no slots")
+    kinds = "changed, harder, easier, both ways, replaced, added, removed, more than once, rejected"
+    parser.add_argument("--only", default="", metavar="KIND", help=f"list only these slots: {kinds}")
+    parser.add_argument(
+        "--by", default="", metavar="FIELD", help="where the change concentrates, by this field"
+    )
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when there are differences")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="as JSON, complete")
+    how.add_argument("--html", metavar="FILE", help="as a page that can be sorted and filtered, into FILE")
+    how.add_argument("--md", action="store_true", help="as Markdown, for a pull request")
+    parser.set_defaults(run=_answer_diff)
+
+
+def add_drift(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add `buffer drift`."""
+    parser = commands.add_parser("drift", help="how far the tasks moved from where they began")
+    parser.add_argument("name", metavar="RUN", help="a run, RUN@ITERATION, or REVISION[:RUN]")
+    parser.add_argument("--seed", type=int, default=0, help="of the resampling; default: 0")
+    parser.add_argument("--json", action="store_true", help="as JSON, complete")
+    parser.set_defaults(run=_answer_drift)
+
+
+@reports_errors
+def _answer_diff(args: argparse.Namespace) -> int:
+    if len(args.names) > 3:
+        raise TaskBufferError(
+            f"{len(args.names)} buffers were named; diff compares two, or two with their base"
+        )
+    differs = (_three_ways if len(args.names) == 3 else _two_ways)(args)
+    return int(args.exit_code and differs)
+
+
+def _two_ways(args: argparse.Namespace) -> bool:
+    from rlanything.buffer.views.compare import two_way
+    from rlanything.buffer.views.compare.markdown import diff_markdown
+    from rlanything.buffer.views.compare.text import diff_text
+
+    only = args.only.replace("-", " ")
+    page = commands.diff(*args.names, only=only, by=args.by, details=not args.stat, root=args.root)
+    if args.html:
+        from rlanything.buffer.views.compare.html import diff_html
+
+        _write(args.html, diff_html(page))
+    elif args.md:
+        print_text(diff_markdown(page))
+    else:
+        print_page(page, diff_text, args.json)
+    return two_way.differs(page)
+
+
+def _three_ways(args: argparse.Namespace) -> bool:
+    from rlanything.buffer.views.compare.markdown import three_markdown
+    from rlanything.buffer.views.compare.three_way import three_text
+
+    if args.stat or args.only or args.by:
+        raise TaskBufferError("a comparison of three takes --json, --md, --html and --exit-code only")
+    page: dict[str, Any] = commands.diff3(*args.names, root=args.root)
+    if args.html:
+        from rlanything.buffer.views.compare.html import three_html
+
+        _write(args.html, three_html(page))
+    elif args.md:
+        print_text(three_markdown(page))
+    else:
+        print_page(page, three_text, args.json)
+    return bool(page["slots"])
+
+
+@reports_errors
+def _answer_drift(args: argparse.Namespace) -> int:
+    from rlanything.buffer.views.history.drift import drift_text
+
+    print_page(commands.drift(args.name, seed=args.seed, root=args.root), drift_text, args.json)
+    return 0
+
+
+def _write(name: str, page: str) -> None:
+    try:
+        Path(name).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise TaskBufferError(f"{name}: {error.strerror}") from error
+    print_text(f"wrote {name}\n")

@@ -1,0 +1,183 @@
+"""A buffer as one Parquet file: one row a version, sorted by slot and number.
+
+The columns that hold the buffer are slot, number, iteration, direction, accuracy_before, accuracy, env, instruction,
+payload and metadata (JSON), task_id, and tried (in the row of a slot's head). The columns head, key, measured and
+kind.* make reading fast; they are computed when the file is written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.model import Lineage, TaskBuffer, Version
+from rlanything.buffer.storage import SNAPSHOT
+from rlanything.buffer.views.columns.table import KEY_DIGITS, Table, kind_frame, task_key
+from rlanything.buffer.views.tasks.task_fields import scalar_fields
+from rlanything.core.ids import canonical_json
+from rlanything.core.types import Direction, Task
+from rlanything.files import atomic
+
+SCHEMA = 1
+"""Version of the columns. Every other one is refused."""
+KIND = "kind."
+COLUMNS: dict[str, Any] = {
+    "slot": pl.Int64,
+    "number": pl.Int32,
+    "head": pl.Boolean,
+    "iteration": pl.Int64,
+    "direction": pl.String,
+    "accuracy_before": pl.Float64,
+    "accuracy": pl.Float64,
+    "measured": pl.Float64,
+    "env": pl.String,
+    "instruction": pl.String,
+    "payload": pl.String,
+    "metadata": pl.String,
+    "task_id": pl.String,
+    "key": pl.Int64,
+    "tried": pl.List(pl.String),
+}
+
+
+def write_parquet(
+    buffer: TaskBuffer, path: Path, measured: Mapping[tuple[int, str], float] | None = None
+) -> None:
+    """Write `buffer`; `measured`: the last acc(q) of its tasks."""
+    rows = [row for lineage in buffer.lineages for row in _rows(lineage, measured or {})]
+    frame = pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    kinds = kind_frame([scalar_fields(lineage.head.task) for lineage in buffer.lineages])
+    heads = pl.concat(
+        [frame.filter("head").select("slot"), kinds.rename(lambda name: KIND + name)], how="horizontal"
+    )
+    whole = frame.join(heads.with_columns(pl.lit(True).alias("head")), on=["slot", "head"], how="left")
+    write_frame(whole.lazy(), path, len(buffer), buffer.accepted, buffer.digest)
+
+
+def write_frame(frame: pl.LazyFrame, path: Path, slots: int, accepted: int, digest: str) -> None:
+    """Write rows sorted by slot and number, with a header. Raises `TaskBufferError` when the file cannot be written."""
+    header = {"format": SNAPSHOT, "schema": str(SCHEMA), "slots": str(slots), "accepted": str(accepted)}
+    try:
+        with atomic.beside(path) as temporary:
+            frame.sink_parquet(temporary, metadata={**header, "digest": digest}, maintain_order=True)
+    except OSError as error:
+        raise TaskBufferError(f"{path}: {error.strerror or error}") from error
+
+
+def read_parquet(path: Path) -> TaskBuffer:
+    """The buffer in a Parquet file, its ids and digest checked. Raises `TaskBufferError`."""
+    header = _header(path)
+    frame = pl.read_parquet(
+        path, columns=[name for name in COLUMNS if name not in ("head", "key", "measured")]
+    )
+    try:
+        buffer = TaskBuffer(tuple(_lineages(frame)))
+    except (ValueError, TypeError) as error:
+        raise TaskBufferError(f"{path}: {error}") from error
+    if buffer.digest != header.get("digest"):
+        told, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
+        raise TaskBufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
+    return buffer
+
+
+def read_table(path: Path) -> Table:
+    """The columns that a comparison needs. Nothing else is read: ids and tasks are not checked."""
+    _header(path)
+    file = pl.scan_parquet(path)
+    way = (pl.col("direction") == "harder").cast(pl.Int8) - (pl.col("direction") == "easier").cast(pl.Int8)
+    rows = file.select("key", "head", way.fill_null(0).alias("way")).collect(engine="streaming")
+    kinds = [name for name in file.collect_schema().names() if name.startswith(KIND)]
+    heads = (
+        file.filter("head")
+        .select("slot", pl.coalesce("measured", "accuracy"), *kinds)
+        .collect(engine="streaming")
+    )
+    tried = (
+        file.filter(pl.col("head") & (pl.col("tried").list.len() > 0))
+        .select("slot", "tried")
+        .explode("tried")
+        .select("slot", pl.col("tried").str.head(KEY_DIGITS).str.to_integer(base=16))
+        .collect(engine="streaming")
+    )
+    slots = heads["slot"].to_numpy()
+    if (np.diff(slots) <= 0).any():
+        raise TaskBufferError(f"{path}: its rows are not sorted by slot")
+    return Table(
+        slots=slots,
+        start=np.concatenate([[0], np.flatnonzero(rows["head"].to_numpy()) + 1]).astype(np.int64),
+        key=rows["key"].to_numpy(),
+        way=rows["way"].to_numpy(),
+        accuracy=heads["measured"].fill_null(np.nan).to_numpy(),
+        tried_slot=tried["slot"].to_numpy(),
+        tried_key=tried["tried"].to_numpy(),
+        kinds=heads.select(pl.col(name).fill_null("-").alias(name.removeprefix(KIND)) for name in kinds),
+    )
+
+
+def _header(path: Path) -> dict[str, str]:
+    try:
+        header = pl.read_parquet_metadata(path)
+    except FileNotFoundError:
+        raise TaskBufferError(f"{path}: No such file or directory") from None
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise TaskBufferError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:80]})") from None
+    if header.get("format") != SNAPSHOT:
+        raise TaskBufferError(f"{path}: a Parquet file, but not an {SNAPSHOT}")
+    if header.get("schema") != str(SCHEMA):
+        raise TaskBufferError(f"{path}: schema {header.get('schema')} is not supported, only {SCHEMA} is")
+    return header
+
+
+def _rows(lineage: Lineage, measured: Mapping[tuple[int, str], float]) -> Iterator[tuple[Any, ...]]:
+    for version in lineage.versions:
+        task, head = version.task, version is lineage.head
+        yield (
+            lineage.slot,
+            version.number,
+            head,
+            version.iteration,
+            version.direction.value if version.direction else None,
+            version.accuracy_before,
+            version.accuracy,
+            measured.get((lineage.slot, task.task_id)) if head else None,
+            task.env,
+            task.instruction,
+            _json(task.payload),
+            _json(task.metadata),
+            task.task_id,
+            task_key(task.task_id),
+            sorted(lineage.tried) if head else None,
+        )
+
+
+def _json(value: Mapping[str, Any]) -> str:
+    return canonical_json(value).encode("utf-8", "backslashreplace").decode()
+
+
+def _lineages(frame: pl.DataFrame) -> Iterator[Lineage]:
+    for slot, rows in groupby(frame.iter_rows(named=True), key=lambda row: row["slot"]):
+        versions: list[Version] = []
+        tried: list[str] = []
+        for row in rows:
+            versions.append(_version(row))
+            tried += row["tried"] or []
+        yield Lineage(slot, tuple(versions), frozenset(tried))
+
+
+def _version(row: Mapping[str, Any]) -> Version:
+    payload, metadata = json.loads(row["payload"]), json.loads(row["metadata"])
+    task = Task(row["env"], row["instruction"], payload, metadata)
+    if task.task_id != row["task_id"]:
+        stored = row["task_id"]
+        raise TaskBufferError(
+            f"slot {row['slot']}: task_id {stored} does not match its content (expected {task.task_id})"
+        )
+    direction = Direction(row["direction"]) if row["direction"] is not None else None
+    return Version(row["number"], task, row["iteration"], row["accuracy_before"], row["accuracy"], direction)

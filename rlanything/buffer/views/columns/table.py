@@ -1,0 +1,74 @@
+"""A buffer as columns: numpy arrays and a polars frame, fast enough to compare a million slots.
+
+Letters: S slots, V versions of all slots, T tries of all slots. Of a task id only the first 60 bits are kept: ids are
+compared within one slot, where two different ids never share them by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from rlanything.buffer.model import TaskBuffer
+from rlanything.buffer.views.tasks.task_fields import kind_fields, scalar_fields, spelled
+from rlanything.core.types import Direction
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+KEY_DIGITS = 15
+WAYS = {None: 0, Direction.HARDER: 1, Direction.EASIER: -1}
+
+
+@dataclass(frozen=True)
+class Table:
+    """slots: S numbers, ascending. start: S + 1 offsets; slot i has versions start[i] to start[i + 1] - 1.
+
+    key, way: per version, its task id's first bits and its direction (+1 harder, -1 easier, 0 for a v0).
+    accuracy: per slot, the last known acc(q) of its task; nan if none was measured.
+    tried_slot, tried_key: per try that never became a version, its slot's number and its task id's first bits.
+    kinds: S rows; the fields that sort tasks into kinds, as text.
+    """
+
+    slots: Ints
+    start: Ints
+    key: Ints
+    way: npt.NDArray[np.int8]
+    accuracy: Floats
+    tried_slot: Ints
+    tried_key: Ints
+    kinds: pl.DataFrame
+
+
+def task_key(task_id: str) -> int:
+    """The first 60 bits of a task id."""
+    return int(task_id[:KEY_DIGITS], 16)
+
+
+def table_of(buffer: TaskBuffer, accuracies: Mapping[tuple[int, str], float]) -> Table:
+    """The columns of a buffer. `accuracies`: (slot, task id) -> the last known acc(q)."""
+    lineages = buffer.lineages
+    versions = [version for lineage in lineages for version in lineage.versions]
+    heads = [accuracies.get((lineage.slot, lineage.head.task.task_id), np.nan) for lineage in lineages]
+    tried = [(lineage.slot, task_key(task_id)) for lineage in lineages for task_id in lineage.tried]
+    pairs = np.array(tried, dtype=np.int64).reshape(-1, 2)
+    return Table(
+        slots=np.array([lineage.slot for lineage in lineages], dtype=np.int64),
+        start=np.cumsum([0, *(len(lineage.versions) for lineage in lineages)], dtype=np.int64),
+        key=np.array([task_key(version.task.task_id) for version in versions], dtype=np.int64),
+        way=np.array([WAYS[version.direction] for version in versions], dtype=np.int8),
+        accuracy=np.array(heads, dtype=np.float64),
+        tried_slot=pairs[:, 0],
+        tried_key=pairs[:, 1],
+        kinds=kind_frame([scalar_fields(lineage.head.task) for lineage in lineages]),
+    )
+
+
+def kind_frame(found: list[dict[str, Any]]) -> pl.DataFrame:
+    """One row a task, one column a field that sorts tasks into kinds; '-' if a task lacks the field."""
+    columns = {path: [spelled(task.get(path)) for task in found] for path in kind_fields(found)}
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))

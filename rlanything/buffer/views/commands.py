@@ -1,0 +1,123 @@
+"""The questions of `rlanything buffer` as Python functions: buffers by name in, plain JSON values out.
+
+    from rlanything.buffer.views import diff
+    page = diff("full/seed-0@0", "full/seed-0", only="harder")
+
+Each function imports what it needs when it is called, so that the command line starts without polars and DVC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.model import TaskBuffer
+from rlanything.buffer.views.find.names import RUNS, find
+from rlanything.buffer.views.find.runs import find_runs
+from rlanything.buffer.views.find.source import Source
+from rlanything.core.adaptation import AcceptanceRule
+
+if TYPE_CHECKING:
+    from rlanything.buffer.views.history.log import Filter
+
+
+def ls(
+    where: str = str(RUNS), *, changed: bool = False, iteration: int | None = None, root: Path = Path()
+) -> dict[str, Any] | list[dict[str, Any]]:
+    """The slots of the run `where`, or the list of runs below the folder `where`. Raises `TaskBufferError`."""
+    from rlanything.buffer.views.history.slots import run_page, run_row
+
+    path = next((p for p in (root / where, root / RUNS / where) if p.is_dir()), None)
+    runs = find_runs(path) if path else []
+    if path is None or runs == [path] or not runs:
+        return run_page(where, find(where, root).run_buffer, iteration, changed)
+    if changed:
+        raise TaskBufferError(f"{where} holds {len(runs)} runs; --changed needs one of them")
+    return [run_row(run.relative_to(path).as_posix(), run, iteration) for run in runs]
+
+
+def show(where: str, target: str, *, iteration: int | None = None, root: Path = Path()) -> dict[str, Any]:
+    """One slot of the run `where`. `target`: its number, or the beginning of a task id. Raises `TaskBufferError`."""
+    from rlanything.buffer.views.history.slots import slot_page
+
+    found = find(where, root)
+    return slot_page(where, found if iteration is None else found.at(iteration), target)
+
+
+def diff(
+    a: str, b: str = "", *, only: str = "", by: str = "", details: bool = True, root: Path = Path()
+) -> dict[str, Any]:
+    """What changed from buffer `a` to `b` in project `root`. Raises `TaskBufferError`.
+
+    Without `b`: a revision is compared with the run on disk, an iteration with the run's end, its start with its end.
+    only: slots of one kind (`two_way.ONLY`). by: the concentration of one field. details: whether to list slots.
+    """
+    from rlanything.buffer.views.compare.two_way import diff_page
+
+    left, right = _pair(a, b, root)
+    return diff_page(left, right, only=only, by=by, details=details)
+
+
+def diff3(base: str, a: str, b: str, *, root: Path = Path()) -> dict[str, Any]:
+    """What `a` and `b` made of their common start `base`. Raises `TaskBufferError`."""
+    from rlanything.buffer.views.compare.three_way import three_page
+
+    first = find(base, root)
+    return three_page(first, find(a, root, prefer=first.short), find(b, root, prefer=first.short))
+
+
+def drift(name: str, *, seed: int = 0, root: Path = Path()) -> dict[str, Any]:
+    """How far the tasks of a run moved from its v0s; `seed`: of the permutation test. Raises `TaskBufferError`."""
+    from rlanything.buffer.views.history.drift import drift_page
+
+    return drift_page(find(name, root), seed)
+
+
+def _pair(a: str, b: str, root: Path) -> tuple[Source, Source]:
+    left = find(a, root)
+    if b:
+        return left, find(b, root, prefer=left.short)
+    if left.revision:
+        return left, find(left.short, root)
+    if left.run is None:
+        raise TaskBufferError(f"{left.name} is a file: name a second buffer to compare it with")
+    ends = left.run.iterations
+    return (left if left.iteration != ends[-1] else left.at(ends[0])), left.at(ends[-1])
+
+
+def log(name: str, target: str = "", *, wanted: Filter | None = None, root: Path = Path()) -> dict[str, Any]:
+    """The events of a run, in order; of one slot if `target` (as in `show`) names it. Raises `TaskBufferError`."""
+    from rlanything.buffer.views.history.log import Filter, log_page
+
+    return log_page(find(name, root), target, wanted or Filter())
+
+
+def verify(name: str, *, rule: AcceptanceRule | None = None, root: Path = Path()) -> dict[str, Any]:
+    """Compute everything about a run again; `ok` says whether its record is consistent. Raises `TaskBufferError`.
+
+    Decisions are checked by `rule`, or else by that of params.yaml, which may have changed since the run.
+    """
+    from rlanything.buffer.views.history.verification import verify_run
+
+    source = find(name, root)
+    checks = verify_run(source, rule or source.rule)
+    ok = not any(check.problem for check in checks)
+    return {"name": source.name.rpartition("@")[0], "ok": ok, "checks": [asdict(check) for check in checks]}
+
+
+def export(name: str, target: Path, *, games: bool = False, root: Path = Path()) -> int:
+    """Write a buffer as .jsonl, .parquet, or games of the project's family; returns the number of its slots."""
+    from rlanything.buffer.views.transfer import export_buffer, game_files
+
+    return export_buffer(find(name, root), root / target, game_files(root)[0] if games else None)
+
+
+def import_(
+    path: Path, target: Path, *, games: bool = False, restart: bool = False, root: Path = Path()
+) -> TaskBuffer:
+    """Make `target` a run that starts with the buffer in `path`; restart: with its current tasks as v0s."""
+    from rlanything.buffer.views.transfer import game_files, import_buffer
+
+    return import_buffer(root / path, root / target, game_files(root)[1] if games else None, restart=restart)

@@ -1,0 +1,86 @@
+"""The frame of a comparison's page: one file that loads nothing else, with a table of slots to filter and sort.
+
+The slots are in the page as JSON, and the page's script makes the table from text nodes only. So text of tasks stays
+text. A content security policy lets the browser run that one script, known by its hash, and load nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from rlanything.buffer.views.compare.field_lines import field_line, field_lines
+from rlanything.buffer.views.tasks.word_diff import Part
+from rlanything.buffer.views.terminal import safe, share
+
+Cell = dict[str, Any]
+"""What a cell shows, and `sort`, the value that it is sorted by; null comes last."""
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+def _visible(value: object) -> object:
+    """Text without hidden characters; everything that a template prints passes here, and is escaped after it."""
+    return safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(_TEMPLATES),
+    autoescape=True,
+    trim_blocks=True,
+    keep_trailing_newline=True,
+    undefined=StrictUndefined,
+    finalize=_visible,
+)
+
+
+def document(
+    template: str, columns: Sequence[tuple[str, str]], rows: Sequence[Cell], values: Mapping[str, Any]
+) -> str:
+    """The whole page. columns: name and class ('n' for numbers). values: what the template needs beside the table."""
+    script = (_TEMPLATES / "page.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return _ENVIRONMENT.get_template(template).render(
+        values,
+        style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+        data={"columns": columns, "rows": rows},
+    )
+
+
+def slot_row(slot: int, kinds: Sequence[str], cells: Sequence[Cell], words: Sequence[str]) -> dict[str, Any]:
+    """A slot: its cells, the `kinds` it can be filtered by, and the texts (`words`) it can be found by."""
+    search = safe("\n".join([f"slot {slot}", *words])).lower()
+    return {"slot": slot, "kinds": list(kinds), "cells": list(cells), "search": search}
+
+
+def plain_cell(text: str, sort: str | int | None = None) -> Cell:
+    """A cell of text, sorted by it or by `sort`."""
+    return {"text": safe(text), "sort": safe(text) if sort is None else sort}
+
+
+def share_cell(value: float | None) -> Cell:
+    """A cell with an accuracy. One that was not measured comes last."""
+    return {"text": share(value), "sort": value}
+
+
+def task_cell(parts: Sequence[Part], fields: Sequence[Mapping[str, Any]] = (), reason: str = "") -> Cell:
+    """A cell with an instruction, word by word, the changed fields, and why; sorted by the new instruction."""
+    text = "".join(part for kind, part in parts if kind != "old")
+    shown = [[kind, "\n".join(map(safe, part.split("\n")))] for kind, part in parts]
+    return {"parts": shown, "fields": list(map(_field, fields)), "reason": safe(reason), "sort": safe(text)}
+
+
+def _field(field: Mapping[str, Any]) -> Cell:
+    """A field's first line, and the lines below it with those that did not change."""
+    lines = field_lines(field, whole=True)
+    return {
+        "head": field_line(field),
+        "lines": [[line.mark, [list(part) for part in line.parts]] for line in lines],
+    }

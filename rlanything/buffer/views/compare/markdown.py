@@ -1,0 +1,131 @@
+"""`diff A B` as Markdown for a pull request. Task text is escaped: it can neither format nor mention anyone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rlanything.buffer.views.compare.field_lines import field_line, field_lines, shortened
+from rlanything.buffer.views.compare.text import counts_line, histogram, inside_line, title
+from rlanything.buffer.views.compare.three_way import agreement_line, pairs_line, verdicts_line
+from rlanything.buffer.views.compare.two_way import listed
+from rlanything.buffer.views.terminal import one_line, share
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<#|~@&])")
+_SLOTS = 50
+"""Slots that are listed; more are hard to read in a pull request."""
+_FIELDS = 6
+_DETAILS = 6
+"""Lines, items or pairs of one field that are listed."""
+_LISTED = 8
+
+
+def diff_markdown(page: dict[str, Any]) -> str:
+    """The comparison as one Markdown section."""
+    lines = [
+        f"### Task buffer: {escaped(title(page))}",
+        "",
+        f"**{escaped(counts_line(page['counts']))}**",
+        "",
+    ]
+    lines += [f"Inside the band {escaped(inside_line(page['difficulty']['inside']))}", ""]
+    lines += [*_histogram(page["difficulty"]), "", *_concentration(page), *_slots(listed(page))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def three_markdown(page: Mapping[str, Any]) -> str:
+    """A comparison of three as one Markdown section."""
+    names = [escaped(f"{page['base']} -> {side} {page[side.lower()]}") for side in ("A", "B")]
+    lines = [
+        f"### Task buffers: {names[0]}, {names[1]}",
+        "",
+        f"**{escaped(verdicts_line(page['counts']))}**",
+        "",
+    ]
+    lines += [escaped(agreement_line(page["agreement"])), ""]
+    rows = page["slots"]
+    if rows:
+        lines += ["| slot | | base | A | acc | B | acc |", "|---|---|---|---|---|---|---|"]
+    lines += ["| " + " | ".join(_three_cells(row)) + " |" for row in rows[:_SLOTS]]
+    lines += ["", f"{len(rows) - _SLOTS} more slots are not listed here."] if len(rows) > _SLOTS else []
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _three_cells(row: Mapping[str, Any]) -> list[str]:
+    cells = [str(row["slot"]), row["verdict"], escaped(row["base"] or "-")]
+    for side in (row["a"], row["b"]):
+        task = "" if side["status"] == "unchanged" else f": {side['instruction'] or '-'}"
+        pairs = pairs_line(side["fields"])
+        cells += [escaped(f"{side['status']}{task}{f' ({pairs})' if pairs else ''}"), share(side["accuracy"])]
+    return cells
+
+
+def escaped(text: str) -> str:
+    """Text on one line that Markdown shows as it is; an entity keeps @ from naming an account."""
+    return _SPECIAL.sub(lambda m: "&#64;" if m[1] == "@" else f"\\{m[1]}", one_line(text))
+
+
+def _histogram(told: Mapping[str, Any]) -> Iterator[str]:
+    bars = histogram(told)
+    yield "| accuracy | " + " | ".join([*(bar["label"] for bar in bars), "not measured"]) + " |"
+    yield "|---" * (len(bars) + 2) + "|"
+    for side in ("old", "new"):
+        values = [*(bar[side] for bar in bars), told["unmeasured"][side]]
+        yield f"| {side} | " + " | ".join(map(str, values)) + " |"
+
+
+def _concentration(page: Mapping[str, Any]) -> Iterator[str]:
+    rows = page["concentration"]
+    shown = rows if page["by"] else [row for row in rows if row["ratio"] > 1][:_LISTED]
+    if shown:
+        yield "| field | value | changed | ratio | p |"
+        yield "|---|---|---|---|---|"
+    for row in shown:
+        what = f"{escaped(row['field'])} | {escaped(row['value'])}"
+        yield f"| {what} | {row['changed']} of {row['tasks']} | {row['ratio']:.2f} | {row['p']:.2g} |"
+    if shown:
+        yield ""
+
+
+def _slots(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if not rows:
+        return
+    yield "| slot | versions | direction | accuracy | task | why |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows[:_SLOTS]:
+        yield "| " + " | ".join(_cells(row)) + " |"
+    if len(rows) > _SLOTS:
+        yield f"\n{len(rows) - _SLOTS} more slots are not listed here."
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    accuracy = f"{share(row['accuracy']['old'])} → {share(row['accuracy']['new'])}"
+    fields = [line for field in row["fields"][:_FIELDS] for line in _field(field)]
+    more = [f"{len(row['fields']) - _FIELDS} fields more"] if len(row["fields"]) > _FIELDS else []
+    task = "<br>".join([_sentence(row["instruction"]), *fields, *more])
+    ways = ", ".join(row["directions"]) or row["status"]
+    return [str(row["slot"]), escaped(row["path"]), ways, accuracy, task, escaped(row["reason"])]
+
+
+def _field(field: Mapping[str, Any]) -> Iterator[str]:
+    yield escaped(field_line(field))
+    lines = field_lines(field)
+    yield from (f"&nbsp;&nbsp;{escaped(line.text)}" for line in lines[:_DETAILS])
+    if len(lines) > _DETAILS:
+        yield f"&nbsp;&nbsp;{len(lines) - _DETAILS} lines more"
+
+
+def _sentence(parts: list[tuple[str, str]]) -> str:
+    return "".join(_part(kind, text) for kind, text in shortened(parts)).strip()
+
+
+def _part(kind: str, text: str) -> str:
+    # Emphasis must touch its words: blanks go outside.
+    inner = escaped(text)
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() else ""
+    if kind == "same" or not inner:
+        return before + inner + after if inner else " "
+    mark = "~~" if kind == "old" else "**"
+    return f"{before}{mark}{inner}{mark}{after}"

@@ -1,0 +1,181 @@
+"""`diff A B` as text for a terminal, and the lines that all renderings share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rlanything.buffer.views.compare.field_lines import field_line, field_lines, marked, shortened
+from rlanything.buffer.views.compare.two_way import listed
+from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, one_line, plain, safe, share
+
+_BAR = 30
+"""Characters of the longest bar."""
+_LISTED = 8
+"""Values that the concentration shows, most concentrated first. `--by` shows all of a field."""
+_FIELDS = 10
+"""Changed fields of a slot that are shown; `--json` has all."""
+_DETAILS = 12
+"""Lines, items or pairs of one field that are shown."""
+_NOTABLE = 0.2
+"""Values with a larger p are not shown."""
+_STYLES = {"old": "red strike", "new": "green"}
+_LINES = {"-": "red", "+": "green"}
+
+
+def diff_text(page: dict[str, Any], screen: Screen) -> str:
+    """The whole comparison: counts, difficulty, concentration, then slot by slot."""
+    head = lay_out([heading(title(page)), plain(counts_line(page["counts"]))], screen)
+    parts = [head, _difficulty(page, screen), _concentration(page, screen)]
+    parts += [lay_out([Text(""), *_slot(row)], screen) for row in listed(page)]
+    return "".join(parts)
+
+
+def title(page: Mapping[str, Any]) -> str:
+    """The names of the two buffers."""
+    return f"{page['a']['name']} -> {page['b']['name']}"
+
+
+def counts_line(counts: Mapping[str, int]) -> str:
+    """The comparison in one line; the parts after `slots:` add up."""
+    told = [f"{counts['unchanged']} unchanged", f"{counts['harder']} harder", f"{counts['easier']} easier"]
+    told += [f"{counts[key]} {key.replace('_', ' ')}" for key in ("both_ways", "replaced") if counts[key]]
+    told += [f"{counts['added']} added", f"{counts['removed']} removed"]
+    noun = "slot" if counts["slots"] == 1 else "slots"
+    return f"{counts['slots']} {noun}: {', '.join(told)}; {counts['more_than_once']} more than once; {_tries(counts)}"
+
+
+def _tries(counts: Mapping[str, int]) -> str:
+    kinds = ("rejected", "invalid", "pending")
+    if not any(counts[kind] for kind in kinds) and counts["tries"]:  # a file knows its tries, not their ends
+        noun = "try" if counts["tries"] == 1 else "tries"
+        return f"{counts['tries']} new {noun} that became no task"
+    return f"tries: {', '.join(f'{counts[kind]} {kind}' for kind in kinds)}"
+
+
+def _difficulty(page: Mapping[str, Any], screen: Screen) -> str:
+    told = page["difficulty"]
+    inside = told["inside"]
+    lines = [Text(""), heading(f"difficulty: inside the band {inside_line(inside)}")]
+    most = max([1, *told["old"], *told["new"]])
+    width = len(str(most))
+    lines += [_bars(bar, most, width) for bar in histogram(told)]
+    missing = told["unmeasured"]
+    if missing["old"] or missing["new"]:
+        lines.append(plain(f"  not measured: {missing['old']} -> {missing['new']}"))
+    if told["measured_later"]:
+        lines.append(plain(f"  {told['measured_later']} of the old tasks were first measured after A"))
+    return lay_out(lines, screen)
+
+
+def inside_line(inside: Mapping[str, Any]) -> str:
+    """`[0.20, 0.80]: 3 of 8 (38%) -> 5 of 8 (62%)`; both bands if they differ."""
+    old, new = inside["old"], inside["new"]
+    told = [f"{side['slots']} of {side['of']} ({_percent(side['share'])})" for side in (old, new)]
+    bands = [f"[{side['low']:.2f}, {side['high']:.2f}]" for side in (old, new)]
+    if bands[0] == bands[1]:
+        return f"{bands[0]}: {told[0]} -> {told[1]}"
+    return f"{bands[0]}: {told[0]} -> {bands[1]}: {told[1]}"
+
+
+def histogram(difficulty: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The bars that are not empty in both buffers: `from`, `to`, `label`, and the slots `old` and `new`."""
+    edges, sides = difficulty["edges"], (difficulty["old"], difficulty["new"])
+    bars = zip(edges, edges[1:], *sides, strict=False)
+    return [
+        {"from": low, "to": high, "label": f"{low:.1f} to {high:.1f}", "old": old, "new": new}
+        for low, high, old, new in bars
+        if old or new
+    ]
+
+
+def _percent(value: float | None) -> str:
+    return "?" if value is None else f"{value:.0%}"
+
+
+def _bars(bar: Mapping[str, Any], most: int, width: int) -> Text:
+    old, new = bar["old"], bar["new"]
+    label = f"  {bar['from']:.1f}-{bar['to']:.1f}  {old:>{width}} -> {new:>{width}}  "
+    kept, gone, come = _bar(min(old, new), most), _bar(old, most), _bar(new, most)
+    line = Text(label + "█" * kept)
+    line.append("░" * (gone - kept), style="red")
+    line.append("+" * (come - kept), style="green")
+    return line
+
+
+def _bar(count: int, most: int) -> int:
+    return -(-count * _BAR // most)
+
+
+def _concentration(page: Mapping[str, Any], screen: Screen) -> str:
+    rows = page["concentration"]
+    shown = (
+        rows if page["by"] else [row for row in rows if row["ratio"] > 1 and row["p"] <= _NOTABLE][:_LISTED]
+    )
+    counts = page["counts"]
+    where = f" by {page['by']}" if page["by"] else ""
+    share = f"{counts['slots'] - counts['unchanged']} of {counts['slots']} slots changed"
+    top = lay_out([Text(""), heading(f"where the change concentrates{where}: {share}")], screen)
+    if not shown:
+        return top + lay_out([plain(f"  {_nothing(page, rows)}")], screen)
+    cells = [
+        [
+            f"  {one_line(row['field'])}",
+            one_line(row["value"]),
+            f"{row['changed']} of {row['tasks']}",
+            *_odds(row),
+        ]
+        for row in shown
+    ]
+    return top + "".join(aligned(("  field", "value", "changed", "ratio", "p"), cells, {2, 3, 4}, screen))
+
+
+def _odds(row: Mapping[str, Any]) -> tuple[str, str]:
+    return f"x{row['ratio']:.2f}", f"{row['p']:.2g}"
+
+
+def _nothing(page: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    if page["counts"]["unchanged"] == page["counts"]["slots"]:
+        return "nothing changed"
+    if not rows:
+        return "no field sorts these tasks into kinds, or all of them changed"
+    return f"in no value of {len({row['field'] for row in rows})} fields more than chance explains"
+
+
+def _slot(row: Mapping[str, Any]) -> Iterator[RenderableType]:
+    yield heading(slot_title(row))
+    yield _sentence(row)
+    fields = row["fields"]
+    for field in fields[:_FIELDS]:
+        yield from _field(field)
+    if len(fields) > _FIELDS:
+        yield plain(f"    ... {len(fields) - _FIELDS} fields more")
+    if row["reason"]:
+        yield plain(f"    {one_line(row['reason'])}")
+
+
+def _field(field: Mapping[str, Any]) -> Iterator[Text]:
+    yield plain(f"    {field_line(field)}")
+    lines = field_lines(field)
+    for line in lines[:_DETAILS]:
+        yield Text(f"      {line.text}", style=_LINES.get(line.mark, ""))
+    if len(lines) > _DETAILS:
+        yield plain(f"      ... {len(lines) - _DETAILS} lines more")
+
+
+def slot_title(row: Mapping[str, Any]) -> str:
+    """`slot 4  v0 -> v1  harder  accuracy 1.000 -> 0.750`."""
+    ways = ", ".join(row["directions"]) or row["status"]
+    accuracy = f"accuracy {share(row['accuracy']['old'])} -> {share(row['accuracy']['new'])}"
+    return f"slot {row['slot']}  {row['path']}  {ways}  {accuracy}"
+
+
+def _sentence(row: Mapping[str, Any]) -> Text:
+    """The instruction with its changes marked as git marks words: [-old-]{+new+}."""
+    line = Text("    ")
+    for kind, text in shortened(row["instruction"]):
+        line.append(marked(kind, safe(" ".join(text.splitlines()))), style=_STYLES.get(kind))
+    return line

@@ -1,0 +1,169 @@
+"""The answer of `diff A B` as one JSON value. Text, Markdown, page and `--json` are made from it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from rlanything.buffer.event import Event
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.model import Lineage
+from rlanything.buffer.views.columns.table import Table
+from rlanything.buffer.views.compare import statistics
+from rlanything.buffer.views.compare.changes import STATUSES, Changes, Status, changes
+from rlanything.buffer.views.compare.slot_diff import slot_row
+from rlanything.buffer.views.find.measurements import first_accuracies
+from rlanything.buffer.views.find.source import Source
+from rlanything.buffer.views.tasks.task_fields import find_field
+from rlanything.core.types import EventKind, Json
+
+SCHEMA = 1
+"""Version of the JSON that `diff --json` writes."""
+ONLY = ("changed", *(s.value for s in STATUSES if s is not Status.UNCHANGED), "more than once", "rejected")
+"""The values of `--only`."""
+
+
+def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bool = True) -> dict[str, Json]:
+    """What changed from `a` to `b`. only: slots of one kind (see `ONLY`). by: the concentration of one field.
+
+    details=False leaves the slots out; of Parquet files only the columns are read. Raises `TaskBufferError`.
+    """
+    if only and only not in ONLY:
+        raise TaskBufferError(f"--only {only!r}: it must be one of {', '.join(ONLY)}")
+    left, right = a.table, b.table
+    left, later = _measured_later(left, a, b)
+    found = changes(left, right)
+    events = new_events(a, b)
+    page: dict[str, Json] = {
+        "format": "rlanything buffer diff",
+        "schema": SCHEMA,
+        "a": _named(a, left),
+        "b": _named(b, right),
+        "counts": {**statistics.counts(found), **_refused(events)},
+        "difficulty": {**statistics.difficulty(found, a.rule, b.rule), "measured_later": later},
+        "concentration": _concentration(left, right, found, by),
+        "by": find_field(by, left.kinds.columns) if by else None,
+        "only": only or None,
+    }
+    return {**page, "slots": list(_rows(a, b, found, events, only)) if details else None}
+
+
+def listed(page: dict[str, Any]) -> list[dict[str, Any]]:
+    """The slots that text and Markdown show: without `--only`, those whose task changed."""
+    rows: list[dict[str, Any]] = page["slots"] or []
+    return [row for row in rows if page["only"] or row["status"] != Status.UNCHANGED]
+
+
+def differs(page: dict[str, Any]) -> bool:
+    """Whether the comparison found a difference: in its slots, or in its counts if it has no slots."""
+    if page["slots"] is not None:
+        return bool(page["slots"])
+    counts = page["counts"]
+    return bool(counts["slots"] != counts["unchanged"] or counts["tries"])
+
+
+def new_events(a: Source, b: Source) -> tuple[Event, ...]:
+    """The events before B that are not among those before A, in order."""
+    past = Counter(_identity(event) for event in a.events)
+    fresh = []
+    for event in b.events:
+        if past[_identity(event)]:
+            past[_identity(event)] -= 1
+        else:
+            fresh.append(event)
+    return tuple(fresh)
+
+
+def _identity(event: Event) -> tuple[object, ...]:
+    task_id = event.task.task_id if event.task else None
+    return event.kind, event.slot, event.iteration, event.parent_id, task_id, event.seed, event.reply
+
+
+def _measured_later(table: Table, a: Source, b: Source) -> tuple[Table, int]:
+    """A's table with the accuracies that were measured only after A, taken from B's run; and how many there are."""
+    missing = np.isnan(table.accuracy)
+    if b.run is None or not missing.any():
+        return table, 0
+    known = first_accuracies(b.run, b.iteration)
+    found = [
+        known.get((lineage.slot, lineage.head.task.task_id), _noted_by(b, lineage)) if gap else np.nan
+        for gap, lineage in zip(missing, a.buffer.lineages, strict=True)
+    ]
+    filled = np.where(missing, np.array(found, dtype=np.float64), table.accuracy)
+    return replace(table, accuracy=filled), int(missing.sum() - np.isnan(filled).sum())
+
+
+def _noted_by(b: Source, old: Lineage) -> float:
+    """acc(q) of the task of `old`, as noted by the version that replaced it in B; nan if none did."""
+    if old.slot not in b.buffer:
+        return np.nan
+    for before, after in pairwise(b.buffer.versions(old.slot)):
+        if before.task.task_id == old.head.task.task_id and after.accuracy_before is not None:
+            return after.accuracy_before
+    return np.nan
+
+
+def _named(source: Source, table: Table) -> dict[str, Json]:
+    return {
+        "name": source.name,
+        "revision": source.revision or None,
+        "iteration": source.iteration if source.run else None,
+        "slots": len(table.slots),
+        "versions": len(table.key),
+        "band": {"low": source.rule.alpha_low, "high": source.rule.alpha_high},
+    }
+
+
+def _refused(events: Sequence[Event]) -> dict[str, int]:
+    """Rejected: refused after rollouts. Invalid: refused before any rollout. Pending: not decided yet."""
+    kinds = Counter(event.kind for event in events)
+    decided = kinds[EventKind.REJECTED] + kinds[EventKind.ACCEPTED]
+    return {
+        "rejected": kinds[EventKind.REJECTED],
+        "invalid": kinds[EventKind.INVALID],
+        "pending": max(0, kinds[EventKind.PROPOSED] - decided),
+    }
+
+
+def _concentration(a: Table, b: Table, found: Changes, by: str) -> list[Json]:
+    rows = statistics.concentration(a, b, found)
+    if by:
+        field = find_field(by, a.kinds.columns)
+        rows = [row for row in rows if row.field == field]
+    return [row.to_json() for row in rows]
+
+
+def _rows(
+    a: Source, b: Source, found: Changes, events: Sequence[Event], only: str
+) -> Iterator[dict[str, Json]]:
+    """The slots whose history differs, ascending; with `only`, those of one kind."""
+    by_slot: dict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        by_slot[event.slot].append(event)
+    refused = {e.slot for e in events if e.kind in (EventKind.REJECTED, EventKind.INVALID)}
+    for place, slot in enumerate(found.slots.tolist()):
+        old = a.buffer.lineage(slot) if found.row_a[place] >= 0 else None
+        new = b.buffer.lineage(slot) if found.row_b[place] >= 0 else None
+        if (old == new and slot not in refused) or not _wanted(found, place, only, slot in refused):
+            continue
+        accuracy = (_number(found.old[place]), _number(found.new[place]))
+        yield slot_row(slot, STATUSES[found.status[place]], old, new, accuracy, by_slot[slot])
+
+
+def _wanted(found: Changes, place: int, only: str, refused: bool) -> bool:
+    if not only:
+        return True
+    if only == "changed":
+        return bool(found.changed[place])
+    if only == "more than once":
+        return bool(found.more_than_once[place])
+    return refused if only == "rejected" else STATUSES[found.status[place]] == only
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

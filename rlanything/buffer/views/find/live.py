@@ -1,0 +1,62 @@
+"""A run in training, read as the finished run that it will be.
+
+Training publishes an iteration by renaming one folder, so each iteration has a folder of its own. The finished run has
+one folder per kind of file. In `.rla/live/<key>/<arm>/seed-<n>`:
+
+    iter_0000.jsonl                      is   buffer/iter_0000.jsonl
+    iterations/0006/buffer.jsonl         is   buffer/iter_0007.jsonl
+    iterations/0006/rollouts.jsonl.gz    is   rollouts/iter_0007.jsonl.gz
+    iterations/*/events.jsonl            are  buffer/events.jsonl, joined
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from rlanything.buffer.eventlog import events_path
+from rlanything.buffer.filesystem import DISK
+from rlanything.buffer.storage import FOLDER, START, snapshot_path
+
+ITERATIONS = "iterations"
+_PUBLISHED = re.compile(r"\d{4,}")
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A file system for the iterations that were published when it was made.
+
+    places: the files of the finished run, with where each of them is now; for the events, one place an iteration.
+    """
+
+    places: dict[Path, list[Path]]
+
+    def names(self, folder: Path) -> list[str]:
+        """The names in a folder of the finished run; none when there is no such folder."""
+        return [path.name for path in self.places if path.parent == folder]
+
+    def open(self, path: Path) -> BinaryIO:
+        """A file of the finished run. Raises `OSError`."""
+        if path != events_path(path.parent):
+            return DISK.open(self.places[path][0])
+        parts = [place.read_bytes().partition(b"\n") for place in self.places[path]]
+        header = b"".join(parts[0][:2]) if parts else b""
+        return io.BytesIO(header + b"".join(body for *_, body in parts))
+
+
+def live_run(path: Path) -> LiveRun | None:
+    """The run in training in folder `path`; None when there is none."""
+    if not ((path / START).is_file() and (path / ITERATIONS).is_dir()):
+        return None
+    names = filter(_PUBLISHED.fullmatch, DISK.names(path / ITERATIONS))
+    folders = [path / ITERATIONS / name for name in sorted(names, key=int)]
+    places = {path / FOLDER / START: [path / START]}
+    for number, folder in enumerate(folders, start=1):
+        places[snapshot_path(path / FOLDER, number)] = [folder / "buffer.jsonl"]
+        if (folder / "rollouts.jsonl.gz").is_file():
+            places[path / "rollouts" / f"iter_{number:04d}.jsonl.gz"] = [folder / "rollouts.jsonl.gz"]
+    places[events_path(path / FOLDER)] = [folder / "events.jsonl" for folder in folders]
+    return LiveRun(places)

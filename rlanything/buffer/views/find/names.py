@@ -1,0 +1,122 @@
+"""How a buffer is named.
+
+    runs/full/seed-0    full/seed-0@12    iter_0012.jsonl    tasks.parquet    HEAD~2    bold-try:full/seed-0@12
+
+A run without `@N` means the end of the run. A revision without a run means its first run whose tasks changed.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.storage import snapshot_iteration
+from rlanything.buffer.views.find.revision import Revision, known_revisions, nearest
+from rlanything.buffer.views.find.runs import RunBuffer, find_runs, open_run
+from rlanything.buffer.views.find.source import PARQUET, Source
+from rlanything.core.adaptation import AcceptanceRule
+
+RUNS = Path("runs")
+"""Where a project's runs lie. A run may be named by its path below this folder."""
+_AT = re.compile(r"(.+)@(\d{1,9})")
+
+
+def find(name: str, root: Path = Path(), prefer: str = "") -> Source:
+    """The buffer that `name` means in project `root`. `prefer`: the run to take if a revision has it.
+
+    Raises `TaskBufferError` with the nearest names.
+    """
+    match = _AT.fullmatch(name)
+    base, iteration = (match[1], int(match[2])) if match else (name, None)
+    for path in (root / base, root / RUNS / base):
+        if path.is_file():
+            return _file(base, path, iteration, root)
+        if path.is_dir():
+            return _on_disk(base, path, iteration, root)
+    return _at_revision(base, iteration, root, prefer)
+
+
+def _file(base: str, path: Path, iteration: int | None, root: Path) -> Source:
+    if iteration is not None:
+        raise TaskBufferError(f"{base} is a file: it has no iterations to choose from")
+    if path.suffix not in (PARQUET, ".jsonl"):
+        raise TaskBufferError(f"{base} is a file, but no buffer: those end in .jsonl or {PARQUET}")
+    number = snapshot_iteration(path.name)
+    if number is not None:
+        run = open_run(path.parent)
+        return Source(Path(base).parent.as_posix(), _rule_on_disk(root), run=run, iteration=number)
+    return Source(base, _rule_on_disk(root), file=path)
+
+
+def _on_disk(base: str, path: Path, iteration: int | None, root: Path) -> Source:
+    runs = find_runs(path)
+    if runs and path not in runs and len(runs) > 1:
+        offered = " or ".join(_shown(run, root) for run in runs[:3])
+        raise TaskBufferError(f"{base} is no run, it holds {len(runs)}; take {offered}")
+    run = open_run(runs[0] if runs else path)
+    short = _shown(runs[0], root) if runs and path not in runs else base
+    return Source(short, _rule_on_disk(root), run=run, iteration=_checked(run, iteration, short))
+
+
+def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> Source:
+    revisions = known_revisions(root)
+    known = [*revisions, *(run.relative_to(root / RUNS).as_posix() for run in find_runs(root / RUNS))]
+    if not revisions:
+        raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}")
+    revision, _, rest = base.partition(":")
+    at = Revision(root, revision)
+    try:
+        runs = at.runs
+    except TaskBufferError as error:
+        if not str(error).startswith("no path"):
+            raise
+        raise TaskBufferError(f"no path, run or revision {revision!r}; {nearest(revision, known)}") from None
+    short = rest or _default(at, runs, prefer)
+    run = at.run(short)
+    short = short.removeprefix(f"{RUNS}/").rstrip("/")
+    rule = _declared_rule(at.text("params.yaml"))
+    return Source(short, rule, revision, run, _checked(run, iteration, f"{revision}:{short}"))
+
+
+def _default(revision: Revision, runs: list[str], prefer: str) -> str:
+    if not runs:
+        raise TaskBufferError(f"revision {revision.name} has no run with a buffer below {RUNS}/")
+    if prefer.removeprefix(f"{RUNS}/") in runs:
+        return prefer.removeprefix(f"{RUNS}/")
+    for name in runs:
+        run = revision.run(name)
+        if run.header(run.iterations[-1]).accepted:
+            return name
+    return runs[0]
+
+
+def _checked(run: RunBuffer, iteration: int | None, name: str) -> int:
+    if iteration is None:
+        return run.iterations[-1]
+    if iteration not in run.iterations:
+        held = f"{run.iterations[0]} to {run.iterations[-1]}"
+        raise TaskBufferError(f"{name}: no snapshot of iteration {iteration} (there are {held})")
+    return iteration
+
+
+def _shown(run: Path, root: Path) -> str:
+    return (run.relative_to(root) if run.is_relative_to(root) else run).as_posix()
+
+
+def _rule_on_disk(root: Path) -> AcceptanceRule:
+    path = root / "params.yaml"
+    return _declared_rule(path.read_text(encoding="utf-8") if path.is_file() else "")
+
+
+def _declared_rule(params: str) -> AcceptanceRule:
+    """The acceptance rule that a params.yaml declares; the paper's if it declares none."""
+    import yaml
+
+    try:
+        declared: Any = (yaml.safe_load(params) or {})["adaptation"]
+        band = float(declared["alpha_low"]), float(declared["alpha_high"])
+        return AcceptanceRule(*band, declared.get("acceptance", "strict"))
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
+        return AcceptanceRule()

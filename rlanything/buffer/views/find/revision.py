@@ -1,0 +1,116 @@
+"""Runs as they were at a git revision or in a DVC experiment, read through DVC without checking anything out.
+
+DVC reads what its cache lacks from the project's remote, if there is one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.storage import FOLDER, snapshot_iteration
+from rlanything.buffer.views.find.runs import RunBuffer, natural, open_run
+
+if TYPE_CHECKING:
+    from dvc.api import DVCFileSystem
+
+_EXPERIMENTS = "refs/exps/"
+_INTERNAL = ("refs/exps/exec/", "refs/exps/stash", "refs/exps/celery/")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """The files of project `root` at revision `name`: a branch, tag, commit, HEAD~2, or an experiment's name."""
+
+    root: Path
+    name: str
+
+    @cached_property
+    def _tree(self) -> DVCFileSystem:
+        from dvc.api import DVCFileSystem
+
+        return DVCFileSystem(str(self.root), rev=self.name)
+
+    def names(self, folder: Path) -> list[str]:
+        """The names in a folder; none when there is no such folder."""
+        path = folder.as_posix()
+        with _explained(self):
+            return [Path(p).name for p in self._tree.ls(path, detail=False)] if self._tree.isdir(path) else []
+
+    def open(self, path: Path) -> BinaryIO:
+        """A file's content; DVC may have to fetch it. Raises `TaskBufferError`."""
+        with _explained(self):
+            file: BinaryIO = self._tree.open(path.as_posix(), "rb")
+        return file
+
+    @cached_property
+    def runs(self) -> list[str]:
+        """The runs below `runs/` that have a buffer, sorted by name, numbers by value."""
+        with _explained(self):
+            paths = [Path(path) for path in self._tree.find("runs")]
+        folders = {path.parent for path in paths if snapshot_iteration(path.name) is not None}
+        below = {(f.parent if f.name == FOLDER else f).relative_to("runs") for f in folders}
+        return [path.as_posix() for path in sorted(below, key=natural)]
+
+    def run(self, name: str) -> RunBuffer:
+        """A run by its path, with or without `runs/`. Raises `TaskBufferError` with the nearest names."""
+        short = name.removeprefix("runs/").rstrip("/")
+        if short not in self.runs:
+            raise TaskBufferError(f"no run {name!r} at revision {self.name}; {nearest(short, self.runs)}")
+        with _explained(self):
+            return open_run(Path("runs") / short, self)
+
+    def text(self, path: str) -> str:
+        """A file of the project at this revision, or '' when it has none."""
+        with _explained(self):
+            return str(self._tree.read_text(path)) if self._tree.isfile(path) else ""
+
+
+def known_revisions(root: Path) -> list[str]:
+    """Branches, tags and experiments of the project; none where there is no git."""
+    command = ["git", "-C", str(root), "for-each-ref", "--format=%(refname)"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    refs = [ref for ref in done.stdout.splitlines() if not ref.startswith(_INTERNAL)]
+    names = [ref.rsplit("/", 1)[1] if ref.startswith(_EXPERIMENTS) else ref.split("/", 2)[2] for ref in refs]
+    return sorted({*names, *(["HEAD"] if names else [])})
+
+
+def nearest(name: str, known: list[str]) -> str:
+    """The end of an error message: the known names nearest to `name`, or how many there are."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    if close:
+        return f"nearest: {', '.join(close)}"
+    return f"{len(known)} with other names" if known else "there is none"
+
+
+@contextmanager
+def _explained(revision: Revision) -> Iterator[None]:
+    """Turn the errors of git and DVC into a `TaskBufferError` of one line."""
+    from dvc.exceptions import DvcException
+    from dvc.scm import RevError
+    from dvc_data.index import DataIndexDirError
+
+    try:
+        yield
+    except RevError:
+        known = known_revisions(revision.root)
+        raise TaskBufferError(
+            f"no path, run or revision {revision.name!r}; {nearest(revision.name, known)}"
+        ) from None
+    except (DataIndexDirError, FileNotFoundError) as error:
+        told = (
+            f"revision {revision.name}: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
+        )
+        raise TaskBufferError(f"{told} ({' '.join(str(error).split())})") from None
+    except (DvcException, OSError) as error:
+        raise TaskBufferError(f"revision {revision.name}: {' '.join(str(error).split())}") from None

@@ -1,0 +1,194 @@
+"""Whether a run's record is consistent: every id, event, parent, decision and accuracy is computed again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from rlanything.buffer.event import Event
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.model import TaskBuffer
+from rlanything.buffer.views.find.measurements import Measurement, read_measurements, rollout_files
+from rlanything.buffer.views.find.runs import RunBuffer
+from rlanything.buffer.views.find.source import Source
+from rlanything.core.adaptation import AcceptanceRule, accepts, direction
+from rlanything.core.types import EventKind
+
+_CLOSE = 1e-9
+_DECIDED = (EventKind.ACCEPTED, EventKind.REJECTED)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: the number of records checked, and what is wrong with the first broken one, or None."""
+
+    check: str
+    records: int
+    problem: str | None = None
+
+
+@dataclass
+class _Run:
+    """A run while it is checked, and what one check computes for the next."""
+
+    run: RunBuffer
+    rule: AcceptanceRule
+    heads: dict[int, dict[int, str]] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    measured: dict[tuple[int, int, str, bool], Measurement] = field(default_factory=dict)
+
+
+def verify_run(source: Source, rule: AcceptanceRule) -> list[Check]:
+    """All checks of the run `source`; decisions are checked by `rule`. Raises `TaskBufferError` for a file."""
+    state = _Run(source.run_buffer, rule)
+    steps: tuple[tuple[str, Callable[[_Run], int]], ...] = (
+        ("snapshots: ids, digests, order of versions", _snapshots),
+        ("events: whole, ids", _events),
+        ("events give the snapshots: parents, versions, tries", _replay),
+        ("decisions: acceptance rule", _decisions),
+        ("rollouts: of the tasks that the slots had", _rollouts),
+        ("accuracies: events against rollouts", _accuracies),
+    )
+    checks: list[Check] = []
+    for name, step in steps:
+        checks.append(_check(name, step, state))
+        if checks[-1].problem and step in (_snapshots, _events):
+            break  # the other checks need what this one found broken
+    return checks
+
+
+def _check(name: str, step: Callable[[_Run], int], state: _Run) -> Check:
+    try:
+        return Check(name, step(state))
+    except TaskBufferError as error:
+        return Check(name, 0, str(error))
+
+
+def _snapshots(state: _Run) -> int:
+    """Reading a snapshot recomputes every task id and the digest of the whole."""
+    count = 0
+    for iteration in state.run.iterations:
+        buffer = state.run.at(iteration)
+        state.heads[iteration] = {slot: buffer.head(slot).task_id for slot in buffer.slots}
+        count += sum(len(lineage.versions) for lineage in buffer.lineages)
+    return count
+
+
+def _events(state: _Run) -> int:
+    log = state.run.log
+    if log.torn:
+        raise TaskBufferError(
+            f"{state.run.folder}/events.jsonl ends in {log.torn} bytes of a record cut short"
+        )
+    for before, after in pairwise(log.events):
+        if after.iteration < before.iteration:
+            told = f"slot {after.slot}, iteration {after.iteration}: the event comes after iteration"
+            raise TaskBufferError(f"{told} {before.iteration}")
+    last = state.run.iterations[-1]
+    for event in log.events:
+        if event.iteration >= last:
+            raise TaskBufferError(f"{_where(event)}: there is no snapshot after iteration {event.iteration}")
+    state.events = log.events
+    return len(log.events)
+
+
+def _replay(state: _Run) -> int:
+    """Each snapshot with its events applied must give the next one."""
+    buffer = state.run.at(state.run.iterations[0])
+    for begin, end in pairwise(state.run.iterations):
+        buffer = buffer.apply(event for event in state.events if begin <= event.iteration < end)
+        stored = state.run.at(end)
+        if buffer.digest != stored.digest:
+            raise TaskBufferError(f"snapshot {end}: {_first_difference(buffer, stored)}")
+    return len(state.run.iterations)
+
+
+def _first_difference(replayed: TaskBuffer, stored: TaskBuffer) -> str:
+    for slot in sorted({*replayed.slots, *stored.slots}):
+        if slot not in stored or slot not in replayed:
+            return f"slot {slot} is {'missing' if slot in replayed else 'not explained by any event'}"
+        if replayed.lineage(slot) != stored.lineage(slot):
+            ids = [buffer.head(slot).task_id[:12] for buffer in (replayed, stored)]
+            return f"slot {slot} is not what the events make of it (head {ids[0]} by them, {ids[1]} stored)"
+    return "its bytes are not canonical"
+
+
+def _decisions(state: _Run) -> int:
+    """Alg. 1: which tasks are to change, and which changes are accepted."""
+    for event in state.events:
+        if event.kind in _DECIDED:
+            _decision(event, state.rule)
+        else:
+            _request(event, state.rule)
+    return len(state.events)
+
+
+def _decision(event: Event, rule: AcceptanceRule) -> None:
+    if event.accuracy is None:  # every rollout crashed: nothing to check, as `Event` refuses to accept it
+        return
+    accepted = accepts(event.direction, event.parent_accuracy, event.accuracy, rule)
+    if accepted != (event.kind is EventKind.ACCEPTED):
+        by = f"{rule.acceptance} rule with [{rule.alpha_low}, {rule.alpha_high}]"
+        step = f"{event.parent_accuracy:.3f} -> {event.accuracy:.3f}"
+        must = "accepted" if accepted else "rejected"
+        raise TaskBufferError(f"{_where(event)}: {event.direction} {step} must be {must} by the {by}")
+
+
+def _request(event: Event, rule: AcceptanceRule) -> None:
+    if direction(event.parent_accuracy, rule) is not event.direction:
+        what = f"a task solved {event.parent_accuracy:.3f} is not to be made {event.direction}"
+        band = f"[{rule.alpha_low}, {rule.alpha_high}]"
+        raise TaskBufferError(f"{_where(event)}: {what} with the band {band}")
+
+
+def _rollouts(state: _Run) -> int:
+    groups = 0
+    for iteration, path in rollout_files(state.run).items():
+        heads = state.heads.get(iteration, {})
+        for m in read_measurements(state.run, iteration, path):
+            if not m.proposal and heads and heads.get(m.slot) != m.task_id:
+                told = f"slot {m.slot}: rollouts of task {m.task_id[:12]}, but the slot had"
+                raise TaskBufferError(f"{path}, {told} {heads.get(m.slot, 'no task')[:12]}")
+            state.measured[m.iteration, m.slot, m.task_id, m.proposal] = m
+            groups += 1
+    return groups
+
+
+def _accuracies(state: _Run) -> int:
+    with_rollouts = set(rollout_files(state.run))
+    known: dict[tuple[int, str], set[float]] = defaultdict(set)
+    for (_, slot, task_id, _), m in state.measured.items():
+        if m.accuracy is not None:
+            known[slot, task_id].add(m.accuracy)
+    checked = [event for event in state.events if event.iteration in with_rollouts]
+    for event in checked:
+        _measured(event, state.measured)
+        if event.parent_accuracy not in known[event.slot, event.parent_id]:
+            told = f"acc(q) = {event.parent_accuracy:.3f} of its parent was measured in no iteration"
+            raise TaskBufferError(f"{_where(event)}: {told}")
+    return len(checked)
+
+
+def _measured(event: Event, measured: Mapping[tuple[int, int, str, bool], Measurement]) -> None:
+    """A request has its parent's acc(q) of the same iteration, a decision that of its proposal."""
+    decided = event.kind in _DECIDED
+    task_id = event.task.task_id if decided and event.task else event.parent_id
+    stated = event.accuracy if decided else event.parent_accuracy
+    found = measured.get((event.iteration, event.slot, task_id, decided))
+    if found is None:
+        raise TaskBufferError(f"{_where(event)}: no rollouts of task {task_id[:12]} in that iteration")
+    if not _equal(found.accuracy, stated):
+        told = f"{found.solved} of {found.rollouts} rollouts solved task {task_id[:12]}"
+        raise TaskBufferError(f"{_where(event)}: {told}, the event says {stated}")
+
+
+def _equal(found: float | None, stated: float | None) -> bool:
+    if found is None or stated is None:
+        return found is stated
+    return abs(found - stated) < _CLOSE
+
+
+def _where(event: Event) -> str:
+    return f"slot {event.slot}, iteration {event.iteration}, {event.kind} event"

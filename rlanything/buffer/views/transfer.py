@@ -1,0 +1,134 @@
+"""Export and import of buffers: as JSONL or Parquet with the whole history, or as one game folder a task.
+
+A task family whose tasks are files has two static methods (`core.types.GameFiles`): `write_game(task, root)` writes a
+task below `root` and returns its folder, `read_game(folder)` reads it. `slots.json` keeps slots and metadata, which
+games cannot.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rlanything.buffer import fields
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.model import Lineage, TaskBuffer, Version
+from rlanything.buffer.storage import FOLDER, snapshot_path, write_snapshot
+from rlanything.buffer.views.find.source import PARQUET, Source, read_buffer
+from rlanything.core.types import GameFiles, Task
+from rlanything.files import atomic
+from rlanything.targets import named_class
+
+GAMES = "rlanything task buffer games"
+MANIFEST = "slots.json"
+_GAME_FILE = "traj_data.json"
+
+Writer = Callable[[Task, Path], Path]
+Reader = Callable[[Path], Task]
+
+
+def export_buffer(source: Source, target: Path, write_game: Writer | None = None) -> int:
+    """Write a buffer as .jsonl or .parquet, by the name of `target`, or as games below it; how many slots."""
+    if write_game is not None:
+        return export_games(source.buffer, target, write_game)
+    if target.suffix == PARQUET:
+        from rlanything.buffer.views.columns.parquet import write_parquet
+
+        write_parquet(source.buffer, target, source.accuracies)
+    elif target.suffix == ".jsonl":
+        write_snapshot(source.buffer, target)
+    else:
+        raise TaskBufferError(f"{target}: end its name in .jsonl or {PARQUET}, or ask for --games")
+    return len(source.buffer)
+
+
+def import_buffer(
+    path: Path, target: Path, read_game: Reader | None = None, *, restart: bool = False
+) -> TaskBuffer:
+    """Make `target` a run that starts with the buffer in `path`; restart: with its current tasks as v0s.
+
+    Raises `TaskBufferError` when `target` has a buffer already.
+    """
+    where = target / FOLDER
+    if where.exists():
+        raise TaskBufferError(f"{where} exists already: a buffer is never written over")
+    buffer = import_games(path, read_game) if read_game else read_buffer(path)
+    if restart:
+        heads = ((lineage.slot, lineage.head.task) for lineage in buffer.lineages)
+        buffer = TaskBuffer(tuple(Lineage(slot, (Version(0, task),)) for slot, task in heads))
+    write_snapshot(buffer, snapshot_path(where, 0))
+    return buffer
+
+
+def export_games(buffer: TaskBuffer, target: Path, write_game: Writer) -> int:
+    """Write the current task of every slot as a game below `target`. A game has no history."""
+    rows = []
+    for lineage in buffer.lineages:
+        task = lineage.head.task
+        try:
+            folder = write_game(task, target)
+        except ValueError as error:
+            raise TaskBufferError(f"slot {lineage.slot}: {error}") from error
+        row = {"slot": lineage.slot, "folder": folder.relative_to(target).as_posix(), "task_id": task.task_id}
+        rows.append({**row, "metadata": task.metadata})
+    manifest = json.dumps({"format": GAMES, "schema": 1, "slots": rows}, indent=1, sort_keys=True)
+    atomic.write_text(target / MANIFEST, manifest + "\n")
+    return len(rows)
+
+
+def import_games(folder: Path, read_game: Reader) -> TaskBuffer:
+    """The games below a folder as v0s, by `slots.json`, or in the order of their names if there is none."""
+    if (folder / MANIFEST).is_file():
+        return TaskBuffer(tuple(_listed(folder, row, read_game) for row in _manifest(folder / MANIFEST)))
+    games = sorted(file.parent for file in folder.rglob(_GAME_FILE))
+    if not games:
+        raise TaskBufferError(f"{folder}: no games there (a game is a folder with a {_GAME_FILE})")
+    return TaskBuffer.start(_game(game, read_game) for game in games)
+
+
+def game_files(root: Path) -> tuple[Writer, Reader]:
+    """The functions of the project's family that write and read games. Raises `TaskBufferError` if there are none."""
+    import yaml
+
+    path = root / "params.yaml"
+    try:
+        target = str(yaml.safe_load(path.read_text(encoding="utf-8"))["env"]["_target_"])
+    except (OSError, yaml.YAMLError, LookupError, TypeError) as error:
+        raise TaskBufferError(f"{path}: it names no task family in env._target_ ({error})") from None
+    family = named_class({"_target_": target}, "env")
+    if not issubclass(family, GameFiles):
+        raise TaskBufferError(
+            f"env._target_ = {target!r}: its tasks are no files (it has no write_game, read_game)"
+        )
+    return family.write_game, family.read_game
+
+
+def _manifest(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise TaskBufferError(f"{path}: cannot be read ({error})") from error
+    if not isinstance(data, dict) or data.get("format") != GAMES or data.get("schema") != 1:
+        raise TaskBufferError(f"{path}: not a list of games of schema 1")
+    return [row for row in fields.sequence(data, "slots") if isinstance(row, dict)]
+
+
+def _listed(folder: Path, row: Mapping[str, Any], read_game: Reader) -> Lineage:
+    slot, place = fields.count(row, "slot"), fields.text(row, "folder")
+    game = (folder / place).resolve()
+    if not game.is_relative_to(folder.resolve()):
+        raise TaskBufferError(f"{folder / MANIFEST}: slot {slot} points outside the folder ({place})")
+    task = replace(_game(game, read_game), metadata=row.get("metadata", {}))
+    if task.task_id != fields.text(row, "task_id"):
+        raise TaskBufferError(f"slot {slot}: the game in {place} is not the task {row['task_id'][:12]}")
+    return Lineage(slot, (Version(0, task),))
+
+
+def _game(folder: Path, read_game: Reader) -> Task:
+    try:
+        return read_game(folder)
+    except ValueError as error:
+        raise TaskBufferError(str(error)) from error

@@ -1,0 +1,115 @@
+"""Sampling a policy's answers to the questions of an exam, which keeps them in its own files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlanything.config import Checkpoint, Config
+from rlanything.core.errors import ConfigError
+from rlanything.core.exams import Answers, Exam, Question
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Json, Request
+from rlanything.files import locks
+from rlanything.runs import build, hashes
+from rlanything.runs.layout import Layout
+from rlanything.runs.progress import Ticker
+from rlanything.stages.evaluate import policy_of
+
+if TYPE_CHECKING:
+    from rlanything.loop.chat_model import ChatModel
+    from rlanything.loop.prompts import Prompts
+
+AT_A_TIME = 16
+"""Questions in a batch. Its answers are on disk before the next batch is sampled."""
+
+
+def answer_exam(
+    exam: Exam,
+    config: Config,
+    root: Path,
+    arm: str,
+    seed: int,
+    *,
+    questions: Sequence[Path],
+    release: date | None,
+    model: str,
+    data: Path,
+) -> int:
+    """Answer the questions of a release that `model` has no answer to yet; how many could not be answered.
+
+    Raises `ConfigError` for an unknown arm or one that was not trained, and `UserError` for the exam's files.
+    """
+    if seed < 0:
+        raise ConfigError(f"--seed {seed}: must be at least 0")
+    checkpoint = policy_of(config, Layout(root), arm, seed)
+    asked = exam.questions(questions, release)
+    answers = exam.answers(data, model, made_with(config, root, checkpoint, seed))
+    with locks.stage(root, f"livebench answer --model {model}", data):
+        todo = answers.missing(asked)
+        lost = _answer(config, root, checkpoint, seed, todo, answers) if todo else []
+    print(
+        f"{model}: {len(asked) - len(lost)} of {len(asked)} questions answered, {len(asked) - len(todo)} of them before"
+    )
+    for line in lost:
+        print(f"no answer: {line}", file=sys.stderr)
+    return len(lost)
+
+
+def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> dict[str, Json]:
+    """What the answers depend on."""
+    folder = root / checkpoint.path
+    name = f"{checkpoint.path}@{checkpoint.revision}"
+    return {
+        "policy": hashes.tree_hash(folder) if folder.is_dir() else name,
+        "prompts": hashes.tree_hash(root / config.model.prompts),
+        "seeds": [config.seed, seed],
+        "temperature": config.evaluate.temperature,
+        "max_tokens": config.rollout.max_tokens,
+        "engine": {k: v for k, v in config.engine.items() if k != "max_batch"},  # it changes no answer
+    }
+
+
+def _answer(
+    config: Config, root: Path, checkpoint: Checkpoint, seed: int, todo: Sequence[Question], answers: Answers
+) -> list[str]:
+    """Sample and keep an answer to each question; a message for each that does not fit the policy's context."""
+    build.one_thread()
+    policy, prompts = build.chat_model(config, *build.load(checkpoint, root)), build.prompts(config, root)
+    ticker = Ticker("livebench answer", len(todo))
+    lost: list[str] = []
+    for first in range(0, len(todo), AT_A_TIME):
+        group = todo[first : first + AT_A_TIME]
+        requests = [_request(config, policy, prompts, seed, question) for question in group]
+        fits = [len(r.prompt_ids) + r.max_tokens <= policy.max_context for r in requests]
+        lost += [
+            _too_long(question, request, policy)
+            for question, request, fit in zip(group, requests, fits, strict=True)
+            if not fit
+        ]
+        sampled = policy.generate([request for request, fit in zip(requests, fits, strict=True) if fit])
+        fitting = (question for question, fit in zip(group, fits, strict=True) if fit)
+        for question, completion in zip(fitting, sampled, strict=True):
+            answers.keep(question, policy.decode(completion.ids), len(completion.ids))
+        ticker.tick(first + len(group))
+    return lost
+
+
+def _request(config: Config, policy: ChatModel, prompts: Prompts, seed: int, question: Question) -> Request:
+    """The seed of an answer depends on the run and the question, not on the order of the questions."""
+    return Request(
+        prompt_ids=policy.start(prompts.opening(question.text, ())),
+        seed=derive_seed(config.seed, "livebench", seed, question.question_id),
+        max_tokens=config.rollout.max_tokens,
+        temperature=config.evaluate.temperature,
+    )
+
+
+def _too_long(question: Question, request: Request, policy: ChatModel) -> str:
+    return (
+        f"{question.question_id}: its prompt has {len(request.prompt_ids)} tokens; with {request.max_tokens} for the "
+        f"answer that is more than the {policy.max_context} of the policy's context"
+    )

@@ -1,0 +1,180 @@
+"""Files and folders that appear whole or not at all, also when the power fails or the disk is full.
+
+One guarantee for all of them: a reader meets what was there before or all of the new, never a part. When the call
+returns, the new is on disk. When it fails, nothing of it stays. What a killed process left beside a place is not read
+by anybody, and goes with the next write (folders) or with `clear_leftovers` (files).
+
+A name is on disk only when its folder is synced, and a file's bytes only when the file is. So everything is written
+beside its place, synced, renamed, and the folder that holds the new name is synced before anything older goes.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from rlanything.core.errors import ConfigError
+from rlanything.core.timing import phase
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file of UTF-8 text. Raises `OSError` naming the file."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file. Raises `OSError` naming the file."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write into; it becomes `path` when the block ends well. Raises `OSError` naming the file."""
+    with beside(path) as temporary, temporary.open("wb") as file:
+        yield file
+
+
+@contextmanager
+def beside(path: Path) -> Iterator[Path]:
+    """The name of a file that the block makes; it becomes `path` when the block ends well. Raises `OSError`.
+
+    An existing `path` is never opened for writing: it may be a link into DVC's cache.
+    """
+    make(path.parent)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with system_errors(path):
+            yield temporary
+            sync(temporary)
+        temporary.replace(path)
+        sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def clear_leftovers(path: Path) -> None:
+    """Remove what killed writers of a file left beside it; for one who holds the lock of all that write it."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        left.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole(place: Path) -> Iterator[Path]:
+    """An empty folder to write into; it becomes `place`, and is on disk, when the block ends well.
+
+    When the block fails, nothing of it stays. What a killed process left of it goes first. Raises `OSError`.
+    """
+    temporary = place.with_name(f".tmp-{place.name}")
+    clear(temporary)
+    make(place.parent)
+    temporary.mkdir()
+    try:
+        with system_errors(place):
+            yield temporary
+            sync_tree(temporary)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    replace(temporary, place)
+
+
+def replace(new: Path, place: Path) -> None:
+    """Put the synced folder `new` at `place`, which is the old one, absent for an instant, or the new one."""
+    aside = _aside(place)
+    clear(aside)
+    if place.exists():
+        place.rename(aside)
+    new.rename(place)
+    sync(place.parent)
+    clear(aside)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder. It is renamed first, so that a kill cannot leave half of it under its name."""
+    aside = _aside(folder)
+    clear(aside)
+    folder.rename(aside)
+    sync(folder.parent)
+    clear(aside)
+
+
+def clear(folder: Path) -> None:
+    """Remove what nobody reads: a half-written folder, or one that was moved aside."""
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def make(folder: Path) -> None:
+    """Make a folder and those above it, the names of all on disk."""
+    if folder.is_dir():
+        return
+    make(folder.parent)
+    folder.mkdir(exist_ok=True)
+    sync(folder.parent)
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder's files; stops at the first that fails and names it, which `shutil.copytree` does not."""
+    target.mkdir(exist_ok=True)
+    for entry in sorted(source.iterdir()):
+        if entry.is_dir():
+            copy_tree(entry, target / entry.name)
+        else:
+            with system_errors(target / entry.name):
+                shutil.copy2(entry, target / entry.name)
+
+
+def sync_tree(folder: Path) -> None:
+    """Wait until everything below `folder`, and `folder`, is on disk."""
+    for path in sorted(folder.rglob("*")):
+        sync(path)
+    sync(folder)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, are on disk."""
+    with phase("sync"):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def system_errors(path: Path) -> Iterator[None]:
+    """What the operating system refuses leaves the block as `OSError` with a file name, whoever wrote.
+
+    Libraries written in Rust (safetensors, tokenizers) raise errors of their own that end in `(os error <number>)`.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+    except Exception as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
+
+
+def check_writable(folder: Path) -> None:
+    """Raise `ConfigError` unless files can be made in `folder`, or in the nearest one above it that exists."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        raise ConfigError(
+            f"{there}: cannot be written to (mounted read-only, not yours, or no folder), and {folder} must be"
+        )
+
+
+def _aside(place: Path) -> Path:
+    return place.with_name(f".old-{place.name}")

@@ -1,0 +1,50 @@
+"""An iteration's lessons as the minibatches that one process learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlanything.core.types import ScoredReplies, ScoredTrajectory
+from rlanything.learn.module import JointModule, Minibatch
+from rlanything.learn.packing import Row, micro_batches, minibatches, policy_rows, reward_rows
+
+
+def make_batches(
+    module: JointModule,
+    policy: Sequence[ScoredTrajectory],
+    reward: Sequence[ScoredReplies],
+    run_seed: int,
+    iteration: int,
+) -> tuple[list[Minibatch], dict[str, float]]:
+    """One minibatch an update, and metrics: rows of each model, and what `JointModule.prepare` measured."""
+    learn = module.config
+    units = {
+        "policy": [policy_rows(lesson, learn.loss_weight) for lesson in policy],
+        "reward": [reward_rows(lesson, learn.loss_weight) for lesson in reward],
+    }
+    parts: dict[str, list[list[Row]]] = {}
+    metrics: dict[str, float] = {}
+    for name, rows in units.items():
+        parts[name] = minibatches([r for r in rows if r], learn.updates, run_seed, iteration, name)
+        metrics |= module.prepare(name, [row for batch in parts[name] for row in batch])
+        metrics[f"{name}/rows"] = float(sum(map(len, parts[name])))
+    batches = [
+        Minibatch(iteration, *(_share(module, parts[name], update) for name in ("policy", "reward")))
+        for update in range(learn.updates)
+    ]
+    return batches, metrics
+
+
+def empty_batches(updates: int, iteration: int) -> list[Minibatch]:
+    """Minibatches of an iteration that trains nothing."""
+    return [Minibatch(iteration, (), ()) for _ in range(updates)]
+
+
+def _share(module: JointModule, batches: Sequence[list[Row]], update: int) -> tuple[tuple[Row, ...], ...]:
+    """This process's micro-batches of an update; padded with empty ones so that every process has as many."""
+    if update >= len(batches):
+        return ()
+    groups = micro_batches(batches[update], module.config.micro_batch_tokens)
+    world, rank = module.trainer.world_size, module.trainer.global_rank
+    groups += [[] for _ in range(-len(groups) % world)]
+    return tuple(tuple(group) for group in groups[rank::world])

@@ -1,0 +1,45 @@
+"""A language model in a conversation: an engine, the chat format of its tokenizer, and the size of its context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from rlanything.core.timing import phase
+from rlanything.core.types import Completion, Engine, Request
+from rlanything.engines.chat import Chat
+from rlanything.loop.prompts import Message
+
+
+class ChatModel:
+    """Engine and chat format of one model."""
+
+    def __init__(self, engine: Engine, chat: Chat, max_context: int) -> None:
+        self.engine = engine
+        self.chat = chat
+        self.max_context = max_context
+        self.encode_choice = lru_cache(maxsize=65536)(self._encode_choice)
+
+    def start(self, messages: list[Message]) -> tuple[int, ...]:
+        """Prompt ids of a new conversation, up to the model's turn."""
+        return tuple(self.chat.start(messages))
+
+    def extend(self, prompt: tuple[int, ...], response: tuple[int, ...], message: Message) -> tuple[int, ...]:
+        """Prompt ids of the next turn. They begin with exactly `prompt + response`."""
+        return tuple(self.chat.extend(prompt, response, message))
+
+    def generate(self, requests: Sequence[Request]) -> list[Completion]:
+        """Sample every request."""
+        with phase("generate"):
+            return self.engine.generate(requests)
+
+    def decode(self, ids: tuple[int, ...]) -> str:
+        """Text of a response."""
+        return self.chat.decode(ids)
+
+    def release(self, sessions: Sequence[str]) -> None:
+        """Free the caches of finished conversations."""
+        self.engine.release(sessions)
+
+    def _encode_choice(self, text: str) -> tuple[int, ...]:
+        return tuple(self.chat.encode_choice(text))

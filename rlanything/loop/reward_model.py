@@ -1,0 +1,50 @@
+"""What the loop asks of a reward model. The implementations are in `rewards`, one folder for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rlanything.core.types import ScoredReplies
+from rlanything.loop.group import Group
+
+
+@dataclass(frozen=True, slots=True)
+class CriticInput:
+    """What the critic of a task is made from. extract: a finished text. listing: a text for a model to summarise."""
+
+    extract: str
+    listing: str
+
+
+class RewardModel(Protocol):
+    """A reward model in the loop of one arm and seed. Groups are values: every method returns new ones."""
+
+    def judge(self, groups: Sequence[Group], iteration: int) -> list[Group]:
+        """The groups with the reward model's judgements."""
+        ...
+
+    def score_episodes(self, group: Group) -> Group:
+        """The group with the advantages that train the policy."""
+        ...
+
+    def score_replies(self, groups: Sequence[Group]) -> list[Group]:
+        """The groups with what its replies teach the reward model. All groups at once, because weights balance them."""
+        ...
+
+    def lessons(self, group: Group) -> list[ScoredReplies]:
+        """The scored replies of a group that train the reward model, for the learner."""
+        ...
+
+    def critic_input(self, group: Group) -> CriticInput:
+        """What the critic says about a group whose task is rewritten."""
+        ...
+
+    def objection(self, group: Group) -> str:
+        """Why a rewritten task must not be accepted, whatever its accuracy; '' for no objection."""
+        ...
+
+    def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Metrics of the reward model, by name; empty where it was not asked."""
+        ...

@@ -1,0 +1,51 @@
+"""How long an iteration takes here: a moment of real training on a few tasks, in a temporary folder."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from rlanything.config import Config
+from rlanything.runs import timings
+from rlanything.runs.layout import Layout
+
+TASKS, ITERATIONS = 2, 2
+"""Small enough for seconds; the second iteration also rolls out what an adapting arm proposed in the first."""
+
+
+def seconds_per_iteration(config: Config, root: Path, arm: str) -> float | None:
+    """Seconds of one iteration of one seed of `arm`, or None while data/ and models/ are not there.
+
+    The panels of the learning curve are not counted: they are due in few iterations.
+    """
+    layout = Layout(root)
+    if not (layout.manifest.is_file() and layout.bootstrap.is_file()):
+        return None
+    from rlanything.runs.parts import RunId
+    from rlanything.runs.seedrun import SeedRun
+
+    small = _small(config)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        for name in ("data", "models", "experiments"):
+            (place / name).symlink_to(root / name)
+        SeedRun(small, RunId(place, arm, 0, place / "live"), lambda text: None).run()
+        rows = timings.read(place / "live" / timings.FILE)[:ITERATIONS]
+    spent = [row["seconds"] - row["phases"]["panels"]["seconds"] for row in rows]
+    return sum(spent) / len(spent) * config.rollout.tasks / small.rollout.tasks
+
+
+def _small(config: Config) -> Config:
+    """A run of a few tasks that tells no tracker."""
+    rollout = config.rollout.model_copy(update={"tasks": min(TASKS, config.rollout.tasks)})
+    train = config.train.model_copy(
+        update={
+            "iterations": ITERATIONS,
+            "seeds": 1,
+            "save_rollouts": False,
+            "loggers": {},
+            "callbacks": {},
+        }
+    )
+    evaluate = config.evaluate.model_copy(update={"curve_tasks": 1})
+    return config.model_copy(update={"rollout": rollout, "train": train, "evaluate": evaluate})

@@ -1,0 +1,153 @@
+"""Composition: the Hydra groups in experiments/ and overrides become one plain configuration, params.yaml.
+
+`dvc repro` reads params.yaml and never composes, so the file is written by one command and committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.files.atomic import write_text
+from rlanything.planning import check
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
+
+FOLDER = "experiments"
+PARAMS = "params.yaml"
+NO_CHOICES = ("setting", "sweep")
+"""Folders beside the groups: settings follow from environment and scale, sweeps are commands of their own."""
+HEADER = """\
+# The composed configuration that every stage reads. Written by
+#     {command}
+# Do not edit: change experiments/, where every key is explained, or pass overrides, and write it again.
+"""
+
+
+def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any]:
+    """The configuration as a plain mapping, interpolations resolved, sections in the order of `Config`.
+
+    Args:
+        overrides: Hydra's `key=value`, `group=option`, `+group@place=option`.
+        root: the folder that holds experiments/.
+
+    Raises:
+        ConfigError: for an override that Hydra cannot read, or that names no known key, group or option.
+    """
+    folder = (root / FOLDER).resolve()
+    if not (folder / "config.yaml").is_file():
+        raise ConfigError(
+            f"{folder}/config.yaml: no such file; run this in the project's folder, or use --root"
+        )
+    parsed = _parse_overrides(overrides)
+    for override in parsed:
+        _check_option(folder, override)
+    data = _compose(folder, overrides, parsed)
+    return {name: data[name] for name in [*Config.model_fields, *data] if name in data}
+
+
+def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Config:
+    """Compose, check and write `path` atomically; nothing is written when the configuration cannot run."""
+    data = compose(overrides, root)
+    config = parse(data)
+    check.check(config, root, engine=False)
+    write_text(path, text(data, overrides))
+    return config
+
+
+def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:
+    """The YAML file, with a header that names the command behind it."""
+    import shlex
+
+    import yaml
+
+    command = shlex.join(["rlanything", "config", "write", *overrides])
+    body = yaml.safe_dump(dict(data), sort_keys=False, width=110, allow_unicode=True)
+    return HEADER.format(command=command) + body
+
+
+def options(root: Path = Path()) -> dict[str, list[str]]:
+    """Every Hydra group in experiments/ that can be chosen from, with its options."""
+    folder = root / FOLDER
+    groups = sorted(p for p in folder.iterdir() if p.name not in NO_CHOICES and any(p.glob("*.yaml")))
+    return {group.name: sorted(path.stem for path in group.glob("*.yaml")) for group in groups}
+
+
+def _parse_overrides(overrides: Sequence[str]) -> list[Override]:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser = OverridesParser.create()
+    result = []
+    for override in overrides:
+        try:
+            result.append(parser.parse_override(override))
+        except HydraException as error:
+            reason = str(error).splitlines()[0]
+            raise ConfigError(f"override {override!r}: expected key=value ({reason})") from None
+    return result
+
+
+def _check_option(folder: Path, override: Override) -> None:
+    """Raise `ConfigError` when the override picks an option that its group does not have."""
+    known = options(folder.parent).get(override.key_or_group)
+    if known is None or override.is_delete():
+        return
+    value = override.value()
+    for option in value if isinstance(value, list) else [value]:
+        if option not in known:
+            raise ConfigError(f"{override.get_key_element()} = {option!r}: {unknown(str(option), known)}")
+
+
+def _compose(folder: Path, overrides: Sequence[str], parsed: Sequence[Override]) -> dict[str, Any]:
+    import hydra
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with hydra.initialize_config_dir(version_base="1.3", config_dir=str(folder)):
+            _check_keys(folder, parsed)
+            composed = hydra.compose("config", overrides=list(overrides))
+        data = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"{folder.name}/ with {list(overrides)} does not compose: {reason}") from None
+    assert isinstance(data, dict)
+    return {str(key): value for key, value in data.items()}
+
+
+def _check_keys(folder: Path, parsed: Sequence[Override]) -> None:
+    """Raise `ConfigError` for overrides of keys that do not exist once the chosen groups are in place."""
+    import hydra
+    from omegaconf import OmegaConf
+
+    groups = options(folder.parent)
+    chosen = [o.input_line for o in parsed if o.key_or_group in groups and o.input_line is not None]
+    base = OmegaConf.to_container(hydra.compose("config", overrides=chosen))
+    assert isinstance(base, dict)
+    known = list(_keys({str(key): value for key, value in base.items()}))
+    for override in parsed:
+        name = override.key_or_group
+        if name not in groups and not override.is_add() and name not in known:
+            raise ConfigError(f"override {override.input_line!r}: {_nearest(name, known)}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    """What is known where `name` points to: the same last word elsewhere, or the keys of the same section."""
+    parent, _, last = name.rpartition(".")
+    elsewhere = [key for key in known if key.rpartition(".")[2] == last]
+    if elsewhere:
+        return f"unknown; did you mean {' or '.join(repr(key) for key in elsewhere)}?"
+    return unknown(name, [key for key in known if key.rpartition(".")[0] == parent] or list(known))
+
+
+def _keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in data.items():
+        yield prefix + key
+        if isinstance(value, dict):
+            yield from _keys(value, f"{prefix}{key}.")

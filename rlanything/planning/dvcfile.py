@@ -1,0 +1,73 @@
+"""dvc.yaml, written from the declared stages, the configuration and the code that each stage imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlanything.config import Config
+from rlanything.core.types import Json
+from rlanything.files.atomic import write_text
+from rlanything.planning.pipeline import look_up
+from rlanything.runs.imports import code_files, targets, whole_folders
+from rlanything.stages.declared import STAGES, Stage
+
+NAME = "dvc.yaml"
+HEADER = """\
+# The pipeline: tasks -> bootstrap -> train (each arm) -> evaluate (each arm and the base) -> report.
+# Written by
+#     rlanything config pipeline
+# Do not edit. Stages are declared in rlanything/stages/declared.py; the code that a stage depends on is found from its
+# imports. Write this file again after a change of an import, a stage, or the class of an environment or engine.
+"""
+
+
+def write(root: Path, config: Config) -> bool:
+    """Bring dvc.yaml up to date. Returns whether anything in it changed; if not, the file is not touched."""
+    path, new = root / NAME, text(config)
+    if path.is_file() and path.read_text() == new:
+        return False
+    write_text(path, new)
+    return True
+
+
+def text(config: Config) -> str:
+    """The content of dvc.yaml for this configuration."""
+    stages = {stage.name: _entry(stage, config) for stage in STAGES}
+    return HEADER + yaml.dump({"stages": stages}, Dumper=_Plain, sort_keys=False, width=110)
+
+
+def code(stage: Stage, config: Config) -> list[str]:
+    """The files and whole folders of code that a stage depends on, with the classes that it makes."""
+    data = config.model_dump(mode="json", by_alias=True)
+    classes = targets([look_up(data, name) for name in stage.makes])
+    return whole_folders(code_files([stage.module, *classes]))
+
+
+def _entry(stage: Stage, config: Config) -> dict[str, Any]:
+    body = dict(_body(stage, config))
+    if stage.arms is None:
+        return body
+    arms = {name: dict(columns) for name, columns in stage.arms(config).items()}
+    return {"foreach": arms, "do": body}
+
+
+def _body(stage: Stage, config: Config) -> Iterator[tuple[str, Json]]:
+    yield "desc", stage.about
+    yield "cmd", f"python -m rlanything {stage.name}" + ("" if stage.arms is None else " --arm ${key}")
+    yield "deps", [*stage.deps(config), *code(stage, config)]
+    yield "params", list(stage.params)
+    for kind, outputs in (("outs", stage.outs), ("metrics", stage.metrics), ("plots", stage.plots)):
+        if outputs:
+            yield kind, list(outputs)
+
+
+class _Plain(yaml.SafeDumper):
+    """Every list in full, also where the same one stands twice."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """YAML's references are of no use to a reader."""
+        return True

@@ -1,0 +1,92 @@
+"""What dvc.yaml says about a stage: the parameters and files that its results depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.runs.imports import code_files, targets
+from rlanything.stages.declared import STAGES
+
+BEFORE_TRAINING = ("tasks", "bootstrap")
+"""The stages that all arms share."""
+CODE = ("envs", "rlanything")
+"""Folders of code; what of them counts is found from the imports."""
+
+
+class Pipeline:
+    """The stages of a project's dvc.yaml. DVC itself fills their templates, from a configuration that is given."""
+
+    def __init__(self, root: Path) -> None:
+        """Raises `ConfigError` where there is no dvc.yaml."""
+        path = root / "dvc.yaml"
+        if not path.is_file():
+            raise ConfigError(f"{path}: no such file; run this in the project's folder, or use --root")
+        self.root = root
+        self.stages: Mapping[str, Any] = yaml.safe_load(path.read_text())["stages"]
+
+    def params(self, stage: str, data: Mapping[str, Any]) -> dict[str, Any]:
+        """Key -> value in `data` of every parameter that `stage` (`train@full`) depends on."""
+        return {name: look_up(data, name) for name in self._resolve(stage, "params", data)}
+
+    def files(self, stages: Iterable[str], data: Mapping[str, Any]) -> list[Path]:
+        """The files that `stages` depend on and that no stage makes, sorted."""
+        places = {self.root / dep for stage in stages for dep in self._resolve(stage, "deps", data)}
+        elsewhere = {*self._outputs(), *CODE}
+        kept = [p for p in places if p.relative_to(self.root).parts[0] not in elsewhere]
+        return sorted({file for place in kept for file in _files(place)} | self._code(stages, data))
+
+    def _code(self, stages: Iterable[str], data: Mapping[str, Any]) -> set[Path]:
+        """The code of `stages`, with the classes that `data` names: dvc.yaml was written for one configuration."""
+        names = {name.partition("@")[0] for name in stages}
+        classes = [look_up(data, section) for s in STAGES if s.name in names for section in s.makes]
+        found = code_files([*(s.module for s in STAGES if s.name in names), *targets(classes)])
+        return {place for name in found if (place := self.root / name).is_file()}
+
+    def _resolve(self, name: str, section: str, data: Mapping[str, Any]) -> list[str]:
+        """One list of a stage, templates filled. An arm that dvc.yaml does not list depends on what `full` does."""
+        from dvc.parsing.context import Context
+
+        stage, _, key = name.partition("@")
+        body, context = self.stages[stage], dict(data)
+        if "foreach" in body:
+            items = body["foreach"]
+            item = items[key] if key in items else items.get("full")
+            if item is None:
+                raise ConfigError(f"{self.root / 'dvc.yaml'}: {stage}@{key}: {unknown(key, items)}")
+            body, context = body["do"], {**context, "key": key, "item": item}
+        return [str(entry) for entry in Context(context).resolve(body[section])]
+
+    def _outputs(self) -> set[str]:
+        """The top folders that stages write: data, models, runs ..."""
+        bodies = [stage.get("do", stage) for stage in self.stages.values()]
+        return {
+            Path(next(iter(o)) if isinstance(o, dict) else o).parts[0]
+            for b in bodies
+            for o in b.get("outs", ())
+        }
+
+
+def trial_stages(arms: Sequence[str]) -> list[str]:
+    """The stages that train and evaluate these arms."""
+    return [*BEFORE_TRAINING, *(f"{stage}@{arm}" for arm in arms for stage in ("train", "evaluate"))]
+
+
+def look_up(data: Mapping[str, Any], name: str) -> Any:
+    """The value at a dotted name, or None."""
+    found: Any = data
+    for part in name.split("."):
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(part)
+    return found
+
+
+def _files(place: Path) -> list[Path]:
+    if place.is_file():
+        return [place]
+    return [p for p in place.rglob("*") if p.is_file() and p.suffix not in (".pyc", ".md")]

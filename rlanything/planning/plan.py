@@ -1,0 +1,123 @@
+"""The dry run: what a training would do, in counts and time, without doing it.
+
+Counts are upper bounds where episodes may end early. Time comes from a calibration: a function that trains for a
+moment and says how many seconds an iteration takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlanything.config import Architecture, Checkpoint, Config
+from rlanything.core.splits import SPLITS
+from rlanything.rewards.kind import kind_of
+from rlanything.runs.progress import clock
+
+Calibration = Callable[[Config, Path, str], float | None]
+"""(configuration, root, arm) -> seconds of one iteration of one seed, or None when it cannot be measured yet."""
+
+
+@dataclass(frozen=True)
+class ArmPlan:
+    """What one arm will do, all its seeds together."""
+
+    name: str
+    iterations: int
+    rollouts: int
+    """Episodes of the buffer's tasks; an arm that adapts rolls out its proposals on top of them."""
+    proposals: int
+    """Most episodes that proposals can take."""
+    replies: int
+    """Most replies of the reward model: votes or tests."""
+    updates: int
+    """Optimizer steps of all models."""
+    seconds: float | None
+    """Expected time with the configured number of workers."""
+
+
+def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | None = None) -> ArmPlan:
+    """The plan of one arm. Raises `ConfigError` for an unknown name."""
+    arm, seeds = config.arm(name), config.train.seeds
+    iterations = config.train.iterations * seeds
+    rollouts = iterations * config.rollout.tasks * config.rollout.rollouts
+    # A task is judged or is a proposal in the same iteration, never both: proposals come on top of the tasks' rollouts.
+    proposals = rollouts if arm.adapt else 0
+    replies = kind_of(config).count_replies(config, rollouts + proposals)
+    models = 1 + arm.train_reward
+    return ArmPlan(
+        name,
+        iterations,
+        rollouts,
+        proposals,
+        replies if arm.step_votes or arm.train_reward else 0,
+        iterations * config.learn.updates * models,
+        _expected(config, calibrate(config, root, name) if calibrate else None),
+    )
+
+
+def render(config: Config, root: Path, plans: Sequence[ArmPlan]) -> str:
+    """The plan as text for a terminal."""
+    panels = (config.tasks.in_domain + config.tasks.out_of_domain) * config.evaluate.repeats
+    programs = config.tasks.reward_panel * config.evaluate.reward_rollouts
+    replies = kind_of(config).replies
+    lines = [
+        f"tasks      {_counts(config.tasks.model_dump(include=set(SPLITS)))}",
+        f"iteration  {config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts, at most "
+        f"{config.rollout.max_steps} steps, {config.judge.m} {replies.unit}",
+        *(f"{name:<10} {_parameters(config, root, name)}" for name in ("policy", "reward", "adapter")),
+        f"panels     {panels:,} episodes and {programs:,} {replies.panel} a seed and arm",
+        "",
+        f"{'arm':<14}{'seeds':>6}{'iterations':>12}{'rollouts':>11}{'proposals':>11}{'RM calls':>13}"
+        f"{'updates':>9}{'time':>9}",
+        *(_row(config, plan) for plan in plans),
+    ]
+    return "\n".join([*lines, "", *_total(plans)]) + "\n"
+
+
+def parameters(sizes: Architecture) -> int:
+    """Weights of a Qwen2 model with tied embeddings: attention with biases on q, k and v, SwiGLU, two norms a layer."""
+    width = sizes.hidden
+    kv = width // sizes.heads * sizes.kv_heads
+    attention = 2 * width * width + 2 * width * kv + width + 2 * kv
+    layer = attention + 3 * width * sizes.intermediate + 2 * width
+    return sizes.vocab * width + sizes.layers * layer + width
+
+
+def _expected(config: Config, seconds: float | None) -> float | None:
+    if seconds is None:
+        return None
+    rounds = -(-config.train.seeds // config.train.workers)
+    return seconds * config.train.iterations * rounds
+
+
+def _parameters(config: Config, root: Path, name: str) -> str:
+    checkpoint = Checkpoint.model_validate(config.model.model_dump()[name])
+    if config.model.embedded is not None:
+        return f"{parameters(config.model.embedded):,} parameters, {checkpoint.path}"
+    weights = root / checkpoint.path / "model.safetensors.index.json"
+    size = (
+        f"{json.loads(weights.read_text())['metadata']['total_size']:,} bytes, " if weights.is_file() else ""
+    )
+    return f"{size}{checkpoint.path} at {checkpoint.revision or 'its newest revision'}"
+
+
+def _row(config: Config, plan: ArmPlan) -> str:
+    time = "?" if plan.seconds is None else clock(plan.seconds)
+    return (
+        f"{plan.name:<14}{config.train.seeds:>6}{plan.iterations:>12,}{plan.rollouts:>11,}{plan.proposals:>11,}"
+        f"{plan.replies:>13,}{plan.updates:>9,}{time:>9}"
+    )
+
+
+def _total(plans: Sequence[ArmPlan]) -> list[str]:
+    known = [plan.seconds for plan in plans if plan.seconds is not None]
+    if len(known) < len(plans):
+        return ["Time is measured once data/ and models/ exist (`rlanything tasks`, `rlanything bootstrap`)."]
+    return [f"Training takes about {clock(sum(known))}, evaluation not included."]
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items())

@@ -1,0 +1,68 @@
+"""What is missing or weak about the numbers of a report, as sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rlanything.config import BASE
+from rlanything.report import health
+from rlanything.report.formatting import code, plain
+from rlanything.report.material import Material
+from rlanything.report.results.arms import ordered
+from rlanything.report.results.comparison import Comparison
+from rlanything.report.results.curves import TRAIN
+from rlanything.report.results.evaluations import EVALUATE
+
+FEW_SEEDS = 3
+
+
+def caveats(material: Material) -> list[str]:
+    """One sentence each; names stand in Markdown code spans."""
+    arms = material.comparison.arms
+    measured = [line for arm in arms for line in _measured(material, arm)]
+    return [*_absent(material), *measured, *_seeds(material.comparison)]
+
+
+def for_terminal(material: Material) -> list[str]:
+    """The caveats and the health warnings without Markdown, at most one line each."""
+    lines = [*caveats(material), *health.lines(material.curves)]
+    return [plain(line.replace("`", "").replace("\\|", "|"), 400) for line in lines]
+
+
+def _absent(material: Material) -> Iterator[str]:
+    """Arms without an evaluation, and arms without curves."""
+    arms = material.comparison.arms
+    absent = ", ".join(code(arm) for arm in ordered(material.config.arms) if arm not in arms)
+    if absent:
+        yield f"Not evaluated, so left out: {absent}. Run `{TRAIN}` and `{EVALUATE}` to add them."
+    silent = ", ".join(code(arm) for arm in arms if arm != BASE and arm not in material.curves)
+    if silent:
+        yield f"No metrics.jsonl under runs/, so no curves: {silent}. Run `{TRAIN}` to add them."
+
+
+def _measured(material: Material, arm: str) -> Iterator[str]:
+    """Metrics and pairs that one arm lacks."""
+    comparison, contents = material.comparison, material.contents
+    mine, base = comparison.panels[arm], comparison.panels[BASE]
+    gaps = [contents.title(m) for m in contents.metrics if m.name not in mine]
+    if gaps:
+        yield f"{code(arm)} was not measured on: {', '.join(gaps)}."
+    shared = [m for m in contents.metrics if m.name in mine and m.name in base]
+    changed = [contents.title(m) for m in shared if mine[m.name].tasks != base[m.name].tasks]
+    if changed:
+        yield (
+            f"{code(arm)} and the base were measured on different tasks ({', '.join(changed)}): only the shared ones "
+            f"are compared. If the panels changed, run `{EVALUATE}` again."
+        )
+    known = comparison.seeds(BASE)
+    alone = ", ".join(str(seed) for seed in comparison.seeds(arm) if seed not in known)
+    if alone:
+        yield f"{code(arm)}: the base was not measured with seed {alone}; left out of the comparison."
+
+
+def _seeds(comparison: Comparison) -> Iterator[str]:
+    fewest = min(len(comparison.seeds(arm)) for arm in comparison.arms)
+    if fewest == 1:
+        yield "One seed only: the intervals come from the tasks alone and say nothing about another training run."
+    elif fewest < FEW_SEEDS:
+        yield f"Only {fewest} seeds: the intervals are wide because two runs say little about a third."

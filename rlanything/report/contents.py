@@ -1,0 +1,150 @@
+"""What the report shows for each kind of reward model: its metrics, the paper's values, figures and a few sentences.
+
+`judge.writes` says which kind an experiment has: `votes` on steps (text games) or unit `tests` (coding).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rlanything.config import Config
+from rlanything.report.results.evaluations import EVALUATE, Panels, ReportError
+from rlanything.report.results.metrics import SUCCESS, Metric, metrics_for
+from rlanything.report.results.paper import ALFWORLD, CODING, Paper
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One panel of a figure: a key of metrics.jsonl, its title, and the metric whose final value stands at its end."""
+
+    key: str
+    title: str
+    percent: bool = False
+    final: Metric | None = None
+    mark: float | None = None
+    """Height of a dotted line across."""
+    mark_text: str = ""
+    only_changing: bool = False
+    """Leave out arms that stay at 0: they would only hide each other."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One figure of curves: its file name without ending, its section of report.md, its caption, its panels."""
+
+    name: str
+    section: str
+    caption: str
+    plots: tuple[Plot, ...]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the report shows for one kind of reward model."""
+
+    writes: str
+    """The value of `judge.writes`."""
+    paper: Paper
+    measured: str
+    """How the reward model's metrics are measured, after the meaning of each."""
+    defaults: str
+    """What the defaults of the configuration are."""
+    training: tuple[Drawing, ...]
+    """Figures of what is only measured while training."""
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """In the order of the tables."""
+        return metrics_for(self.writes)
+
+    @property
+    def shares(self) -> tuple[Metric, ...]:
+        """Those that are measured on small panels while training: all but the counts."""
+        return tuple(metric for metric in self.metrics if metric.is_share)
+
+    def title(self, metric: Metric) -> str:
+        """The metric's title in this report."""
+        return metric.titles[self.writes]
+
+    @property
+    def reward(self) -> str:
+        """What the metrics of the reward model are."""
+        return " ".join(filter(None, [*(m.meaning for m in self.metrics), self.measured, POINT_AT_START]))
+
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """Every figure of curves."""
+        success = tuple(self._curve(metric) for metric in self.shares if metric in SUCCESS)
+        reward = tuple(self._curve(metric) for metric in self.shares if metric not in SUCCESS)
+        return (
+            Drawing("learning", "learning", "Learning curves", success),
+            Drawing("reward_model", "reward", "Reward model", reward),
+            *(self._count(metric) for metric in self.metrics if not metric.is_share),
+            *self.training,
+        )
+
+    def _curve(self, metric: Metric) -> Plot:
+        mark_text = "" if metric.chance is None else "chance"
+        return Plot(metric.curve, f"{self.title(metric)} (%)", True, metric, metric.chance, mark_text)
+
+    def _count(self, metric: Metric) -> Drawing:
+        title = self.title(metric)
+        plot = Plot(metric.curve, f"{title}, in all", final=metric, only_changing=True)
+        return Drawing(metric.short, "tasks", title, (plot,))
+
+
+POINT_AT_START = "Arms that do not train their reward model have one point, at the start."
+BAND = Plot("band_coverage", "Tasks between alpha_low and alpha_high (%)", True)
+
+VOTES = Contents(
+    writes="votes",
+    paper=ALFWORLD,
+    measured="",
+    defaults="the paper's value where the paper names one",
+    training=(
+        Drawing(
+            "health",
+            "tasks",
+            "mu and band coverage",
+            (Plot("mu", "mu = p+ + p−", mark=1.0, mark_text="votes at chance"), BAND),
+        ),
+    ),
+)
+TESTS = Contents(
+    writes="tests",
+    paper=CODING,
+    measured=(
+        "A right program is one that passes all of its task's own tests. Both are measured on the same programs for "
+        "every reward model, while training on the policy's own, which change with it."
+    ),
+    defaults="the paper's value for text games where the paper names one",
+    training=(
+        Drawing(
+            "tests",
+            "reward",
+            "Tests written while training",
+            (
+                Plot("ut", "UT while training (%)", True),
+                Plot("detect", "Detect while training (%)", True),
+                Plot("invalid_tests", "Replies without a test (%)", True),
+            ),
+        ),
+        Drawing("band", "tasks", "Band coverage", (BAND,)),
+    ),
+)
+CONTENTS: Mapping[str, Contents] = {contents.writes: contents for contents in (VOTES, TESTS)}
+
+
+def contents_for(config: Config, measured: Panels) -> Contents:
+    """The contents for `config`. Raises `ReportError` for an evaluation with metrics of another reward model."""
+    contents = CONTENTS[config.judge.writes]
+    known = {metric.name for metric in contents.metrics}
+    for arm, row in measured.items():
+        foreign = [name for name in row if name not in known]
+        if foreign:
+            raise ReportError(
+                f"evaluation/{arm}.json: holds {', '.join(foreign)}, which is not measured where judge.writes is "
+                f"{config.judge.writes}; make it again with `{EVALUATE}`"
+            )
+    return contents

@@ -1,0 +1,65 @@
+"""The report's numbers for programs: summary.json for `dvc metrics`, plots/learning.csv for `dvc plots`.
+
+summary.json: arm -> metric -> {mean, low, high, vs_base: {mean, low, high}}, in the order of the tables. Shares are
+fractions between 0 and 1, counts are numbers. low and high are null where no interval can be given (a count from one
+seed); vs_base is null when nothing pairs. All numbers are rounded, so equal inputs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import Any
+
+from rlanything.report.results.comparison import Cell, Cells
+from rlanything.report.results.curves import Curves
+from rlanything.report.results.metrics import METRICS
+from rlanything.report.results.statistics import Estimate
+
+SUMMARY_DIGITS = 4
+CURVE_DIGITS = 6
+COLUMNS = ("arm", "seed", "iteration", "metric", "value")
+CURVES = {metric.curve: name for name, metric in METRICS.items()} | {
+    "accuracy": "train_accuracy",
+    "band_coverage": "band_coverage",
+    "mu": "mu",
+    "mean_vote": "mean_vote",
+    "ut": "train_ut",
+    "detect": "train_detect",
+    "invalid_tests": "invalid_tests",
+}
+"""Key of metrics.jsonl -> name in the column `metric`."""
+
+
+def summary_json(cells: Cells) -> str:
+    """The content of summary.json."""
+    data = {arm: {metric: _cell(cell) for metric, cell in row.items()} for arm, row in cells.items()}
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    return {**_estimate(cell.value), "vs_base": None if cell.vs_base is None else _estimate(cell.vs_base)}
+
+
+def _estimate(value: Estimate) -> dict[str, float | None]:
+    return {"mean": _round(value.mean), "low": _round(value.low), "high": _round(value.high)}
+
+
+def _round(number: float | None) -> float | None:
+    return None if number is None else round(number, SUMMARY_DIGITS) + 0.0  # + 0.0 turns -0.0 into 0.0
+
+
+def learning_csv(curves: Curves) -> str:
+    """The content of learning.csv, the curves in long form; a value that is not finite is left out."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for arm, runs in curves.items():
+        for seed, run in runs.items():
+            for key, name in CURVES.items():
+                for iteration, value in run.get(key, {}).items():
+                    if math.isfinite(value):
+                        writer.writerow((arm, seed, iteration, name, round(value, CURVE_DIGITS)))
+    return stream.getvalue()

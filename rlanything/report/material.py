@@ -1,0 +1,33 @@
+"""Everything that one report is made from: what was read, and every number that was computed from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlanything.config import Config
+from rlanything.report.contents import Contents, contents_for
+from rlanything.report.results.comparison import Cells, Comparison
+from rlanything.report.results.curves import Curves, Peaks, peaks, read_curves
+from rlanything.report.results.evaluations import read_evaluations
+
+
+@dataclass(frozen=True)
+class Material:
+    """The input of every page, table and figure."""
+
+    config: Config
+    contents: Contents
+    comparison: Comparison
+    cells: Cells
+    curves: Curves
+    peaks: Peaks
+
+
+def gather(config: Config, root: Path) -> Material:
+    """Read the project at `root` and compute every number; writes nothing. Raises `ReportError` for a bad file."""
+    panels = read_evaluations(root, config.arms)
+    contents = contents_for(config, panels)
+    curves = read_curves(root, config.arms)
+    comparison = Comparison(panels, config.seed, config.evaluate.resamples)
+    return Material(config, contents, comparison, comparison.cells(), curves, peaks(curves, contents.shares))

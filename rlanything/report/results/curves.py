@@ -1,0 +1,102 @@
+"""Reads runs/<arm>/seed-<n>/metrics.jsonl into curves, and finds their means over seeds and their peaks."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rlanything.report.results.arms import ordered
+from rlanything.report.results.evaluations import ReportError
+from rlanything.report.results.metrics import Metric
+
+TRAIN = "dvc repro train"
+
+Series = dict[int, float]
+"""iteration -> value, in order of iterations; values that were not measured (missing, null, NaN) have no entry."""
+Run = dict[str, Series]
+"""Key of metrics.jsonl -> its series, for one seed of one arm."""
+Curves = dict[str, dict[int, Run]]
+"""arm -> seed -> run."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The best point of an arm's curve: the mean over seeds on the small panel that is measured while training."""
+
+    value: float
+    iteration: int
+    last: float
+
+
+Peaks = Mapping[str, Mapping[str, Peak]]
+"""arm -> name of a metric -> peak; what has no curve is absent."""
+
+
+def read_curves(root: Path, arms: Iterable[str]) -> Curves:
+    """Every runs/<arm>/seed-<n>/metrics.jsonl of `arms`; arms without one are left out. Raises `ReportError`."""
+    found = {arm: _runs(root / "runs" / arm, root) for arm in ordered(arms)}
+    return {arm: runs for arm, runs in found.items() if runs}
+
+
+def _runs(folder: Path, root: Path) -> dict[int, Run]:
+    found = {path.parent.name.removeprefix("seed-"): path for path in folder.glob("seed-*/metrics.jsonl")}
+    seeds = {int(number): path for number, path in found.items() if number.isdecimal()}
+    return {seed: _run(seeds[seed], root) for seed in sorted(seeds)}
+
+
+def _run(path: Path, root: Path) -> Run:
+    """The series of one metrics.jsonl. A later line of the same iteration wins (a resumed run may repeat one)."""
+    name = path.relative_to(root)
+    lines: dict[int, Mapping[str, Any]] = {}
+    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+        if line.strip():
+            record = _line(line, f"{name}, line {number}")
+            lines[record["iteration"]] = record
+    return _series(lines)
+
+
+def _line(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ReportError(f"{where}: not valid JSON ({error}); make it again with `{TRAIN}`") from None
+    if not isinstance(record, dict) or not isinstance(record.get("iteration"), int):
+        raise ReportError(f"{where}: no iteration number; make it again with `{TRAIN}`")
+    return record
+
+
+def _series(lines: Mapping[int, Mapping[str, Any]]) -> Run:
+    run: Run = {}
+    for iteration in sorted(lines):
+        for key, value in lines[iteration].items():
+            measured = isinstance(value, (int, float)) and not math.isnan(value)
+            if measured and key != "iteration":
+                run.setdefault(key, {})[iteration] = float(value)
+    return run
+
+
+def mean_series(runs: Mapping[int, Run], key: str) -> Series:
+    """iteration -> mean over seeds, at the iterations that every seed of the arm has measured."""
+    series = [run.get(key, {}) for run in runs.values()]
+    shared = sorted(set(series[0]).intersection(*series[1:])) if series else []
+    return {i: float(np.mean([s[i] for s in series])) for i in shared}
+
+
+def peaks(curves: Curves, metrics: Sequence[Metric]) -> dict[str, dict[str, Peak]]:
+    """arm -> name of a metric -> peak, for those of `metrics` that have a curve."""
+    found = {arm: {m.name: p for m in metrics if (p := _peak(runs, m))} for arm, runs in curves.items()}
+    return {arm: row for arm, row in found.items() if row}
+
+
+def _peak(runs: Mapping[int, Run], metric: Metric) -> Peak | None:
+    series = mean_series(runs, metric.curve)
+    if len(series) < 2:  # a single measurement is no curve
+        return None
+    best = max(series, key=lambda i: (series[i], -i))
+    return Peak(series[best], best, series[max(series)])

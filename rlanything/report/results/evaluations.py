@@ -1,0 +1,104 @@
+"""Reads evaluation/<arm>.json into panels of hits and totals, checked on the way in.
+
+A file that cannot be read stops the report with `ReportError`, which names the file, the trouble and the command
+that makes the file again. An arm that was not run is no error: it is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from rlanything.config import BASE
+from rlanything.core.errors import UserError
+from rlanything.report.results.arms import ordered
+from rlanything.report.results.evidence import Channels
+from rlanything.report.results.metrics import METRICS, Metric
+from rlanything.report.results.statistics import Panel
+
+EVALUATE = "dvc repro evaluate"
+
+Panels = dict[str, dict[str, Panel]]
+"""arm -> name of a metric -> panel; a metric that was not measured is absent."""
+
+
+class ReportError(UserError):
+    """The report cannot be made; the message says which file is in the way and what to do."""
+
+
+class Evaluation(BaseModel):
+    """One arm's evaluation file: seed -> name of a metric -> its results, in the form of its evidence."""
+
+    arm: str
+    seeds: dict[int, dict[str, Any]] = Field(min_length=1)
+
+
+def read_evaluations(root: Path, arms: Iterable[str]) -> Panels:
+    """The panels found for `base` and `arms`. Raises `ReportError` for a bad file or when base is missing."""
+    found = {}
+    for arm in ordered([BASE, *arms]):
+        path = root / "evaluation" / f"{arm}.json"
+        if path.is_file():
+            found[arm] = read_evaluation(path, arm)
+    if BASE not in found:
+        raise ReportError(
+            f"evaluation/{BASE}.json: no such file; every arm is compared with the base. Make it with `{EVALUATE}`"
+        )
+    return found
+
+
+def read_evaluation(path: Path, arm: str) -> dict[str, Panel]:
+    """Name of a metric -> panel, for every metric that the file holds. Raises `ReportError`."""
+    try:
+        evaluation = Evaluation.model_validate(json.loads(path.read_text()))
+        if evaluation.arm != arm:
+            raise ReportError(_broken(path, f"holds arm {evaluation.arm!r}, not {arm!r}"))
+        panels = {name: _panel(metric, evaluation.seeds, path) for name, metric in METRICS.items()}
+    except ValidationError as error:
+        raise ReportError(_broken(path, _first(error))) from None
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ReportError(_broken(path, f"not valid JSON ({error})")) from None
+    return {name: panel for name, panel in panels.items() if panel is not None}
+
+
+def _panel(metric: Metric, seeds: Mapping[int, Mapping[str, Any]], path: Path) -> Panel | None:
+    """One metric of every seed that has it, or None."""
+    cells = {seed: _channels(metric, seeds[seed], f"seeds.{seed}", path) for seed in sorted(seeds)}
+    cells = {seed: found for seed, found in cells.items() if found}
+    tasks = sorted({task for found in cells.values() for task in found})
+    if not tasks:
+        return None
+    width = len(next(iter(next(iter(cells.values())).values())))
+    empty: Channels = ((0.0, 0.0),) * width
+    table = np.array(
+        [[found.get(task, empty) for task in tasks] for found in cells.values()], dtype=np.float64
+    )
+    hits, totals = np.moveaxis(table, 3, 0).transpose(0, 3, 1, 2)
+    limits = (0.0, 1.0 if metric.is_share else float("inf"))
+    return Panel(tuple(cells), tuple(tasks), hits, totals, limits)
+
+
+def _channels(metric: Metric, results: Mapping[str, Any], where: str, path: Path) -> dict[str, Channels]:
+    if metric.name not in results:
+        return {}
+    try:
+        stored = TypeAdapter(metric.evidence.stored).validate_python(results[metric.name])
+    except ValidationError as error:
+        raise ReportError(_broken(path, _first(error, where, metric.name))) from None
+    return metric.evidence.channels(stored)
+
+
+def _broken(path: Path, trouble: str) -> str:
+    return f"evaluation/{path.name}: {trouble}; make it again with `{EVALUATE}`"
+
+
+def _first(error: ValidationError, *where: str) -> str:
+    item = error.errors()[0]
+    place = ".".join([*where, *(str(part) for part in item["loc"])]) or "file"
+    more = error.error_count() - 1
+    return f"{place}: {item['msg'].removeprefix('Value error, ')}" + (f" (and {more} more)" if more else "")

@@ -1,0 +1,77 @@
+"""The paper's Table 1, to set our numbers beside: ALFWorld, and its lower half, coding.
+
+Source: Wang et al., "RLAnything: Forge Environment, Policy, and Reward Model in Completely Dynamic RL System",
+arXiv 2602.02488, version 1. Columns Before, Policy, +Reward, +Env are our arms base, policy, policy_reward, full; the
+paper's table has no column for `outcome`. The reward model is the same in Before and Policy. The values, fractions,
+stand with the metrics. Accepted tasks are not in Table 1: the paper's figure shows about 150 after 200 iterations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rlanything.report.results.metrics import METRICS, Metric
+
+ORDER = ("base", "policy", "policy_reward", "full")
+"""The paper's order of arms, worst first."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What the paper reports for one setting."""
+
+    source: str
+    name: str
+    """What stands beside ours, in the words of a caption."""
+    lacks: str
+    """What its table does not have, as a clause."""
+    note: str
+    """What is comparable, and which version the numbers are from."""
+    benchmarks: tuple[str, ...]
+    """The first one stands beside ours everywhere."""
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What the first benchmark has values of."""
+        return tuple(metric for metric in METRICS.values() if self.benchmarks[0] in metric.paper)
+
+    def value(self, arm: str, metric: Metric, benchmark: str = "") -> float | None:
+        """The paper's number, or None where its table has none; '' is the first benchmark."""
+        values = metric.paper.get(benchmark or self.benchmarks[0])
+        return values[ORDER.index(arm)] if values and arm in ORDER else None
+
+    def gain(self, arm: str, metric: Metric, over: str = "base", benchmark: str = "") -> float | None:
+        """The paper's difference between two arms, or None where its table lacks one of them."""
+        upper, lower = self.value(arm, metric, benchmark), self.value(over, metric, benchmark)
+        return None if upper is None or lower is None else upper - lower
+
+
+ALFWORLD = Paper(
+    source="arXiv 2602.02488 v1, Table 1 (ALFWorld)",
+    name="the paper",
+    lacks="its table has no `outcome`",
+    note=(
+        "The paper trains Qwen2.5-7B-Instruct with a Qwen2.5-14B-Instruct reward model for 200 iterations on ALFWorld, "
+        "measures on its 140 + 134 games (mean of 3) and labels steps by the majority of a stronger judge's votes. "
+        "Compare the order of the arms and the differences, not the levels. The numbers are version 1's, whose "
+        "abstract reports +18.7 points on ALFWorld (out-of-domain, 44.9 to 63.6); the abstract of the later ICML 2026 "
+        "version reports +21.2 instead."
+    ),
+    benchmarks=("ALFWorld",),
+)
+CODING = Paper(
+    source="arXiv 2602.02488 v1, Table 1 (LiveBench)",
+    name="the paper on LiveBench",
+    lacks="its table has no `outcome` and nothing out-of-domain",
+    note=(
+        "Code is the share of programs that pass all tests of their problem. The paper trains Qwen2.5-7B-Instruct with "
+        "a Qwen2.5-14B-Instruct reward model for 300 iterations of 64 problems x 32 programs, and measures 16 programs "
+        "and 32 tests a problem on LiveBench, LiveCodeBench-V2 and CodeContests. LiveBench, its headline, stands "
+        "beside in-domain, though the problems are not the same: unless `env` reads problems from files, those here "
+        "are generated and far simpler. Compare the order of the arms and the differences, not the levels. The numbers "
+        "are version 1's, whose abstract reports +11.9 points on coding (LiveBench, 31.3 to 43.2); the abstract of the "
+        "later ICML 2026 version reports +12.1 instead."
+    ),
+    benchmarks=("LiveBench", "LiveCodeBench-V2", "CodeContests"),
+)
+"""The paper measures one Code for each benchmark; the first stands beside ours in-domain."""

@@ -1,0 +1,120 @@
+"""`rlanything provenance`: where a run came from, and whether the same could be run here and now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlanything.config import Config
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.runs import provenance
+
+MOST = 8
+"""Differences of one part that are printed; `--json` has all."""
+_PARTS = {
+    "results": "the run's own files",
+    "configuration": "configuration",
+    "code": "source files",
+    "inputs": "inputs (tasks, models, prompts)",
+    "git": "git revision",
+    "machine": "machine",
+    "packages": "packages",
+}
+
+
+def arm_of(name: str, root: Path) -> str:
+    """The arm that `name` means: an arm, `full/seed-0`, or a path of either. Raises `ConfigError`."""
+    parts = Path(name).parts
+    known = sorted(p.stem for p in (root / "provenance").glob("*.json"))
+    for part in reversed(parts):
+        if part in known:
+            return part
+    raise ConfigError(f"no record of run {name!r}: {unknown(parts[-1] if parts else name, known)}")
+
+
+def page(arm: str, config: Config, root: Path) -> dict[str, Any]:
+    """The record of an arm, and under `today` what differs, part by part."""
+    record = provenance.read(root, arm)
+    return {**record, "today": provenance.differences(record, config, root)}
+
+
+def same(found: Mapping[str, Any]) -> bool:
+    """Whether nothing differs."""
+    return not any(found["today"].values())
+
+
+def text(found: Mapping[str, Any]) -> str:
+    """The page for a terminal."""
+    finished = f", finished {found['finished']}" if found["finished"] else ""
+    lines = [f"arm {found['arm']}, run {found['fingerprint'][:16]}{finished}", ""]
+    lines += ["seeds"]
+    lines += [
+        f"  {seed}: derived seed {kept['run_seed']}, files {_hash(kept['sha256'])}"
+        for seed, kept in found["seeds"].items()
+    ]
+    if found["panels"]:
+        lines += ["panels"]
+        lines += [
+            f"  {split}: {panel['tasks']} tasks, {_hash(panel['hash'])}"
+            for split, panel in found["panels"].items()
+        ]
+    lines += [f"made from {len(found['code'])} source files and {len(found['inputs'])} input files", ""]
+    for number, start in enumerate(found["starts"], 1):
+        lines += _start(number, start)
+    if not found["starts"]:
+        lines.append(
+            "starts: not on this machine. The time, git commit, machine and packages of the run are in "
+            f"provenance/starts/{found['arm']}.json where it was made"
+        )
+    unknown_here = () if found["starts"] else provenance.ELSEWHERE
+    return "\n".join([*lines, "", *_today(found["today"], unknown_here)]) + "\n"
+
+
+def _start(number: int, start: Mapping[str, Any]) -> list[str]:
+    machine, git = start["machine"], start["git"]
+    resumed = ", ".join(f"seed {s} after {n}" for s, n in start["published"].items() if n)
+    lines = [
+        f"start {number}: {start['at']}",
+        f"  command    {start['command']}",
+        f"  git        {_git(git)}",
+        f"  machine    {machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, {machine['system']}",
+        f"  software   Python {machine['python']}, {_packages(start['packages'])}",
+        f"  settings   {' '.join(f'{k}={v}' for k, v in machine['settings'].items()) or 'none'}",
+    ]
+    if machine["accelerators"]:
+        lines.append(f"  devices    {', '.join(machine['accelerators'])}")
+    if resumed:
+        lines.append(f"  resumed    {resumed} iterations")
+    return lines
+
+
+def _git(git: Mapping[str, Any] | None) -> str:
+    if git is None:
+        return "no repository"
+    state = "clean" if git["clean"] else f"{len(git['diff'].splitlines())} lines of diff"
+    loose = f", {len(git['untracked'])} untracked files" if git["untracked"] else ""
+    return f"{git['commit'][:12]}, {state}{loose}"
+
+
+def _packages(installed: Mapping[str, str]) -> str:
+    named = [
+        f"{name} {installed[name]}" for name in ("torch", "transformers", "lightning") if name in installed
+    ]
+    return ", ".join([*named, f"{len(installed)} packages in all"])
+
+
+def _today(differing: Mapping[str, Sequence[str]], unknown_here: Sequence[str]) -> list[str]:
+    lines = ["today"]
+    for part, title in _PARTS.items():
+        found = differing[part]
+        state = "unknown" if part in unknown_here else "DIFFERS" if found else "same   "
+        lines.append(f"  {state}  {title}")
+        lines += [f"             {sentence}" for sentence in found[:MOST]]
+        if len(found) > MOST:
+            lines.append(f"             and {len(found) - MOST} more (--json has them)")
+    return lines
+
+
+def _hash(value: str | None) -> str:
+    return value[:12] if value else "missing"

@@ -1,0 +1,125 @@
+"""The report of `rlanything replay`: text for a terminal, or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.repro import run_rules
+from rlanything.repro.replay import replay
+from rlanything.repro.stored import StoredRun
+from rlanything.repro.whatif import WhatIf
+
+MOST = 12
+"""Flipped decisions that are printed; `--json` has all."""
+
+
+@dataclass
+class ReplayReport:
+    """One replayed run. problem: the first difference from what is stored, '' for none."""
+
+    name: str
+    iterations: int = 0
+    episodes: int = 0
+    problem: str = ""
+    changes: list[str] = field(default_factory=list)
+    what_if: WhatIf | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {
+            "run": self.name,
+            "iterations": self.iterations,
+            "episodes": self.episodes,
+            "identical": not self.problem,
+            "problem": self.problem or None,
+            "what_if": None if self.what_if is None else {"changes": self.changes, **self.what_if.to_json()},
+        }
+
+
+def replay_run(folder: Path, overrides: Sequence[str]) -> ReplayReport:
+    """Replay the run in `folder`, under changed rules as well if there are overrides. Raises `ConfigError`."""
+    own = run_rules.own(folder)
+    other = run_rules.changed(own, overrides) if overrides else None
+    run = StoredRun(folder)
+    report = ReplayReport(f"{own.arm}/{folder.name}")
+    if other is not None:
+        report.changes, report.what_if = run_rules.differing(own.config, other.config), WhatIf()
+    for one in replay(run, own, other):
+        report.problem = one.problem
+        report.iterations += 1
+        report.episodes += sum(len(g.episodes) for g in one.own.result.groups)
+        if report.what_if is not None:
+            report.what_if.add(one)
+    return report
+
+
+def folders(name: str, root: Path) -> list[Path]:
+    """The run folders of an arm, or one run's folder. Raises `ConfigError`."""
+    for path in (root / name, root / "runs" / name):
+        if (path / "metrics.jsonl").is_file():
+            return [path]
+        found = sorted(p.parent for p in path.glob("seed-*/metrics.jsonl"))
+        if found:
+            return found
+    known = sorted(p.name for p in (root / "runs").glob("*") if p.is_dir())
+    raise ConfigError(f"no finished run {name!r} below runs/: {unknown(name, known)}")
+
+
+def render(report: ReplayReport) -> str:
+    """The report for a terminal."""
+    head = f"{report.name}: {report.iterations} iterations, {report.episodes:,} episodes"
+    if report.problem:
+        return f"{head}\nDIFFERS  {report.problem}\n"
+    lines = [head, "the same  every advantage, decision, buffer and metric follows from the stored rollouts"]
+    if report.what_if is not None:
+        lines += ["", f"what if   {', '.join(report.changes) or 'nothing changed'}"]
+        lines += [
+            "          (each iteration decided anew from where the run was; how it would have gone on is not known)"
+        ]
+        lines += _what_if(report.what_if)
+    return "\n".join(lines) + "\n"
+
+
+def _what_if(found: WhatIf) -> list[str]:
+    own, other = found.asked["own"], found.asked["other"]
+    rows = [
+        ("", "run", "what if"),
+        ("rewrites asked for, harder", str(own["harder"]), str(other["harder"])),
+        ("rewrites asked for, easier", str(own["easier"]), str(other["easier"])),
+        ("  of them never made", "", str(found.unknown)),
+        ("trajectories that train", *(f"{found.trains[s]['trajectories']:,}" for s in ("own", "other"))),
+        ("votes that train", *(f"{found.trains[s]['votes']:,}" for s in ("own", "other"))),
+    ]
+    rows += [
+        (f"{key}, mean", *("-" if v is None else f"{v:.3f}" for v in values))
+        for key, values in found.to_json()["metrics"].items()
+    ]
+    lines = [f"  {a:<34}{b:>10}{c:>10}" for a, b, c in rows]
+    lines += [
+        f"  advantages of steps: {_pairs(found.to_json()['steps'])}",
+        f"  advantages of votes: {_pairs(found.to_json()['votes'])}",
+        f"  rewrites that were tried: {_decisions(found)}",
+    ]
+    for flip in found.flips[:MOST]:
+        lines.append(
+            f"    iteration {flip.iteration}, slot {flip.slot}, {flip.direction}: "
+            f"{flip.before:.3f} -> {flip.after:.3f}, {flip.own}, now {flip.other}"
+        )
+    if len(found.flips) > MOST:
+        lines.append(f"    and {len(found.flips) - MOST} more (--json has them)")
+    return lines
+
+
+def _pairs(pairs: dict[str, Any]) -> str:
+    correlation = pairs["correlation"]
+    tail = "" if correlation is None else f", correlation {correlation:.3f}"
+    return f"{pairs['in_both']:,} train either way, {pairs['sign_changed']:,} change sign{tail}"
+
+
+def _decisions(found: WhatIf) -> str:
+    words = [f"{n} {a}" if a == b else f"{n} {a}, now {b}" for (a, b), n in sorted(found.decided.items())]
+    return "; ".join(words) or "none"

@@ -1,0 +1,74 @@
+"""Which rules a run was decided under, and which ones a what-if may change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.repro.replay import Rules
+from rlanything.runs import provenance
+
+BAND = ("adaptation.alpha_low", "adaptation.alpha_high", "adaptation.acceptance")
+
+
+def own(folder: Path) -> Rules:
+    """The rules of the run in runs/<arm>/seed-<n>, from its provenance. Raises `ConfigError`."""
+    folder = folder.resolve()
+    arm, name = folder.parent.name, folder.name
+    if folder.parents[1].name != "runs" or not name.startswith("seed-") or not name[5:].isdecimal():
+        raise ConfigError(f"{folder}: not the folder of a run (runs/<arm>/seed-<n>)")
+    record = provenance.read(folder.parents[2], arm)
+    return Rules(parse(record["config"]), arm, int(name[5:]))
+
+
+def changed(rules: Rules, overrides: Sequence[str]) -> Rules:
+    """The rules with `key=value` for signals.* and for the band and rule of acceptance. Raises `ConfigError`."""
+    data = rules.config.model_dump(mode="json", by_alias=True)
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        if not equals:
+            raise ConfigError(f"{override!r}: expected key=value, e.g. signals.lambda=1")
+        section, name = _place(data, key)
+        section[name] = yaml.safe_load(value)
+    config = parse(data)
+    before, after = rules.config.adaptation.acceptance, config.adaptation.acceptance
+    if after == "paired" and before != after:
+        raise ConfigError(
+            "adaptation.acceptance=paired: the run rolled out no old task beside its rewrite: there is nothing to pair"
+        )
+    return Rules(config, rules.arm, rules.seed)
+
+
+def differing(before: Config, after: Config) -> list[str]:
+    """The changed keys, with both values."""
+    old, new = (config.model_dump(mode="json", by_alias=True) for config in (before, after))
+    return [
+        f"{key} {_value(old, key)} -> {_value(new, key)}"
+        for key in keys(old)
+        if _value(old, key) != _value(new, key)
+    ]
+
+
+def keys(data: dict[str, Any]) -> list[str]:
+    """The keys that decide without sampling anything: what can be changed afterwards."""
+    return [f"signals.{name}" for name in data["signals"]] + list(BAND)
+
+
+def _place(data: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    allowed = keys(data)
+    if key not in allowed:
+        raise ConfigError(
+            f"{key}: cannot be changed after the rollouts were made, or {unknown(key, allowed)}"
+        )
+    section, name = key.split(".")
+    return data[section], name
+
+
+def _value(data: dict[str, Any], key: str) -> Any:
+    section, name = key.split(".")
+    return data[section][name]

@@ -1,0 +1,80 @@
+"""The kinds of reward models. This is the one place that chooses the implementation by `judge.writes`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from rlanything.config import ArmConfig, Config
+from rlanything.core.types import Json, Lesson, TaskFamily
+from rlanything.rewards.protocols import PanelEvaluation, Replies, StoredIteration, WarmStart
+from rlanything.rewards.step_votes.kind import StepVotes
+from rlanything.rewards.unit_tests.kind import UnitTests
+
+if TYPE_CHECKING:
+    from rlanything.loop.chat_model import ChatModel
+    from rlanything.loop.group import Group
+    from rlanything.loop.prompts import Prompts
+    from rlanything.loop.reward_model import RewardModel
+
+
+class RewardKind(Protocol):
+    """One kind of reward model. Its methods import what they need, so that the dry run stays fast."""
+
+    replies: Replies
+
+    def check(self, family: TaskFamily) -> None:
+        """Raise `ConfigError` for a family that does not go with this kind."""
+        ...
+
+    def count_replies(self, config: Config, episodes: int) -> int:
+        """The most replies that judging so many episodes takes."""
+        ...
+
+    def reward_model(
+        self,
+        config: Config,
+        arm: ArmConfig,
+        run_seed: int,
+        family: TaskFamily,
+        chat_model: ChatModel,
+        prompts: Prompts,
+    ) -> RewardModel:
+        """A reward model for the loop, on top of a language model."""
+        ...
+
+    def stored_model(
+        self, config: Config, arm: ArmConfig, run_seed: int, stored: StoredIteration
+    ) -> RewardModel:
+        """The same on top of what a run stored. It raises `NotStored` for what did not happen in the run."""
+        ...
+
+    def evaluation(
+        self, config: Config, family: TaskFamily, chat_model: ChatModel, prompts: Prompts
+    ) -> PanelEvaluation:
+        """How the reward model is measured; `judge.m` replies to each question."""
+        ...
+
+    def warm_start(self, config: Config, family: TaskFamily, prompts: Prompts) -> WarmStart:
+        """What the first reward model is taught. Raises `ConfigError` for a family that cannot teach it."""
+        ...
+
+    def records(self, groups: Sequence[Group]) -> dict[str, list[dict[str, Json]]]:
+        """What a run stores of an iteration besides its episodes: name of the file -> lines."""
+        ...
+
+    def taught(self, group: Group) -> dict[tuple[int, ...], Lesson]:
+        """What each question about a group teaches the reward model, by the question's place in the group."""
+        ...
+
+    def warnings(self, history: Sequence[Mapping[str, float | None]]) -> list[str]:
+        """What is wrong with the reward model, from the metrics of the iterations so far."""
+        ...
+
+
+KINDS: dict[str, RewardKind] = {"votes": StepVotes(), "tests": UnitTests()}
+
+
+def kind_of(config: Config) -> RewardKind:
+    """The kind that the configuration names."""
+    return KINDS[config.judge.writes]

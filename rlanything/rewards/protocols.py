@@ -1,0 +1,97 @@
+"""What every kind of reward model offers, besides its part in the loop (`loop.reward_model`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from rlanything.core.types import Json, Observation, Task, Trajectory
+
+if TYPE_CHECKING:
+    from rlanything.learn.packing import Row
+    from rlanything.loop.chat_model import ChatModel
+    from rlanything.loop.record import EpisodeRecord
+
+Record = TypeVar("Record")
+PanelLines = Sequence[Mapping[str, Json]]
+"""Lines of the reward panel, as `bootstrap` wrote them."""
+Demonstration = list[tuple[Observation, str]]
+"""(observation, action) pairs of a teacher."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """How the replies of a kind of reward model are counted and named in messages and in the dry run."""
+
+    unit: str
+    """What is asked for: "votes a step"."""
+    panel: str
+    """What an evaluation asks about: "judged trajectories"."""
+    content: str
+    """What a readable reply holds: "verdict"."""
+    invalid: str
+    """The metric with the share of replies that are not readable."""
+    settings: str
+    """What to check when too few are readable."""
+
+
+@dataclass(frozen=True, slots=True)
+class RewardPanel:
+    """The reward panel, and what the first reward model does on it.
+
+    lines: the panel as it is written. metrics: for bootstrap.json. objection: why this reward model must not be trained
+    with, or ''.
+    """
+
+    lines: list[dict[str, Json]]
+    metrics: dict[str, float]
+    objection: str
+
+
+class PanelEvaluation(Protocol):
+    """Measures a reward model on the reward panel, which is made once and is the same for every arm."""
+
+    def make(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> RewardPanel:
+        """The panel, from the base policy's trajectories on `tasks` (a trajectory's slot is the task's index).
+
+        Raises `ConfigError` for a family that does not offer what it takes.
+        """
+        ...
+
+    def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
+        """Points of the learning curve."""
+        ...
+
+    def results(self, panel: PanelLines, run_seed: int) -> dict[str, Any]:
+        """Raw results by task, as evaluation/<arm>.json holds them."""
+        ...
+
+
+class WarmStart(Protocol):
+    """What an embedded reward model is first taught, and how its texts look."""
+
+    def critic(self, task: Task, seed: int) -> str:
+        """A made-up critic of the task, as an adapter would read it."""
+        ...
+
+    def corpus(self, tasks: Sequence[Task], demos: Sequence[Demonstration]) -> list[str]:
+        """Texts for the tokenizer: what the reward model reads and writes. `demos` are of the first tasks."""
+        ...
+
+    def rows(self, policy: ChatModel, tasks: Sequence[Task]) -> list[Row]:
+        """What the reward model learns from. `policy`: the base policy; all models share its tokenizer."""
+        ...
+
+
+class StoredIteration(Protocol):
+    """What a run stored of one iteration."""
+
+    @property
+    def episodes(self) -> Sequence[EpisodeRecord]:
+        """Its episodes. Raises `ConfigError`."""
+        ...
+
+    def read(self, name: str, from_json: Callable[[Mapping[str, Json]], Record]) -> list[Record]:
+        """The other records called `name`, read. Raises `ConfigError` naming the line that cannot be read."""
+        ...

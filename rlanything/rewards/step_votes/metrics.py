@@ -1,0 +1,56 @@
+"""Metrics of votes (section 6 of docs/paper_map.md), and the warnings that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rlanything.core.signals import mean_vote
+from rlanything.core.theory import empirical_precision, force_ratio, precision, precision_bound
+from rlanything.loop.group import Group
+from rlanything.loop.metrics import PATIENCE, last_values, mean
+
+
+def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
+    """p+, p-, mu, A and its bound, ||f+||/||f-||, invalid and unanimous rates; empty without votes."""
+    judged = [
+        (episode.trajectory.outcome, [v.verdict for v in judgement.votes])
+        for group in groups
+        for episode in group.episodes
+        for judgement in episode.judgements
+    ]
+    if not judged:
+        return {}
+    votes = [(outcome, v) for outcome, step in judged for v in step]
+    valid = [(outcome, v) for outcome, v in votes if v is not None]
+    rates = precision(valid)
+    success = [mean_vote(step) for outcome, step in judged if outcome == 1]
+    failure = [mean_vote(step) for outcome, step in judged if outcome == -1]
+    return {
+        "votes": float(len(votes)),
+        "mean_vote": mean([float(v) for _, v in valid]),
+        "p_plus": rates.p_plus,
+        "p_minus": rates.p_minus,
+        "mu": rates.mu,
+        "precision": empirical_precision(success, failure),
+        "precision_bound": precision_bound(rates.mu, m),
+        "force_ratio": force_ratio(valid),
+        "invalid_votes": 1.0 - len(valid) / len(votes),
+        "unanimous": mean([float(set(step) in ({1}, {-1})) for _, step in judged]),
+    }
+
+
+def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATIENCE) -> list[str]:
+    """What is wrong with the votes of the last `patience` iterations."""
+    found = []
+    mu, invalid = last_values(history, "mu", patience), last_values(history, "invalid_votes", patience)
+    if mu and max(mu) <= 1.0:
+        found.append(
+            f"mu = {mu[-1]:.2f} has been at or below 1 for {patience} iterations: the reward model's votes "
+            "carry no information (Theorem 1), and training on them pulls the policy down. Train the reward model "
+            "on the current policy's rollouts, set signals.reward_balance to outcome, or lower signals.lambda."
+        )
+    if invalid and min(invalid) > 0.5:
+        found.append(
+            f"{invalid[-1]:.0%} of the votes hold no verdict: check model.verdict_format and the judge template."
+        )
+    return found

@@ -1,0 +1,26 @@
+"""The votes that a run stored. They are part of its episodes' records (`loop.record`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rlanything.core.types import Judgement, Trajectory
+from rlanything.loop.record import EpisodeRecord
+
+
+class StoredVotes:
+    """The votes of one iteration, as a `VoteSource`."""
+
+    def __init__(self, stored: Iterable[EpisodeRecord]) -> None:
+        episodes = [record.episode for record in stored]
+        self.judgements = {_key(episode.trajectory): episode.judgements for episode in episodes}
+
+    def judge(
+        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int
+    ) -> list[tuple[Judgement, ...]]:
+        """The stored judgements of stored trajectories."""
+        return [self.judgements[_key(trajectory)] for trajectory in trajectories]
+
+
+def _key(trajectory: Trajectory) -> tuple[int, str, int]:
+    return trajectory.slot, trajectory.task_id, trajectory.rollout

@@ -1,0 +1,125 @@
+"""Votes on steps in the loop: Eq. 1 for the policy, Eq. 2 for the reward model (paper, section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from rlanything.config import ArmConfig, Config
+from rlanything.core.signals import balance_weights, integrated_rewards, policy_advantages, vote_advantages
+from rlanything.core.types import Episode, Judgement, Lesson, ScoredReplies, Trajectory
+from rlanything.loop.group import Group, compared
+from rlanything.loop.reward_model import CriticInput
+from rlanything.rewards.step_votes.critic import critic_input, marked_steps
+from rlanything.rewards.step_votes.metrics import vote_metrics
+
+
+class VoteSource(Protocol):
+    """Where votes come from: `judge.Judge`, or a stored run."""
+
+    def judge(
+        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int
+    ) -> list[tuple[Judgement, ...]]:
+        """The judgements of every trajectory, one a step."""
+        ...
+
+
+class StepVoteModel:
+    """`RewardModel` that votes on every step."""
+
+    def __init__(self, config: Config, arm: ArmConfig, run_seed: int, votes: VoteSource) -> None:
+        self.config = config
+        self.arm = arm
+        self.run_seed = run_seed
+        self.votes = votes
+
+    def judge(self, groups: Sequence[Group], iteration: int) -> list[Group]:
+        """The groups with m votes on every step, where the arm has votes."""
+        if not self.arm.step_votes:
+            return list(groups)
+        trajectories = [t for group in groups for t in group.trajectories]
+        judgements = iter(self.votes.judge(trajectories, self.run_seed, iteration))
+        return [
+            replace(group, episodes=tuple(replace(e, judgements=next(judgements)) for e in group.episodes))
+            for group in groups
+        ]
+
+    def score_episodes(self, group: Group) -> Group:
+        """Advantages of the integrated rewards, among the episodes that are alive at a step."""
+        kept = [k for k, episode in enumerate(group.episodes) if compared(episode)]
+        rewards = [self.rewards(group.episodes[k]) for k in kept]
+        rows = policy_advantages(rewards, self.config.signals.advantage_scale)
+        return group.with_advantages({k: tuple(row) for k, row in zip(kept, rows, strict=True)})
+
+    def score_replies(self, groups: Sequence[Group]) -> list[Group]:
+        """Advantages of the consistency rewards, with weights that balance steps of successes and of failures."""
+        advantages = [[self._vote_advantages(e) for e in group.episodes] for group in groups]
+        outcomes = [
+            episode.trajectory.outcome
+            for group, rows in zip(groups, advantages, strict=True)
+            for episode, steps in zip(group.episodes, rows, strict=True)
+            for step in steps
+            if _trains(step)
+        ]
+        balanced = self.config.signals.reward_balance == "outcome"
+        weights = iter(balance_weights(outcomes) if balanced else [1.0] * len(outcomes))
+        return [
+            replace(
+                group,
+                episodes=tuple(
+                    replace(episode, lessons=_lessons(steps, weights))
+                    for episode, steps in zip(group.episodes, rows, strict=True)
+                ),
+            )
+            for group, rows in zip(groups, advantages, strict=True)
+        ]
+
+    def lessons(self, group: Group) -> list[ScoredReplies]:
+        """One for each episode with steps that train."""
+        taught = [
+            [(j, x) for j, x in zip(e.judgements, e.lessons, strict=True) if x is not None]
+            for e in group.episodes
+            if e.lessons
+        ]
+        return [ScoredReplies.of(pairs) for pairs in taught]
+
+    def critic_input(self, group: Group) -> CriticInput:
+        """The steps that every vote calls wrong, with the reasons given."""
+        return critic_input([step for e in group.episodes for step in marked_steps(e)])
+
+    def objection(self, group: Group) -> str:
+        """None: an environment refuses an unsolvable rewrite before it is rolled out."""
+        return ""
+
+    def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
+        """p+, p-, mu and what follows from them."""
+        return vote_metrics(groups, self.config.judge.m)
+
+    def rewards(self, episode: Episode) -> list[float]:
+        """Eq. 1 for each step. Steps whose question did not fit the reward model's context have no votes."""
+        trajectory, lam = episode.trajectory, self.config.signals.lambda_
+        votes: list[list[int | None]] = [[v.verdict for v in j.votes] for j in episode.judgements]
+        votes += [[] for _ in range(len(trajectory.steps) - len(votes))]
+        return integrated_rewards(trajectory.outcome, votes, lam, use_outcome=self.arm.outcome)
+
+    def _vote_advantages(self, episode: Episode) -> list[tuple[float | None, ...]]:
+        """Eq. 2 for each judgement; none for an episode that does not count."""
+        if not episode.trajectory.counts:
+            return []
+        return [
+            tuple(vote_advantages(reward, [v.verdict for v in judgement.votes]))
+            for reward, judgement in zip(self.rewards(episode), episode.judgements, strict=False)
+        ]
+
+
+def _trains(advantages: Sequence[float | None]) -> bool:
+    return any(advantage is not None for advantage in advantages)
+
+
+def _lessons(
+    steps: Sequence[tuple[float | None, ...]], weights: Iterator[float]
+) -> tuple[Lesson | None, ...]:
+    """A lesson for each step that trains, with the next weight; empty where no step has a weight other than 0."""
+    lessons = tuple(Lesson(step, next(weights)) if _trains(step) else None for step in steps)
+    return lessons if any(lesson and lesson.weight for lesson in lessons) else ()

@@ -1,0 +1,138 @@
+"""A test writer on the reward panel: problems with programs whose verdicts are known.
+
+The programs are the base policy's, so that every reward model meets the same ones. Where a problem comes with a
+solution, that solution is one of them: then it is known which tests are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isnan
+from typing import Any
+
+from rlanything.config import Config
+from rlanything.core.coding_signals import CodingCounts, counts
+from rlanything.core.types import Json, Task, TaskFamily, Trajectory
+from rlanything.core.unittests import Row
+from rlanything.rewards.families import teacher
+from rlanything.rewards.protocols import PanelLines, RewardPanel
+from rlanything.rewards.unit_tests.writer import Attempts, UnitTestWriter
+
+
+@dataclass(frozen=True, slots=True)
+class PanelProblem:
+    """A problem, programs, and what each did on the problem's own tests. opening: what the policy read."""
+
+    task: Task
+    opening: str
+    programs: tuple[str, ...]
+    dataset: tuple[Row, ...]
+
+    def to_json(self) -> dict[str, Json]:
+        """As a JSON record."""
+        return {
+            "task": self.task.to_json(),
+            "opening": self.opening,
+            "programs": list(self.programs),
+            "dataset": [list(row) for row in self.dataset],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> PanelProblem:
+        """Inverse of `to_json`. Raises `ValueError` when a task does not match its id."""
+        return cls(
+            Task.from_json(data["task"]),
+            data["opening"],
+            tuple(data["programs"]),
+            tuple(tuple(row) for row in data["dataset"]),
+        )
+
+
+class UnitTestEvaluation:
+    """`PanelEvaluation` of a test writer."""
+
+    def __init__(self, config: Config, family: TaskFamily, writer: UnitTestWriter) -> None:
+        self.config = config
+        self.family = family
+        self.writer = writer
+
+    def make(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> RewardPanel:
+        """The tasks with the programs written for them. Raises `ConfigError` for a family without solutions."""
+        panel = self.problems(tasks, trajectories)
+        rates = _rates(measure_tests(self.writer, panel, self.config.seed))
+        objection = too_few_right(rates["ut"], self.config.bootstrap.min_ut)
+        metrics = {"ut": rates["ut"], "detect": rates["detect"]}
+        return RewardPanel([problem.to_json() for problem in panel], metrics, objection)
+
+    def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
+        """Shares of right tests and of tests that detect wrong programs."""
+        rates = _rates(self._counts(panel, run_seed))
+        return {"panel/ut": rates["ut"], "panel/detect": rates["detect"]}
+
+    def results(self, panel: PanelLines, run_seed: int) -> dict[str, Any]:
+        """Right tests, and tests that detect wrong programs, by task."""
+        found = self._counts(panel, run_seed)
+        return {
+            "ut": {task: [c.ut, c.ut_of] for task, c in found.items()},
+            "detect": {task: [c.detect, c.detect_of] for task, c in found.items()},
+        }
+
+    def problems(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[PanelProblem]:
+        """The tasks with the programs of the trajectories, the known solution last, and what each program does."""
+        openings = [self.family.environment().reset(task, 0).text for task in tasks]
+        answers = [
+            [t.steps[-1].action for t in trajectories if t.slot == slot] + self._solution(task)
+            for slot, task in enumerate(tasks)
+        ]
+        work = [(task, given, ()) for task, given in zip(tasks, answers, strict=True)]
+        return [
+            PanelProblem(task, opening, tuple(given), tables.dataset)
+            for (task, given, _), opening, tables in zip(
+                work, openings, self.writer.family.examine(work), strict=True
+            )
+        ]
+
+    def _solution(self, task: Task) -> list[str]:
+        """The answer that is known to be right, where there is one."""
+        if not self.writer.family.proven(task):
+            return []
+        return [teacher(self.family).demonstrate(task, 0, 0.0)[-1][1]]
+
+    def _counts(self, panel: PanelLines, run_seed: int) -> dict[str, CodingCounts]:
+        return measure_tests(self.writer, [PanelProblem.from_json(line) for line in panel], run_seed)
+
+
+def measure_tests(
+    writer: UnitTestWriter, panel: Sequence[PanelProblem], run_seed: int
+) -> dict[str, CodingCounts]:
+    """Per task id, the counts of the writer's tests on the panel's programs.
+
+    What the programs did on the problems' own tests is taken from the panel: it does not change with the writer.
+    """
+    work = [Attempts(item.task, item.opening, item.programs) for item in panel]
+    found = writer.examine(work, run_seed, 0, phase="panel-write")
+    return {
+        item.task.task_id: counts(item.dataset, result.tables.generated, result.tables.readable)
+        for item, result in zip(panel, found, strict=True)
+    }
+
+
+def too_few_right(right: float, least: float) -> str:
+    """Why a reward model with this share of right tests must not be trained with, or ''."""
+    if isnan(right):
+        return (
+            "no problem of the reward panel has a right program, so that no test can be shown to be right. Raise "
+            "tasks.reward_panel or evaluate.reward_rollouts, or start from a better policy."
+        )
+    if right >= least:
+        return ""
+    return (
+        f"of the first reward model's tests a share of {right:.3f} is right, below bootstrap.min_ut = {least}: it has "
+        "too little to learn from. Raise bootstrap.reward.episodes or bootstrap.reward.steps, lower "
+        "bootstrap.reward.noise, or raise judge.max_tokens where tests are cut off."
+    )
+
+
+def _rates(found: Mapping[str, CodingCounts]) -> dict[str, float]:
+    return sum(found.values(), CodingCounts()).rates

@@ -1,0 +1,59 @@
+"""The warm start of a test writer: questions for a test, with the teacher's answers.
+
+A share of the answers is wrong (`bootstrap.reward.noise`), so that the loop has something left to teach. No program is
+run: the teacher knows the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlanything.config import Config
+from rlanything.core.errors import ConfigError
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Task, TaskFamily
+from rlanything.core.unittests import UnitTestTeacher
+from rlanything.learn.packing import Row
+from rlanything.learn.supervised import Turn, conversation_row
+from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.prompts import Message, Prompts
+from rlanything.rewards.families import teacher
+from rlanything.rewards.protocols import Demonstration
+
+
+class UnitTestLessons:
+    """`WarmStart` of a test writer. Raises `ConfigError` for a family that shows no tests."""
+
+    def __init__(self, config: Config, family: TaskFamily, prompts: Prompts) -> None:
+        if not isinstance(family, UnitTestTeacher):
+            raise ConfigError(
+                f"judge.writes = 'tests': {type(family).__name__} shows no tests (demonstrate_test, "
+                "demonstrate_criticism), which embedded reward models learn from; use votes, or real checkpoints"
+            )
+        self.config = config
+        self.prompts = prompts
+        self.teacher = teacher(family)
+        self.examples: UnitTestTeacher = family
+
+    def critic(self, task: Task, seed: int) -> str:
+        """Tests, with the share of invented programs that pass each."""
+        return self.examples.demonstrate_criticism(task, seed)
+
+    def corpus(self, tasks: Sequence[Task], demos: Sequence[Demonstration]) -> list[str]:
+        """Questions and answers about the tasks that were demonstrated."""
+        pairs = [self._lesson(task) for task, _ in zip(tasks, demos, strict=False)]
+        return [text for question, reply in pairs for text in (question[-1]["content"], reply)]
+
+    def rows(self, policy: ChatModel, tasks: Sequence[Task]) -> list[Row]:
+        """One row a task."""
+        weight = self.config.bootstrap.reward.context_weight
+        pairs = [self._lesson(task) for task in tasks]
+        turns = [Turn(policy.start(question), policy.encode_choice(reply)) for question, reply in pairs]
+        return [conversation_row([turn], weight) for turn in turns]
+
+    def _lesson(self, task: Task) -> tuple[list[Message], str]:
+        """The question for a test of the task, as the loop asks it, and an answer."""
+        seed = derive_seed(self.config.seed, "demonstrate-test", task.task_id)
+        opening, _ = self.teacher.demonstrate(task, seed, 0.0)[0]
+        reply = self.examples.demonstrate_test(task, seed, self.config.bootstrap.reward.noise)
+        return self.prompts.test_question(opening.text), reply

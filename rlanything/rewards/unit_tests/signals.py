@@ -1,0 +1,90 @@
+"""Unit tests in the loop: rewards of programs and of tests (paper, appendix C), computed by `core.coding_signals`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
+from typing import Protocol
+
+from rlanything.config import ArmConfig, Config
+from rlanything.core.coding_signals import generated_advantages, program_advantages
+from rlanything.core.types import Lesson, ScoredReplies
+from rlanything.loop.group import Group, compared
+from rlanything.loop.reward_model import CriticInput
+from rlanything.rewards.unit_tests.metrics import unit_test_metrics
+from rlanything.rewards.unit_tests.writer import Attempts, Examined, examined
+
+
+class TestSource(Protocol):
+    """Where tests come from, and what programs do on them: `writer.UnitTestWriter`, or a stored run."""
+
+    def examine(
+        self, work: Sequence[Attempts], run_seed: int, iteration: int, *, write: bool
+    ) -> list[Examined]:
+        """Tests for each task, run on its answers. write=False: only the task's own tests are run."""
+        ...
+
+
+class UnitTestModel:
+    """`RewardModel` that writes unit tests."""
+
+    def __init__(self, config: Config, arm: ArmConfig, run_seed: int, tests: TestSource) -> None:
+        self.config = config
+        self.arm = arm
+        self.run_seed = run_seed
+        self.tests = tests
+
+    def judge(self, groups: Sequence[Group], iteration: int) -> list[Group]:
+        """The groups with what every program did on all tests; with m written tests where the arm has them."""
+        work = [_attempts(group) for group in groups]
+        found = self.tests.examine(work, self.run_seed, iteration, write=self.arm.step_votes)
+        return [replace(group, findings=result) for group, result in zip(groups, found, strict=True)]
+
+    def score_episodes(self, group: Group) -> Group:
+        """Advantages of the pass rates. A program of which a test could not be run does not train."""
+        tables, weight = examined(group).tables, self.config.signals.lambda_ if self.arm.step_votes else 0.0
+        found = program_advantages(tables.dataset, tables.generated, tables.readable, weight)
+        kept = [k for k, episode in enumerate(group.episodes) if compared(episode)]
+        advantages = {k: (x,) for k, x in zip(kept, found, strict=True) if x is not None}
+        return group.with_advantages(advantages)
+
+    def score_replies(self, groups: Sequence[Group]) -> list[Group]:
+        """One lesson a task: the advantages of its tests."""
+        return [replace(group, findings=_scored(examined(group))) for group in groups]
+
+    def lessons(self, group: Group) -> list[ScoredReplies]:
+        """One for a task with tests that train."""
+        result = examined(group)
+        return [] if result.lesson is None else [ScoredReplies.of([(result, result.lesson)])]
+
+    def critic_input(self, group: Group) -> CriticInput:
+        """The tests with the share of programs that pass each."""
+        text = examined(group).criticism
+        return CriticInput(text, text)
+
+    def objection(self, group: Group) -> str:
+        """A rewritten problem's tests must agree: a known solution passes them all, or two programs do."""
+        if examined(group).agreed:
+            return ""
+        return "no two different programs pass all of its tests, so that they may contradict each other"
+
+    def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
+        """Shares of readable tests, right ones, those that detect wrong programs, and tasks not asked about."""
+        if not self.arm.step_votes:
+            return {}
+        unasked = [not examined(group).tests for group in groups]
+        return {"unasked": sum(unasked) / len(unasked) if unasked else nan, **unit_test_metrics(groups)}
+
+
+def _scored(result: Examined) -> Examined:
+    tables = result.tables
+    lesson = Lesson(tuple(generated_advantages(tables.dataset, tables.generated, tables.readable)), 1.0)
+    return replace(result, lesson=lesson if lesson.trains else None)
+
+
+def _attempts(group: Group) -> Attempts:
+    """The group's task and answers. Episodes that crashed gave none."""
+    kept = [episode.trajectory for episode in group.episodes if compared(episode)]
+    opening = kept[0].first_observation if kept else group.task.instruction
+    return Attempts(group.task, opening, tuple(t.steps[-1].action for t in kept))

@@ -1,0 +1,57 @@
+"""Models and prompts, made from the configuration. The environment is made in `families`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlanything import targets
+from rlanything.config import Checkpoint, Config
+from rlanything.core.errors import ConfigError
+from rlanything.loop.prompts import Prompts
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from rlanything.loop.chat_model import ChatModel
+
+
+def one_thread() -> None:
+    """One thread per process: on a contended core two busy threads are three times slower than one."""
+    import torch
+
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    torch.set_num_threads(1)
+
+
+def first_process() -> bool:
+    """Whether this process writes: the only one, or rank 0 of those that torchrun started."""
+    return int(os.environ.get("RANK", "0")) == 0
+
+
+def prompts(config: Config, root: Path) -> Prompts:
+    """The prompt templates."""
+    model = config.model
+    return Prompts.load(root / model.prompts, model.action_format, model.verdict_format)
+
+
+def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer of a checkpoint: a folder under the root if there is one, otherwise a hub name."""
+    from rlanything.engines import checkpoint as files
+
+    folder = root / checkpoint.path
+    local = folder.exists() or checkpoint.path.startswith((".", "/", "models/", "runs/"))
+    try:
+        return files.load(str(folder) if local else checkpoint.path, checkpoint.revision)
+    except files.CheckpointError as error:
+        raise ConfigError(str(error)) from None
+
+
+def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> ChatModel:
+    """A model with the configured engine and its own chat format."""
+    from rlanything.engines.chat import Chat
+    from rlanything.loop.chat_model import ChatModel
+
+    engine = targets.instantiate(config.engine, "engine", model=model, tokenizer=tokenizer)
+    return ChatModel(engine, Chat(tokenizer), model.config.max_position_embeddings)

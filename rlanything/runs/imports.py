@@ -1,0 +1,190 @@
+"""Which files of the project a module's work depends on, found from its imports. Nothing is imported to find out.
+
+What counts: imports anywhere in a file, also inside functions; the `__init__` of every package on the way; a module
+that is named by a string, which is how a program is started in a process of its own; and the data files beside any of
+these modules. What does not count: imports for type checkers, other projects' packages, and Markdown.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("rlanything", "envs")
+"""The project's own packages."""
+TARGET = "_target_"
+_DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+")
+_NO_DATA = (".md", ".py", ".pyc")
+
+
+def code_files(names: Iterable[str]) -> dict[str, Path]:
+    """The source and data files that these modules (or classes, by their dotted name) need.
+
+    Returns:
+        path from the project's root, such as `rlanything/core/ids.py`, -> the file that Python would read.
+    """
+    modules: set[str] = set()
+    found = [module for name in names for module in _modules(name)]
+    while found:
+        module = found.pop()
+        if module not in modules:
+            modules.add(module)
+            needs = imported(source(module), module) | started(source(module), module)
+            found += [other for name in needs for other in _modules(name)]
+    files = {source(module) for module in modules}
+    return _named({*files, *(data for folder in {f.parent for f in files} for data in _data(folder))})
+
+
+def targets(value: Any) -> Iterator[str]:
+    """Every class that a part of the configuration names by `_target_`."""
+    if isinstance(value, Mapping):
+        yield from (str(item) for key, item in value.items() if key == TARGET)
+        value = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for item in value:
+        yield from targets(item)
+
+
+def whole_folders(files: Mapping[str, Path]) -> list[str]:
+    """The same files, with the name of a folder in place of its files where every file of it is among them."""
+    whole: set[str] = set()
+    for folder in {parent for name in files for parent in Path(name).parents if parent.parts}:
+        place = _place(folder)
+        inside = {f"{folder.as_posix()}/{path.relative_to(place).as_posix()}" for path in _all(place)}
+        if inside <= files.keys():
+            whole.add(folder.as_posix())
+    kept = whole | set(files)
+    return sorted(name for name in kept if not any(str(p) in whole for p in Path(name).parents))
+
+
+def source(module: str) -> Path:
+    """The file of a module of the project."""
+    place = _place(Path(*module.split(".")))
+    package = place / "__init__.py"
+    return package if package.is_file() else place.with_suffix(".py")
+
+
+def imported(path: Path, module: str) -> frozenset[str]:
+    """What the file of `module` imports: dotted names of modules, or of what is in them."""
+    return _names(path, module)[0]
+
+
+def started(path: Path, module: str) -> frozenset[str]:
+    """The modules of the project that the file of `module` names by a string."""
+    return _names(path, module)[1]
+
+
+def _names(path: Path, module: str) -> tuple[frozenset[str], frozenset[str]]:
+    state = path.stat()
+    return _parsed(path, module, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=1 << 12)
+def _parsed(path: Path, module: str, *_state: int) -> tuple[frozenset[str], frozenset[str]]:
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    finder = _Finder(package)
+    finder.visit(ast.parse(path.read_text(), str(path)))
+    return frozenset(finder.imported), frozenset(finder.started)
+
+
+class _Finder(ast.NodeVisitor):
+    """Collects the names that a file imports when it runs."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        self.imported: set[str] = set()
+        self.started: set[str] = set()
+
+    def visit_If(self, node: ast.If) -> None:
+        """Only type checkers enter `if TYPE_CHECKING`."""
+        if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            for statement in node.orelse:
+                self.visit(statement)
+        else:
+            self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        """`import a.b`."""
+        self.imported |= {alias.name for alias in node.names}
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        """`from a import b`: b may be a module or something in a; `from . import b` counts from this package."""
+        above = self.package.split(".")[: len(self.package.split(".")) + 1 - node.level] if node.level else []
+        origin = ".".join([*above, *([node.module] if node.module else [])])
+        self.imported |= {origin if alias.name == "*" else f"{origin}.{alias.name}" for alias in node.names}
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        """A string that is the name of a module, and nothing more. Of a package all modules may be meant."""
+        if isinstance(node.value, str) and _DOTTED.fullmatch(node.value) and _exists(node.value):
+            self.started |= {node.value, *_children(node.value)}
+
+
+def _modules(name: str) -> list[str]:
+    """The module that a dotted name is, or is in, and the packages around it; none for what is not the project's."""
+    parts = name.split(".")
+    if parts[0] not in PACKAGES:
+        return []
+    known = [".".join(parts[:k]) for k in range(1, len(parts) + 1)]
+    return [module for module in known if _exists(module)]
+
+
+def _exists(module: str) -> bool:
+    return source(module).is_file()
+
+
+def _children(package: str) -> list[str]:
+    """The modules of a package; none of a module."""
+    place = source(package)
+    inside = place.parent.glob("*.py") if place.name == "__init__.py" else ()
+    return [f"{package}.{path.stem}" for path in inside if path.stem != "__init__"]
+
+
+def _place(path: Path) -> Path:
+    """Where Python finds this path of the project."""
+    top, *rest = path.parts
+    return package_folder(top).joinpath(*rest)
+
+
+@lru_cache
+def package_folder(name: str) -> Path:
+    """The folder of a top-level package. Raises `ModuleNotFoundError`."""
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(f"no package {name!r}")
+    return Path(spec.submodule_search_locations[0])
+
+
+def _named(files: Iterable[Path]) -> dict[str, Path]:
+    """Files of the project by their path from its root, sorted."""
+    folders = {name: package_folder(name) for name in PACKAGES}
+    found = {
+        f"{name}/{path.relative_to(folder).as_posix()}": path
+        for path in files
+        for name, folder in folders.items()
+        if path.is_relative_to(folder)
+    }
+    return dict(sorted(found.items()))
+
+
+def _data(folder: Path) -> Iterator[Path]:
+    """The files in a folder that are no modules, and those in folders of it that are no packages."""
+    for path in folder.iterdir():
+        if path.is_dir() and not (path / "__init__.py").exists():
+            yield from _data(path)
+        elif path.is_file() and _counts(path) and path.suffix not in _NO_DATA:
+            yield path
+
+
+def _all(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and _counts(path))
+
+
+def _counts(path: Path) -> bool:
+    """Whether DVC sees the file, too (.dvcignore)."""
+    return path.suffix not in (".md", ".pyc") and "__pycache__" not in path.parts and path.name[0] != "."

@@ -1,0 +1,80 @@
+"""Where every stage reads and writes, relative to the project root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlanything.core.errors import ConfigError
+from rlanything.core.types import Task
+from rlanything.files.records import read_lines
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Paths of one project root."""
+
+    root: Path
+
+    def tasks(self, split: str) -> Path:
+        """The tasks of a split, one JSON line each."""
+        return self.root / "data" / "tasks" / f"{split}.jsonl"
+
+    @property
+    def manifest(self) -> Path:
+        """Counts and content hashes of the splits."""
+        return self.root / "data" / "tasks" / "manifest.json"
+
+    @property
+    def reward_panel(self) -> Path:
+        """The base policy's trajectories with the oracle's labels."""
+        return self.root / "models" / "reward_panel.jsonl.gz"
+
+    @property
+    def bootstrap(self) -> Path:
+        """What the bootstrap stage recorded about the base models; written last, so that they are whole with it."""
+        return self.root / "models" / "bootstrap.json"
+
+    def check_bootstrap(self) -> None:
+        """Raise `ConfigError` unless the base models and the reward panel are there and belong together."""
+        if not self.bootstrap.is_file():
+            raise ConfigError(
+                f"{self.bootstrap}: no such file, so models/ is not whole; `rlanything bootstrap` makes it"
+            )
+
+    def run(self, arm: str, seed: int) -> Path:
+        """A finished run."""
+        return self.root / "runs" / arm / f"seed-{seed}"
+
+    def live(self, key: str, arm: str, seed: int) -> Path:
+        """A run on its way, kept outside what DVC tracks so that it survives to be resumed."""
+        return self.root / ".rla" / "live" / key[:16] / arm / f"seed-{seed}"
+
+    def timings(self, arm: str, seed: int) -> Path:
+        """Seconds per phase of the newest finished run, one line an iteration; no part of any result."""
+        return self.root / ".rla" / "timings" / arm / f"seed-{seed}.jsonl"
+
+    def provenance(self, arm: str) -> Path:
+        """What an arm's run is made from, and the hashes of what came out. Git keeps it."""
+        return self.root / "provenance" / f"{arm}.json"
+
+    def starts(self, arm: str) -> Path:
+        """When, where and with which command the run was started. It stays on the machine that wrote it."""
+        return self.root / "provenance" / "starts" / f"{arm}.json"
+
+    def evaluation(self, arm: str) -> Path:
+        """The panels' raw results of one arm."""
+        return self.root / "evaluation" / f"{arm}.json"
+
+
+def read_tasks(path: Path) -> list[Task]:
+    """The tasks of a split file, their ids verified."""
+    tasks = []
+    for number, record in enumerate(read_lines(path, "rlanything tasks"), 1):
+        try:
+            tasks.append(Task.from_json(record))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"{path}:{number}: not a task ({error}); make it again with `rlanything tasks`"
+            ) from None
+    return tasks

@@ -1,0 +1,109 @@
+"""The parts of a run of one seed, built from the configuration: models, loop, module, and what measures them."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from rlanything.config import ArmConfig, Checkpoint, Config
+from rlanything.core.seeds import derive_seed
+from rlanything.engines import checkpoint
+from rlanything.learn.module import JointModule
+from rlanything.loop.adapt import Adapter
+from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.iteration import Loop
+from rlanything.loop.rollout import RolloutWorker
+from rlanything.rewards.kind import RewardKind, kind_of
+from rlanything.runs import build, families
+from rlanything.runs.layout import Layout
+from rlanything.runs.panels import Curve
+
+
+@dataclass(frozen=True)
+class RunId:
+    """Which run this is, and where it lives while it is on its way."""
+
+    root: Path
+    arm: str
+    seed: int
+    live: Path
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that learns, its tokenizer, and its chat model, which samples from the same weights."""
+
+    network: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    chat: ChatModel
+
+    def save(self, folder: Path) -> None:
+        """Write a Hugging Face folder."""
+        checkpoint.save(self.network, self.tokenizer, folder)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What takes part in a run."""
+
+    arm: ArmConfig
+    run_seed: int
+    policy: Model
+    reward: Model
+    kind: RewardKind
+    loop: Loop
+    module: JointModule
+    curve: Curve
+
+
+def make_parts(config: Config, run: RunId) -> Parts:
+    """Load the models and put the parts together. Raises `ConfigError`."""
+    arm = config.arm(run.arm)
+    run_seed = derive_seed(config.seed, "run", run.seed)
+    family, prompts = families.family(config), build.prompts(config, run.root)
+    policy = _model(config, config.model.policy, run.root)
+    reward = _model(config, _reward_checkpoint(config, arm, run), run.root)
+    adapter = _model(config, config.model.adapter, run.root)
+    rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout)
+    kind = kind_of(config)
+    judging = (family, reward.chat, prompts)
+    loop = Loop(
+        config,
+        arm,
+        run_seed,
+        rollout_worker,
+        kind.reward_model(config, arm, run_seed, *judging),
+        Adapter(family, adapter.chat, prompts, config.adaptation),
+        config.model.adapter.path,
+    )
+    curve = Curve(config, arm, run_seed, Layout(run.root), rollout_worker, kind.evaluation(config, *judging))
+    return Parts(arm, run_seed, policy, reward, kind, loop, _module(config, arm, policy, reward), curve)
+
+
+def _model(config: Config, source: Checkpoint, root: Path) -> Model:
+    network, tokenizer = build.load(source, root)
+    return Model(network, tokenizer, build.chat_model(config, network, tokenizer))
+
+
+def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint:
+    """The reward model to begin with: the bootstrap's, or what another arm has trained (`reward_from`)."""
+    if arm.reward_from is None:
+        return config.model.reward
+    trained = Layout(run.root).run(arm.reward_from, run.seed) / "checkpoints" / "reward"
+    path = str(trained.relative_to(run.root))
+    return config.model.reward.model_copy(update={"path": path, "revision": None})
+
+
+def _module(config: Config, arm: ArmConfig, policy: Model, reward: Model) -> JointModule:
+    """The models that learn, with frozen copies of them where the KL term anchors to the first weights."""
+    anchored = config.learn.kl_reference == "base"
+    return JointModule(
+        config.learn,
+        policy.network,
+        reward.network if arm.train_reward else None,
+        copy.deepcopy(policy.network) if anchored else None,
+        copy.deepcopy(reward.network) if anchored and arm.train_reward else None,
+    )

@@ -1,0 +1,178 @@
+"""What a run came from, in two files.
+
+provenance/<arm>.json          configuration, code, inputs, seeds, panels, and the hash of each seed's folder.
+                               The same run gives the same bytes, on any machine. Git keeps it.
+provenance/starts/<arm>.json   every start of the command (a run that was killed has several): time, git commit,
+                               machine and packages. Git ignores it, so it is only where the run was made.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.ids import content_id
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Json
+from rlanything.files.records import write_json
+from rlanything.runs.fingerprint import made_from, run_config
+from rlanything.runs.hashes import tree_hash
+from rlanything.runs.layout import Layout
+from rlanything.runs.machine import SETTINGS, machine, packages, revision
+
+SCHEMA = 2
+TOGETHER = 1
+"""The schema before: one file, with `starts` and `finished` in it. It is still read."""
+STARTS = "starts.json"
+"""In the live folder of an arm, until the run is placed."""
+ELSEWHERE = ("git", "machine", "packages")
+"""Parts that can only be compared where the starts are recorded."""
+
+
+def record_start(live: Path, root: Path, published: Mapping[int, int]) -> None:
+    """Note one more start of the run that lives in `live`. `published`: seed -> iterations there already."""
+    start = {
+        "at": _now(),
+        "command": shlex.join(["rlanything", *sys.argv[1:]]),
+        "git": revision(root),
+        "machine": machine(),
+        "packages": packages(),
+        "published": {str(seed): count for seed, count in published.items()},
+    }
+    write_json(live / STARTS, [*_starts(live), start])
+
+
+def write(config: Config, root: Path, arm: str, made: Mapping[str, Any], live: Path) -> None:
+    """Write both files of a run that is placed, `made` from this; its starts are read from `live`."""
+    layout = Layout(root)
+    record = {
+        "schema": SCHEMA,
+        "arm": arm,
+        **made,
+        "seeds": {str(s): _seed(config, layout.run(arm, s), s) for s in range(config.train.seeds)},
+        "panels": json.loads(layout.manifest.read_text()) if layout.manifest.is_file() else None,
+    }
+    write_json(layout.provenance(arm), record)
+    starts = {"of": content_id(record), "starts": _starts(live), "finished": _now()}
+    write_json(layout.starts(arm), starts)
+    (live / STARTS).unlink(missing_ok=True)
+
+
+def read(root: Path, arm: str) -> dict[str, Any]:
+    """The record of an arm, with its `starts` and `finished` where they are known; else [] and None.
+
+    Raises `ConfigError` when there is no record, or one of an unknown schema.
+    """
+    path = Layout(root).provenance(arm)
+    if not path.is_file():
+        known = sorted(p.stem for p in path.parent.glob("*.json"))
+        raise ConfigError(f"{path}: no record of arm {arm!r}; {unknown(arm, known)}")
+    found = _load(path)
+    if found.get("schema") not in (TOGETHER, SCHEMA):
+        raise ConfigError(
+            f"{path}: schema {found.get('schema')!r}; this version reads {TOGETHER} and {SCHEMA}"
+        )
+    if found["schema"] == TOGETHER:
+        return found
+    return {**found, **_started(Layout(root).starts(arm), found)}
+
+
+def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The starts of this very record. A file of another run, which a `git pull` can leave here, says nothing of it."""
+    found = _load(path) if path.is_file() else {}
+    if found.get("of") != content_id(record):
+        return {"starts": [], "finished": None}
+    return {"starts": found["starts"], "finished": found["finished"]}
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}: not JSON ({error})") from None
+    return found
+
+
+def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:
+    """What is not today as it was recorded: part -> sentences, empty where it matches or nothing is recorded."""
+    arm, recorded = str(record["arm"]), parse(record["config"])
+    made = made_from(config, root, arm)
+    found = {
+        "configuration": changed(_flat(run_config(recorded, arm)), _flat(run_config(config, arm))),
+        "code": changed(record["code"], made["code"]),
+        "inputs": changed(record["inputs"], made["inputs"]),
+        "results": changed(
+            {seed: kept["sha256"] for seed, kept in record["seeds"].items()},
+            {seed: _hash(Layout(root).run(arm, int(seed))) for seed in record["seeds"]},
+        ),
+    }
+    if not record["starts"]:
+        return found | {part: [] for part in ELSEWHERE}
+    last = record["starts"][-1]
+    return found | {
+        "git": changed(_commit(last["git"]), _commit(revision(root))),
+        "machine": changed(_flat(_chosen(last["machine"])), _flat(_chosen(machine()))),
+        "packages": changed(last["packages"], packages()),
+    }
+
+
+def _chosen(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A machine without settings that change nothing, which older records hold."""
+    return {**found, "settings": {k: v for k, v in found["settings"].items() if k in SETTINGS}}
+
+
+def changed(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
+    """A sentence for each key whose value differs; hashes are shortened."""
+    found = []
+    for key in sorted({*before, *after}):
+        if key not in after:
+            found.append(f"{key}: gone (was {_short(before[key])})")
+        elif key not in before:
+            found.append(f"{key}: new ({_short(after[key])})")
+        elif before[key] != after[key]:
+            found.append(f"{key}: {_short(before[key])} -> {_short(after[key])}")
+    return found
+
+
+def _seed(config: Config, folder: Path, seed: int) -> dict[str, Json]:
+    return {"run_seed": derive_seed(config.seed, "run", seed), "sha256": _hash(folder)}
+
+
+def _hash(folder: Path) -> str | None:
+    return tree_hash(folder) if folder.is_dir() else None
+
+
+def _commit(git: Mapping[str, Any] | None) -> dict[str, Json]:
+    if git is None:
+        return {"commit": None}
+    return {"commit": git["commit"], "uncommitted changes": git["diff_sha256"] or "none"}
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Json]:
+    """Nested keys joined with dots."""
+    flat: dict[str, Json] = {}
+    for key, item in value.items():
+        flat |= _flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+    return flat
+
+
+def _short(value: Json) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text[:12] if len(text) in (40, 64) and " " not in text else text
+
+
+def _starts(live: Path) -> list[Json]:
+    path = live / STARTS
+    found: list[Json] = json.loads(path.read_text()) if path.is_file() else []
+    return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,192 @@
+"""One seed of one arm: the loop and the module under one trainer, resumable after every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
+from rlanything.config import Config
+from rlanything.core.errors import ConfigError
+from rlanything.core.records import proposal_from_json, proposal_to_json
+from rlanything.core.splits import TRAIN
+from rlanything.core.timing import Timer, phase
+from rlanything.core.types import Json
+from rlanything.learn.batches import empty_batches, make_batches
+from rlanything.learn.callbacks import PublishIteration, write_dvclive
+from rlanything.learn.datamodule import ExperienceDataModule
+from rlanything.learn.module import Minibatch
+from rlanything.learn.trainer import make_trainer
+from rlanything.loop.iteration import IterationResult, LoopState
+from rlanything.loop.metrics import warnings
+from rlanything.loop.record import episode_records
+from rlanything.runs import build, timings, trackers
+from rlanything.runs.folder import STATE, RunFolder, write_iteration_files
+from rlanything.runs.layout import Layout, read_tasks
+from rlanything.runs.parts import RunId, make_parts
+
+
+class SeedRun:
+    """Lets the trainer pull iterations through the parts of a run, and publishes each of them."""
+
+    def __init__(self, config: Config, run_id: RunId, say: Callable[[str], None]) -> None:
+        build.one_thread()
+        self.config = config
+        self.run_id = run_id
+        self.say = say
+        self.folder = RunFolder(run_id.live)
+        self.timer = Timer()
+        self.loggers = trackers.make_loggers(config, run_id.root, run_id.arm, run_id.seed)
+        self.callbacks = trackers.make_callbacks(config)
+        self.parts = make_parts(config, run_id)
+        self.start = TaskBuffer.start(read_tasks(Layout(run_id.root).tasks(TRAIN)))
+        self.state = LoopState(0, self.start)
+        self.result: IterationResult | None = None
+        self.metrics: dict[str, float] = {}
+
+    def run(self) -> None:
+        """Train to the end, resuming where the folder says, then write <live>/finished. Raises `ConfigError`.
+
+        Under torchrun every process collects the same experience and learns from its share; the first one writes.
+        """
+        if not build.first_process():
+            self._fit(len(self.folder.published()))
+            return
+        with self.folder.lock():
+            done = self.folder.recover()
+            write_snapshot(self.start, snapshot_path(self.folder.path, 0))  # the later ones build on it
+            if done < self.config.train.iterations + 1:
+                self._fit(done)
+            self.folder.export(self.start, self._finish)
+
+    def _fit(self, done: int) -> None:
+        data = ExperienceDataModule(
+            self._collect, self.config.learn.updates, self._save_state, self._restore_state
+        )
+        # The configured callbacks come first: what they change belongs to the iteration that is then published.
+        callbacks = [*self.callbacks, PublishIteration(self._publish)]
+        epochs = self.config.train.iterations + 1
+        trainer = make_trainer(self.config.train, epochs, callbacks, self.loggers)
+        for logger in self.loggers:
+            logger.log_hyperparams(trackers.hyperparameters(self.config, self.run_id.arm, self.run_id.seed))
+        checkpoint_file = self.folder.state_file()
+        if checkpoint_file is not None:
+            self.say(f"resuming after iteration {done - 1}")
+        try:
+            with self.timer.running():
+                trainer.fit(self.parts.module, data, ckpt_path=checkpoint_file)
+        except SystemExit:  # what Lightning makes of Ctrl-C
+            raise KeyboardInterrupt from None
+        if trainer.current_epoch < epochs:
+            raise ConfigError(
+                f"training was stopped after iteration {trainer.current_epoch - 1}, before train.iterations = "
+                f"{epochs - 1}. A callback of train.callbacks did it; a run has the iterations that are declared"
+            )
+
+    def _collect(self) -> list[Minibatch]:
+        """One iteration's experience. The last one only measures: nothing is learned after it."""
+        self.timer.lap()
+        for model in (self.parts.policy, self.parts.reward):
+            with phase("weights"):
+                model.chat.engine.sync()
+        iteration, updates = self.state.iteration, self.config.learn.updates
+        panels = self.parts.curve.measure(iteration)
+        if iteration == self.config.train.iterations:
+            self.result = IterationResult((), (), (), (), replace(self.state, iteration=iteration + 1))
+            self.metrics = {"iteration": iteration, "accepted_total": self.state.buffer.accepted, **panels}
+            return empty_batches(updates, iteration)
+        result = self.parts.loop.collect(self.state)
+        self.result, self.metrics = result, {"iteration": iteration, **result.metrics, **panels}
+        self._check_replies()
+        batches, prepared = make_batches(
+            self.parts.module, result.policy, result.reward, self.parts.run_seed, iteration
+        )
+        self.metrics |= prepared
+        return batches
+
+    def _check_replies(self) -> None:
+        """Stop a run whose reward model's replies cannot be read. Raises `ConfigError`."""
+        replies, most = self.parts.kind.replies, self.config.judge.max_invalid
+        share = self.metrics.get(replies.invalid, 0.0)
+        if share > most:
+            raise ConfigError(
+                f"iteration {self.state.iteration}: {share:.0%} of the reward model's replies hold no "
+                f"{replies.content} (more than judge.max_invalid = {most:.0%}). What is published stays. "
+                f"Check {replies.settings}."
+            )
+
+    def _publish(self, save_checkpoint: Callable[[Path], None]) -> Mapping[str, float]:
+        """Write the iteration that was collected and learned, on the first process; returns its metrics."""
+        result, trainer = self.result, self.parts.module.trainer
+        if result is None:
+            raise ValueError("an iteration ended that never collected anything")
+        finished, self.state = self.state.iteration, result.state
+        self.metrics |= {name: sum(x) / len(x) for name, x in self.parts.module.totals.items()}
+
+        def write(folder: Path) -> None:
+            write_iteration_files(folder, result, self.metrics, self.start, self._records(result))
+            save_checkpoint(folder / STATE)
+
+        with phase("publish"):
+            if trainer.is_global_zero:
+                self.folder.publish(finished, write)
+            else:
+                # Every process takes part in the checkpoint; only the first one writes a file.
+                save_checkpoint(self.run_id.live / STATE)
+            trainer.strategy.barrier()
+        self._report(finished, first=trainer.is_global_zero)
+        return self.metrics
+
+    def _records(self, result: IterationResult) -> dict[str, Iterable[Json]]:
+        """What is stored of the rollouts, by the name of the file."""
+        if not self.config.train.save_rollouts:
+            return {}
+        return {"rollouts": episode_records(result.groups), **self.parts.kind.records(result.groups)}
+
+    def _report(self, iteration: int, *, first: bool) -> None:
+        """Keep the iteration's times, and say how far the run is and what looks wrong."""
+        lap = self.timer.lap()
+        if first:
+            timings.record(self.run_id.live, iteration, lap)
+        history = self.folder.metrics()
+        for warning in (*self.parts.kind.warnings(history), *warnings(history)):
+            self.say(f"warning: {warning}")
+        parts = [f"iteration {iteration}/{self.config.train.iterations}", f"{lap.total.wall:.1f} s"]
+        parts += [
+            f"{k} {self.metrics[k]:.3f}" for k in ("accuracy", "mu", "panel/in_domain") if k in self.metrics
+        ]
+        parts.append(f"accepted {self.metrics['accepted_total']:.0f}")
+        self.say(", ".join(parts))
+
+    def _save_state(self) -> dict[str, Any]:
+        return {
+            "iteration": self.state.iteration,
+            "cursor": self.state.cursor,
+            "buffer": self.state.buffer.digest,
+            "pending": [proposal_to_json(p) for p in self.state.pending],
+        }
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        buffer = self.folder.buffer(state["iteration"] - 1)
+        if buffer.digest != state["buffer"]:
+            raise ConfigError(
+                f"{self.run_id.live}: the buffer does not belong to its checkpoint; delete the folder"
+            )
+        pending = tuple(proposal_from_json(p) for p in state["pending"])
+        self.state = LoopState(state["iteration"], buffer, state["cursor"], pending)
+
+    def _finish(self, folder: Path) -> None:
+        """What a finished run holds besides its iterations: the metrics as DVCLive files, and the final models."""
+        import torch
+
+        checkpoint_file = self.folder.state_file()
+        if checkpoint_file is None:
+            raise ValueError("nothing was published")
+        write_dvclive(folder / "dvclive", self.folder.metrics())
+        weights = torch.load(checkpoint_file, weights_only=True, map_location="cpu")["state_dict"]
+        self.parts.module.load_state_dict(weights)
+        self.parts.policy.save(folder / "checkpoints" / "policy")
+        if self.parts.arm.train_reward:
+            self.parts.reward.save(folder / "checkpoints" / "reward")

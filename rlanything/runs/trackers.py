@@ -1,0 +1,88 @@
+"""Lightning loggers and callbacks from the configuration: `train.loggers` and `train.callbacks`, each by `_target_`.
+
+Files stay the record. A logger gets a copy of every iteration's metrics and changes no result.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch import Callback
+from lightning.pytorch.loggers import Logger
+
+from rlanything import targets
+from rlanything.config import Config
+
+FOLDER = Path(".rla", "logs")
+"""Where loggers write that are given no `save_dir`, below the project's root."""
+
+Section = Mapping[str, Any]
+
+
+def check_sections(config: Config) -> None:
+    """Raise `ConfigError` for a class that is no logger or callback, or an argument that it does not take."""
+    for key, section in config.train.loggers.items():
+        _class(section, f"train.loggers.{key}", Logger)
+    for key, section in config.train.callbacks.items():
+        _class(section, f"train.callbacks.{key}", Callback)
+
+
+def make_loggers(config: Config, root: Path, arm: str, seed: int) -> list[Logger]:
+    """One logger for every entry of `train.loggers`, for one seed of an arm.
+
+    `{arm}` and `{seed}` in a text are replaced. A class that takes `save_dir` gets a folder of its own there:
+    <save_dir>/<arm>/seed-<seed>. Raises `ConfigError` for a class that is no logger, or an argument it does not take.
+    """
+    names = {"{arm}": arm, "{seed}": str(seed)}
+    made = []
+    for key, section in config.train.loggers.items():
+        name = f"train.loggers.{key}"
+        cls = _class(section, name, Logger)
+        own = {k: _replaced(v, names) for k, v in section.items()}
+        if "save_dir" in inspect.signature(cls).parameters:
+            folder = root / (own.get("save_dir") or FOLDER) / arm / f"seed-{seed}"
+            own["save_dir"] = str(folder)
+        logger: Logger = targets.instantiate(own, name, of=Logger)
+        made.append(logger)
+    return made
+
+
+def make_callbacks(config: Config) -> list[Callback]:
+    """One callback for every entry of `train.callbacks`. Raises `ConfigError` like `make_loggers`."""
+    return [
+        targets.instantiate(dict(section), f"train.callbacks.{key}", of=Callback)
+        for key, section in config.train.callbacks.items()
+    ]
+
+
+def hyperparameters(config: Config, arm: str, seed: int) -> dict[str, Any]:
+    """What a tracker shows as the settings of a run: the configuration, its arm alone, without the trackers' own."""
+    data = config.model_dump(mode="json", by_alias=True, exclude={"arms": True, "train": {"loggers"}})
+    return {
+        **data,
+        "arm": {"name": arm, **config.arm(arm).model_dump()},
+        "seed": {"all": config.seed, "run": seed},
+    }
+
+
+def _class(section: Section, name: str, of: type) -> type:
+    """The class that a section names, its arguments checked."""
+    cls = targets.named_class(section, name, of)
+    targets.named_arguments(section, cls, name)
+    return cls
+
+
+def _replaced(value: Any, names: Mapping[str, str]) -> Any:
+    """A value with the placeholders in its texts filled in."""
+    if isinstance(value, Mapping):
+        return {key: _replaced(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    for placeholder, text in names.items():
+        value = value.replace(placeholder, text)
+    return value

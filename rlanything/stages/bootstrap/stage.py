@@ -1,0 +1,115 @@
+"""Stage `bootstrap`: the base models. Embedded ones are trained here (`warmstart`); of real ones a note is written.
+
+Then the stage makes the reward panel, and checks that the first reward model is worth training with.
+
+bootstrap.json is removed before the first file of models/ changes, and written after the last. Where it exists, all of
+models/ belongs together. Models are trained in .rla/bootstrap/<key>/, so that finished ones survive a kill.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rlanything.config import Checkpoint, Config
+from rlanything.core.errors import ConfigError
+from rlanything.core.ids import content_id
+from rlanything.core.splits import POLICY_PANELS, REWARD_PANEL
+from rlanything.files import atomic, locks
+from rlanything.files.atomic import clear_leftovers
+from rlanything.files.records import write_json, write_lines
+from rlanything.loop.panel import measure_policy, success_rate
+from rlanything.loop.rollout import RolloutWorker
+from rlanything.rewards.kind import kind_of
+from rlanything.rewards.panel import make_panel
+from rlanything.runs import build, families, hashes
+from rlanything.runs.layout import Layout, read_tasks
+
+
+def make_models(config: Config, root: Path) -> None:
+    """Write models/: three checkpoints (when embedded), the reward panel and bootstrap.json. Raises `ConfigError`."""
+    build.one_thread()
+    layout = Layout(root)
+    # An environment that this machine cannot run raises here, before minutes of work.
+    families.family(config).environment().close()
+    with locks.stage(root, "bootstrap", layout.bootstrap.parent):
+        work = _trained(config, root) if config.model.embedded is not None else None
+        layout.bootstrap.unlink(missing_ok=True)
+        atomic.make(layout.bootstrap.parent)
+        atomic.sync(layout.bootstrap.parent)
+        for path in (layout.reward_panel, layout.bootstrap):
+            clear_leftovers(path)
+        _install(config, root, work)
+        _finish(config, root, layout)
+        if work is not None:
+            atomic.remove(work.parent)
+
+
+def _trained(config: Config, root: Path) -> Path:
+    """The folder of the three embedded models. Those that an earlier start finished are kept."""
+    from rlanything.stages.bootstrap import warmstart
+
+    for name, source in _sources(config):
+        if Path(source.path).parent != Path("models"):
+            raise ConfigError(
+                f"model.{name}.path = {source.path}: an embedded model is written to a folder in models/, e.g. "
+                f"models/{name}"
+            )
+    work = root / ".rla" / "bootstrap" / _key(config, root)
+    warmstart.train(config, root, work)
+    return work
+
+
+def _key(config: Config, root: Path) -> str:
+    """A hash of everything that the models depend on. Models are kept for the same key only."""
+    data = [path for path in (root / "data").rglob("*") if path.is_file()]
+    relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "train"})
+    parts = {
+        "config": relevant,
+        "code": hashes.code_hashes(__name__, relevant),
+        "inputs": hashes.file_hashes(root, [*data, *(root / config.model.prompts).glob("*.txt")]),
+    }
+    return content_id(parts)[:16]
+
+
+def _install(config: Config, root: Path, work: Path | None) -> None:
+    """Copy the trained models to their places; for real ones, write which they are."""
+    for name, source in _sources(config):
+        if work is None:
+            write_json(root / "models" / name / "source.json", source.model_dump())
+            continue
+        with atomic.whole(root / source.path) as folder:
+            atomic.copy_tree(work / name, folder)
+
+
+def _sources(config: Config) -> list[tuple[str, Checkpoint]]:
+    model = config.model
+    return [("policy", model.policy), ("reward", model.reward), ("adapter", model.adapter)]
+
+
+def _finish(config: Config, root: Path, layout: Layout) -> None:
+    """The reward panel, and what the first models can do. Raises `ConfigError` for a reward model that misleads."""
+    policy_model, tokenizer = build.load(config.model.policy, root)
+    reward_model, reward_tokenizer = build.load(config.model.reward, root)
+    prompts = build.prompts(config, root)
+    policy = build.chat_model(config, policy_model, tokenizer)
+    reward = build.chat_model(config, reward_model, reward_tokenizer)
+    family = families.family(config)
+    worker = RolloutWorker(family, policy, prompts, config.rollout)
+    evaluation = kind_of(config).evaluation(config, family, reward, prompts)
+    panel = make_panel(config, read_tasks(layout.tasks(REWARD_PANEL)), worker, evaluation)
+    write_lines(layout.reward_panel, panel.lines)
+    report = _solved(config, layout, worker) | panel.metrics
+    write_json(layout.bootstrap, report)
+    print("bootstrap: " + ", ".join(f"{k} {v:.3f}" for k, v in report.items()))
+    if panel.objection:
+        raise ConfigError(f"bootstrap: {panel.objection}")
+
+
+def _solved(config: Config, layout: Layout, worker: RolloutWorker) -> dict[str, float]:
+    """How often the base policy solves each panel's tasks."""
+    evaluate = config.evaluate
+    settings = (config.seed, 1, evaluate.temperature, evaluate.max_steps)
+    return {
+        split: success_rate(measure_policy(worker, read_tasks(layout.tasks(split)), *settings))
+        for split in POLICY_PANELS
+    }

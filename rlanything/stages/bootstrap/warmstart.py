@@ -1,0 +1,217 @@
+"""Warm starts of the embedded models, trained from what the environment's teacher shows.
+
+Policy: supervised on an expert's noisy demonstrations. Reward model: what its kind teaches (`rewards`). Adapter: on the
+teacher's rewrites, in a second process while the other two train.
+
+A finished model is kept: a start after a kill makes only those that are missing.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+
+from rlanything.config import Architecture, Config, SupervisedConfig, parse
+from rlanything.core.seeds import derive_seed
+from rlanything.core.splits import SPLITS, TRAIN
+from rlanything.core.types import Direction, Task, TaskFamily, Teacher
+from rlanything.engines import checkpoint
+from rlanything.files import atomic
+from rlanything.learn.packing import Row
+from rlanything.learn.supervised import Turn, conversation_row, fit, fresh_model
+from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.prompts import Prompts
+from rlanything.rewards.families import teacher
+from rlanything.rewards.kind import kind_of
+from rlanything.rewards.protocols import Demonstration, WarmStart
+from rlanything.runs import build, families
+from rlanything.runs.layout import Layout, read_tasks
+from rlanything.runs.progress import Ticker
+from rlanything.runs.workers import pool
+from rlanything.stages.bootstrap.tokenizer import train_tokenizer
+
+CORPUS_DEMOS = 1000
+"""Demonstrations that the tokenizer is learned from. More of them add no phrases."""
+CORPUS_REWRITES = 40
+"""Tasks whose rewrites the tokenizer sees; making one takes the teacher tens of milliseconds."""
+
+
+def train(config: Config, root: Path, work: Path) -> None:
+    """Write three checkpoints into `work`: policy, reward, adapter. Those that exist already stay.
+
+    Raises `ConfigError` when the family has no teacher.
+    """
+    family = families.family(config)
+    prompts = build.prompts(config, root)
+    taught = kind_of(config).warm_start(config, family, prompts)
+    tasks = _practice(config, root, family)
+    demos = _demonstrations(config, teacher(family), tasks[: config.bootstrap.policy.episodes])
+    tokenizer = _tokenizer(config, family, prompts, taught, tasks, demos)
+    with atomic.whole(work / "tokenizer") as folder:
+        tokenizer.save_pretrained(str(folder))
+    with pool(1) as executor:
+        adapter = executor.submit(train_adapter, config.model_dump(by_alias=True), root, work)
+        policy = _kept(work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos))
+        chat_model = build.chat_model(config, policy, tokenizer)
+        practice = tasks[-config.bootstrap.reward.episodes :]
+        _kept(
+            work / "reward",
+            tokenizer,
+            lambda: _reward(config, taught, chat_model, tokenizer, practice),
+        )
+        adapter.result()
+
+
+def train_adapter(data: dict[str, object], root: Path, work: Path) -> None:
+    """Train the adapter, in a process of its own. Its tokenizer exists already."""
+    build.one_thread()
+    tokenizer = AutoTokenizer.from_pretrained(str(work / "tokenizer"))
+    _kept(work / "adapter", tokenizer, lambda: _adapter(parse(data), root, tokenizer))
+
+
+def _kept(
+    place: Path, tokenizer: PreTrainedTokenizerBase, make: Callable[[], PreTrainedModel]
+) -> PreTrainedModel:
+    """The model in `place`; where there is none, it is made now and written there with one rename."""
+    if place.is_dir():
+        return checkpoint.load(place)[0]
+    model = make()
+    with atomic.whole(place) as folder:
+        checkpoint.save(model, tokenizer, folder)
+    return model
+
+
+def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
+    family, prompts = families.family(config), build.prompts(config, root)
+    settings = config.bootstrap.adapter
+    tasks = _practice(config, root, family)[: settings.episodes]
+    rewrites = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
+    model = _new(config, tokenizer, "adapter")
+    chat_model = build.chat_model(config, model, tokenizer)
+    rows = [_reply_row(chat_model, *pair, settings.context_weight) for pair in rewrites]
+    _fit(model, rows, settings, config.seed, "adapter")
+    return model
+
+
+def _policy(
+    config: Config,
+    tokenizer: PreTrainedTokenizerBase,
+    prompts: Prompts,
+    demos: Sequence[Demonstration],
+) -> PreTrainedModel:
+    settings = config.bootstrap.policy
+    model = _new(config, tokenizer, "policy")
+    chat_model = build.chat_model(config, model, tokenizer)
+    rows = [_demo_row(chat_model, prompts, demo, settings.context_weight) for demo in demos]
+    _fit(model, rows, settings, config.seed, "policy")
+    return model
+
+
+def _reward(
+    config: Config,
+    taught: WarmStart,
+    policy: ChatModel,
+    tokenizer: PreTrainedTokenizerBase,
+    tasks: Sequence[Task],
+) -> PreTrainedModel:
+    model = _new(config, tokenizer, "reward")
+    _fit(model, taught.rows(policy, tasks), config.bootstrap.reward, config.seed, "reward")
+    return model
+
+
+def _tokenizer(
+    config: Config,
+    family: TaskFamily,
+    prompts: Prompts,
+    taught: WarmStart,
+    tasks: Sequence[Task],
+    demos: Sequence[Demonstration],
+) -> PreTrainedTokenizerBase:
+    """Learned from what the three models will read and write."""
+    shown = demos[:CORPUS_DEMOS]
+    texts = [text for demo in shown for obs, action in demo for text in (obs.text, action)]
+    rewrites = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
+    texts += [text for pair in rewrites for text in pair]
+    return train_tokenizer(texts + taught.corpus(tasks, shown), _architecture(config).vocab)
+
+
+def _practice(config: Config, root: Path, family: TaskFamily) -> list[Task]:
+    """Tasks to train the base models on: from the training distribution, and in no split."""
+    settings = config.bootstrap
+    count = max(settings.policy.episodes, settings.reward.episodes, settings.adapter.episodes)
+    held = {t.task_id for split in SPLITS for t in read_tasks(Layout(root).tasks(split))}
+    made = families.make(family, TRAIN, count + len(held), derive_seed(config.seed, "bootstrap", "tasks"))
+    return [task for task in made if task.task_id not in held][:count]
+
+
+def _demonstrations(config: Config, expert: Teacher, tasks: Sequence[Task]) -> list[Demonstration]:
+    noise = config.bootstrap.policy.noise
+    limit = config.rollout.max_steps
+    return [
+        expert.demonstrate(task, derive_seed(config.seed, "demonstrate", task.task_id), noise)[:limit]
+        for task in tasks
+    ]
+
+
+def _rewrites(
+    config: Config, family: TaskFamily, prompts: Prompts, taught: WarmStart, tasks: Sequence[Task]
+) -> list[tuple[str, str]]:
+    """(prompt, reply) pairs for the adapter: each task in both directions, with plausible accuracies and critics."""
+    pairs = []
+    rewriter = teacher(family)
+    for task in tasks:
+        for way, rates in ((Direction.HARDER, (0.875, 1.0)), (Direction.EASIER, (0.0, 0.125))):
+            seed = derive_seed(config.seed, "rewrite", task.task_id, way.value)
+            facts, acc = family.describe(task), f"{random.Random(seed).choice(rates):.0%}"
+            critic = taught.critic(task, seed)
+            text = prompts.fill("adapter", facts=facts, direction=way.value, accuracy=acc, critic=critic)
+            pairs.append((text, rewriter.rewrite(task, way, seed)))
+    return pairs
+
+
+def _demo_row(chat_model: ChatModel, prompts: Prompts, demo: Demonstration, context_weight: float) -> Row:
+    """A demonstration as one row. The model learns to spell whole commands, also where decoding is constrained."""
+    first, _ = demo[0]
+    prompt = chat_model.start(prompts.opening(first.text, first.actions))
+    turns = []
+    for k, (_, action) in enumerate(demo):
+        response = chat_model.encode_choice(action)
+        turns.append(Turn(prompt, response))
+        if k + 1 < len(demo):
+            following = demo[k + 1][0]
+            prompt = chat_model.extend(prompt, response, prompts.turn(following.text, following.actions))
+    return conversation_row(turns, context_weight)
+
+
+def _reply_row(chat_model: ChatModel, prompt: str, reply: str, context_weight: float) -> Row:
+    turn = Turn(chat_model.start([{"role": "user", "content": prompt}]), chat_model.encode_choice(reply))
+    return conversation_row([turn], context_weight)
+
+
+def _new(config: Config, tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedModel:
+    seed = derive_seed(config.seed, "initialise", name)
+    return fresh_model(
+        _architecture(config), len(tokenizer), tokenizer.eos_token_id, tokenizer.pad_token_id, seed % 2**31
+    )
+
+
+def _fit(
+    model: PreTrainedModel, rows: Sequence[Row], settings: SupervisedConfig, seed: int, name: str
+) -> None:
+    ticker = Ticker(f"bootstrap: {name}", settings.steps)
+    fit(
+        model,
+        rows,
+        settings,
+        derive_seed(seed, "fit", name),
+        lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
+    )
+
+
+def _architecture(config: Config) -> Architecture:
+    if config.model.embedded is None:
+        raise ValueError("only embedded models are made from nothing")
+    return config.model.embedded

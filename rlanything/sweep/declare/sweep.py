@@ -1,0 +1,160 @@
+"""The declaration of a sweep. docs/sweeps.md explains the file format; experiments/sweep/ has commented examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from rlanything.config import Config, Positive, Section
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.sweep.declare.metrics import CURVES, METRICS, measured_metrics
+from rlanything.sweep.declare.parameters import Band, Parameter, Value
+from rlanything.sweep.declare.samplers import SAMPLERS
+
+PAPER: Mapping[str, Value] = {
+    "signals.lambda": 1.0,
+    "adaptation.alpha_low": 0.2,
+    "adaptation.alpha_high": 0.8,
+}
+"""The paper's setting; trial 0 of every sweep."""
+SET_BY_SWEEP = {"train.seeds": "seeds", "train.workers": "--workers"}
+"""Keys that neither the space nor `overrides` may set, and what sets them."""
+
+
+class Budget(Section):
+    """When no further trial is started: after `trials`, or once they have together taken `minutes`."""
+
+    trials: Annotated[int, Field(ge=2)] | None = None
+    minutes: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="after")
+    def _check_any(self) -> Budget:
+        if self.trials is None and self.minutes is None:
+            raise ValueError("give trials, minutes or both")
+        return self
+
+
+class Pruner(Section):
+    """When a trial is given up early. `warmup`: points of its curve that are measured first."""
+
+    kind: Literal["none", "median", "wilcoxon"] = "none"
+    warmup: Positive = 3
+
+
+def _check_sampler(name: str) -> str:
+    if name not in SAMPLERS:
+        raise ValueError(unknown(name, SAMPLERS))
+    return name
+
+
+class Sweep(Section):
+    """One sweep."""
+
+    overrides: tuple[str, ...] = ()
+    """Hydra overrides that every trial has."""
+    arms: Annotated[tuple[str, ...], Field(min_length=1)] = ("full",)
+    seeds: Positive = 3
+    confirm: Annotated[int, Field(ge=0)] = 3
+    """Fresh seeds on which the winner and both baselines are run again at the end."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """The sampler's."""
+    sampler: Annotated[str, AfterValidator(_check_sampler)] = "tpe"
+    startup: Positive = 8
+    """Random trials before tpe and gp learn from the finished ones; the population of nsga2."""
+    pruner: Pruner = Pruner()
+    budget: Budget = Budget(trials=20)
+    objectives: Annotated[tuple[str, ...], Field(min_length=1)] = ("in_domain",)
+    space: Annotated[dict[str, Parameter], Field(min_length=1)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand_short_forms(cls, data: Any) -> Any:
+        """`key: [a, b]` is short for choices; `objectives: in_domain` and `pruner: median` for the long forms."""
+        if not isinstance(data, dict):
+            return data
+        data = dict(data)
+        if isinstance(data.get("space"), dict):
+            data["space"] = {
+                k: {"choices": v} if isinstance(v, list) else v for k, v in data["space"].items()
+            }
+        if isinstance(data.get("pruner"), str):
+            data["pruner"] = {"kind": data["pruner"]}
+        for name in ("objectives", "arms", "overrides"):
+            if isinstance(data.get(name), str):
+                data[name] = [data[name]]
+        return data
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Sweep:
+        for where, names in (("space", self.keys), ("objectives", self.objectives), ("arms", self.arms)):
+            twice = [name for name in names if names.count(name) > 1]
+            if twice:
+                raise ValueError(f"{where}: {twice[0]!r} is there twice")
+        for objective in self.objectives:
+            self._check_objective(objective)
+        for name in (*self.keys, *(o.partition("=")[0] for o in self.overrides)):
+            if name in SET_BY_SWEEP:
+                raise ValueError(f"{name}: a sweep sets it by {SET_BY_SWEEP[name]!r}")
+        return self
+
+    @model_validator(mode="after")
+    def _check_search(self) -> Sweep:
+        least = SAMPLERS[self.sampler].least_startup
+        if self.startup < least:
+            raise ValueError(f"startup = {self.startup}: sampler {self.sampler} needs {least} or more")
+        if self.pruner.kind != "none" and len(self.objectives) > 1:
+            raise ValueError("pruner: needs exactly one objective")
+        if self.pruner.kind != "none" and self.goals[0][1] not in CURVES:
+            raise ValueError(
+                f"pruner: {self.objectives[0]} has no curve during training; these have one: {', '.join(CURVES)}"
+            )
+        return self
+
+    def _check_objective(self, objective: str) -> None:
+        arm, metric = self._goal(objective)
+        if metric not in METRICS:
+            raise ValueError(f"objectives: {metric!r}: {unknown(metric, METRICS)}")
+        if arm not in self.arms:
+            raise ValueError(f"objectives: arm {arm!r} of {objective!r}: {unknown(arm, self.arms)}")
+        if "." not in objective and len(self.arms) > 1:
+            raise ValueError(
+                f"objectives: {objective!r}: with several arms name one, e.g. {self.arms[-1]}.{objective}"
+            )
+
+    def _goal(self, objective: str) -> tuple[str, str]:
+        arm, dot, metric = objective.rpartition(".")
+        return (arm, metric) if dot else (self.arms[0], objective)
+
+    @property
+    def goals(self) -> list[tuple[str, str]]:
+        """(arm, metric) of every objective; the first decides which trial is the best."""
+        return [self._goal(objective) for objective in self.objectives]
+
+    @property
+    def keys(self) -> list[str]:
+        """Every key of the configuration that the space sets."""
+        return [k for name, p in self.space.items() for k in (p.between if isinstance(p, Band) else (name,))]
+
+    def check_measured(self, config: Config) -> None:
+        """Raise `ConfigError` for an objective that trials of `config` do not measure."""
+        known = measured_metrics(config)
+        for objective, (_, metric) in zip(self.objectives, self.goals, strict=True):
+            if metric not in known:
+                raise ConfigError(
+                    f"objectives: {objective!r} is not measured where judge.writes = {config.judge.writes}; "
+                    f"known: {', '.join(known)}"
+                )
+
+
+def hydra_overrides(sweep: Sweep, sets: Mapping[str, Value], seeds: int) -> list[str]:
+    """The Hydra overrides of a trial that sets `sets` and trains `seeds` seeds."""
+    own = [f"train.seeds={seeds}", "train.workers=1"]
+    return [*sweep.overrides, *own, *(f"{key}={_quoted(value)}" for key, value in sets.items())]
+
+
+def _quoted(value: Value) -> str:
+    if not isinstance(value, str):
+        return str(value)
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"

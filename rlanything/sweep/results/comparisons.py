@@ -1,0 +1,109 @@
+"""Comparisons of trials: each with the project's default, and the winner with both baselines on fresh seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Set
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rlanything.report.results.statistics import Contrast, Estimate, holm
+from rlanything.sweep.trials.board import Board
+from rlanything.sweep.trials.measure import RESAMPLES
+
+RESAMPLES_EACH = 100
+"""Bootstrap resamples for each compared point: no p is below 1 / resamples, and Holm multiplies it by the points."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A trial minus the project's default, in the first objective. `p`: corrected by Holm over all points."""
+
+    contrast: Contrast
+    p: float | None
+
+
+def differences(board: Board) -> dict[int, Difference]:
+    """Number -> difference, for every finished trial but the default."""
+    default = board.baselines().get("default")
+    if default is None:
+        return {}
+    sources = {t.number: board.source(t.number) for t in board.complete()}
+    compared = _compared(board, default, set(sources.values()))
+    return {n: compared[source] for n, source in sources.items() if source in compared}
+
+
+def _compared(board: Board, default: int, sources: Set[int]) -> dict[int, Difference]:
+    """Each point once: a trial that took over another one's result has that one's p, and is not counted again."""
+    goal, base = board.sweep.goals[0], board.measured(default)
+    resamples = max(RESAMPLES, RESAMPLES_EACH * len(sources))
+    found = {
+        n: c
+        for n in sorted(sources - {board.source(default)})
+        if (c := board.measured(n).above(base, goal, resamples)) is not None
+    }
+    corrected = holm({str(n): c.p for n, c in found.items() if c.p is not None})
+    return {n: Difference(c, corrected.get(str(n))) for n, c in found.items()}
+
+
+@dataclass(frozen=True)
+class Confirmed:
+    """The winner against one baseline: its lead on the seeds that chose it, and on fresh seeds.
+
+    `luck` is the part of the lead that fresh seeds did not show. Its interval is that of a difference between two
+    estimates that have intervals (MOVER; Zou and Donner, 2008). They are taken as independent, so it is too wide.
+    """
+
+    objective: str
+    winner: int
+    baseline: str
+    against: int
+    lead: Estimate
+    fresh: Estimate
+    mean: Estimate
+    fresh_mean: Estimate
+
+    @property
+    def luck(self) -> Estimate:
+        """Lead on the choosing seeds minus lead on the fresh ones."""
+        mean = self.lead.mean - self.fresh.mean
+        low, high, fresh_low, fresh_high = self.lead.low, self.lead.high, self.fresh.low, self.fresh.high
+        if low is None or high is None or fresh_low is None or fresh_high is None:
+            return Estimate(mean, None, None)
+        below = math.hypot(self.lead.mean - low, fresh_high - self.fresh.mean)
+        above = math.hypot(high - self.lead.mean, self.fresh.mean - fresh_low)
+        return Estimate(mean, mean - below, mean + above)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields and `luck`."""
+        return {**asdict(self), "luck": asdict(self.luck)}
+
+
+def confirmation(board: Board) -> list[Confirmed]:
+    """The winner against each baseline; empty without fresh seeds, or where the winner is the baseline."""
+    best = board.best()
+    if best is None:
+        return []
+    found = []
+    winner = board.source(best.number)
+    for label, number in board.baselines().items():
+        against = board.source(number)
+        if against != winner:
+            compared = _confirmed(board, winner, label, against)
+            found += [compared] if compared is not None else []
+    return found
+
+
+def _confirmed(board: Board, winner: int, label: str, number: int) -> Confirmed | None:
+    goal = board.sweep.goals[0]
+    fresh, other = board.fresh.measured(winner), board.fresh.measured(number)
+    if fresh is None or other is None:
+        return None
+    lead = board.measured(winner).above(board.measured(number), goal)
+    again = fresh.above(other, goal)
+    mean, fresh_mean = board.measured(winner).estimate(goal), fresh.estimate(goal)
+    if lead is None or again is None or mean is None or fresh_mean is None:
+        return None
+    return Confirmed(
+        board.sweep.objectives[0], winner, label, number, lead.difference, again.difference, mean, fresh_mean
+    )

@@ -1,0 +1,84 @@
+"""The trials of a sweep as DVC experiments: `dvc exp show` lists them, `dvc exp diff` and `apply` take their names.
+
+A DVC experiment is a git commit under refs/exps/ whose parent is the commit that it varies. Here it changes
+params.yaml and report/summary.json, from which `dvc exp show` takes its columns. No branch and no file of the
+workspace changes.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rlanything.core.errors import ConfigError
+from rlanything.report import exports
+from rlanything.report.results.comparison import Comparison
+from rlanything.sweep.trials.board import Board
+from rlanything.sweep.trials.measure import RESAMPLES
+
+AUTHOR = {
+    f"GIT_{role}_{field}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for field, value in (("NAME", "rlanything sweep"), ("EMAIL", "sweep@localhost"))
+}
+
+
+def record(board: Board, name: str, root: Path, say: Callable[[str], None]) -> None:
+    """Record every finished trial as the experiment `<name>-<number>`. Raises `ConfigError` outside of git."""
+    head = baseline_commit(root)
+    trials = [t.number for t in board.complete()]
+    for number in trials:
+        _record(board, f"{name}-{number:04d}", number, root, head)
+    say(f"{len(trials)} experiments recorded: dvc exp show")
+
+
+def baseline_commit(root: Path) -> str:
+    """The commit that the experiments vary. Raises `ConfigError` where there is none."""
+    if Path(_git(root, "rev-parse", "--show-toplevel")).resolve() != root:
+        raise ConfigError(f"{root}: experiments need the project to be the top of its git repository")
+    return _git(root, "rev-parse", "--verify", "HEAD")
+
+
+def _record(board: Board, experiment: str, number: int, root: Path, head: str) -> None:
+    from dvc.repo.experiments.refs import ExpRefInfo
+
+    panels = {arm: dict(of) for arm, of in board.measured(number).panels.items()}
+    files = {
+        "params.yaml": (board.results(number) / "params.yaml").read_text(),
+        "report/summary.json": exports.summary_json(Comparison(panels, 0, RESAMPLES).cells()),
+    }
+    tree = _tree(root, head, files, board.folder / ".index")
+    message = f"sweep: {experiment}"
+    commit = _git(root, "commit-tree", tree, "-p", head, "-m", message, env=AUTHOR)
+    _git(root, "update-ref", str(ExpRefInfo(baseline_sha=head, name=experiment)), commit)
+
+
+def _tree(root: Path, head: str, files: Mapping[str, str], index: Path) -> str:
+    """The tree of `head` with some files replaced, made in a separate git index."""
+    env = {"GIT_INDEX_FILE": str(index)}
+    _git(root, "read-tree", head, env=env)
+    for name, text in files.items():
+        blob = _git(root, "hash-object", "-w", "--stdin", text=text)
+        _git(root, "update-index", "--add", "--cacheinfo", f"100644,{blob},{name}", env=env)
+    tree = _git(root, "write-tree", env=env)
+    index.unlink()
+    return tree
+
+
+def _git(root: Path, *arguments: str, text: str | None = None, env: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=root,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | dict(env or {}),
+    )
+    if done.returncode:
+        raise ConfigError(
+            f"experiments cannot be recorded: git {arguments[0]} in {root}: {done.stderr.strip()}"
+        )
+    return done.stdout.strip()

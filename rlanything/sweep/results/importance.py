@@ -1,0 +1,72 @@
+"""How much each parameter matters, with intervals, because the trials are few and noisy.
+
+PED-ANOVA (Watanabe et al., 2023; Optuna's implementation) compares where the better trials are along each parameter.
+It is repeated on `REPLICATES` resamples: trials drawn with replacement, each mean moved at random by its standard
+error. Where the intervals of two parameters overlap, no difference between them is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import optuna
+from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+from optuna.trial import FrozenTrial, TrialState, create_trial
+
+from rlanything.core.seeds import derive_seed
+from rlanything.report.results.statistics import LEVELS, Estimate
+
+REPLICATES = 200
+FEWEST = 8
+"""With fewer trials there is no result."""
+
+
+def importances(
+    trials: Sequence[FrozenTrial], means: Sequence[float], errors: Sequence[float], way: int
+) -> dict[str, Estimate]:
+    """Parameter -> importance (they sum to 1) with its interval; empty for one parameter or too few trials.
+
+    Args:
+        trials: finished trials inside the space, each point once.
+        means: the objective of each.
+        errors: the standard error of each mean.
+        way: +1 when more is better.
+    """
+    names = [n for n, d in trials[0].distributions.items() if not d.single()] if trials else []
+    if len(names) < 2 or len(trials) < FEWEST:
+        return {}
+    point = _ped_anova(trials, means, way)
+    rng = np.random.default_rng(derive_seed(0, "sweep.importance", len(trials)))
+    drawn = [_resampled(trials, np.array(means), np.array(errors), way, rng) for _ in range(REPLICATES)]
+    return {name: _interval(point.get(name, 0.0), [d.get(name, 0.0) for d in drawn]) for name in names}
+
+
+def _interval(point: float, drawn: Sequence[float]) -> Estimate:
+    low, high = np.quantile(drawn, LEVELS)
+    return Estimate(point, min(float(low), point), max(float(high), point))
+
+
+def _resampled(
+    trials: Sequence[FrozenTrial],
+    means: np.ndarray,
+    errors: np.ndarray,
+    way: int,
+    rng: np.random.Generator,
+) -> Mapping[str, float]:
+    chosen = rng.integers(0, len(trials), len(trials))
+    moved = means[chosen] + errors[chosen] * rng.normal(size=len(chosen))
+    return _ped_anova([trials[i] for i in chosen], moved, way)
+
+
+def _ped_anova(trials: Sequence[FrozenTrial], values: Iterable[float], way: int) -> Mapping[str, float]:
+    study = optuna.create_study(direction="maximize" if way > 0 else "minimize")
+    study.add_trials(
+        [
+            create_trial(
+                state=TrialState.COMPLETE, params=t.params, distributions=t.distributions, value=float(v)
+            )
+            for t, v in zip(trials, values, strict=True)
+        ]
+    )
+    return get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())

@@ -1,0 +1,157 @@
+"""Publishing a sweep: sweeps/<name>/ appears whole or not at all. docs/sweeps.md has its format."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import optuna
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import TrialState
+
+from rlanything.files import atomic, locks
+from rlanything.files.records import write_json
+from rlanything.runs.layout import Layout
+from rlanything.sweep.results import pictures
+from rlanything.sweep.results.comparisons import confirmation
+from rlanything.sweep.results.document import report_markdown
+from rlanything.sweep.results.page import page_html
+from rlanything.sweep.results.table import summary, table
+from rlanything.sweep.results.views import views
+from rlanything.sweep.study.storage import JOURNAL
+from rlanything.sweep.trials import key
+from rlanything.sweep.trials.board import Board
+from rlanything.sweep.trials.fresh import ERROR
+
+PATIENCE_S = 600.0
+"""How long a worker waits while another one publishes."""
+
+
+def published_folder(root: Path, name: str) -> Path:
+    """Where the sweep of this name is published in a project."""
+    return root / "sweeps" / name
+
+
+def stamp(root: Path, name: str) -> int | None:
+    """A number that changes when the sweep is published; None where nothing is."""
+    target = published_folder(root, name)
+    return target.stat().st_ctime_ns if target.is_dir() else None
+
+
+def publish(board: Board, declared: Path, root: Path, before: int | None) -> None:
+    """Write sweeps/<name>/, unless another worker of this project has just done so.
+
+    Args:
+        board: the finished sweep.
+        declared: its file.
+        root: the project.
+        before: `stamp` when this worker began.
+    """
+    name = declared.stem
+    target, folder = published_folder(root, name), root / ".rla" / "locks"
+    folder.mkdir(parents=True, exist_ok=True)
+    with locks.held(folder / f"publish-{name}", f"{target}: another worker publishes it", PATIENCE_S):
+        if stamp(root, name) in (None, before) or not _current(board, target):
+            with atomic.whole(target) as temporary:
+                _write(board, declared, temporary)
+
+
+def replaces_nothing_else(board: Board, root: Path, name: str) -> bool:
+    """Whether nothing is published under that name, or results of the same study."""
+    target = published_folder(root, name)
+    if not target.exists():
+        return True
+    mine, there = board.folder / key.FILE, target / key.FILE
+    return mine.is_file() and there.is_file() and mine.read_bytes() == there.read_bytes()
+
+
+def _current(board: Board, target: Path) -> bool:
+    """Whether the published summary is that of the study."""
+    path = target / "summary.json"
+    return path.is_file() and json.loads(path.read_text()) == json.loads(json.dumps(summary(board)))
+
+
+def _write(board: Board, declared: Path, folder: Path) -> None:
+    shutil.copyfile(declared, folder / "sweep.yaml")
+    if (board.folder / key.FILE).is_file():
+        shutil.copyfile(board.folder / key.FILE, folder / key.FILE)
+    _write_study(board, folder / JOURNAL)
+    _write_numbers(board, folder)
+    _write_trials(board, folder)
+    _write_documents(board, declared.stem, folder)
+
+
+def _write_study(board: Board, path: Path) -> None:
+    """The study as a journal file, whatever its storage: optuna-dashboard opens it."""
+    to = JournalStorage(JournalFileBackend(str(path)))
+    name = board.study.name
+    optuna.copy_study(
+        from_study_name=name, from_storage=board.study.storage, to_storage=to, to_study_name=name
+    )
+
+
+def _write_numbers(board: Board, folder: Path) -> None:
+    frame = table(board)
+    frame.write_parquet(folder / "trials.parquet")
+    frame.write_csv(folder / "trials.csv")
+    write_json(folder / "summary.json", summary(board))
+    rows = [found.to_json() for found in confirmation(board)]
+    (folder / "fresh.json").write_text(json.dumps(rows, indent=2) + "\n")
+    best = board.best()
+    if best is not None:
+        shutil.copyfile(board.results(best.number) / "params.yaml", folder / "best.yaml")
+
+
+def _write_trials(board: Board, folder: Path) -> None:
+    """Every trial: its configuration, and metrics, evaluation and buffers; of a crashed one its log."""
+    for trial in board.study.trials():
+        source, target = board.results(trial.number), folder / "trials" / f"{trial.number:04d}"
+        if not (source / "params.yaml").is_file():
+            continue
+        target.mkdir(parents=True)
+        shutil.copyfile(source / "params.yaml", target / "params.yaml")
+        if trial.state == TrialState.COMPLETE:
+            _copy_outputs(board, source, target)
+        elif (source / "log.txt").is_file():
+            shutil.copyfile(source / "log.txt", target / "log.txt")
+    for number in board.candidates():
+        _write_fresh(board, number, folder / "fresh" / f"{number:04d}")
+
+
+def _write_fresh(board: Board, number: int, target: Path) -> None:
+    """A trial's run on fresh seeds, or the log of its crash."""
+    source = board.fresh.folder(number)
+    crashed = board.fresh.error(number) is not None
+    if not crashed and not board.fresh.is_finished(number):
+        return
+    target.mkdir(parents=True)
+    kept = ("params.yaml", "log.txt", ERROR) if crashed else ("params.yaml",)
+    for file in kept:
+        if (source / file).is_file():
+            shutil.copyfile(source / file, target / file)
+    if not crashed:
+        _copy_outputs(board, source, target)
+
+
+def _copy_outputs(board: Board, source: Path, target: Path) -> None:
+    for arm in board.sweep.arms:
+        evaluation = Layout(target).evaluation(arm)
+        evaluation.parent.mkdir(exist_ok=True)
+        shutil.copyfile(Layout(source).evaluation(arm), evaluation)
+        for run in sorted((source / "runs" / arm).glob("seed-*")):
+            kept = target / "runs" / arm / run.name
+            shutil.copytree(run / "buffer", kept / "buffer")
+            shutil.copyfile(run / "metrics.jsonl", kept / "metrics.jsonl")
+
+
+def _write_documents(board: Board, name: str, folder: Path) -> None:
+    shown = views(board, name)
+    drawn = dict(pictures.draw(shown))
+    (folder / "figures").mkdir()
+    for file, content in drawn.items():
+        (folder / "figures" / file).write_bytes(content)
+    figures = dict.fromkeys(file.partition(".")[0] for file in drawn)
+    (folder / "report.md").write_text(report_markdown(board, name, shown, list(figures)))
+    (folder / "page.html").write_text(page_html(board, name, shown))

@@ -1,0 +1,103 @@
+"""A trial on disk: a small project in which the commands of the pipeline run.
+
+<sweep>/trials/0003/params.yaml      the whole configuration
+                    log.txt          output of the commands
+                    data, models     links to the project's, or to those that the sweep made for its parameters
+                    runs, evaluation results of train and evaluate
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlanything.config import load
+from rlanything.files import atomic
+from rlanything.planning import compose
+from rlanything.runs.fingerprint import made_from
+from rlanything.runs.folder import RunFolder
+from rlanything.runs.layout import Layout
+from rlanything.sweep.declare.parameters import Value
+from rlanything.sweep.declare.sweep import Sweep, hydra_overrides
+from rlanything.sweep.trials.child import Command
+from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link
+
+
+@dataclass(frozen=True)
+class TrialFolder:
+    """One trial's folder."""
+
+    path: Path
+    sweep: Sweep
+    seeds: int
+
+    @property
+    def log(self) -> Path:
+        """Output of the commands."""
+        return self.path / "log.txt"
+
+    def prepare(self, inputs: Inputs, sets: Mapping[str, Value]) -> Path:
+        """Write params.yaml and the links; returns where the inputs are. Raises `ConfigError` for a bad point."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        overrides = hydra_overrides(self.sweep, sets, self.seeds)
+        config = compose.write(self.path / "params.yaml", overrides, inputs.root)
+        for arm in self.sweep.arms:
+            config.arm(arm)
+        place = inputs.place(config)
+        link(self.path, inputs.root, SOURCES)
+        link(self.path, place, MADE)
+        return place
+
+    def commands(self) -> list[Command]:
+        """What still has to run, in order."""
+        layout = Layout(self.path)
+        found: list[Command] = []
+        for arm in self.sweep.arms:
+            if not all(layout.run(arm, seed).is_dir() for seed in range(self.seeds)):
+                found.append(("train", "--arm", arm))
+            if not layout.evaluation(arm).is_file():
+                found.append(("evaluate", "--arm", arm))
+        return found
+
+    def clear(self) -> None:
+        """Remove what its commands made; the log stays."""
+        for name in ("runs", "evaluation", "provenance", ".rla"):
+            shutil.rmtree(self.path / name, ignore_errors=True)
+
+    def live(self, arm: str) -> list[Path]:
+        """The live folders of the arm's seeds; they exist only during training."""
+        return [self._live(arm, seed) for seed in range(self.seeds)]
+
+    def _live(self, arm: str, seed: int) -> Path:
+        runs = sorted((self.path / ".rla" / "live").glob(f"*/{arm}/seed-{seed}"))
+        return runs[-1] if runs else self.path / ".rla" / "live" / "none"
+
+    def progress(self) -> float:
+        """Share of the trial's iterations that are published."""
+        each = load(self.path / "params.yaml").train.iterations + 1
+        layout, arms = Layout(self.path), self.sweep.arms
+        placed = sum(layout.run(arm, seed).is_dir() for arm in arms for seed in range(self.seeds))
+        live = sum(len(RunFolder(p).published()) for arm in arms for p in self.live(arm))
+        return min(1.0, (placed * each + live) / (each * self.seeds * len(arms)))
+
+    def adopt(self, earlier: Path, seeds: int | None = None) -> None:
+        """Take over finished seeds of the same trial: a seed's run does not depend on how many there are.
+
+        Args:
+            earlier: a folder with runs of the trial.
+            seeds: how many seeds to take from it; None: all that every arm has, from 0 on.
+        """
+        config, there, here = load(self.path / "params.yaml"), Layout(earlier), Layout(self.path)
+        arms = self.sweep.arms
+        if seeds is None:
+            seeds = next(n for n in itertools.count() if not all(there.run(arm, n).is_dir() for arm in arms))
+        for arm in arms:
+            key = made_from(config, self.path, arm)["fingerprint"]
+            for seed in range(seeds):
+                finished = RunFolder(here.live(key, arm, seed)).finished
+                if not finished.is_dir() and not here.run(arm, seed).is_dir():
+                    with atomic.whole(finished) as copy:
+                        atomic.copy_tree(there.run(arm, seed), copy)

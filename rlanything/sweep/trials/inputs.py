@@ -1,0 +1,74 @@
+"""Tasks and base models of trials: the project's own, or made once for all trials with the same parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rlanything.config import Config, load
+from rlanything.core.ids import content_id
+from rlanything.planning import compose
+from rlanything.planning.pipeline import BEFORE_TRAINING, Pipeline
+from rlanything.runs.hashes import sha256
+from rlanything.runs.layout import Layout
+from rlanything.sweep.trials.child import Command
+
+MADE = ("data", "models")
+"""Folders with tasks and base models."""
+SOURCES = ("experiments", "envs")
+"""Folders of the project that every command reads."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Where the tasks and base models of trials are."""
+
+    root: Path
+    folder: Path
+    pipeline: Pipeline
+    project: Config | None
+    """What the project's own data/ and models/ were made from; None where they are not there."""
+
+    @classmethod
+    def of(cls, root: Path, params: Path, folder: Path) -> Inputs:
+        """`params`: the project's configuration. `folder`: where inputs are made that the project does not have."""
+        made = params.is_file() and not missing_inputs(root)
+        return cls(root, folder, Pipeline(root), load(params) if made else None)
+
+    def key(self, config: Config) -> str:
+        """A hash of everything that tasks and base models depend on."""
+        data = config.model_dump(mode="json", by_alias=True)
+        params = [self.pipeline.params(stage, data) for stage in BEFORE_TRAINING]
+        files = [sha256(file) for file in self.pipeline.files(BEFORE_TRAINING, data)]
+        return content_id({"params": params, "files": files})[:16]
+
+    def place(self, config: Config) -> Path:
+        """The folder with data/ and models/ for this configuration, whether they are made yet or not."""
+        if self.project is not None and self.key(config) == self.key(self.project):
+            return self.root
+        return self.folder / self.key(config)
+
+    def prepare(self, place: Path, overrides: Sequence[str]) -> None:
+        """Make the folder in which the commands of `missing_inputs` can run."""
+        place.mkdir(parents=True, exist_ok=True)
+        link(place, self.root, SOURCES)
+        compose.write(place / "params.yaml", overrides, self.root)
+
+
+def missing_inputs(place: Path) -> list[Command]:
+    """The commands that still have to run at `place`."""
+    layout = Layout(place)
+    done = {"tasks": layout.manifest.is_file(), "bootstrap": layout.bootstrap.is_file()}
+    return [(stage,) for stage in BEFORE_TRAINING if not done[stage]]
+
+
+def link(folder: Path, target: Path, names: Sequence[str]) -> None:
+    """Link names in `folder` to those in `target`, relatively: the links hold on another machine too."""
+    for name in names:
+        place, wanted = folder / name, os.path.relpath(target / name, folder)
+        if place.is_symlink() and os.readlink(place) == wanted:
+            continue
+        place.unlink(missing_ok=True)
+        place.symlink_to(wanted)

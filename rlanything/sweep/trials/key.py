@@ -1,0 +1,142 @@
+"""What all trials of a study have in common: configuration, code and inputs. A hash of it names the study.
+
+    <folder>/<name>-<key>/key.json       the same in readable form
+
+Trials of different code or data are never in one study. A start names the latest other study of the same name, and
+what differs. While trials run, a change of any of it ends the sweep: every command imports the code and composes
+experiments/ as they are at that moment, so later trials could not be compared with earlier ones.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rlanything.config import parse
+from rlanything.core.errors import ConfigError
+from rlanything.core.ids import content_id
+from rlanything.files.records import write_json
+from rlanything.planning.pipeline import trial_stages
+from rlanything.runs.hashes import sha256
+from rlanything.sweep.declare.check import compose_base
+from rlanything.sweep.declare.sweep import Sweep
+from rlanything.sweep.errors import ProjectChanged
+from rlanything.sweep.trials.inputs import MADE, Inputs
+
+FILE = "key.json"
+SHOWN = 5
+"""The most differences that a message names."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """What all trials have in common. `files`, `inputs`: path in the project -> sha256."""
+
+    config: Mapping[str, Any]
+    files: Mapping[str, str]
+    inputs: Mapping[str, str]
+
+    @classmethod
+    def of(cls, sweep: Sweep, base: Mapping[str, Any], inputs: Inputs) -> Key:
+        """`base`: the trials' common configuration. Inputs that the sweep itself makes follow from the rest."""
+        files = inputs.pipeline.files(trial_stages(sweep.arms), base)
+        own: list[Path] = []
+        if inputs.place(parse(dict(base))) == inputs.root:
+            own = [p for n in MADE for p in sorted((inputs.root / n).rglob("*")) if p.is_file()]
+        common = {k: v for k, v in base.items() if k != "scale"}
+        return cls(common, _hashes(files, inputs.root), _hashes(own, inputs.root))
+
+    @property
+    def short(self) -> str:
+        """Eight hexadecimal digits of its hash, for names."""
+        return content_id({name: dict(part) for name, part in vars(self).items()})[:8]
+
+    def write(self, place: Path) -> None:
+        """Write it beside the study in `place`, once."""
+        if not (place / FILE).is_file():
+            write_json(place / FILE, asdict(self))
+
+    def describe(self, other: Mapping[str, Any]) -> str:
+        """The first `SHOWN` differences, and how many more there are; '' where there is none."""
+        found = self.differences(other)
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        return "; ".join(found[:SHOWN] + more)
+
+    def differences(self, other: Mapping[str, Any]) -> list[str]:
+        """What differs in `other`, the contents of another study's key.json: one text for each."""
+        found = [
+            f"{name}: there {_shown(before)}, here {_shown(now)}"
+            for name, before, now in _changed(_flat(other["config"]), _flat(self.config))
+        ]
+        for part in ("inputs", "files"):
+            for name, before, now in _changed(other[part], getattr(self, part)):
+                found.append(
+                    f"{name}: only {'here' if before is None else 'there'}"
+                    if None in (before, now)
+                    else f"{name}: another content"
+                )
+        return found
+
+
+def check_unchanged(sweep: Sweep, inputs: Inputs, began: Key) -> None:
+    """Raise `ProjectChanged`, naming what changed, when trials would now have something else in common."""
+    try:
+        found = Key.of(sweep, compose_base(sweep, inputs.root), inputs).describe(asdict(began))
+    except (ConfigError, FileNotFoundError) as error:
+        found = str(error)
+    if found:
+        raise ProjectChanged(
+            f"changed while the sweep ran (there: when it began, here: now): {found}. "
+            "Trials before and after it cannot be compared. Undo the change, and the same command goes on; "
+            "with it, the command begins a study of its own"
+        )
+
+
+def other_study(folder: Path, name: str, key: Key) -> str | None:
+    """A warning that names the latest study in `folder` of this name with another key; None where there is none."""
+    known = re.compile(re.escape(name) + r"-[0-9a-f]{8}")
+    others = [p for p in folder.glob("*") if known.fullmatch(p.name) and p.name != f"{name}-{key.short}"]
+    if not others:
+        return None
+    last = max(others, key=lambda p: p.stat().st_mtime)
+    found = key.describe(json.loads((last / FILE).read_text())) if (last / FILE).is_file() else ""
+    what = found or f"it has no {FILE}"
+    return f"does not go on with {last}, a study of the same name, which differs: {what}"
+
+
+def _hashes(files: list[Path], root: Path) -> dict[str, str]:
+    states = [(file, file.stat()) for file in files]
+    return {
+        str(file.relative_to(root)): _digest(file, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
+        for file, s in states
+    }
+
+
+@lru_cache(maxsize=1 << 14)
+def _digest(file: Path, *_state: int) -> str:
+    """Hash of a file. One whose size and times are the same is not read again: a worker asks before every command."""
+    return sha256(file)
+
+
+def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            yield name, before.get(name), now.get(name)
+
+
+def _flat(data: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Dotted name -> value."""
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        own = f"{above}{name}"
+        found |= _flat(value, f"{own}.") if isinstance(value, Mapping) else {own: value}
+    return found
+
+
+def _shown(value: Any) -> str:
+    return "nothing" if value is None else json.dumps(value)

@@ -1,0 +1,68 @@
+"""A file is what it was or the new one, whatever happens while it is written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rlanything.files import atomic
+from rlanything.files.atomic import whole, write_text
+
+
+def test_a_text_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_path, monkeypatch):
+    path = tmp_path / "file.txt"
+    write_text(path, "old")
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(atomic.os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        write_text(path, "new")
+    assert caught.value.filename == str(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file.txt"]
+
+
+def test_a_reader_sees_the_old_text_until_the_new_one_is_on_disk(tmp_path, monkeypatch):
+    path = tmp_path / "file.txt"
+    write_text(path, "old")
+    seen: list[tuple[str, str]] = []
+    sync = atomic.sync
+    monkeypatch.setattr(
+        atomic, "sync", lambda place: (seen.append((kind(place), path.read_text())), sync(place))
+    )
+    write_text(path, "new")
+    assert seen == [("file", "old"), ("folder", "new")]
+
+
+def test_a_folder_is_on_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    place = tmp_path / "folder"
+    synced: list[tuple[str, bool]] = []
+    sync = atomic.sync
+    monkeypatch.setattr(
+        atomic,
+        "sync",
+        lambda path: (synced.append((str(path.relative_to(tmp_path)), place.exists())), sync(path)),
+    )
+    with whole(place) as folder:
+        (folder / "file").write_text("text")
+    assert synced == [(".tmp-folder/file", False), (".tmp-folder", False), (".", True)]
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp_path):
+    place = tmp_path / "folder"
+    with whole(place) as folder:
+        (folder / "file").write_text("old")
+    with pytest.raises(ValueError, match="stop"):  # noqa: PT012, SIM117
+        with whole(place) as folder:
+            (folder / "file").write_text("new")
+            raise ValueError("stop")
+    assert (place / "file").read_text() == "old"
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def kind(place: Path) -> str:
+    return "folder" if place.is_dir() else "file"

@@ -1,0 +1,222 @@
+"""Composition: params.yaml is what the Hydra groups say, and every option of every group can be run."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rlanything.config import ArmConfig, parse
+from rlanything.core.errors import ConfigError
+from rlanything.loop.prompts import Prompts
+from rlanything.planning import check, compose
+
+ROOT = Path(__file__).parents[2]
+GROUPS = compose.options(ROOT)
+CHOICES = [(group, option) for group, options in GROUPS.items() if group != "arm" for option in options]
+SETTINGS = sorted(path.stem for path in (ROOT / "experiments" / "setting").glob("*.yaml"))
+
+
+def test_the_committed_file_equals_the_composition():
+    assert (ROOT / "params.yaml").read_text() == compose.text(compose.compose((), ROOT)), (
+        "params.yaml is not what experiments/ composes to; write it with `rlanything config write`"
+    )
+
+
+def test_the_groups_are_the_documented_ones():
+    assert set(GROUPS) == {"arm", "engine", "env", "logger", "model", "scale"}
+    assert GROUPS["scale"] == ["default", "paper", "smoke"]
+
+
+@pytest.mark.parametrize(("group", "option"), CHOICES)
+def test_every_option_composes_and_validates(group, option):
+    config = parse(compose.compose([f"{group}={option}"], ROOT))
+    check.arguments(config.env, "env")
+    check.arguments(config.engine, "engine")
+    model = config.model
+    Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_setting_composes_and_validates_under_the_names_of_its_environment_and_scale(name):
+    env, _, scale = name.rpartition("-")
+    config = parse(compose.compose([f"env={env}", f"scale={scale}"], ROOT))
+    check.arguments(config.env, "env")
+    model = config.model
+    Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format)
+    assert (config.scale, config.judge.writes, config.rollout.max_steps) == (scale, "tests", 1)
+
+
+def test_a_setting_is_not_chosen_but_follows_from_its_names():
+    with pytest.raises(ConfigError, match="override 'setting=coding-smoke': unknown"):
+        compose.compose(["setting=coding-smoke"], ROOT)
+    assert parse(compose.compose(["env=coding", "judge.m=5"], ROOT)).judge.m == 5
+    assert parse(compose.compose(["scale=smoke"], ROOT)).judge.writes == "votes"
+
+
+def test_the_paper_s_coding_numbers_are_those_of_the_paper():
+    config = parse(compose.compose(["env=coding_data", "scale=paper"], ROOT))
+    assert (config.rollout.tasks, config.rollout.rollouts, config.rollout.temperature) == (64, 32, 1.0)
+    assert (config.learn.updates, config.train.iterations) == (2, 300)
+    assert (config.evaluate.repeats, config.evaluate.votes) == (16, 32)
+    assert (config.signals.lambda_, config.signals.reward_min, config.signals.reward_max) == (1.0, 0.2, 0.8)
+
+
+@pytest.mark.parametrize("option", GROUPS["arm"])
+def test_every_arm_composes_and_validates(option):
+    config = parse(compose.compose([f"+arm@arms.another={option}"], ROOT))
+    assert isinstance(config.arm("another"), ArmConfig)
+
+
+def test_the_arms_are_the_rows_of_the_ablation():
+    arms = parse(compose.compose((), ROOT)).arms
+    switches = {
+        name: (arm.outcome, arm.step_votes, arm.train_reward, arm.adapt) for name, arm in arms.items()
+    }
+    assert switches == {
+        "outcome": (True, False, False, False),
+        "policy": (True, True, False, False),
+        "policy_reward": (True, True, True, False),
+        "full": (True, True, True, True),
+    }
+
+
+def test_the_paper_scale_holds_the_papers_numbers():
+    config = parse(compose.compose(["scale=paper"], ROOT))
+    assert (config.rollout.tasks, config.rollout.rollouts, config.train.iterations) == (16, 8, 200)
+    assert (config.rollout.max_steps, config.evaluate.max_steps) == (40, 60)
+    assert (config.rollout.temperature, config.evaluate.temperature, config.evaluate.repeats) == (0.8, 0.8, 3)
+    assert (config.tasks.in_domain, config.tasks.out_of_domain, config.evaluate.reward_rollouts) == (
+        140,
+        134,
+        16,
+    )
+    assert (config.judge.m, config.signals.lambda_, config.signals.advantage_scale) == (3, 1.0, "step")
+    assert (config.signals.policy_min, config.signals.policy_max) == (0.0, 1.0)
+    assert (config.signals.reward_min, config.signals.reward_max, config.signals.reward_balance) == (
+        0.2,
+        0.8,
+        "none",
+    )
+    assert (config.adaptation.alpha_low, config.adaptation.alpha_high) == (0.2, 0.8)
+    assert config.adaptation.acceptance == "strict"
+    for optimizer in (config.learn.policy, config.learn.reward):
+        assert (optimizer.lr, optimizer.betas) == (1e-6, (0.9, 0.999))
+        assert (optimizer.weight_decay, optimizer.clip_norm) == (0, 1)
+    assert (config.learn.updates, config.learn.epsilon, config.learn.beta) == (4, 0.2, 0.01)
+    assert config.model.embedded is None
+    assert config.model.policy.path == "Qwen/Qwen2.5-7B-Instruct"
+    assert config.model.reward.path == "Qwen/Qwen2.5-14B-Instruct"
+    assert config.model.adapter.path == "Qwen/Qwen3-4B"
+
+
+def test_groups_on_the_command_line_win_over_a_scale():
+    config = parse(compose.compose(["scale=paper", "model=embedded", "engine=native"], ROOT))
+    assert config.model.embedded is not None
+    assert config.train.iterations == 200
+
+
+@pytest.mark.parametrize("scale", GROUPS["scale"])
+def test_no_value_is_left_to_a_default_of_the_code(scale):
+    data = compose.compose([f"scale={scale}"], ROOT)
+    whole = parse(data).model_dump(mode="json", by_alias=True)
+    assert keys(whole) - keys(data) == set()
+
+
+def keys(data: dict, prefix: str = "") -> set[str]:
+    found = set()
+    for key, value in data.items():
+        found.add(prefix + key)
+        if isinstance(value, dict) and value:
+            found |= keys(value, f"{prefix}{key}.")
+    return found
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments").rglob("*.yaml")), ids=lambda p: p.name)
+def test_every_file_opens_with_what_it_is_and_every_key_is_explained(path):
+    lines = path.read_text().splitlines()
+    assert any(line.startswith("#") and "@package" not in line for line in lines[:2])
+    root = (ROOT / "experiments" / "config.yaml").read_text().splitlines()
+    assert sorted(keys_of(lines) - explained(lines) - explained(root) - {"defaults"}) == []
+
+
+def keys_of(lines: list[str]) -> set[str]:
+    return {match[1] for line in lines if (match := re.match(r" *(\w+):", line))}
+
+
+def explained(lines: list[str]) -> set[str]:
+    """Keys with a comment on their line, on the line of their section, or in the line above."""
+    found, section = set(), ""
+    for above, line in zip(["", *lines], lines, strict=False):
+        section = section if line.startswith(" ") else line
+        if above.startswith("#") or "#" in line + section:
+            found |= keys_of([line])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("scale=smok", "scale = 'smok': unknown; did you mean 'smoke'? known: default, paper, smoke"),
+        ("arm@arms.full=ful", "arm@arms.full = 'ful': unknown; did you mean 'full'?"),
+        ("signals.lamda=1", "unknown; did you mean 'signals.lambda'?"),
+        ("lambda=1", "unknown; did you mean 'signals.lambda'?"),
+        ("modle=embedded", "unknown; did you mean 'model'?"),
+        ("signals.lambda", "expected key=value"),
+        ("rollout.tasks=[1", "expected key=value"),
+        ("seed=1,2", "does not compose"),
+    ],
+)
+def test_a_bad_override_is_refused_with_the_nearest_name(override, expected):
+    with pytest.raises(ConfigError) as caught:
+        compose.compose([override], ROOT)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_experiments_is_named(tmp_path):
+    with pytest.raises(ConfigError, match="no such file"):
+        compose.compose((), tmp_path)
+
+
+def test_writing_names_its_command_and_can_be_read_back(tmp_path):
+    path = tmp_path / "params.yaml"
+    written = compose.write(path, ["scale=smoke", "signals.lambda=0.25"], ROOT)
+    assert "rlanything config write scale=smoke signals.lambda=0.25\n" in path.read_text()
+    assert parse(yaml.safe_load(path.read_text())) == written
+    assert (written.scale, written.signals.lambda_) == ("smoke", 0.25)
+
+
+@pytest.mark.parametrize(
+    "override", ["judge.m=0", "+env.recptacles=3", "env.receptacles=[9, 3]", "model.prompts=nowhere"]
+)
+def test_what_cannot_run_is_not_written(tmp_path, override):
+    path = tmp_path / "params.yaml"
+    path.write_text("as it was")
+    with pytest.raises(ConfigError):
+        compose.write(path, [override], ROOT)
+    assert path.read_text() == "as it was"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("+env.recptacles=3", "env.recptacles: unknown; did you mean 'receptacles'?"),
+        ("env.engine=textworlds", "did you mean textworld"),
+        (
+            "env._target_=envs.alfworld.family.AlfwordFamily",
+            "env._target_ = 'envs.alfworld.family.AlfwordFamily'",
+        ),
+        ("+engine.max_btch=3", "engine.max_btch: unknown; did you mean 'max_batch'?"),
+        (
+            "engine._target_=rlanything.engines.none.Engine",
+            "engine._target_ = 'rlanything.engines.none.Engine'",
+        ),
+    ],
+)
+def test_constructor_arguments_are_checked_before_any_work(override, expected):
+    config = parse(compose.compose([override], ROOT))
+    with pytest.raises(ConfigError) as caught:
+        check.check(config, ROOT)
+    assert expected in str(caught.value)

@@ -1,0 +1,120 @@
+"""What this project reads from dvc.yaml is what DVC reads from it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from dvc.repo import Repo
+from stage_cases import ROOT
+
+from rlanything.core.errors import ConfigError
+from rlanything.planning.pipeline import Pipeline, look_up
+
+STAGES = ("tasks", "bootstrap", "train@outcome", "train@full", "evaluate@base", "evaluate@policy_reward")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return yaml.safe_load((ROOT / "params.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def by_dvc():
+    with Repo(str(ROOT)) as repo:
+        return {stage.name: stage for stage in repo.stage.collect("dvc.yaml", recursive=False)}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_the_parameters_are_those_that_dvc_sees(name, data, by_dvc):
+    theirs = {key for dep in by_dvc[name].deps if hasattr(dep, "params") for key in dep.params}
+    ours = Pipeline(ROOT).params(name, data)
+    assert set(ours) == theirs
+    assert all(value == look_up(data, key) for key, value in ours.items())
+
+
+def test_the_code_is_that_of_the_environment_and_engine_that_the_configuration_names(data):
+    other = {**data, "env": {"_target_": "envs.coding.family.CodingFamily"}}
+    other["engine"] = {"_target_": "rlanything.engines.transformers.TransformersEngine"}
+    files = {path.relative_to(ROOT).as_posix() for path in Pipeline(ROOT).files(["train@full"], other)}
+    assert {"envs/coding/family.py", "rlanything/engines/transformers.py"} <= files
+    assert not [name for name in files if name.startswith("envs/alfworld")]
+    assert "rlanything/engines/native.py" not in files
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_the_files_are_those_that_dvc_sees_and_no_stage_makes(name, data, by_dvc):
+    theirs = {dep.def_path for dep in by_dvc[name].deps if not hasattr(dep, "params")}
+    made = ("data/", "models", "runs/", "evaluation/")
+    kept = [ROOT / path for path in theirs if not path.startswith(made)]
+    ours = Pipeline(ROOT).files([name], data)
+    assert all(any(file == place or file.is_relative_to(place) for place in kept) for file in ours)
+    assert all(any(file == place or file.is_relative_to(place) for file in ours) for place in kept)
+
+
+def test_an_arm_of_ones_own_depends_on_what_the_full_one_does(data):
+    pipeline = Pipeline(ROOT)
+    own, full = (set(pipeline.params(f"train@{arm}", data)) for arm in ("mine", "full"))
+    assert own ^ full == {"arms.mine", "arms.full"}
+    assert pipeline.files(["train@mine"], data) == pipeline.files(["train@full"], data)
+
+
+def test_files_are_what_lies_in_the_places_that_a_stage_names(tmp_path, data):
+    (tmp_path / "code").mkdir()
+    for name in ("a.py", "b.json", "README.md"):
+        (tmp_path / "code" / name).write_text("one")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "made").write_text("")
+    (tmp_path / "dvc.yaml").write_text(
+        "stages: {bootstrap: {outs: [models]}, train: {deps: [code, models/made], outs: [{runs/x: {}}]}}"
+    )
+    assert Pipeline(tmp_path).files(["train"], data) == [
+        tmp_path / "code" / "a.py",
+        tmp_path / "code" / "b.json",
+    ]
+
+
+def test_a_folder_without_a_pipeline_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"dvc\.yaml: no such file"):
+        Pipeline(tmp_path)
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """What DVC sees of this project, in a git repository of its own."""
+    for name in ("dvc.yaml", "params.yaml", ".dvcignore", ".gitignore"):
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    for name in (".dvc/config", "sweeps/.gitignore"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("sweep", sorted(p.stem for p in (ROOT / "experiments" / "sweep").glob("*.yaml")))
+def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy, sweep):
+    """DVC overlooks folders that git seems to ignore, so the whole project is searched, as `dvc repro` does."""
+    recipe = subprocess.run(
+        ["make", "-n", "sweep", f"SWEEP={sweep}"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.replace("\\\n", " ")
+    (line,) = [line for line in recipe.splitlines() if "dvc stage add" in line]
+    env = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DVC_NO_ANALYTICS": "1",
+    }
+    for _ in range(2):  # there is one stage, however often it is asked for
+        subprocess.run(["bash", "-euc", line], cwd=copy, env=env, check=True, capture_output=True)
+    assert f"dvc repro sweeps/dvc.yaml:{sweep}" in recipe
+    with Repo(str(copy)) as repo:
+        (stage,) = [s for s in repo.index.stages if s.path_in_repo == "sweeps/dvc.yaml"]
+        before = {s.name for s in repo.index.graph.successors(stage)}
+    assert stage.name == sweep
+    assert stage.cmd == f"python -m rlanything sweep experiments/sweep/{sweep}.yaml"
+    assert [out.def_path for out in stage.outs] == [f"sweeps/{sweep}"]
+    assert before == {"tasks", "bootstrap"}

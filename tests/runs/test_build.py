@@ -1,0 +1,97 @@
+"""What cannot be built is refused with the name that was meant, or with what is missing."""
+
+from __future__ import annotations
+
+import pytest
+from stage_cases import ROOT
+
+from rlanything.config import Checkpoint, parse
+from rlanything.core.errors import ConfigError
+from rlanything.engines import checkpoint
+from rlanything.learn.supervised import fresh_model
+from rlanything.planning import compose
+from rlanything.rewards.families import teacher
+from rlanything.runs import build, families
+from rlanything.stages.bootstrap.tokenizer import train_tokenizer
+
+
+@pytest.fixture(scope="module")
+def data() -> dict:
+    return compose.compose(["scale=smoke"], ROOT)
+
+
+@pytest.fixture(scope="module")
+def saved(data, tmp_path_factory):
+    """A folder with a tiny model and its tokenizer."""
+    folder = tmp_path_factory.mktemp("models") / "policy"
+    tokenizer = train_tokenizer(["you open the door 1"], 512)
+    sizes = parse(data).model.embedded.model_copy(update={"hidden": 32, "intermediate": 32, "layers": 1})
+    checkpoint.save(fresh_model(sizes, 512, 1, 0, 0), tokenizer, folder)
+    return folder
+
+
+def test_an_unknown_key_of_the_environment_is_refused_with_the_nearest_name(data):
+    config = parse({**data, "env": {**data["env"], "distractor": [0, 2]}})
+    with pytest.raises(ConfigError, match=r"env\.distractor: unknown; did you mean 'distractors'\?"):
+        families.family(config)
+
+
+def test_a_value_that_the_environment_refuses_is_reported_under_its_section(data):
+    config = parse({**data, "env": {**data["env"], "engine": "no such engine"}})
+    with pytest.raises(ConfigError, match=r"env: .*no such engine"):
+        families.family(config)
+
+
+@pytest.mark.parametrize("target", ["envs.alfworld.family.NoSuchFamily", "no_such_module.Family", ""])
+def test_a_class_that_cannot_be_found_is_named(data, target):
+    config = parse({**data, "env": {"_target_": target}})
+    with pytest.raises(ConfigError, match=rf"env\._target_ = '{target}'"):
+        families.family(config)
+
+
+def test_what_the_program_gives_cannot_be_set_by_the_configuration(data, saved):
+    model, tokenizer = checkpoint.load(saved)
+    config = parse({**data, "engine": {**data["engine"], "model": "mine"}})
+    with pytest.raises(ConfigError, match=r"engine\.model: unknown"):
+        build.chat_model(config, model, tokenizer)
+
+
+def test_a_family_without_an_oracle_is_no_teacher():
+    with pytest.raises(ConfigError, match=r"object has no teacher .*label_steps"):
+        teacher(object())
+
+
+def test_a_folder_under_the_root_is_loaded(saved):
+    model, tokenizer = build.load(Checkpoint(path="models/policy"), _root(saved))
+    assert model.config.hidden_size == 32
+    assert tokenizer.chat_template
+
+
+def test_a_checkpoint_that_was_not_made_is_no_name_on_the_hub(tmp_path):
+    with pytest.raises(ConfigError, match=r"models/policy: no such folder"):
+        build.load(Checkpoint(path="models/policy"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("missing", "named"),
+    [
+        ("tokenizer.json", "no tokenizer .*save its tokenizer into the same folder"),
+        ("model.safetensors", "no weights"),
+        ("config.json", "no configuration"),
+    ],
+)
+def test_a_checkpoint_without_a_part_says_which_and_what_to_do(saved, missing, named):
+    (saved / missing).rename(saved / "aside")
+    try:
+        with pytest.raises(ConfigError, match=rf"models/policy: {named}"):
+            build.load(Checkpoint(path="models/policy"), _root(saved))
+    finally:
+        (saved / "aside").rename(saved / missing)
+
+
+def _root(saved):
+    (saved.parent / "models").mkdir(exist_ok=True)
+    link = saved.parent / "models" / "policy"
+    if not link.exists():
+        link.symlink_to(saved)
+    return saved.parent

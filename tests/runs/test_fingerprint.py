@@ -1,0 +1,124 @@
+"""Only the very same run is resumed: whatever changes a result changes its name, and nothing else does."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+import pytest
+from stage_cases import ROOT
+
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError
+from rlanything.planning import compose
+from rlanything.runs import fingerprint, imports
+from rlanything.stages import train
+
+PROMPTS = "experiments/prompts/embedded"
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    for name in ("data/tasks/train.jsonl", "models/policy/model.safetensors", "models/bootstrap.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    shutil.copytree(ROOT / PROMPTS, tmp_path / PROMPTS)
+    return tmp_path
+
+
+@cache
+def config(*overrides: str) -> Config:
+    return parse(compose.compose(["scale=smoke", *overrides], ROOT))
+
+
+def key(root: Path, *overrides: str, arm: str = "full") -> str:
+    return fingerprint.made_from(config(*overrides), root, arm)["fingerprint"]
+
+
+def test_the_same_run_has_the_same_name_wherever_it_lies(root, tmp_path_factory):
+    other = tmp_path_factory.mktemp("elsewhere") / "copy"
+    shutil.copytree(root, other)
+    assert key(root) == key(other)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "seed=1",
+        "signals.lambda=2",
+        "learn.policy.lr=3e-4",
+        "learn.epsilon=0.1",
+        "train.iterations=3",
+        "rollout.temperature=0.7",
+        "judge.m=2",
+        "adaptation.alpha_low=0.1",
+        "evaluate.curve_tasks=2",
+        "env.distractors=[0,1]",
+        "engine.max_batch=2",
+        "arms.full.adapt=false",
+    ],
+)
+def test_a_parameter_changes_the_name(root, override):
+    assert key(root, override) != key(root)
+
+
+@pytest.mark.parametrize(
+    "override", ["train.workers=3", "arms.policy.step_votes=false", "bootstrap.reward.steps=1"]
+)
+def test_what_does_not_enter_the_run_changes_no_name(root, override):
+    assert key(root, override) == key(root)
+
+
+@pytest.mark.parametrize(
+    "file", ["data/tasks/train.jsonl", "models/policy/model.safetensors", f"{PROMPTS}/judge.txt"]
+)
+def test_an_input_or_a_prompt_changes_the_name(root, file):
+    before = key(root)
+    with (root / file).open("a") as opened:
+        opened.write(" ")
+    assert key(root) != before
+
+
+def test_a_new_input_file_changes_the_name(root):
+    before = key(root)
+    (root / "models" / "policy" / "generation_config.json").write_text("{}")
+    assert key(root) != before
+
+
+def test_the_code_that_learns_is_part_of_the_name(root, tmp_path, monkeypatch):
+    before = key(root)
+    for name in imports.PACKAGES:
+        shutil.copytree(ROOT / name, tmp_path / "code" / name)
+    monkeypatch.setattr(imports, "package_folder", lambda name: tmp_path / "code" / name)
+    assert key(root) == before
+    for place, changes in (("learn/losses.py", True), ("report/tables.py", False), ("cli.py", False)):
+        with (tmp_path / "code" / "rlanything" / place).open("a") as file:
+            file.write("# another line\n")
+        assert (key(root) != before) == changes
+        before = key(root)
+
+
+def test_arms_do_not_share_a_name(root):
+    assert key(root, arm="outcome") != key(root, arm="policy")
+
+
+def test_several_devices_need_torchrun_and_the_message_gives_the_command(root, monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    with pytest.raises(ConfigError, match=r"torchrun --nproc-per-node 2 -m rlanything train --arm full"):
+        train.train_arm(config("train.devices=2"), root, "full")
+
+
+def test_an_unknown_arm_is_refused_with_the_nearest_name(root):
+    with pytest.raises(ConfigError, match=r"arm 'ful': unknown; did you mean 'full'\?"):
+        train.train_arm(config(), root, "ful")
+
+
+def test_an_error_of_one_seed_is_the_error_of_the_stage(root, monkeypatch):
+    def fail(data, where, key, arm, seed):
+        raise ConfigError(f"seed {seed} cannot run")
+
+    monkeypatch.setattr(train, "train_seed", fail)
+    with pytest.raises(ConfigError, match="seed 0 cannot run"):
+        train.train_arm(config(), root, "full")
+    assert not (root / "runs").exists()

@@ -1,0 +1,189 @@
+"""What a stage's results depend on is found from its imports: all of it, and nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from stage_cases import ROOT, small, small_coding
+
+from rlanything.runs import imports
+from rlanything.runs.hashes import code_hashes
+from rlanything.runs.imports import code_files, targets, whole_folders
+
+FILES = {
+    "rlanything/__init__.py": "",
+    "rlanything/start.py": """
+from typing import TYPE_CHECKING
+import typing
+import json, rlanything.plain
+from rlanything.package import member
+from rlanything.package.inner import something
+from .beside import other
+if TYPE_CHECKING:
+    from rlanything.typed import Never
+if typing.TYPE_CHECKING:
+    import rlanything.typed
+else:
+    import rlanything.untyped
+PROGRAM = ["-m", "envs.program"]
+PARTS = "envs.parts"
+SENTENCE = "see envs.named for more"
+def late():
+    from rlanything import inside
+""",
+    "rlanything/plain.py": "",
+    "rlanything/package/__init__.py": "from rlanything.package import own",
+    "rlanything/package/own.py": "",
+    "rlanything/package/member.py": "",
+    "rlanything/package/inner.py": "something = 1",
+    "rlanything/package/unused.py": "",
+    "rlanything/package/table.json": "{}",
+    "rlanything/package/data/deep.txt": "",
+    "rlanything/package/README.md": "",
+    "rlanything/package/room/__init__.py": "",
+    "rlanything/package/room/other.json": "{}",
+    "rlanything/beside.py": "import rlanything.start",
+    "rlanything/typed.py": "",
+    "rlanything/untyped.py": "",
+    "rlanything/inside.py": "",
+    "rlanything/inside/facts.json": "{}",
+    "envs/__init__.py": "",
+    "envs/program.py": "",
+    "envs/named.py": "",
+    "envs/parts/__init__.py": "",
+    "envs/parts/one.py": "",
+}
+NOT_NEEDED = {
+    "rlanything/package/unused.py",
+    "rlanything/package/README.md",
+    "rlanything/package/room/__init__.py",
+    "rlanything/package/room/other.json",
+    "rlanything/typed.py",
+    "envs/named.py",
+}
+"""`inside.py` is found although a folder of data has its name; the folder is found as data beside a module."""
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch) -> Path:
+    """A project in which every way to depend on a file is there once."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(imports, "package_folder", lambda name: tmp_path / name)
+    return tmp_path
+
+
+def test_all_that_is_imported_or_started_is_found_and_nothing_else(project):
+    found = code_files(["rlanything.start"])
+    assert set(found) == set(FILES) - NOT_NEEDED
+    assert all(path == project / name for name, path in found.items())
+
+
+def test_a_class_stands_for_its_module_and_other_projects_for_nothing(project):
+    assert set(code_files(["envs.named.Family", "torch.nn.Linear"])) == {"envs/__init__.py", "envs/named.py"}
+
+
+def test_a_folder_stands_for_its_files_when_all_are_needed(project):
+    assert whole_folders(code_files(["rlanything.start"])) == [
+        "envs/__init__.py",
+        "envs/parts",
+        "envs/program.py",
+        "rlanything/__init__.py",
+        "rlanything/beside.py",
+        "rlanything/inside",
+        "rlanything/inside.py",
+        "rlanything/package/__init__.py",
+        "rlanything/package/data",
+        "rlanything/package/inner.py",
+        "rlanything/package/member.py",
+        "rlanything/package/own.py",
+        "rlanything/package/table.json",
+        "rlanything/plain.py",
+        "rlanything/start.py",
+        "rlanything/untyped.py",
+    ]
+
+
+def test_classes_are_found_wherever_the_configuration_names_them():
+    data = {"env": {"_target_": "a.B"}, "train": {"callbacks": [{"_target_": "c.D"}, {"x": 1}]}}
+    assert list(targets(data)) == ["a.B", "c.D"]
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch) -> Path:
+    """The whole project's code, to be changed."""
+    for name in ("rlanything", "envs", "tests/runs", "benchmarks"):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(imports, "package_folder", lambda name: tmp_path / name)
+    return tmp_path
+
+
+def train_code(config=None) -> dict[str, str]:
+    return code_hashes("rlanything.stages.train", (config or small()).model_dump(mode="json", by_alias=True))
+
+
+def test_an_edit_of_any_file_of_a_runs_code_changes_it_and_an_edit_of_any_other_file_does_not(copy):
+    before = train_code()
+    sources = {path.relative_to(copy).as_posix(): path for path in copy.rglob("*.py")}
+    assert len(sources.keys() - before.keys()) > 100
+    for name in sources.keys() - before.keys():
+        edit(sources[name])
+    assert train_code() == before
+    for name in before:
+        edit(copy / name)
+    after = train_code()
+    assert after.keys() == before.keys()
+    assert [name for name in before if after[name] == before[name]] == []
+
+
+def edit(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\n")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "rlanything/report",
+        "rlanything/planning",
+        "rlanything/repro",
+        "rlanything/sweep",
+        "rlanything/cli.py",
+        "rlanything/buffer/views",
+        "rlanything/stages/report.py",
+        "rlanything/stages/evaluate.py",
+        "envs/coding",
+    ],
+)
+def test_what_reads_results_or_is_not_configured_is_no_code_of_a_run(place):
+    assert [name for name in train_code() if name == place or name.startswith(f"{place}/")] == []
+
+
+def test_a_run_has_the_code_and_data_of_the_environment_and_engine_that_are_configured():
+    games, programs = train_code(), train_code(small_coding())
+    data = {"envs/alfworld/games/scene_facts.py", "envs/alfworld/facts/alfred.pddl"}
+    assert {"envs/alfworld/family.py", *data} <= games.keys()
+    assert {"envs/coding/family.py", "envs/coding/sandbox/inside/serve.py"} <= programs.keys()
+    assert not [name for name in programs if name.startswith("envs/alfworld")]
+    assert "rlanything/engines/native.py" in games
+    assert "rlanything/engines/transformers.py" not in games
+
+
+@pytest.mark.parametrize(
+    ("stage", "room"),
+    [
+        ("tasks", "rlanything/loop"),
+        ("tasks", "rlanything/engines"),
+        ("tasks", "rlanything/learn"),
+        ("evaluate", "rlanything/learn/module.py"),
+        ("evaluate", "rlanything/runs/seedrun.py"),
+        ("report", "rlanything/runs"),
+        ("report", "rlanything/loop"),
+    ],
+)
+def test_a_stage_depends_on_no_room_that_it_has_no_use_for(stage, room):
+    found = code_files([f"rlanything.stages.{stage}"])
+    assert [name for name in found if name == room or name.startswith(f"{room}/")] == []

@@ -1,0 +1,162 @@
+"""The command line: exit codes, one-line errors, and the dry run."""
+
+import errno
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlanything import __version__, cli
+from rlanything.core.errors import EnvironmentFailure
+from rlanything.planning import compose
+from rlanything.stages import tasks
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A root with a tiny configuration, the real experiments/ and no data."""
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    compose.write(tmp_path / "params.yaml", ["scale=smoke"], tmp_path)
+    return tmp_path
+
+
+def run(project: Path, *words: str) -> int:
+    return cli.main(["--root", str(project), *words])
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"rlanything {__version__}\n"
+
+
+@pytest.mark.parametrize("words", [(), ("trian",), ("train",), ("config",)])
+def test_a_wrong_command_line_is_exit_2(words, capsys):
+    with pytest.raises(SystemExit) as caught:
+        cli.main(list(words))
+    assert caught.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["train", "--arm", "ful"], "arm 'ful': unknown; did you mean 'full'?"),
+        (["evaluate", "--arm", "ful"], "arm 'ful': unknown; did you mean 'full'?"),
+        (["plan", "--arm", "ful"], "arm 'ful': unknown; did you mean 'full'?"),
+        (["config", "write", "scale=smok"], "did you mean 'smoke'?"),
+        (["config", "check", "nowhere.yaml"], "nowhere.yaml: no such file"),
+        (["bootstrap"], "make it with `rlanything tasks`"),
+        (["report"], "base.json"),
+    ],
+)
+def test_expected_errors_are_exit_2_without_a_traceback(project, capsys, words, expected):
+    assert run(project, *words) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("rlanything: ")
+    assert expected in message
+    assert "Traceback" not in message
+
+
+def test_every_stage_checks_the_configuration_first(project, capsys):
+    path = project / "params.yaml"
+    path.write_text(path.read_text().replace("engine: fast", "engine: fats"))
+    for words in (
+        ["tasks"],
+        ["bootstrap"],
+        ["train", "--arm", "full"],
+        ["evaluate", "--arm", "base"],
+        ["report"],
+    ):
+        assert run(project, *words) == 2
+        assert "env: engine: 'fats' is not one of fast, textworld" in capsys.readouterr().err
+    assert sorted(p.name for p in project.iterdir()) == ["experiments", "params.yaml"]
+
+
+def test_config_check_lists_every_problem(project, capsys):
+    path = project / "params.yaml"
+    path.write_text(path.read_text().replace("m: 3", "m: 0").replace("alpha_low: 0.2", "alpha_low: 0.9"))
+    assert run(project, "config", "check") == 2
+    message = capsys.readouterr().err
+    assert "judge.m = 0" in message
+    assert "alpha_low = 0.9 must be below alpha_high = 0.8" in message
+
+
+def test_config_show_prints_what_write_writes(project, capsys):
+    assert run(project, "config", "write", "scale=smoke", "--output", str(project / "other.yaml")) == 0
+    capsys.readouterr()
+    assert run(project, "config", "show", "scale=smoke") == 0
+    assert capsys.readouterr().out == (project / "other.yaml").read_text()
+
+
+def fail_with(monkeypatch, error: BaseException) -> None:
+    def stage(config, root):
+        raise error
+
+    monkeypatch.setattr(tasks, "make_tasks", stage)
+
+
+def test_interruption_is_exit_130_and_names_the_command_that_resumes(project, capsys, monkeypatch):
+    fail_with(monkeypatch, KeyboardInterrupt())
+    assert run(project, "tasks") == 130
+    message = capsys.readouterr().err
+    assert "interrupted" in message
+    assert message.rstrip().endswith(f"rlanything --root {project} tasks")
+
+
+def test_a_full_disk_is_exit_2_in_one_line(project, capsys, monkeypatch):
+    fail_with(monkeypatch, OSError(errno.ENOSPC, "No space left on device", "runs/full"))
+    assert run(project, "tasks") == 2
+    assert capsys.readouterr().err == (
+        "rlanything: No space left on device: runs/full. Free some space; "
+        f"the same command goes on from there: rlanything --root {project} tasks\n"
+    )
+
+
+def test_errors_of_the_project_are_expected_and_bugs_are_not(project, capsys, monkeypatch):
+    fail_with(monkeypatch, EnvironmentFailure("said in one sentence"))
+    assert run(project, "tasks") == 2
+    assert capsys.readouterr().err == "rlanything: said in one sentence\n"
+    with pytest.raises(EnvironmentFailure):
+        run(project, "--traceback", "tasks")
+    fail_with(monkeypatch, ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        run(project, "tasks")
+
+
+def test_the_plan_shows_configuration_and_counts_and_does_nothing(project, capsys):
+    sizes = ["rollout.tasks=4", "rollout.rollouts=4", "rollout.max_steps=8", "judge.m=3", "learn.updates=2"]
+    sizes += ["train.iterations=2", "train.seeds=1"]
+    compose.write(project / "params.yaml", ["scale=smoke", *sizes], project)
+    assert run(project, "plan") == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines if line}
+    # 2 iterations x 4 tasks x 4 rollouts; at most 8 steps x 3 votes; an adapting arm may do it all twice
+    assert rows["outcome"] == ["1", "2", "32", "0", "0", "4", "?"]
+    assert rows["policy"] == ["1", "2", "32", "0", "768", "4", "?"]
+    assert rows["policy_reward"] == ["1", "2", "32", "0", "768", "8", "?"]
+    assert rows["full"] == ["1", "2", "32", "32", "1,536", "8", "?"]
+    assert rows["scale:"] == ["smoke"]
+    assert sorted(p.name for p in project.iterdir()) == ["experiments", "params.yaml"]
+
+
+def test_the_dry_run_of_train_plans_one_arm(project, capsys):
+    assert run(project, "train", "--arm", "full", "--dry-run") == 0
+    out = capsys.readouterr().out
+    assert "\nfull " in out
+    assert "\noutcome " not in out
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    command = [sys.executable, "-m", "rlanything", "config", "show"]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
