@@ -254,7 +254,6 @@ class EvaluateConfig(Section):
     reward_rollouts: Positive = 16
     every: Positive = 10
     curve_tasks: Positive = 32
-    resamples: Positive = 2000
 
 
 class Config(Section):

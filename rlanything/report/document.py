@@ -118,8 +118,7 @@ def _settings(material: Material) -> str:
     return (
         "## Settings\n\n"
         f"{len(configuration.differing(material.config))} settings differ from their default, which is "
-        f"{material.contents.defaults}. Intervals and p-values come from "
-        f"{material.comparison.resamples} resamples seeded by the run's seed.\n\n"
+        f"{material.contents.defaults}.\n\n"
         "<details><summary>All settings</summary>\n\n"
         f"{markdown_table(['setting', 'value', 'default, where it differs'], rows)}\n</details>\n"
     )
@@ -130,10 +129,10 @@ def _reading(material: Material) -> str:
 
 
 READING = (
-    "An interval is for the mean over *new training seeds and new tasks made the same way*: tasks are resampled (the "
-    "same ones for every seed and both arms), and the spread between seeds enters with Student's t, because a few "
-    "seeds cannot be resampled honestly. How often it holds the truth: `python -m benchmarks.interval_coverage`.",
-    "A difference whose interval includes 0 may be chance. It is then not evidence that two arms are equal.",
+    "An interval is for the mean over *new training seeds and new tasks made the same way*: seeds and tasks are "
+    "crossed random effects, with Student's t. How often it holds the truth: `python -m benchmarks.interval_coverage`.",
+    "A difference is called clear when its p-value is below .05 after Holm's correction over all the differences of "
+    "its list. One that is not clear may be chance. It is then not evidence that two arms are equal.",
     "The base is the same frozen checkpoint in every seed, measured with each seed's evaluation randomness.",
 )
 NUMBERS = (

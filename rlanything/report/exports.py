@@ -1,8 +1,9 @@
 """The report's numbers for programs: summary.json for `dvc metrics`, plots/learning.csv for `dvc plots`.
 
-summary.json: arm -> metric -> {mean, low, high, vs_base: {mean, low, high}}, in the order of the tables. Shares are
+summary.json: arm -> metric -> {mean, low, high, vs_base: {mean, low, high, p}}, in the order of the tables. Shares are
 fractions between 0 and 1, counts are numbers. low and high are null where no interval can be given (a count from one
-seed); vs_base is null when nothing pairs. All numbers are rounded, so equal inputs give equal bytes.
+seed); vs_base is null for the base, and when nothing pairs; its p
+is Holm's over the arms. All numbers are rounded, so equal inputs give equal bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ def summary_json(cells: Cells) -> str:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    return {**_estimate(cell.value), "vs_base": None if cell.vs_base is None else _estimate(cell.vs_base)}
+    return {**_estimate(cell.value), "vs_base": _against(cell)}
+
+
+def _against(cell: Cell) -> dict[str, float | None] | None:
+    return None if cell.difference is None else {**_estimate(cell.difference), "p": _round(cell.p)}
 
 
 def _estimate(value: Estimate) -> dict[str, float | None]:

@@ -184,8 +184,8 @@ def _gains(cells: Cells, contents: Contents) -> Figure:
 def _gain(axis: Axes, row: int, arm: str, metric: Metric, cells: Cells, paper: Paper) -> None:
     look, theirs = looks(list(cells))[arm], paper.gain(arm, metric)
     cell = cells[arm].get(metric.name)
-    if cell is not None and cell.vs_base is not None:
-        low, mean, high = cell.vs_base.low, cell.vs_base.mean, cell.vs_base.high
+    if cell is not None and cell.difference is not None:
+        low, mean, high = cell.difference.low, cell.difference.mean, cell.difference.high
         if low is not None and high is not None:
             axis.plot([100 * low, 100 * high], [row, row], color=look.colour, lw=2)
         axis.plot([100 * mean], [row], marker=look.marker, color=look.colour, markersize=6)

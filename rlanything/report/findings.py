@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from rlanything.config import BASE
 from rlanything.report.contents import Contents
-from rlanything.report.formatting import code, interval, number
+from rlanything.report.formatting import code, interval, number, p_text
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.curves import Peaks
 from rlanything.report.results.metrics import SUCCESS, Metric
@@ -20,23 +20,24 @@ DECLINE = 0.05
 
 def against_base(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per arm and accuracy: how far it is from the base."""
-    arms = [arm for arm in comparison.arms if arm != BASE]
-    return [_sentence(comparison, paper, arm, BASE, metric) for arm in arms for metric in SUCCESS]
+    pairs = [(arm, BASE) for arm in comparison.arms if arm != BASE]
+    found = {metric.name: comparison.contrasts(pairs, metric) for metric in SUCCESS}
+    return [
+        _sentence(found[metric.name].get(pair), paper, pair, metric) for pair in pairs for metric in SUCCESS
+    ]
 
 
 def ladder(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per step of the paper's order, among the arms that were run."""
-    steps = list(pairwise(present(comparison)))
+    pairs = [(upper, lower) for lower, upper in pairwise(present(comparison)) if lower != BASE]
+    found = {metric.name: comparison.contrasts(pairs, metric) for metric in SUCCESS}
     return [
-        _sentence(comparison, paper, upper, lower, metric)
-        for metric in SUCCESS
-        for lower, upper in steps
-        if lower != BASE
+        _sentence(found[metric.name].get(pair), paper, pair, metric) for metric in SUCCESS for pair in pairs
     ]
 
 
 def order(comparison: Comparison, contents: Contents) -> list[str]:
-    """For every metric of the paper's table: is our order its order, and is each step separated from 0?"""
+    """For every metric of the paper's table: is our order its order, and is each step clear?"""
     return [line for metric in contents.paper.metrics if (line := _order(comparison, contents, metric))]
 
 
@@ -57,23 +58,16 @@ def present(comparison: Comparison) -> list[str]:
     return [arm for arm in ORDER if arm in comparison.arms]
 
 
-def _sentence(comparison: Comparison, paper: Paper, arm: str, other: str, metric: Metric) -> str:
-    found = comparison.contrast(arm, other, metric)
-    where = metric.short
+def _sentence(found: Contrast | None, paper: Paper, pair: tuple[str, str], metric: Metric) -> str:
+    (arm, other), where = pair, metric.short
     if found is None:
         return f"{code(arm)} and {code(other)} share no measured {where} task: no comparison."
     difference = interval(found.difference, metric, sign=True)
-    doubt = "" if found.difference.mean == 0.0 or separated(found) else ", but not clearly"
+    doubt = "" if found.difference.mean == 0.0 or found.clear else ", but not clearly"
     gain = paper.gain(arm, metric, other)
     theirs = "" if gain is None else f" (paper: {number(gain, metric, sign=True)})"
-    return f"{code(arm)} {_relation(found)} {code(other)} {where}{doubt}: difference {difference}{theirs}."
-
-
-def separated(found: Contrast | None) -> bool:
-    """Whether the 95 % interval of a difference leaves out 0."""
-    if found is None or found.difference.low is None or found.difference.high is None:
-        return False
-    return found.difference.low > 0 or found.difference.high < 0
+    said = f"{code(arm)} {_relation(found)} {code(other)} {where}{doubt}"
+    return f"{said}: difference {difference}, p {p_text(found.p)}{theirs}."
 
 
 def _relation(found: Contrast) -> str:
@@ -89,7 +83,7 @@ def _order(comparison: Comparison, contents: Contents, metric: Metric) -> str:
     names = list(means)
     same = all(_agrees(contents.paper, means, pair, metric) for pair in pairwise(names))
     answer = "the paper's order" if same else "not the paper's order"
-    steps = _separated(comparison, contents.paper, names, metric)
+    steps = _clear_steps(comparison, contents.paper, names, metric)
     return f"{contents.title(metric)}: {answer}: {_chain(means, metric)}. {steps}"
 
 
@@ -99,14 +93,11 @@ def _agrees(paper: Paper, means: Mapping[str, float], pair: tuple[str, str], met
     return gain == 0.0 or means[pair[1]] > means[pair[0]]
 
 
-def _separated(comparison: Comparison, paper: Paper, names: Sequence[str], metric: Metric) -> str:
-    steps = [(lower, upper) for lower, upper in pairwise(names) if paper.gain(upper, metric, lower)]
-    clear = sum(_rises(comparison.contrast(upper, lower, metric)) for lower, upper in steps)
-    return f"Steps with a 95 % interval above 0: {clear} of {len(steps)}."
-
-
-def _rises(found: Contrast | None) -> bool:
-    return found is not None and found.difference.mean > 0 and separated(found)
+def _clear_steps(comparison: Comparison, paper: Paper, names: Sequence[str], metric: Metric) -> str:
+    steps = [(upper, lower) for lower, upper in pairwise(names) if paper.gain(upper, metric, lower)]
+    found = comparison.contrasts(steps, metric).values()
+    clear = sum(c.clear and c.difference.mean > 0 for c in found)
+    return f"Steps that rise clearly: {clear} of {len(steps)}."
 
 
 def _chain(means: Mapping[str, float], metric: Metric) -> str:

@@ -29,5 +29,5 @@ def gather(config: Config, root: Path) -> Material:
     panels = read_evaluations(root, config.arms)
     contents = contents_for(config, panels)
     curves = read_curves(root, config.arms)
-    comparison = Comparison(panels, config.seed, config.evaluate.resamples)
+    comparison = Comparison(panels)
     return Material(config, contents, comparison, comparison.cells(), curves, peaks(curves, contents.shares))

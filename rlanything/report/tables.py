@@ -63,7 +63,7 @@ def _rows(cells: Cells, metric: Metric) -> Iterator[tuple[str, Cell]]:
 
 
 def _columns(arm: str, metric: Metric, cell: Cell, paper: Paper) -> list[str]:
-    against = NONE if arm == BASE else interval(cell.vs_base, metric, sign=True)
+    against = NONE if arm == BASE else interval(cell.difference, metric, sign=True)
     theirs = NONE if arm == BASE else number(paper.gain(arm, metric), metric, sign=True)
     return [interval(cell.value, metric), against, number(paper.value(arm, metric), metric), theirs]
 
@@ -112,7 +112,7 @@ def _ours(cells: Cells, arm: str, metric: Metric) -> str:
     cell = cells.get(arm, {}).get(metric.name)
     if cell is None:
         return NONE
-    return _beside(cell.value.mean, None if cell.vs_base is None else cell.vs_base.mean, arm, metric)
+    return _beside(cell.value.mean, None if cell.difference is None else cell.difference.mean, arm, metric)
 
 
 def _theirs(paper: Paper, arm: str, metric: Metric, name: str) -> str:

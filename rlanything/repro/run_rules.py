@@ -13,6 +13,8 @@ from rlanything.core.errors import ConfigError, unknown
 from rlanything.repro.replay import Rules
 from rlanything.runs import provenance
 
+RETIRED = {"evaluate": ("resamples",)}
+"""Keys that records of older runs have. None of them changed anything in a run."""
 BAND = ("adaptation.alpha_low", "adaptation.alpha_high", "adaptation.acceptance")
 
 
@@ -23,7 +25,13 @@ def own(folder: Path) -> Rules:
     if folder.parents[1].name != "runs" or not name.startswith("seed-") or not name[5:].isdecimal():
         raise ConfigError(f"{folder}: not the folder of a run (runs/<arm>/seed-<n>)")
     record = provenance.read(folder.parents[2], arm)
-    return Rules(parse(record["config"]), arm, int(name[5:]))
+    config = record["config"]
+    kept = {
+        part: {k: v for k, v in config[part].items() if k not in gone}
+        for part, gone in RETIRED.items()
+        if part in config
+    }
+    return Rules(parse({**config, **kept}), arm, int(name[5:]))
 
 
 def changed(rules: Rules, overrides: Sequence[str]) -> Rules:

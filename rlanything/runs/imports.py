@@ -18,6 +18,7 @@ from typing import Any
 PACKAGES = ("rlanything", "envs")
 """The project's own packages."""
 TARGET = "_target_"
+MOST = 2 / 3
 _DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+")
 _NO_DATA = (".md", ".py", ".pyc")
 
@@ -52,12 +53,16 @@ def targets(value: Any) -> Iterator[str]:
 
 
 def whole_folders(files: Mapping[str, Path]) -> list[str]:
-    """The same files, with the name of a folder in place of its files where every file of it is among them."""
+    """The same files, with the name of a folder in place of its files where at least `MOST` of them are among them.
+
+    DVC writes dvc.lock after every stage, in a time that grows with the number of names. So a stage may run again for
+    a file of such a folder that it does not need. A run's fingerprint knows the files themselves.
+    """
     whole: set[str] = set()
     for folder in {parent for name in files for parent in Path(name).parents if parent.parts}:
         place = _place(folder)
         inside = {f"{folder.as_posix()}/{path.relative_to(place).as_posix()}" for path in _all(place)}
-        if inside <= files.keys():
+        if len(inside & files.keys()) >= MOST * len(inside):
             whole.add(folder.as_posix())
     kept = whole | set(files)
     return sorted(name for name in kept if not any(str(p) in whole for p in Path(name).parents))

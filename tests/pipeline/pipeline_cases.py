@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import networkx
 import yaml
+from dvc.dependency.base import Dependency
+from dvc.dependency.param import ParamsDependency
 from dvc.repo import Repo
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +23,7 @@ class Project:
     """A folder with a pipeline that has run once."""
 
     root: Path
+    touched: list[str] = field(default_factory=list)
 
     def change(self, name: str, value: object) -> None:
         """Change one parameter in params.yaml by its dotted name."""
@@ -39,16 +42,29 @@ class Project:
         """Append a line to a file."""
         path = self.root / name
         path.write_text(path.read_text() + "\n# changed\n")
+        self.touched.append(name)
 
     def would_run(self, same: str = "") -> set[str]:
-        """The stages that changed, and those that follow from them unless a stage in `same` writes what it wrote."""
+        """The stages that changed, and those that follow from them unless a stage in `same` writes what it wrote.
+
+        DVC is asked about parameters and touched files only: to ask about every file takes it seconds.
+        """
         with Repo(str(self.root)) as repo:
-            changed = {name.rpartition("dvc.yaml:")[2] for name in repo.status()}
+            changed = {
+                stage.addressing.rpartition("dvc.yaml:")[2]
+                for stage in repo.index.stages
+                if any(dep.status() for dep in stage.deps if self._may_differ(dep))
+            }
             follows = {stage.addressing.rpartition("dvc.yaml:")[2]: stage for stage in repo.index.stages}
             graph = repo.index.graph.reverse(copy=False)
             effective = [follows[name] for name in changed if name not in same.split()]
             after = {d for stage in effective for d in networkx.descendants(graph, stage)}
         return changed | {stage.addressing.rpartition("dvc.yaml:")[2] for stage in after}
+
+    def _may_differ(self, dep: Dependency) -> bool:
+        if isinstance(dep, ParamsDependency):
+            return True
+        return any(f"{name}/".startswith(f"{dep.def_path}/") for name in self.touched)
 
     def repro(self, same: str = "") -> set[str]:
         """Run `dvc repro` and say which stages ran; those in `same` write what they wrote before."""

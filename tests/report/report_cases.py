@@ -51,7 +51,7 @@ def config(**changes: Any) -> Config:
             for arm, (votes, reward, adapt) in SWITCHES.items()
         },
         "train": {"iterations": 24, "seeds": 3},
-        "evaluate": {"resamples": 400},
+        "evaluate": {},
     }
     return parse({**data, **changes})
 

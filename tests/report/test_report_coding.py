@@ -53,15 +53,15 @@ def test_known_hits_give_known_numbers(made):
         "policy_reward": [0.5, 0.25, 0.625, 0.3125, 0],
         "full": [0.75, 0.5, 0.75, 0.375, 40],
     }
-    assert found["full"]["ut"]["vs_base"] == {"mean": 0.5, "low": 0.5, "high": 0.5}
-    assert found["full"]["detect"]["vs_base"] == {"mean": 0.25, "low": 0.25, "high": 0.25}
+    assert found["full"]["ut"]["vs_base"] == {"mean": 0.5, "low": 0.5, "high": 0.5, "p": 0.0}
+    assert found["full"]["detect"]["vs_base"] == {"mean": 0.25, "low": 0.25, "high": 0.25, "p": 0.0}
 
 
 @pytest.mark.parametrize(
     "row",
     [
         "| `full` | **75.0** | 43.2 | **50.0** | **75.0** | 78.9 | **37.5** | 48.5 | 40.0 |",
-        "| `policy_reward` | 62.5 [62.5, 62.5] | +37.5 [+37.5, +37.5] | 0.010 | 73.3 | +45.5 |",
+        "| `policy_reward` | 62.5 [62.5, 62.5] | +37.5 [+37.5, +37.5] | <0.001 | 73.3 | +45.5 |",
         "| Code in-domain `base` | 25.0 | 31.3 | 26.9 | 21.2 |",
         "| Code in-domain `policy` | 50.0 (+25.0) | 38.8 (+7.5) | 31.4 (+4.5) | 25.8 (+4.6) |",
         "| Code in-domain `policy_reward` | 50.0 (+25.0) | 40.0 (+8.7) | 31.7 (+4.8) | 26.5 (+5.3) |",
@@ -70,12 +70,12 @@ def test_known_hits_give_known_numbers(made):
         "| UT `full` | 75.0 (+50.0) | 78.9 (+51.1) | 81.6 (+45.9) | 87.1 (+43.3) |",
         "| Detect `policy_reward` | 31.2 (+18.8) | 37.9 (+18.3) | 49.0 (+20.9) | 47.2 (+11.5) |",
         "| Detect `full` | 37.5 (+25.0) | 48.5 (+28.9) | 55.2 (+27.1) | 55.5 (+19.8) |",
-        "- `policy` is above `base` out-of-domain: difference +25.0 [+25.0, +25.0].",
-        "- `full` is above `policy_reward` in-domain: difference +25.0 [+25.0, +25.0] (paper: +3.2).",
+        "- `policy` is above `base` out-of-domain: difference +25.0 [+25.0, +25.0], p <0.001.",
+        "- `full` is above `policy_reward` in-domain: difference +25.0 [+25.0, +25.0], p <0.001 (paper: +3.2).",
         "- Code in-domain: not the paper's order: `base` 25.0 < `policy` 50.0 = `policy_reward` 50.0 < `full` 75.0. "
-        "Steps with a 95 % interval above 0: 2 of 3.",
-        "- UT: the paper's order: `base` 25.0 = `policy` 25.0 < `policy_reward` 62.5 < `full` 75.0. Steps with a 95 % "
-        "interval above 0: 2 of 2.",
+        "Steps that rise clearly: 2 of 3.",
+        "- UT: the paper's order: `base` 25.0 = `policy` 25.0 < `policy_reward` 62.5 < `full` 75.0. Steps that rise "
+        "clearly: 2 of 2.",
         "| `full` | 61.0 (12) / 61.0 | 29.0 (12) / 29.0 | 75.0 (12) / 75.0 | 37.5 (12) / 37.5 |",
         "No warnings.",
     ],
@@ -176,7 +176,7 @@ def test_ut_pools_the_tests_of_a_seed_and_averages_seeds(base, full):
             write_evaluation(
                 root, {"arm": arm, "seeds": {str(i): {"ut": tallies} for i, tallies in enumerate(seeds)}}
             )
-        cells = gather(coding_config(evaluate={"resamples": 100}), root).cells
+        cells = gather(coding_config(), root).cells
     for arm, seeds in (("base", base), ("full", full)):
         shares = _shares(seeds)
         if not shares:

@@ -103,7 +103,7 @@ def test_crashed_repeats_do_not_count_and_tasks_weigh_the_same(tmp_path):
     write_evaluation(tmp_path, data)
     panel = read_evaluations(tmp_path, ARMS)["base"]["in_domain"]
     assert panel.tasks == ("a", "b")
-    assert estimate(panel, 1, "in_domain", 100).mean == 0.5
+    assert estimate(panel).mean == 0.5
 
 
 def test_metrics_that_were_not_measured_are_absent(tmp_path):

@@ -55,11 +55,12 @@ def test_golden(tmp_path):
 def test_summary_has_every_arm_and_metric_in_order(tmp_path):
     data = json.loads((GOLDEN / "summary.json").read_text())
     assert list(data) == ["base", "outcome", "policy", "policy_reward", "full"]
-    for row in data.values():
+    for arm, row in data.items():
         assert list(row) == ["in_domain", "out_of_domain", "rm_process", "rm_outcome", "accepted_tasks"]
         for cell in row.values():
             assert list(cell) == ["mean", "low", "high", "vs_base"]
-            assert list(cell["vs_base"]) == ["mean", "low", "high"]
+            assert (cell["vs_base"] is None) == (arm == "base")
+            assert arm == "base" or list(cell["vs_base"]) == ["mean", "low", "high", "p"]
             assert cell["low"] <= cell["mean"] <= cell["high"]
 
 

@@ -16,7 +16,7 @@ from rlanything.report.results.comparison import Cell
 from rlanything.report.results.curves import Peak, peaks
 from rlanything.report.results.metrics import METRICS
 from rlanything.report.results.paper import ALFWORLD
-from rlanything.report.results.statistics import Contrast, Estimate
+from rlanything.report.results.statistics import Contrast, Estimate, corrected
 
 IN_DOMAIN, ACCEPTED, PROCESS = METRICS["in_domain"], METRICS["accepted_tasks"], METRICS["rm_process"]
 EVIL = "a|b`c<script>\n[link](http://x) \x1b[31m**"
@@ -57,7 +57,7 @@ def test_the_papers_table():
 def test_sentences_follow_the_numbers(tmp_path):
     comparison = gather(config(), project(tmp_path)).comparison
     assert (
-        "`outcome` is above `base` in-domain: difference +21.8 ["
+        "`outcome` is above `base` in-domain, but not clearly: difference +21.8 ["
         in findings.against_base(comparison, ALFWORLD)[0]
     )
     below = next(
@@ -75,11 +75,11 @@ def test_sentences_follow_the_numbers(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "answer"), [(0.1, 0.3, True), (-0.3, -0.1, True), (-0.1, 0.3, False), (None, None, False)]
-)
-def test_separated_means_that_zero_is_outside(low, high, answer):
-    assert findings.separated(Contrast(Estimate(0.2, low, high), 0.1)) is answer
+def test_a_step_is_clear_by_the_corrected_p(tmp_path):
+    """The same difference is clear alone and not among others that are chance."""
+    found = Contrast(Estimate(0.2, 0.01, 0.39), 0.04)
+    assert found.clear
+    assert not corrected({"this": found, "that": Contrast(Estimate(0.0, -0.2, 0.2), 1.0)})["this"].clear
 
 
 def test_a_curve_that_ends_below_its_peak_is_mentioned():
@@ -163,8 +163,8 @@ def test_settings_show_no_options_of_loggers():
 def test_terminal_table_fits_eighty_columns_and_takes_names_literally():
     value = Estimate(0.512, 0.48, 0.541)
     row = {
-        "in_domain": Cell(value, Estimate(-0.321, -0.399, -0.201), 0.01),
-        "accepted_tasks": Cell(value, value, None),
+        "in_domain": Cell(value, Contrast(Estimate(-0.321, -0.399, -0.201), 0.01)),
+        "accepted_tasks": Cell(value, Contrast(value, None)),
     }
     console = Console(file=io.StringIO(), width=80)
     console.print(tables.terminal({"base": row, "policy_reward": row, "[bold]x": row}, VOTES))

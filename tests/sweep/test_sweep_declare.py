@@ -142,10 +142,6 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
             "space: signals.lambda: changes nothing in outcome, so every trial would be the same; it changes policy, "
             "policy_reward, full",
         ),
-        (
-            {"space": {"evaluate.resamples": [100, 200]}},
-            "space: evaluate.resamples: changes nothing in full, so every trial would be the same",
-        ),
         ({"sampler": "gp", "space": {"judge.m": [1, 3]}}, "sampler = gp: needs the paper's point"),
     ],
 )

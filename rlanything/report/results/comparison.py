@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rlanything.config import BASE
@@ -15,11 +15,20 @@ from rlanything.report.results.statistics import Contrast, Estimate
 
 @dataclass(frozen=True)
 class Cell:
-    """One arm, one metric. `vs_base` is None when nothing pairs with the base; `p` is Holm's, over the arms."""
+    """One arm, one metric. `vs_base` is None when nothing pairs with the base; its p is Holm's, over the arms."""
 
     value: Estimate
-    vs_base: Estimate | None
-    p: float | None
+    vs_base: Contrast | None
+
+    @property
+    def difference(self) -> Estimate | None:
+        """How far it is above the base."""
+        return None if self.vs_base is None else self.vs_base.difference
+
+    @property
+    def p(self) -> float | None:
+        """The p-value of that."""
+        return None if self.vs_base is None else self.vs_base.p
 
 
 Cells = Mapping[str, Mapping[str, Cell]]
@@ -28,11 +37,9 @@ Cells = Mapping[str, Mapping[str, Cell]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The measured panels, and how to resample them."""
+    """The measured panels, arm by arm."""
 
     panels: Panels
-    seed: int
-    resamples: int
 
     @property
     def arms(self) -> list[str]:
@@ -46,14 +53,19 @@ class Comparison:
     def estimate(self, arm: str, metric: Metric) -> Estimate | None:
         """Mean and interval of one arm, or None when it was not measured."""
         panel = self.panels.get(arm, {}).get(metric.name)
-        return None if panel is None else statistics.estimate(panel, self.seed, metric.name, self.resamples)
+        return None if panel is None else statistics.estimate(panel)
 
-    def contrast(self, arm: str, other: str, metric: Metric) -> Contrast | None:
-        """`arm` minus `other`, paired, or None when they share nothing measured."""
+    def contrasts(self, pairs: Iterable[tuple[str, str]], metric: Metric) -> dict[tuple[str, str], Contrast]:
+        """(arm, other) -> `arm` minus `other`, paired by seed and task, with Holm's p over all the pairs.
+
+        Pairs that share nothing measured are absent.
+        """
+        found = {pair: self._contrast(*pair, metric) for pair in pairs}
+        return statistics.corrected({pair: c for pair, c in found.items() if c is not None})
+
+    def _contrast(self, arm: str, other: str, metric: Metric) -> Contrast | None:
         upper, lower = (self.panels.get(name, {}).get(metric.name) for name in (arm, other))
-        if upper is None or lower is None:
-            return None
-        return statistics.contrast(upper, lower, self.seed, metric.name, self.resamples)
+        return None if upper is None or lower is None else statistics.contrast(upper, lower)
 
     def cells(self) -> dict[str, dict[str, Cell]]:
         """arm -> name of a metric -> cell, both in the order of the tables; what was not measured is absent."""
@@ -62,10 +74,5 @@ class Comparison:
 
     def _column(self, metric: Metric) -> dict[str, Cell]:
         values = {arm: found for arm in self.arms if (found := self.estimate(arm, metric)) is not None}
-        contrasts = {arm: self.contrast(arm, BASE, metric) for arm in values}
-        raw = {a: c.p for a, c in contrasts.items() if a != BASE and c is not None and c.p is not None}
-        corrected = statistics.holm(raw)
-        return {
-            arm: Cell(value, None if (c := contrasts[arm]) is None else c.difference, corrected.get(arm))
-            for arm, value in values.items()
-        }
+        against = self.contrasts(((arm, BASE) for arm in values if arm != BASE), metric)
+        return {arm: Cell(value, against.get((arm, BASE))) for arm, value in values.items()}

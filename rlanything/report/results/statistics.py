@@ -1,33 +1,34 @@
-"""Means with 95 % intervals: a paired hierarchical bootstrap over seeds and tasks, and Holm's correction.
+"""Means with 95 % intervals from crossed random effects of seeds and tasks, and Holm's correction.
 
 What an interval covers. It is for the mean that would be found with *new training seeds* on *new tasks made the same
-way*, evaluation randomness included. Every seed is measured on the same panel of tasks, so seeds and tasks are crossed,
-and each replicate has two parts:
+way*, evaluation randomness included. Every seed is measured on the same panel of tasks, so seeds and tasks are crossed:
 
-- tasks: the panel is resampled with replacement, the same resampled tasks for every seed and for both arms of a
-  comparison; the shift is scaled so that its variance is that of the tasks alone, because the noise of single
-  episodes already shows in the spread between seeds and would otherwise count twice;
-- seeds: the spread of the seeds' values, drawn from Student's t with (seeds - 1) degrees of freedom, the same draw for
-  both arms. Resampling three seeds with replacement can never look outside the three values seen, so the plain
-  bootstrap's interval holds the truth far less often than it says; `benchmarks/interval_coverage.py` measures both.
+    value of a cell = mean + seed + task + rest        (the rest: this seed on this task, and the luck of its episodes)
 
-With one seed only tasks can be resampled: the interval then says nothing about other training seeds. With one seed and
-no tasks (a count) there is no interval. When every outcome is the same the interval has no width.
+The mean squares of the analysis of variance give the variance of the mean, and Satterthwaite's approximation the
+degrees of freedom of its Student's t. A mean square of seeds (or tasks) below that of the rest is taken as large as the
+rest: three seeds that agree by chance do not make an interval narrow. `benchmarks/interval_coverage.py` measures how
+often the interval holds the truth, also when the seeds agree by chance, beside two other methods.
+
+A difference of two arms is that of their cells, so that what the arms share cancels. With one seed the interval is over
+tasks only: it says nothing about other training seeds. With one seed and no tasks (a count) there is no interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rlanything.core.seeds import derive_seed
+from scipy.special import stdtr, stdtrit
 
 Floats = NDArray[np.float64]
-LEVELS = (0.025, 0.975)
+Name = TypeVar("Name")
+LEVEL = 0.05
+"""A difference with a corrected p below it is called clear."""
 
 
 @dataclass(frozen=True)
@@ -63,61 +64,46 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Contrast:
-    """How far one arm is above another, paired by seed and task; `p` is two-sided and not corrected."""
+    """How far one arm is above another, paired by seed and task; `p` is two-sided, and not corrected unless said."""
 
     difference: Estimate
     p: float | None
 
+    @property
+    def clear(self) -> bool:
+        """Whether p is below `LEVEL`."""
+        return self.p is not None and self.p < LEVEL
+
 
 @dataclass(frozen=True)
-class Draws:
-    """The resampling that all arms share.
+class Spread:
+    """How uncertain a mean is: the variance of the mean, and the degrees of freedom of that variance."""
 
-    `tasks` (resamples, tasks): how often each task was drawn; `student` (resamples,): Student's t draws for the seeds.
-    """
-
-    tasks: Floats
-    student: Floats
+    variance: float
+    freedom: float
 
 
-@lru_cache(maxsize=64)
-def draws(seed: int, name: str, seeds: int, tasks: int, resamples: int) -> Draws:
-    """The draws for a panel of this size; equal arguments give equal draws, which is what pairs two arms."""
-    for_tasks = np.random.default_rng(derive_seed(seed, "report.tasks", name, tasks))
-    for_seeds = np.random.default_rng(derive_seed(seed, "report.seeds", name, seeds))
-    drawn = for_tasks.multinomial(tasks, np.full(tasks, 1.0 / tasks), size=resamples).astype(np.float64)
-    return Draws(drawn, _student(seeds - 1, resamples, for_seeds))
-
-
-def _student(freedom: int, count: int, rng: np.random.Generator, strata: int = 64) -> Floats:
-    """`count` draws of Student's t in random order, one from the middle of each of `count` equal strata, symmetric.
-
-    With two degrees of freedom the tails are so heavy that the 95 % ends of plain draws would differ from seed to seed.
-    """
-    if freedom == 0:
-        return np.zeros(count)
-    fine = np.sort(rng.standard_t(freedom, size=count * strata)).reshape(count, strata)[:, strata // 2]
-    return rng.permutation((fine - fine[::-1]) / 2)
-
-
-def estimate(panel: Panel, seed: int, name: str, resamples: int) -> Estimate | None:
+def estimate(panel: Panel) -> Estimate | None:
     """Mean and interval of one arm. None when nothing was measured."""
     panel = _measured([panel])[0]
-    if not panel.seeds:
-        return None
-    point, replicates = sample([(1.0, panel)], _draws_for(panel, seed, name, resamples))
-    return _interval(point, replicates, panel, panel.limits)
+    return _interval(_cells(panel), panel.limits) if panel.seeds else None
 
 
-def contrast(arm: Panel, base: Panel, seed: int, name: str, resamples: int) -> Contrast | None:
+def standard_error(panel: Panel) -> float:
+    """Standard error of an arm's mean; 0 where it cannot be known, or nothing was measured."""
+    panel = _measured([panel])[0]
+    found = spread(_cells(panel)) if panel.seeds else None
+    return 0.0 if found is None else sqrt(found.variance)
+
+
+def contrast(arm: Panel, base: Panel) -> Contrast | None:
     """`arm` minus `base` over the (seed, task) pairs that both have. None when they share none."""
     arm, base = paired(arm, base)
     if not arm.seeds:
         return None
-    point, replicates = sample([(1.0, arm), (-1.0, base)], _draws_for(arm, seed, name, resamples))
+    cells = _cells(arm) - _cells(base)
     limits = (arm.limits[0] - base.limits[1], arm.limits[1] - base.limits[0])
-    difference = _interval(point, replicates, arm, limits)
-    return Contrast(difference, None if difference.low is None else p_value(replicates))
+    return Contrast(_interval(cells, limits), p_value(cells))
 
 
 def paired(arm: Panel, base: Panel) -> tuple[Panel, Panel]:
@@ -131,46 +117,61 @@ def paired(arm: Panel, base: Panel) -> tuple[Panel, Panel]:
     return left, right
 
 
-def sample(terms: Sequence[tuple[float, Panel]], drawn: Draws) -> tuple[float, Floats]:
-    """The weighted sum of the panels' means, and its replicates (1-d); see the module's docstring."""
-    values = _combined(terms, drawn.tasks)
-    centre = _combined(terms, np.ones((1, drawn.tasks.shape[1])))[0]
-    point = float(centre.mean())
-    shift = (values.mean(axis=1) - point) * _task_scale(terms)
-    if len(centre) == 1:
-        return point, point + shift
-    between = drawn.student * centre.std(ddof=1) / np.sqrt(len(centre))
-    # Each draw also with its mirror image, so that a - b and b - a have mirrored intervals.
-    return point, np.concatenate([point + shift + between, point + shift - between])
+def spread(cells: Floats) -> Spread | None:
+    """How uncertain the mean of cells (seeds, tasks) is. None for a single cell.
+
+    Searle, Casella and McCulloch, Variance Components (1992), chapter 4: the expected mean squares of a two-way crossed
+    model; Satterthwaite (1946).
+    """
+    seeds, tasks = cells.shape
+    if cells.size == 1:
+        return None
+    if min(cells.shape) == 1:
+        return Spread(float(cells.var(ddof=1)) / cells.size, cells.size - 1)
+    mean, rows, columns = cells.mean(), cells.mean(axis=1), cells.mean(axis=0)
+    rest_freedom = (seeds - 1) * (tasks - 1)
+    rest = float(((cells - rows[:, None] - columns + mean) ** 2).sum()) / rest_freedom
+    of_seeds = max(rest, tasks * float(rows.var(ddof=1)))
+    of_tasks = max(rest, seeds * float(columns.var(ddof=1)))
+    total = of_seeds + of_tasks - rest
+    doubt = of_seeds**2 / (seeds - 1) + of_tasks**2 / (tasks - 1) + rest**2 / rest_freedom
+    return Spread(total / cells.size, max(1.0, total**2 / doubt) if doubt else 1.0)
 
 
-def seed_values(panel: Panel, weights: Floats) -> Floats:
-    """Value of each seed when task t counts weights[r, t] times: (r, seeds); nan where nothing is left to count."""
-    hits = np.einsum("rt,cst->rcs", weights, panel.hits, optimize=True)
-    totals = np.einsum("rt,cst->rcs", weights, panel.totals, optimize=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((hits / totals).mean(axis=1))
+def p_value(cells: Floats) -> float | None:
+    """Two-sided p of the mean of cells (seeds, tasks) being 0. None for a single cell; 0 or 1 where nothing varies."""
+    found, mean = spread(cells), float(cells.mean())
+    if found is None:
+        return None
+    if found.variance == 0.0:
+        return float(mean == 0.0)
+    return float(2.0 * stdtr(found.freedom, -abs(mean) / sqrt(found.variance)))
 
 
-def p_value(replicates: Floats) -> float:
-    """Two-sided: twice the share of replicates on the far side of 0, never below 2 / (replicates + 1)."""
-    kept = replicates[np.isfinite(replicates)]
-    far = min(int((kept <= 0).sum()), int((kept >= 0).sum()))
-    return min(1.0, 2.0 * (far + 1) / (len(kept) + 1))
-
-
-def holm(p: Mapping[str, float]) -> dict[str, float]:
+def holm(p: Mapping[Name, float]) -> dict[Name, float]:
     """Holm's step-down correction: p-values that hold for all the comparisons together, by the same names."""
-    adjusted: dict[str, float] = {}
+    adjusted: dict[Name, float] = {}
     floor = 0.0
-    for rank, name in enumerate(sorted(p, key=lambda n: (p[n], n))):
+    for rank, name in enumerate(sorted(p, key=lambda n: p[n])):
         floor = max(floor, min(1.0, (len(p) - rank) * p[name]))
         adjusted[name] = floor
     return {name: adjusted[name] for name in p}
 
 
-def _draws_for(panel: Panel, seed: int, name: str, resamples: int) -> Draws:
-    return draws(seed, name, len(panel.seeds), len(panel.tasks), resamples)
+def corrected(contrasts: Mapping[Name, Contrast]) -> dict[Name, Contrast]:
+    """The contrasts of one question with Holm's p in place of their own; those without p keep none."""
+    adjusted = holm({name: c.p for name, c in contrasts.items() if c.p is not None})
+    return {name: replace(c, p=adjusted.get(name)) for name, c in contrasts.items()}
+
+
+def _interval(cells: Floats, limits: tuple[float, float]) -> Estimate:
+    found, mean = spread(cells), float(cells.mean())
+    if found is None:
+        return Estimate(mean, None, None)
+    half = float(stdtrit(found.freedom, 1.0 - LEVEL / 2)) * sqrt(found.variance)
+    # Rounding must not put the mean outside of its own interval.
+    low, high = max(limits[0], mean - half), min(limits[1], mean + half)
+    return Estimate(mean, min(low, mean), max(high, mean))
 
 
 def _measured(panels: Sequence[Panel]) -> list[Panel]:
@@ -187,37 +188,11 @@ def _masked(panel: Panel, mask: NDArray[np.bool_]) -> Panel:
     return Panel(panel.seeds, panel.tasks, panel.hits * mask, panel.totals * mask, panel.limits)
 
 
-def _combined(terms: Sequence[tuple[float, Panel]], weights: Floats) -> Floats:
-    return np.asarray(sum(sign * seed_values(panel, weights) for sign, panel in terms))
-
-
-def _interval(point: float, replicates: Floats, panel: Panel, limits: tuple[float, float]) -> Estimate:
-    if len(panel.seeds) == 1 and len(panel.tasks) == 1:
-        return Estimate(point, None, None)
-    low, high = (float(q) for q in np.clip(np.nanquantile(replicates, LEVELS), *limits))
-    # A lopsided resampling must not put the mean outside of its own interval.
-    return Estimate(point, min(low, point), max(high, point))
-
-
-def _task_scale(terms: Sequence[tuple[float, Panel]]) -> float:
-    """What the resampled shift is multiplied by: T / (T - 1) for the small panel, less the noise of single cells."""
-    cells = sum(sign * _cells(panel) for sign, panel in terms)
-    assert isinstance(cells, np.ndarray)
-    seeds, tasks = cells.shape
-    if tasks == 1:
-        return 1.0
-    small = tasks / (tasks - 1)
-    columns = cells.mean(axis=0)
-    between = float(columns.var(ddof=1))
-    if seeds == 1 or between == 0.0:
-        return float(np.sqrt(small))
-    noise = cells - columns - cells.mean(axis=1, keepdims=True) + cells.mean()
-    own = float((noise**2).sum()) / ((seeds - 1) * (tasks - 1)) / seeds
-    return float(np.sqrt(small * max(0.0, 1.0 - own / between)))
-
-
 def _cells(panel: Panel) -> Floats:
-    """(seeds, tasks): each task's pull on its seed's value (linearised, so that shares and balanced means fit)."""
+    """(seeds, tasks): each task's pull on its seed's value (linearised, so that shares and balanced means fit).
+
+    A row's mean is the seed's value, whatever the totals of its tasks.
+    """
     totals = panel.totals.sum(axis=2, keepdims=True)
     share = panel.hits.sum(axis=2, keepdims=True) / totals
     pull = len(panel.tasks) * (panel.hits - share * panel.totals) / totals

@@ -7,24 +7,15 @@ from collections.abc import Set
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rlanything.report.results.statistics import Contrast, Estimate, holm
+from rlanything.report.results.statistics import Contrast, Estimate, corrected
 from rlanything.sweep.trials.board import Board
-from rlanything.sweep.trials.measure import RESAMPLES
-
-RESAMPLES_EACH = 100
-"""Bootstrap resamples for each compared point: no p is below 1 / resamples, and Holm multiplies it by the points."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A trial minus the project's default, in the first objective. `p`: corrected by Holm over all points."""
+def differences(board: Board) -> dict[int, Contrast]:
+    """Number -> the trial minus the project's default in the first objective, for every other finished trial.
 
-    contrast: Contrast
-    p: float | None
-
-
-def differences(board: Board) -> dict[int, Difference]:
-    """Number -> difference, for every finished trial but the default."""
+    p is corrected by Holm over all points.
+    """
     default = board.baselines().get("default")
     if default is None:
         return {}
@@ -33,17 +24,15 @@ def differences(board: Board) -> dict[int, Difference]:
     return {n: compared[source] for n, source in sources.items() if source in compared}
 
 
-def _compared(board: Board, default: int, sources: Set[int]) -> dict[int, Difference]:
+def _compared(board: Board, default: int, sources: Set[int]) -> dict[int, Contrast]:
     """Each point once: a trial that took over another one's result has that one's p, and is not counted again."""
     goal, base = board.sweep.goals[0], board.measured(default)
-    resamples = max(RESAMPLES, RESAMPLES_EACH * len(sources))
     found = {
         n: c
         for n in sorted(sources - {board.source(default)})
-        if (c := board.measured(n).above(base, goal, resamples)) is not None
+        if (c := board.measured(n).above(base, goal)) is not None
     }
-    corrected = holm({str(n): c.p for n, c in found.items() if c.p is not None})
-    return {n: Difference(c, corrected.get(str(n))) for n, c in found.items()}
+    return corrected(found)
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def sentences(views: Views) -> list[str]:
     found = [f"Best mean: trial {best.name}, {views.objectives[0]} {format_estimate(best.found[0], metric)}."]
     if best.difference is not None:
         d = best.difference
-        found[0] += f" Above the default by {_signed(d.contrast.difference, metric)}, p {p_text(d.p)}."
+        found[0] += f" Above the default by {_signed(d.difference, metric)}, p {p_text(d.p)}."
     for c in views.fresh:
         found.append(
             f"On fresh seeds its lead over {c.baseline} (trial {c.against}) is {_signed(c.fresh, metric)}; "
@@ -111,7 +111,7 @@ def _row(point: Point, keys: Sequence[str], views: Views, quoted: Callable[[obje
         metrics
     )
     d = point.difference
-    against = NONE if d is None else _signed(d.contrast.difference, metrics[0])
+    against = NONE if d is None else _signed(d.difference, metrics[0])
     p = NONE if d is None else p_text(d.p)
     accepted = NONE if point.accepted is None else f"{point.accepted.mean:.1f}"
     band = NONE if point.band_coverage is None else f"{100 * point.band_coverage:.0f} %"

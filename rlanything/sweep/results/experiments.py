@@ -16,7 +16,6 @@ from rlanything.core.errors import ConfigError
 from rlanything.report import exports
 from rlanything.report.results.comparison import Comparison
 from rlanything.sweep.trials.board import Board
-from rlanything.sweep.trials.measure import RESAMPLES
 
 AUTHOR = {
     f"GIT_{role}_{field}": value
@@ -47,7 +46,7 @@ def _record(board: Board, experiment: str, number: int, root: Path, head: str) -
     panels = {arm: dict(of) for arm, of in board.measured(number).panels.items()}
     files = {
         "params.yaml": (board.results(number) / "params.yaml").read_text(),
-        "report/summary.json": exports.summary_json(Comparison(panels, 0, RESAMPLES).cells()),
+        "report/summary.json": exports.summary_json(Comparison(panels).cells()),
     }
     tree = _tree(root, head, files, board.folder / ".index")
     message = f"sweep: {experiment}"

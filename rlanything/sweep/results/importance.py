@@ -15,9 +15,11 @@ from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from rlanything.core.seeds import derive_seed
-from rlanything.report.results.statistics import LEVELS, Estimate
+from rlanything.report.results.statistics import Estimate
 
 REPLICATES = 200
+ENDS = (0.025, 0.975)
+"""Quantiles of the replicates between which the interval lies."""
 FEWEST = 8
 """With fewer trials there is no result."""
 
@@ -43,7 +45,7 @@ def importances(
 
 
 def _interval(point: float, drawn: Sequence[float]) -> Estimate:
-    low, high = np.quantile(drawn, LEVELS)
+    low, high = np.quantile(drawn, ENDS)
     return Estimate(point, min(float(low), point), max(float(high), point))
 
 

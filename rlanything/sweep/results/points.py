@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from optuna.trial import TrialState
 
-from rlanything.report.results.statistics import Estimate
+from rlanything.report.results.statistics import Contrast, Estimate
 from rlanything.sweep.declare.parameters import Value
 from rlanything.sweep.declare.space import SETS
-from rlanything.sweep.results.comparisons import Difference, differences
+from rlanything.sweep.results.comparisons import differences
 from rlanything.sweep.study.study import LABEL
 from rlanything.sweep.trials.board import Board
 
@@ -24,7 +24,7 @@ class Point:
     state: str
     sets: Mapping[str, Value]
     found: tuple[Estimate, ...] = ()
-    difference: Difference | None = None
+    difference: Contrast | None = None
     band_coverage: float | None = None
     accepted: Estimate | None = None
 

@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 from optuna.trial import FrozenTrial, TrialState
 
-from rlanything.report.results.statistics import Estimate
+from rlanything.report.results.statistics import Contrast, Estimate
 from rlanything.sweep.declare.metrics import METRICS
 from rlanything.sweep.declare.space import SETS
-from rlanything.sweep.results.comparisons import Difference, confirmation, differences
+from rlanything.sweep.results.comparisons import confirmation, differences
 from rlanything.sweep.study.study import LABEL
 from rlanything.sweep.trials.board import Board
 
@@ -35,7 +35,7 @@ def _one_type(values: list[Any]) -> list[Any]:
     )
 
 
-def _row(board: Board, trial: FrozenTrial, against: Difference | None) -> dict[str, Any]:
+def _row(board: Board, trial: FrozenTrial, against: Contrast | None) -> dict[str, Any]:
     row: dict[str, Any] = {
         "trial": trial.number,
         "label": trial.user_attrs.get(LABEL) or None,
@@ -56,7 +56,7 @@ def _row(board: Board, trial: FrozenTrial, against: Difference | None) -> dict[s
                 row |= _ends(f"{arm}.{metric}", found)
         row[f"{arm}.band_coverage"] = _rounded(measured.band_coverage[arm])
     if against is not None:
-        row |= _ends("above_default", against.contrast.difference) | {"above_default.p_holm": against.p}
+        row |= _ends("above_default", against.difference) | {"above_default.p_holm": against.p}
     return row
 
 

@@ -1,15 +1,14 @@
 """What a trial achieved: means with intervals, and differences from another trial.
 
-Statistics are the report's: a bootstrap over seeds and tasks (`report.results.statistics`). Seed n has the same
+Statistics are the report's: crossed effects of seeds and tasks (`report.results.statistics`). Seed n has the same
 random draws in every trial, so trials are compared in pairs of seed and task.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,6 @@ from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
 from rlanything.sweep.declare.metrics import COST
-
-RESAMPLES = 2000
-"""Bootstrap resamples behind an interval."""
 
 
 @dataclass(frozen=True)
@@ -46,35 +42,23 @@ class Measured:
         """Mean and interval of one objective."""
         arm, metric = goal
         panel = self.panels[arm].get(metric)
-        return None if panel is None else statistics.estimate(panel, 0, metric, RESAMPLES)
+        return None if panel is None else statistics.estimate(panel)
 
     def error(self, goal: tuple[str, str]) -> float:
-        """Standard error of an objective's mean, from the spread over seeds and over tasks; 0 where there is none."""
-        arm, metric = goal
-        return _error(self.panels[arm][metric], metric)
+        """Standard error of an objective's mean, from the spread over seeds and over tasks; 0 where there is none.
 
-    def above(self, other: Measured, goal: tuple[str, str], resamples: int = RESAMPLES) -> Contrast | None:
+        Not half of an interval over 1.96: intervals use Student's t, which is 4.30 with three seeds.
+        """
+        arm, metric = goal
+        return statistics.standard_error(self.panels[arm][metric])
+
+    def above(self, other: Measured, goal: tuple[str, str]) -> Contrast | None:
         """This trial minus another one, paired by seed and task."""
         arm, metric = goal
         mine, theirs = self.panels[arm].get(metric), other.panels[arm].get(metric)
         if mine is None or theirs is None:
             return None
-        return statistics.contrast(mine, theirs, 0, metric, resamples)
-
-
-def _error(panel: Panel, metric: str) -> float:
-    """Not half of an interval over 1.96: intervals use Student's t, which is 4.30 with three seeds."""
-    known = (panel.totals.sum(axis=2) > 0).all(axis=0)
-    panel = panel.at(
-        [seed for seed, measured in zip(panel.seeds, known, strict=True) if measured], panel.tasks
-    )
-    drawn = statistics.draws(0, metric, len(panel.seeds), len(panel.tasks), RESAMPLES)
-    _, replicates = statistics.sample([(1.0, panel)], replace(drawn, student=np.zeros_like(drawn.student)))
-    tasks = float(np.nanstd(replicates))
-    if len(panel.seeds) == 1:
-        return tasks
-    values = statistics.seed_values(panel, np.ones((1, len(panel.tasks))))[0]
-    return math.hypot(tasks, float(values.std(ddof=1)) / math.sqrt(len(values)))
+        return statistics.contrast(mine, theirs)
 
 
 def measure(trial: Path, arms: Sequence[str]) -> Measured:
