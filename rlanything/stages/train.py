@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import as_completed
 from pathlib import Path
 
 from rlanything.config import Config
@@ -18,7 +17,7 @@ from rlanything.runs.build import first_process
 from rlanything.runs.fingerprint import made_from
 from rlanything.runs.folder import RunFolder, place
 from rlanything.runs.layout import Layout
-from rlanything.runs.workers import pool
+from rlanything.runs.workers import run_all
 
 
 def train_arm(config: Config, root: Path, arm: str) -> None:
@@ -64,10 +63,7 @@ def _train(config: Config, root: Path, key: str, arm: str, seeds: Sequence[int])
         for seed in seeds:
             train_seed(data, root, key, arm, seed)
         return
-    with pool(workers) as executor:
-        jobs = [executor.submit(train_seed, data, root, key, arm, seed) for seed in seeds]
-        for job in as_completed(jobs):
-            job.result()
+    run_all(train_seed, [(data, root, key, arm, seed) for seed in seeds], workers)
 
 
 def _check_launch(config: Config, arm: str) -> None:
