@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rlanything.core.ids import content_id
+from rlanything.files.manifest import sha256
 from rlanything.runs.imports import code_files, targets
 
 
@@ -28,9 +28,3 @@ def file_hashes(root: Path, files: Iterable[Path]) -> dict[str, str]:
 def tree_hash(folder: Path) -> str:
     """One hash over the names and contents of everything in a folder."""
     return content_id(file_hashes(folder, (p for p in folder.rglob("*") if p.is_file())))
-
-
-def sha256(path: Path) -> str:
-    """sha256 of a file, as 64 hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -52,7 +52,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
     provenance.write(config, root, arm, made, live)
     for seed, folder in folders.items():
         timings.keep(folder.path, layout.timings(arm, seed))
-    atomic.remove(live)
+    atomic.remove(live.parent)  # named after the run, so nothing else is in it
 
 
 def _train(config: Config, root: Path, key: str, arm: str, seeds: Sequence[int]) -> None:
