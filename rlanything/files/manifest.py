@@ -6,13 +6,13 @@ exchanged, left out or put in between is found.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from rlanything.core.ids import canonical_json
+from rlanything.files.hashes import sha256
 
 NAME = "manifest.json"
 
@@ -42,12 +42,6 @@ def damage(folder: Path, before: Path | None, besides: Collection[str] = ()) -> 
         if sha256(folder / name) != files[name]:
             return f"{folder / name}: its content is not what was written"
     return None
-
-
-def sha256(path: Path) -> str:
-    """sha256 of a file, as 64 hex digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _content(folder: Path, before: Path | None) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.ids import content_id
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
+from rlanything.files.hashes import tree_hash
 from rlanything.files.records import read_json, write_json
-from rlanything.runs.fingerprint import made_from, run_config
-from rlanything.runs.hashes import tree_hash
+from rlanything.runs.fingerprint import Origin, made_from, run_config
 from rlanything.runs.layout import Layout
 from rlanything.runs.machine import SETTINGS, machine, packages, revision
 
@@ -51,13 +51,19 @@ def record_start(live: Path, root: Path, published: Mapping[int, int]) -> None:
     write_json(live / STARTS, [*_starts(live), start])
 
 
-def write(config: Config, root: Path, arm: str, made: Mapping[str, Any], live: Path) -> None:
-    """Write both files of a run that is placed, `made` from this; its starts are read from `live`."""
+def write(config: Config, root: Path, arm: str, origin: Origin, live: Path) -> None:
+    """Write both files of a run that is placed; its starts are read from `live`.
+
+    `config` is kept whole, so that it can be read as a configuration again.
+    """
     layout = Layout(root)
     record = {
         "schema": SCHEMA,
         "arm": arm,
-        **made,
+        "fingerprint": origin.fingerprint,
+        "config": config.model_dump(mode="json", by_alias=True),
+        "code": origin.code,
+        "inputs": origin.inputs,
         "seeds": {str(s): _seed(config, layout.run(arm, s), s) for s in range(config.train.seeds)},
         "panels": read_json(layout.manifest, "make it again with `rlanything tasks`")
         if layout.manifest.is_file()
@@ -99,11 +105,11 @@ def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
 def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:
     """What is not today as it was recorded: part -> sentences, empty where it matches or nothing is recorded."""
     arm, recorded = str(record["arm"]), parse(record["config"])
-    made = made_from(config, root, arm)
+    now = made_from(config, root, arm)
     found = {
-        "configuration": changed(_flat(run_config(recorded, arm)), _flat(run_config(config, arm))),
-        "code": changed(record["code"], made["code"]),
-        "inputs": changed(record["inputs"], made["inputs"]),
+        "configuration": changed(flat(run_config(recorded, arm)), flat(run_config(config, arm))),
+        "code": changed(record["code"], now.code),
+        "inputs": changed(record["inputs"], now.inputs),
         "results": changed(
             {seed: kept["sha256"] for seed, kept in record["seeds"].items()},
             {seed: _hash(Layout(root).run(arm, int(seed))) for seed in record["seeds"]},
@@ -114,7 +120,7 @@ def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[s
     last = record["starts"][-1]
     return found | {
         "git": changed(_commit(last["git"]), _commit(revision(root))),
-        "machine": changed(_flat(_chosen(last["machine"])), _flat(_chosen(machine()))),
+        "machine": changed(flat(_chosen(last["machine"])), flat(_chosen(machine()))),
         "packages": changed(last["packages"], packages()),
     }
 
@@ -155,12 +161,12 @@ def _commit(git: Mapping[str, Any] | None) -> dict[str, Json]:
     return {"commit": git["commit"], "uncommitted changes": git["diff_sha256"] or "none"}
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Json]:
+def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Json]:
     """Nested keys joined with dots."""
-    flat: dict[str, Json] = {}
+    found: dict[str, Json] = {}
     for key, item in value.items():
-        flat |= _flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
-    return flat
+        found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+    return found
 
 
 def _short(value: Json) -> str:

@@ -31,11 +31,15 @@ from rlanything.runs.parts import RunId, make_parts
 class SeedRun:
     """Lets the trainer pull iterations through the parts of a run, and publishes each of them."""
 
-    def __init__(self, config: Config, run_id: RunId, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: Config, run_id: RunId, say: Callable[[str], None], check: Callable[[], None]
+    ) -> None:
+        """`check` raises when a file that the run is made from has changed; it is asked before each publication."""
         build.one_thread()
         self.config = config
         self.run_id = run_id
         self.say = say
+        self.check = check
         self.folder = RunFolder(run_id.live)
         self.timer = Timer()
         self.loggers = trackers.make_loggers(config, run_id.root, run_id.arm, run_id.seed)
@@ -43,6 +47,7 @@ class SeedRun:
         self.parts = make_parts(config, run_id)
         self.start = TaskBuffer.start(read_tasks(Layout(run_id.root).tasks(TRAIN)))
         self.state = LoopState(0, self.start)
+        check()  # what was read by now is what the run is named after
         self.result: IterationResult | None = None
         self.metrics: dict[str, float] = {}
 
@@ -135,6 +140,7 @@ class SeedRun:
 
         with phase("publish"):
             if trainer.is_global_zero:
+                self.check()
                 self.folder.publish(finished, write)
             else:
                 # Every process takes part in the checkpoint; only the first one writes a file.
