@@ -49,7 +49,8 @@ def answer_exam(
     checkpoint = policy_of(config, Layout(root), arm, seed)
     asked = exam.questions(questions, release)
     answers = exam.answers(data, model, made_with(config, root, checkpoint, seed))
-    with locks.stage(root, f"livebench answer --model {model}", data):
+    apart = (*locks.MAKERS, f"train --arm {arm}")
+    with locks.stage(root, f"livebench answer --model {model}", data, apart=apart):
         todo = answers.missing(asked)
         lost = _answer(config, root, checkpoint, seed, todo, answers) if todo else []
     print(

@@ -23,7 +23,8 @@ def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     if arm != BASE:
         config.arm(arm)
     place = Layout(root).evaluation(arm)
-    with locks.stage(root, f"evaluate --arm {arm}", place.parent):
+    apart = (*locks.MAKERS, f"train --arm {arm}")
+    with locks.stage(root, f"evaluate --arm {arm}", place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
         results = _measure(config, root, arm, range(config.train.seeds))

@@ -27,7 +27,8 @@ def train_arm(config: Config, root: Path, arm: str) -> None:
     if not first_process():
         _run(config, root, arm)
         return
-    with locks.stage(root, f"train --arm {arm}", root / "runs"):
+    apart = (*locks.MAKERS, f"evaluate --arm {arm}")
+    with locks.stage(root, f"train --arm {arm}", root / "runs", apart=apart):
         _run(config, root, arm)
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
-from stage_cases import ROOT, SMALL, contents
+from stage_cases import ROOT, SMALL, contents, small
 
 from rlanything.core.errors import ConfigError
 from rlanything.files import locks
+from rlanything.files.records import write_json
 from rlanything.planning import compose
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
+from rlanything.stages import evaluate, tasks, train
+from rlanything.stages.bootstrap import stage
 
 POOL = """
 import os, sys, time
@@ -77,6 +82,26 @@ def test_the_same_command_in_the_same_project_is_refused_with_pid_and_host_and_a
             pass
     with locks.stage(tmp_path, "train --arm full"):
         pass
+
+
+def test_what_writes_the_inputs_of_another_command_is_refused_beside_it_and_so_the_other_way_round(tmp_path):
+    """Real stages, which take their locks before any work."""
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    write_json(Layout(tmp_path).bootstrap, {})
+    work: dict[str, Callable[[], None]] = {
+        "tasks": partial(tasks.make_tasks, small(), tmp_path),
+        "bootstrap": partial(stage.make_models, small(), tmp_path),
+        "train --arm full": partial(train.train_arm, small(), tmp_path, "full"),
+        "evaluate --arm full": partial(evaluate.evaluate_arm, small(), tmp_path, "full"),
+    }
+    for first, second in itertools.permutations(work, 2):
+        refusal = f"`rlanything {second}` cannot run beside .*{first.replace(' ', '-')} .pid {os.getpid()} on"
+        with locks.stage(tmp_path, first), pytest.raises(ConfigError, match=refusal):
+            work[second]()
+    with locks.stage(tmp_path, "train --arm policy", apart=("evaluate --arm policy",)):
+        for other in ("train --arm full", "evaluate --arm full"):
+            with locks.stage(tmp_path, other, apart=(*locks.MAKERS, "train --arm full")):
+                pass
 
 
 def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):

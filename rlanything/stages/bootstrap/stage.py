@@ -34,7 +34,7 @@ def make_models(config: Config, root: Path) -> None:
     layout = Layout(root)
     # An environment that this machine cannot run raises here, before minutes of work.
     families.family(config).environment().close()
-    with locks.stage(root, "bootstrap", layout.bootstrap.parent):
+    with locks.stage(root, "bootstrap", layout.bootstrap.parent, apart=locks.ALL):
         work = _trained(config, root) if config.model.embedded is not None else None
         layout.bootstrap.unlink(missing_ok=True)
         atomic.make(layout.bootstrap.parent)
