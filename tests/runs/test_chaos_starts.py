@@ -84,8 +84,11 @@ def test_the_same_command_in_the_same_project_is_refused_with_pid_and_host_and_a
         pass
 
 
-def test_what_writes_the_inputs_of_another_command_is_refused_beside_it_and_so_the_other_way_round(tmp_path):
+def test_what_writes_the_inputs_of_another_command_is_refused_beside_it_and_so_the_other_way_round(
+    tmp_path, monkeypatch
+):
     """Real stages, which take their locks before any work."""
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     write_json(Layout(tmp_path).bootstrap, {})
     work: dict[str, Callable[[], None]] = {

@@ -11,8 +11,9 @@ import pytest
 import small_run
 from stage_cases import buffer, contents, write_iteration
 
-from rlanything.core.errors import MachineError
+from rlanything.core.errors import ConfigError, MachineError
 from rlanything.files.manifest import NAME
+from rlanything.runs import provenance
 from rlanything.runs.folder import STATE, RunFolder
 
 FILES = ["metrics.json", "events.jsonl", "buffer.jsonl", "rollouts.jsonl.gz", NAME]
@@ -126,3 +127,15 @@ def test_a_run_whose_last_iteration_is_damaged_ends_with_the_same_bytes(tmp_path
     damage(small_run.live(tmp_path).published()[-1] / name)
     small_run.run(tmp_path)
     small_run.finished(tmp_path)
+
+
+def test_notes_of_earlier_starts_that_are_damaged_are_named_with_what_to_do(tmp_path):
+    (tmp_path / "starts.json").write_text('[{"at": "2026')
+    with pytest.raises(ConfigError, match=r"starts.json: cannot be read .*; remove it: it only notes"):
+        provenance.record_start(tmp_path, tmp_path, {})
+
+
+def test_metrics_that_are_damaged_while_the_run_is_on_its_way_are_named(folder):
+    truncated(folder.iterations / "0001" / "metrics.json")
+    with pytest.raises(ConfigError, match=r"0001/metrics.json: cannot be read .*; start the training again"):
+        folder.metrics()
