@@ -31,7 +31,7 @@ def measure_iteration(config: Config, root: Path) -> tuple[Measured, Measured]:
         place = Path(folder)
         for name in ("data", "models", "experiments"):
             (place / name).symlink_to(root / name)
-        SeedRun(_short(config), RunId(place, ARM, 0, place / "live"), lambda _: None).run()
+        SeedRun(_short(config), RunId(place, ARM, 0, place / "live"), lambda _: None, lambda: None).run()
         row = timings.read(place / "live" / timings.FILE)[ITERATIONS - 1]
     tokens = row["tokens"]
     rate = tokens / row["phases"]["learn"]["cpu_seconds"]

@@ -14,7 +14,8 @@ from rlanything.core.exams import Answers, Exam, Question
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Request
 from rlanything.files import locks
-from rlanything.runs import build, hashes
+from rlanything.files.hashes import tree_hash
+from rlanything.runs import build
 from rlanything.runs.layout import Layout
 from rlanything.runs.progress import Ticker
 from rlanything.stages.evaluate import policy_of
@@ -48,7 +49,8 @@ def answer_exam(
     checkpoint = policy_of(config, Layout(root), arm, seed)
     asked = exam.questions(questions, release)
     answers = exam.answers(data, model, made_with(config, root, checkpoint, seed))
-    with locks.stage(root, f"livebench answer --model {model}", data):
+    apart = (*locks.MAKERS, f"train --arm {arm}")
+    with locks.stage(root, f"livebench answer --model {model}", data, apart=apart):
         todo = answers.missing(asked)
         lost = _answer(config, root, checkpoint, seed, todo, answers) if todo else []
     print(
@@ -64,8 +66,8 @@ def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> 
     folder = root / checkpoint.path
     name = f"{checkpoint.path}@{checkpoint.revision}"
     return {
-        "policy": hashes.tree_hash(folder) if folder.is_dir() else name,
-        "prompts": hashes.tree_hash(root / config.model.prompts),
+        "policy": tree_hash(folder) if folder.is_dir() else name,
+        "prompts": tree_hash(root / config.model.prompts),
         "seeds": [config.seed, seed],
         "temperature": config.evaluate.temperature,
         "max_tokens": config.rollout.max_tokens,

@@ -72,8 +72,9 @@ def whole(place: Path) -> Iterator[Path]:
     When the block fails, nothing of it stays. What a killed process left of it goes first. Raises `OSError`.
     """
     temporary = place.with_name(f".tmp-{place.name}")
-    clear(temporary)
     make(place.parent)
+    _put_back(place)
+    clear(temporary)
     temporary.mkdir()
     try:
         with system_errors(place):
@@ -98,11 +99,11 @@ def replace(new: Path, place: Path) -> None:
 
 def remove(folder: Path) -> None:
     """Remove a folder. It is renamed first, so that a kill cannot leave half of it under its name."""
-    aside = _aside(folder)
-    clear(aside)
-    folder.rename(aside)
+    gone = folder.with_name(f".gone-{folder.name}")  # not set aside: nothing puts it back
+    clear(gone)
+    folder.rename(gone)
     sync(folder.parent)
-    clear(aside)
+    clear(gone)
 
 
 def clear(folder: Path) -> None:
@@ -174,6 +175,14 @@ def check_writable(folder: Path) -> None:
         raise ConfigError(
             f"{there}: cannot be written to (mounted read-only, not yours, or no folder), and {folder} must be"
         )
+
+
+def _put_back(place: Path) -> None:
+    """The old folder at `place` again, when a kill left it set aside and the new one not in its place."""
+    aside = _aside(place)
+    if aside.exists() and not place.exists():
+        aside.rename(place)
+        sync(place.parent)
 
 
 def _aside(place: Path) -> Path:

@@ -9,7 +9,7 @@ import fcntl
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
@@ -17,25 +17,48 @@ from pathlib import Path
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic
 
+MAKERS = ("tasks", "bootstrap")
+"""Commands that write what all others read."""
+ALL = (*MAKERS, "train*", "evaluate*", "livebench*")
+"""Every command that reads it, or writes it."""
 PATIENCE = 1.0
 """Seconds to wait for a lock: the kernel needs a moment to end a process that was just killed."""
 
 
 @contextmanager
-def stage(root: Path, command: str, *writes: Path) -> Iterator[None]:
+def stage(root: Path, command: str, *writes: Path, apart: Sequence[str] = ()) -> Iterator[None]:
     """Run `command` alone in the project. Raises `ConfigError` when a folder is read-only or the command runs already.
 
     Args:
         root: the project.
         command: the words after `rlanything`.
         writes: folders it will write to, beside the project's own `.rla`.
+        apart: commands that must not run meanwhile, because one writes what the other reads; `train*` means all that
+            begin so. Both must say so: each takes its own lock before it looks for the other's, so one sees the other.
     """
     locks = root / ".rla" / "locks"
     for folder in (locks, *writes):
         atomic.check_writable(folder)
     atomic.make(locks)
-    with held(locks / command.replace(" ", "-"), f"{root}: `rlanything {command}` runs here already"):
+    with held(locks / _name(command), f"{root}: `rlanything {command}` runs here already"):
+        for path in {path for pattern in apart for path in locks.glob(_name(pattern))} - {
+            locks / _name(command)
+        }:
+            _check_free(
+                path, f"{root}: `rlanything {command}` cannot run beside the command that holds {path}"
+            )
         yield
+
+
+def _name(command: str) -> str:
+    """The name of a command's lock file."""
+    return command.replace(" ", "-")
+
+
+def _check_free(path: Path, refusal: str) -> None:
+    """Raise `ConfigError` when another process holds the lock file `path`."""
+    with path.open("rb", buffering=0) as file:
+        _take(file, path, refusal, PATIENCE, fcntl.LOCK_SH)
 
 
 @contextmanager
@@ -51,11 +74,11 @@ def held(path: Path, refusal: str, patience: float = PATIENCE) -> Iterator[None]
             _sign(file, "")
 
 
-def _take(file: FileIO, path: Path, refusal: str, patience: float) -> None:
+def _take(file: FileIO, path: Path, refusal: str, patience: float, how: int = fcntl.LOCK_EX) -> None:
     deadline = time.monotonic() + patience
     while True:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, how | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             if time.monotonic() > deadline:

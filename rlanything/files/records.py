@@ -25,6 +25,14 @@ def write_lines(path: Path, records: Iterable[Json]) -> None:
     write_bytes(path, gzip.compress(data, 5, mtime=0) if path.suffix == ".gz" else data)
 
 
+def read_json(path: Path, advice: str) -> Json:
+    """The value in a JSON file. Raises `ConfigError` naming the file, what is wrong, and what to do (`advice`)."""
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}); {advice}") from None
+
+
 def read_lines(path: Path, command: str) -> Iterator[Json]:
     """The records of a JSON-lines file. Raises `ConfigError` naming file, line and the command that makes it."""
     if not path.is_file():

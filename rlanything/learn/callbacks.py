@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,13 +30,29 @@ class PublishIteration(Callback):
 
 
 def write_dvclive(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """The metrics of a run as DVCLive files: metrics.json (last values) and plots/metrics/*.tsv (curves)."""
-    from dvclive import Live
+    """The metrics of a run as DVCLive files: metrics.json (last values) and plots/metrics/*.tsv (curves).
 
-    with Live(str(folder), save_dvc_exp=False, report=None, dvcyaml=None, monitor_system=False) as live:
-        for row in rows:
-            live.step = int(row["iteration"])
-            for name, value in row.items():
-                if name != "iteration" and value is not None:
-                    live.log_metric(name, value)
-            live.make_summary()
+    DVCLive itself looks for a repository around it: it makes one of DVC's where there is only Git, fails where Git has
+    no commit yet, and may send the metrics elsewhere. Here only its files are wanted.
+    """
+    curves: dict[str, list[str]] = {}
+    summary: dict[str, Any] = {}
+    for row in rows:
+        step = int(row["iteration"])
+        for name, value in row.items():
+            if name != "iteration" and value is not None:
+                *above, last = name.split("/")
+                curves.setdefault(name, [f"step\t{last}"]).append(f"{step}\t{value}")
+                place = summary
+                for part in above:
+                    place = place.setdefault(part, {})
+                place[last] = value
+        summary["step"] = step
+    for name, lines in curves.items():
+        _write(folder / "plots" / "metrics" / f"{name}.tsv", lines)
+    _write(folder / "metrics.json", [json.dumps(summary, indent=4)])
+
+
+def _write(path: Path, lines: Sequence[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))

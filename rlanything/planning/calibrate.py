@@ -29,7 +29,7 @@ def seconds_per_iteration(config: Config, root: Path, arm: str) -> float | None:
         place = Path(folder)
         for name in ("data", "models", "experiments"):
             (place / name).symlink_to(root / name)
-        SeedRun(small, RunId(place, arm, 0, place / "live"), lambda text: None).run()
+        SeedRun(small, RunId(place, arm, 0, place / "live"), lambda text: None, lambda: None).run()
         rows = timings.read(place / "live" / timings.FILE)[:ITERATIONS]
     spent = [row["seconds"] - row["phases"]["panels"]["seconds"] for row in rows]
     return sum(spent) / len(spent) * config.rollout.tasks / small.rollout.tasks

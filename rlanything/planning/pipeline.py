@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.files.hashes import files_in
 from rlanything.runs.imports import code_files, targets
 from rlanything.stages.declared import STAGES
 
@@ -89,4 +90,4 @@ def look_up(data: Mapping[str, Any], name: str) -> Any:
 def _files(place: Path) -> list[Path]:
     if place.is_file():
         return [place]
-    return [p for p in place.rglob("*") if p.is_file() and p.suffix not in (".pyc", ".md")]
+    return list(files_in(place))

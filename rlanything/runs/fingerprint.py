@@ -1,32 +1,54 @@
-"""What a run is made from: configuration, code, and files, each by its hash.
+"""What a run is made from: configuration, code, and files, each by its hash, and the packages that it is made with.
 
-The code is found from the imports of the stage (`runs/imports.py`), so no list has to be kept.
+The code and the packages are found from the imports of the stage (`runs/imports.py`), so no list has to be kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.ids import content_id
-from rlanything.runs.hashes import code_hashes, file_hashes
+from rlanything.core.types import Json
+from rlanything.files.hashes import file_hashes, files_in
+from rlanything.runs.imports import code_hashes, packages, targets
+from rlanything.runs.machine import versions
 
 FOLDERS = ("data", "models")
 TRAIN = "rlanything.stages.train"
 """The module that makes a run."""
 
 
-def made_from(config: Config, root: Path, arm: str) -> dict[str, Any]:
-    """Everything that the arm's run depends on, and `fingerprint`, which names it: only the same run is resumed.
+@dataclass(frozen=True)
+class Origin:
+    """Everything that a run depends on. Files are named by their path from the project's root."""
 
-    `config` is whole, so that it can be read as a configuration again; the fingerprint is over `run_config`.
-    """
+    config: Mapping[str, Json]
+    """The part of the configuration that decides what the run is."""
+    code: Mapping[str, str]
+    inputs: Mapping[str, str]
+    packages: Mapping[str, str]
+
+    @property
+    def fingerprint(self) -> str:
+        """Names what the run is made from, on every machine."""
+        return content_id({"config": self.config, "code": self.code, "inputs": self.inputs})
+
+    @property
+    def key(self) -> str:
+        """Names the run on its way here: only the same run, made with the same packages, is resumed."""
+        return content_id({"fingerprint": self.fingerprint, "packages": self.packages})
+
+
+def made_from(config: Config, root: Path, arm: str) -> Origin:
+    """What the arm's run would be made from now."""
     relevant = run_config(config, arm)
-    code, inputs = code_hashes(TRAIN, relevant), input_hashes(config, root, arm)
-    key = content_id({"config": relevant, "code": code, "inputs": inputs})
-    whole = config.model_dump(mode="json", by_alias=True)
-    return {"fingerprint": key, "config": whole, "code": code, "inputs": inputs}
+    code = [TRAIN, *targets(relevant)]
+    inputs = file_hashes(root, input_files(config, root, arm))
+    return Origin(relevant, code_hashes(code), inputs, versions(packages(code)))
 
 
 def run_config(config: Config, arm: str) -> dict[str, Any]:
@@ -37,14 +59,10 @@ def run_config(config: Config, arm: str) -> dict[str, Any]:
     return {**relevant, "arms": {arm: config.arm(arm).model_dump()}}
 
 
-def input_hashes(config: Config, root: Path, arm: str) -> dict[str, str]:
-    """sha256 of every file that the arm's run reads, by its path from the project's root."""
-    return file_hashes(root, _inputs(config, root, arm))
-
-
-def _inputs(config: Config, root: Path, arm: str) -> list[Path]:
-    found = [path for name in FOLDERS for path in (root / name).rglob("*") if path.is_file()]
+def input_files(config: Config, root: Path, arm: str) -> list[Path]:
+    """Every file that the arm's run reads: tasks, models, and prompts."""
+    found = [path for name in FOLDERS for path in files_in(root / name)]
     source = config.arm(arm).reward_from
     if source is not None:
         found += (root / "runs" / source).rglob("*.safetensors")
-    return found + list((root / config.model.prompts).glob("*.txt"))
+    return found + list(files_in(root / config.model.prompts))

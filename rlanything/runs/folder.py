@@ -2,13 +2,15 @@
 
     <run>/lock                     held by the process that works here (its pid and host inside)
     <run>/iterations/0007/         published by one rename: metrics.json, events.jsonl, buffer.jsonl, rollouts.jsonl.gz,
-                                   tests.jsonl.gz where the reward model writes tests, and, for the last one only,
-                                   state.ckpt (both models, both optimizers, loop state)
-
+                                   tests.jsonl.gz where the reward model writes tests, manifest.json, and, for the last
+                                   two only, state.ckpt (both models, both optimizers, loop state)
     <run>/finished/                the whole run as DVC tracks it, once it is over
 
 When every seed of an arm is finished, `place` copies them all to runs/<arm>/ with one rename. Not earlier: DVC empties
 a stage's outputs before it runs the stage again, so what is there when a stage is killed would be lost.
+
+What is published is read again only when it is what was written (`files/manifest.py`). Of a damaged last iteration the
+one before takes the place, and the run computes it again.
 """
 
 from __future__ import annotations
@@ -23,10 +25,11 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.buffer import TaskBuffer, append_events, read_events, read_snapshot, write_snapshot
+from rlanything.core.errors import MachineError
 from rlanything.core.types import Json
-from rlanything.files import atomic, locks
+from rlanything.files import atomic, locks, manifest
 from rlanything.files.atomic import write_text
-from rlanything.files.records import write_json, write_lines
+from rlanything.files.records import read_json, write_json, write_lines
 from rlanything.loop.iteration import IterationResult
 
 STATE = "state.ckpt"
@@ -48,39 +51,65 @@ class RunFolder:
         atomic.make(self.path)
         return locks.held(self.path / "lock", f"{self.path}: another process trains here", ORPHANS)
 
-    def recover(self) -> int:
-        """Remove what a killed process left half-written; returns the number of published iterations."""
+    def recover(self, say: Callable[[str], None]) -> int:
+        """Remove what a killed process left half-written, and a damaged last iteration.
+
+        Returns the number of published iterations. Raises `MachineError` like `usable`.
+        """
         atomic.make(self.iterations)
         for leftover in self.iterations.glob(".*"):
             atomic.clear(leftover)
-        return len(self.published())
+        usable = self.usable(say)
+        for damaged in self.published()[len(usable) :]:
+            atomic.remove(damaged)
+        return len(usable)
+
+    def usable(self, say: Callable[[str], None]) -> list[Path]:
+        """The iterations that the run goes on from: all that are published, but not a damaged last one.
+
+        Raises `MachineError` when an older one is not as it was published.
+        """
+        folders = self.published()
+        found = _damage(folders)
+        if found is None:
+            return folders
+        if _damage(folders[:-1]) is None:
+            say(f"{found}; {folders[-1].name} is computed again from the iteration before it")
+            return folders[:-1]
+        raise MachineError(
+            f"{found}. The seed cannot go on: remove {self.path}, and it is trained from the start"
+        )
 
     def published(self) -> list[Path]:
-        """Folders of the published iterations, in order."""
-        return sorted(p for p in self.iterations.glob("[0-9]*") if p.is_dir())
+        """Folders of the published iterations, in order. Other names, such as 0000.bak, are nobody's."""
+        folders = [p for p in self.iterations.glob("[0-9]*") if p.name.isdecimal() and p.is_dir()]
+        return sorted((p for p in folders if p.name == _name(int(p.name))), key=lambda p: int(p.name))
 
     def publish(self, iteration: int, write: Callable[[Path], None]) -> None:
-        """Write an iteration beside its place, sync every file, rename; the older state file is then dropped."""
-        place = self.iterations / f"{iteration:04d}"
+        """Write an iteration beside its place, sync every file, rename.
+
+        The state of the iteration before stays, in case this one is damaged; those of older ones are dropped.
+        """
+        place = self.iterations / _name(iteration)
         if place.exists():
             raise FileExistsError(errno.EEXIST, "this iteration is published already", str(place))
         with atomic.whole(place) as folder:
             write(folder)
-        for older in self.published()[:-1]:
+            manifest.seal(folder, self.iterations / _name(iteration - 1) if iteration else None)
+        for older in self.published()[:-2]:
             (older / STATE).unlink(missing_ok=True)
 
-    def state_file(self) -> Path | None:
-        """The checkpoint to continue from, or None for a fresh start."""
-        done = self.published()
-        return done[-1] / STATE if done else None
+    def state_file(self, iteration: int) -> Path:
+        """The checkpoint of an iteration; only those of the last two are kept."""
+        return self.iterations / _name(iteration) / STATE
 
     def buffer(self, iteration: int) -> TaskBuffer:
         """The buffer as it was after `iteration`."""
-        return read_snapshot(self.iterations / f"{iteration:04d}" / "buffer.jsonl")
+        return read_snapshot(self.iterations / _name(iteration) / "buffer.jsonl")
 
     def metrics(self) -> list[dict[str, Any]]:
-        """The rows of the published iterations."""
-        return [json.loads((p / "metrics.json").read_text()) for p in self.published()]
+        """The rows of the published iterations. Raises `ConfigError` naming a file that is damaged."""
+        return [read_json(p / "metrics.json", "start the training again") for p in self.published()]
 
     @property
     def finished(self) -> Path:
@@ -88,9 +117,18 @@ class RunFolder:
         return self.path / "finished"
 
     def export(self, start: TaskBuffer, finish: Callable[[Path], None]) -> None:
-        """Write `finished` with one rename; `finish(folder)` adds what belongs to it besides the iterations."""
+        """Write `finished` with one rename; `finish(folder)` adds what belongs to it besides the iterations.
+
+        Raises `MachineError` when an iteration is not as it was published.
+        """
         if self.finished.is_dir():
             return
+        found = _damage(self.published())
+        if found is not None:
+            raise MachineError(
+                f"{found}. Something changed it while the run was on its way; the same command goes on from what is "
+                "whole, or says that it cannot"
+            )
         with atomic.whole(self.finished) as folder:
             self._export(folder, start)
             finish(folder)
@@ -134,6 +172,22 @@ def write_iteration_files(
     write_snapshot(result.state.buffer, folder / "buffer.jsonl", start)
     for name, lines in records.items():
         write_lines(folder / f"{name}{RECORD}", lines)
+
+
+def _name(iteration: int) -> str:
+    return f"{iteration:04d}"
+
+
+def _damage(folders: Sequence[Path]) -> str | None:
+    """What is not as it was published, as a sentence; None when all iterations are there, and the last one's state."""
+    for number, folder in enumerate(folders):
+        if folder.name != _name(number):
+            return f"{folder.parent / _name(number)}: the iteration is gone, but {folder.name} is there"
+        before = folders[number - 1] if number else None
+        found = manifest.damage(folder, before, () if folder == folders[-1] else (STATE,))
+        if found is not None:
+            return found
+    return None
 
 
 def _plain(value: Any) -> Any:

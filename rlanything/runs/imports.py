@@ -2,25 +2,28 @@
 
 What counts: imports anywhere in a file, also inside functions; the `__init__` of every package on the way; a module
 that is named by a string, which is how a program is started in a process of its own; and the data files beside any of
-these modules. What does not count: imports for type checkers, other projects' packages, and Markdown.
+these modules. What does not count: imports for type checkers, and files that `files/hashes.py` leaves out. Packages of
+other projects are named, not read.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from rlanything.files.hashes import counts, digest, files_in
 
 PACKAGES = ("rlanything", "envs")
 """The project's own packages."""
 TARGET = "_target_"
 MOST = 2 / 3
 _DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+")
-_NO_DATA = (".md", ".py", ".pyc")
 
 
 def code_files(names: Iterable[str]) -> dict[str, Path]:
@@ -29,6 +32,24 @@ def code_files(names: Iterable[str]) -> dict[str, Path]:
     Returns:
         path from the project's root, such as `rlanything/core/ids.py`, -> the file that Python would read.
     """
+    files = {source(module) for module in _reached(names)}
+    return _named({*files, *(data for folder in {f.parent for f in files} for data in _data(folder))})
+
+
+def code_hashes(names: Iterable[str]) -> dict[str, str]:
+    """sha256 of every file of `code_files`, by its path from the project's root."""
+    return {name: digest(path) for name, path in code_files(names).items()}
+
+
+def packages(names: Collection[str]) -> set[str]:
+    """The top-level modules of other projects that these modules (or classes) import, anywhere in what they need."""
+    found = {name for module in _reached(names) for name in imported(source(module), module)}
+    tops = {name.partition(".")[0] for name in found} | {name.partition(".")[0] for name in names}
+    return tops - {*PACKAGES, *sys.stdlib_module_names}
+
+
+def _reached(names: Iterable[str]) -> set[str]:
+    """All modules of the project that these need, themselves among them."""
     modules: set[str] = set()
     found = [module for name in names for module in _modules(name)]
     while found:
@@ -37,8 +58,7 @@ def code_files(names: Iterable[str]) -> dict[str, Path]:
             modules.add(module)
             needs = imported(source(module), module) | started(source(module), module)
             found += [other for name in needs for other in _modules(name)]
-    files = {source(module) for module in modules}
-    return _named({*files, *(data for folder in {f.parent for f in files} for data in _data(folder))})
+    return modules
 
 
 def targets(value: Any) -> Iterator[str]:
@@ -60,8 +80,8 @@ def whole_folders(files: Mapping[str, Path]) -> list[str]:
     """
     whole: set[str] = set()
     for folder in {parent for name in files for parent in Path(name).parents if parent.parts}:
-        place = _place(folder)
-        inside = {f"{folder.as_posix()}/{path.relative_to(place).as_posix()}" for path in _all(place)}
+        place = place_of(folder)
+        inside = {f"{folder.as_posix()}/{path.relative_to(place).as_posix()}" for path in files_in(place)}
         if len(inside & files.keys()) >= MOST * len(inside):
             whole.add(folder.as_posix())
     kept = whole | set(files)
@@ -70,7 +90,7 @@ def whole_folders(files: Mapping[str, Path]) -> list[str]:
 
 def source(module: str) -> Path:
     """The file of a module of the project."""
-    place = _place(Path(*module.split(".")))
+    place = place_of(Path(*module.split(".")))
     package = place / "__init__.py"
     return package if package.is_file() else place.with_suffix(".py")
 
@@ -150,8 +170,8 @@ def _children(package: str) -> list[str]:
     return [f"{package}.{path.stem}" for path in inside if path.stem != "__init__"]
 
 
-def _place(path: Path) -> Path:
-    """Where Python finds this path of the project."""
+def place_of(path: Path) -> Path:
+    """Where Python finds a file or folder of the project, given by its path from the root."""
     top, *rest = path.parts
     return package_folder(top).joinpath(*rest)
 
@@ -180,16 +200,9 @@ def _named(files: Iterable[Path]) -> dict[str, Path]:
 def _data(folder: Path) -> Iterator[Path]:
     """The files in a folder that are no modules, and those in folders of it that are no packages."""
     for path in folder.iterdir():
+        if not counts(Path(path.name)):
+            continue
         if path.is_dir() and not (path / "__init__.py").exists():
             yield from _data(path)
-        elif path.is_file() and _counts(path) and path.suffix not in _NO_DATA:
+        elif path.is_file() and path.suffix != ".py":
             yield path
-
-
-def _all(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file() and _counts(path))
-
-
-def _counts(path: Path) -> bool:
-    """Whether DVC sees the file, too (.dvcignore)."""
-    return path.suffix not in (".md", ".pyc") and "__pycache__" not in path.parts and path.name[0] != "."

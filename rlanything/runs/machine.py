@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,6 +29,9 @@ SETTINGS = (
 
 The number of threads is not among them: every stage sets it to one itself.
 """
+
+_NAME = re.compile(r"[\w.-]+")
+"""The name at the beginning of a requirement."""
 
 
 def machine() -> dict[str, Any]:
@@ -48,6 +55,32 @@ def machine() -> dict[str, Any]:
 def packages() -> dict[str, str]:
     """Name -> version of every installed distribution."""
     return {str(d.metadata["Name"]): d.version for d in sorted(metadata.distributions(), key=_name)}
+
+
+def versions(modules: Iterable[str]) -> dict[str, str]:
+    """Name -> version of the installed distributions that hold these top-level modules, and of those that they need.
+
+    Python counts as one. What is not installed here cannot have been imported and is left out.
+    """
+    holders = _holders()
+    direct = {name for module in modules for name in holders.get(module, ())}
+    needed = {_NAME.match(text)[0] for name in direct for text in _required(name)}  # type: ignore[index]
+    found = {"Python": platform.python_version()}
+    for name in direct | needed:
+        with suppress(metadata.PackageNotFoundError):
+            distribution = metadata.distribution(name)
+            found[str(distribution.metadata["Name"])] = distribution.version
+    return dict(sorted(found.items()))
+
+
+@cache
+def _holders() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
+
+
+def _required(name: str) -> list[str]:
+    """What a distribution needs in any case, as it declares it: `numpy>=1.17`."""
+    return [text for text in metadata.requires(name) or () if "extra ==" not in text]
 
 
 def cpu_model() -> str:

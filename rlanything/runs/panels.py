@@ -13,7 +13,10 @@ from rlanything.runs.layout import Layout, read_tasks
 
 
 class Curve:
-    """Measures the models of a run at every `evaluate.every`-th iteration, and at the end."""
+    """Measures the models of a run at every `evaluate.every`-th iteration, and at the end.
+
+    Raises `ConfigError` for missing panels.
+    """
 
     def __init__(
         self,
@@ -27,22 +30,23 @@ class Curve:
         self.config = config
         self.arm = arm
         self.run_seed = run_seed
-        self.layout = layout
         self.rollout_worker = rollout_worker
         self.evaluation = evaluation
+        # Read once: what is measured at the end is what was measured at the beginning.
+        most = config.evaluate.curve_tasks
+        self.tasks = {split: read_tasks(layout.tasks(split))[:most] for split in POLICY_PANELS}
+        self.panel = list(read_lines(layout.reward_panel, "rlanything bootstrap"))[:most]
 
     @phase("panels")
     def measure(self, iteration: int) -> dict[str, float]:
-        """Metrics `panel/...` of an iteration, empty where none are due. Raises `ConfigError` for missing panels."""
+        """Metrics `panel/...` of an iteration, empty where none are due."""
         evaluate = self.config.evaluate
         if iteration % evaluate.every and iteration != self.config.train.iterations:
             return {}
         values = {}
-        for split in POLICY_PANELS:
-            tasks = read_tasks(self.layout.tasks(split))[: evaluate.curve_tasks]
+        for split, tasks in self.tasks.items():
             settings = (self.run_seed, 1, evaluate.temperature, evaluate.max_steps)
             values[f"panel/{split}"] = success_rate(measure_policy(self.rollout_worker, tasks, *settings))
         if self.arm.train_reward or iteration == 0:
-            panel = list(read_lines(self.layout.reward_panel, "rlanything bootstrap"))
-            values |= self.evaluation.curve(panel[: evaluate.curve_tasks], self.run_seed)
+            values |= self.evaluation.curve(self.panel, self.run_seed)
         return values

@@ -21,9 +21,9 @@ from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.ids import content_id
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
-from rlanything.files.records import write_json
-from rlanything.runs.fingerprint import made_from, run_config
-from rlanything.runs.hashes import tree_hash
+from rlanything.files.hashes import tree_hash
+from rlanything.files.records import read_json, write_json
+from rlanything.runs.fingerprint import Origin, made_from, run_config
 from rlanything.runs.layout import Layout
 from rlanything.runs.machine import SETTINGS, machine, packages, revision
 
@@ -34,6 +34,8 @@ STARTS = "starts.json"
 """In the live folder of an arm, until the run is placed."""
 ELSEWHERE = ("git", "machine", "packages")
 """Parts that can only be compared where the starts are recorded."""
+
+_ONLY_STARTS = "remove it: it only notes how the run was started, and no result depends on it"
 
 
 def record_start(live: Path, root: Path, published: Mapping[int, int]) -> None:
@@ -49,15 +51,23 @@ def record_start(live: Path, root: Path, published: Mapping[int, int]) -> None:
     write_json(live / STARTS, [*_starts(live), start])
 
 
-def write(config: Config, root: Path, arm: str, made: Mapping[str, Any], live: Path) -> None:
-    """Write both files of a run that is placed, `made` from this; its starts are read from `live`."""
+def write(config: Config, root: Path, arm: str, origin: Origin, live: Path) -> None:
+    """Write both files of a run that is placed; its starts are read from `live`.
+
+    `config` is kept whole, so that it can be read as a configuration again.
+    """
     layout = Layout(root)
     record = {
         "schema": SCHEMA,
         "arm": arm,
-        **made,
+        "fingerprint": origin.fingerprint,
+        "config": config.model_dump(mode="json", by_alias=True),
+        "code": origin.code,
+        "inputs": origin.inputs,
         "seeds": {str(s): _seed(config, layout.run(arm, s), s) for s in range(config.train.seeds)},
-        "panels": json.loads(layout.manifest.read_text()) if layout.manifest.is_file() else None,
+        "panels": read_json(layout.manifest, "make it again with `rlanything tasks`")
+        if layout.manifest.is_file()
+        else None,
     }
     write_json(layout.provenance(arm), record)
     starts = {"of": content_id(record), "starts": _starts(live), "finished": _now()}
@@ -74,7 +84,7 @@ def read(root: Path, arm: str) -> dict[str, Any]:
     if not path.is_file():
         known = sorted(p.stem for p in path.parent.glob("*.json"))
         raise ConfigError(f"{path}: no record of arm {arm!r}; {unknown(arm, known)}")
-    found = _load(path)
+    found: dict[str, Any] = read_json(path, "take it from git, or train again")
     if found.get("schema") not in (TOGETHER, SCHEMA):
         raise ConfigError(
             f"{path}: schema {found.get('schema')!r}; this version reads {TOGETHER} and {SCHEMA}"
@@ -86,28 +96,20 @@ def read(root: Path, arm: str) -> dict[str, Any]:
 
 def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
     """The starts of this very record. A file of another run, which a `git pull` can leave here, says nothing of it."""
-    found = _load(path) if path.is_file() else {}
+    found = read_json(path, _ONLY_STARTS) if path.is_file() else {}
     if found.get("of") != content_id(record):
         return {"starts": [], "finished": None}
     return {"starts": found["starts"], "finished": found["finished"]}
 
 
-def _load(path: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{path}: not JSON ({error})") from None
-    return found
-
-
 def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:
     """What is not today as it was recorded: part -> sentences, empty where it matches or nothing is recorded."""
     arm, recorded = str(record["arm"]), parse(record["config"])
-    made = made_from(config, root, arm)
+    now = made_from(config, root, arm)
     found = {
-        "configuration": changed(_flat(run_config(recorded, arm)), _flat(run_config(config, arm))),
-        "code": changed(record["code"], made["code"]),
-        "inputs": changed(record["inputs"], made["inputs"]),
+        "configuration": changed(flat(run_config(recorded, arm)), flat(run_config(config, arm))),
+        "code": changed(record["code"], now.code),
+        "inputs": changed(record["inputs"], now.inputs),
         "results": changed(
             {seed: kept["sha256"] for seed, kept in record["seeds"].items()},
             {seed: _hash(Layout(root).run(arm, int(seed))) for seed in record["seeds"]},
@@ -118,7 +120,7 @@ def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[s
     last = record["starts"][-1]
     return found | {
         "git": changed(_commit(last["git"]), _commit(revision(root))),
-        "machine": changed(_flat(_chosen(last["machine"])), _flat(_chosen(machine()))),
+        "machine": changed(flat(_chosen(last["machine"])), flat(_chosen(machine()))),
         "packages": changed(last["packages"], packages()),
     }
 
@@ -145,6 +147,10 @@ def _seed(config: Config, folder: Path, seed: int) -> dict[str, Json]:
     return {"run_seed": derive_seed(config.seed, "run", seed), "sha256": _hash(folder)}
 
 
+def _panels(path: Path) -> Json:
+    return read_json(path, "make it again with `rlanything tasks`") if path.is_file() else None
+
+
 def _hash(folder: Path) -> str | None:
     return tree_hash(folder) if folder.is_dir() else None
 
@@ -155,12 +161,12 @@ def _commit(git: Mapping[str, Any] | None) -> dict[str, Json]:
     return {"commit": git["commit"], "uncommitted changes": git["diff_sha256"] or "none"}
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Json]:
+def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Json]:
     """Nested keys joined with dots."""
-    flat: dict[str, Json] = {}
+    found: dict[str, Json] = {}
     for key, item in value.items():
-        flat |= _flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
-    return flat
+        found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}
+    return found
 
 
 def _short(value: Json) -> str:
@@ -170,7 +176,7 @@ def _short(value: Json) -> str:
 
 def _starts(live: Path) -> list[Json]:
     path = live / STARTS
-    found: list[Json] = json.loads(path.read_text()) if path.is_file() else []
+    found: list[Json] = read_json(path, _ONLY_STARTS) if path.is_file() else []
     return found
 
 

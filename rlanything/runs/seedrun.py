@@ -31,11 +31,15 @@ from rlanything.runs.parts import RunId, make_parts
 class SeedRun:
     """Lets the trainer pull iterations through the parts of a run, and publishes each of them."""
 
-    def __init__(self, config: Config, run_id: RunId, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: Config, run_id: RunId, say: Callable[[str], None], check: Callable[[], None]
+    ) -> None:
+        """`check` raises when a file that the run is made from has changed; it is asked before each publication."""
         build.one_thread()
         self.config = config
         self.run_id = run_id
         self.say = say
+        self.check = check
         self.folder = RunFolder(run_id.live)
         self.timer = Timer()
         self.loggers = trackers.make_loggers(config, run_id.root, run_id.arm, run_id.seed)
@@ -43,36 +47,41 @@ class SeedRun:
         self.parts = make_parts(config, run_id)
         self.start = TaskBuffer.start(read_tasks(Layout(run_id.root).tasks(TRAIN)))
         self.state = LoopState(0, self.start)
+        check()  # what was read by now is what the run is named after
         self.result: IterationResult | None = None
         self.metrics: dict[str, float] = {}
 
     def run(self) -> None:
-        """Train to the end, resuming where the folder says, then write <live>/finished. Raises `ConfigError`.
+        """Train to the end, resuming where the folder says, then write <live>/finished.
+
+        Raises `ConfigError`, and `MachineError` when what is published is damaged.
 
         Under torchrun every process collects the same experience and learns from its share; the first one writes.
         """
         if not build.first_process():
-            self._fit(len(self.folder.published()))
+            self._fit(len(self.folder.usable(self.say)))
             return
         with self.folder.lock():
-            done = self.folder.recover()
+            done = self.folder.recover(self.say)
             write_snapshot(self.start, snapshot_path(self.folder.path, 0))  # the later ones build on it
-            if done < self.config.train.iterations + 1:
-                self._fit(done)
+            self._fit(done)
             self.folder.export(self.start, self._finish)
 
     def _fit(self, done: int) -> None:
+        """Train what follows the first `done` iterations."""
+        epochs = self.config.train.iterations + 1
+        if done == epochs:
+            return
         data = ExperienceDataModule(
             self._collect, self.config.learn.updates, self._save_state, self._restore_state
         )
         # The configured callbacks come first: what they change belongs to the iteration that is then published.
         callbacks = [*self.callbacks, PublishIteration(self._publish)]
-        epochs = self.config.train.iterations + 1
         trainer = make_trainer(self.config.train, epochs, callbacks, self.loggers)
         for logger in self.loggers:
             logger.log_hyperparams(trackers.hyperparameters(self.config, self.run_id.arm, self.run_id.seed))
-        checkpoint_file = self.folder.state_file()
-        if checkpoint_file is not None:
+        checkpoint_file = self.folder.state_file(done - 1) if done else None
+        if done:
             self.say(f"resuming after iteration {done - 1}")
         try:
             with self.timer.running():
@@ -131,6 +140,7 @@ class SeedRun:
 
         with phase("publish"):
             if trainer.is_global_zero:
+                self.check()
                 self.folder.publish(finished, write)
             else:
                 # Every process takes part in the checkpoint; only the first one writes a file.
@@ -181,9 +191,7 @@ class SeedRun:
         """What a finished run holds besides its iterations: the metrics as DVCLive files, and the final models."""
         import torch
 
-        checkpoint_file = self.folder.state_file()
-        if checkpoint_file is None:
-            raise ValueError("nothing was published")
+        checkpoint_file = self.folder.state_file(self.config.train.iterations)
         write_dvclive(folder / "dvclive", self.folder.metrics())
         weights = torch.load(checkpoint_file, weights_only=True, map_location="cpu")["state_dict"]
         self.parts.module.load_state_dict(weights)

@@ -15,7 +15,7 @@ from rlanything.files import locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.records import read_lines, write_json
 from rlanything.runs.layout import Layout, read_tasks
-from rlanything.runs.workers import pool
+from rlanything.runs.workers import run_all
 
 
 def evaluate_arm(config: Config, root: Path, arm: str) -> None:
@@ -23,7 +23,8 @@ def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     if arm != BASE:
         config.arm(arm)
     place = Layout(root).evaluation(arm)
-    with locks.stage(root, f"evaluate --arm {arm}", place.parent):
+    apart = (*locks.MAKERS, f"train --arm {arm}")
+    with locks.stage(root, f"evaluate --arm {arm}", place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
         results = _measure(config, root, arm, range(config.train.seeds))
@@ -37,9 +38,8 @@ def _measure(config: Config, root: Path, arm: str, seeds: Sequence[int]) -> dict
     workers = min(config.train.workers, len(seeds))
     if workers == 1:
         return {str(seed): evaluate_seed(data, root, arm, seed) for seed in seeds}
-    with pool(workers) as executor:
-        jobs = [executor.submit(evaluate_seed, data, root, arm, seed) for seed in seeds]
-        return {str(seed): job.result() for seed, job in zip(seeds, jobs, strict=True)}
+    results = run_all(evaluate_seed, [(data, root, arm, seed) for seed in seeds], workers)
+    return {str(seed): result for seed, result in zip(seeds, results, strict=True)}
 
 
 def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from rlanything.runs.layout import Layout
 def make_tasks(config: Config, root: Path) -> None:
     """Write data/tasks/<split>.jsonl and manifest.json with one rename. Raises `ConfigError` for an invalid task."""
     place = Layout(root).manifest.parent
-    with locks.stage(root, "tasks", place):
+    with locks.stage(root, "tasks", place, apart=locks.ALL):
         splits = make_splits(config, root)
         with atomic.whole(place) as folder:
             _write(splits, folder)

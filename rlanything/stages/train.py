@@ -6,19 +6,18 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import as_completed
 from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
 from rlanything.files.atomic import clear_leftovers
-from rlanything.runs import provenance, timings
+from rlanything.runs import origins, provenance, timings
 from rlanything.runs.build import first_process
-from rlanything.runs.fingerprint import made_from
+from rlanything.runs.fingerprint import Origin, made_from
 from rlanything.runs.folder import RunFolder, place
 from rlanything.runs.layout import Layout
-from rlanything.runs.workers import pool
+from rlanything.runs.workers import run_all
 
 
 def train_arm(config: Config, root: Path, arm: str) -> None:
@@ -28,46 +27,46 @@ def train_arm(config: Config, root: Path, arm: str) -> None:
     if not first_process():
         _run(config, root, arm)
         return
-    with locks.stage(root, f"train --arm {arm}", root / "runs"):
+    apart = (*locks.MAKERS, f"evaluate --arm {arm}")
+    with locks.stage(root, f"train --arm {arm}", root / "runs", apart=apart):
         _run(config, root, arm)
 
 
 def _run(config: Config, root: Path, arm: str) -> None:
     Layout(root).check_bootstrap()
-    made = made_from(config, root, arm)
-    key = str(made["fingerprint"])
+    origin, layout = made_from(config, root, arm), Layout(root)
     seeds = range(config.train.seeds)
-    layout = Layout(root)
-    folders = {seed: RunFolder(layout.live(key, arm, seed)) for seed in seeds}
-    live = layout.live(key, arm, 0).parent
+    folders = {seed: RunFolder(layout.live(origin.key, arm, seed)) for seed in seeds}
+    live = layout.live(origin.key, arm, 0).parent
     if first_process():
+        told = origins.begin(live, arm, origin)
+        if told:
+            _say(f"{arm}: {told}")
         for path in (layout.provenance(arm), layout.starts(arm)):
             clear_leftovers(path)
         provenance.record_start(
             live, root, {seed: len(folder.published()) for seed, folder in folders.items()}
         )
-    _train(config, root, key, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
+    _train(config, root, origin, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
     if not first_process():
         return
+    origins.unchanged(config, root, arm, origin)()
     place(list(folders.values()), layout.run(arm, 0).parent)
-    provenance.write(config, root, arm, made, live)
+    provenance.write(config, root, arm, origin, live)
     for seed, folder in folders.items():
         timings.keep(folder.path, layout.timings(arm, seed))
-    atomic.remove(live)
+    atomic.remove(live.parent)  # named after the run, so nothing else is in it
 
 
-def _train(config: Config, root: Path, key: str, arm: str, seeds: Sequence[int]) -> None:
+def _train(config: Config, root: Path, origin: Origin, arm: str, seeds: Sequence[int]) -> None:
     """Every seed in a process of its own, `train.workers` at a time; under torchrun one after the other, here."""
     data = config.model_dump(by_alias=True)
     workers = 1 if "RANK" in os.environ else min(config.train.workers, len(seeds))
     if workers <= 1:
         for seed in seeds:
-            train_seed(data, root, key, arm, seed)
+            train_seed(data, root, origin, arm, seed)
         return
-    with pool(workers) as executor:
-        jobs = [executor.submit(train_seed, data, root, key, arm, seed) for seed in seeds]
-        for job in as_completed(jobs):
-            job.result()
+    run_all(train_seed, [(data, root, origin, arm, seed) for seed in seeds], workers)
 
 
 def _check_launch(config: Config, arm: str) -> None:
@@ -80,18 +79,22 @@ def _check_launch(config: Config, arm: str) -> None:
         )
 
 
-def train_seed(data: dict[str, object], root: Path, key: str, arm: str, seed: int) -> None:
+def train_seed(data: dict[str, object], root: Path, origin: Origin, arm: str, seed: int) -> None:
     """One seed, in this process. `data` is the plain configuration (what crosses the process border)."""
     from rlanything.config import parse
     from rlanything.runs.parts import RunId
     from rlanything.runs.seedrun import SeedRun
 
     config = parse(data)
-    live = Layout(root).live(key, arm, seed)
+    live = Layout(root).live(origin.key, arm, seed)
     started = time.monotonic()
 
     def say(text: str) -> None:
-        print(f"{arm} seed {seed}: {text}", file=sys.stderr, flush=True)
+        _say(f"{arm} seed {seed}: {text}")
 
-    SeedRun(config, RunId(root, arm, seed, live), say).run()
+    SeedRun(config, RunId(root, arm, seed, live), say, origins.unchanged(config, root, arm, origin)).run()
     say(f"finished in {time.monotonic() - started:.0f} s")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

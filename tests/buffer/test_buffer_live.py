@@ -18,7 +18,7 @@ def run(tmp_path, monkeypatch):
     done = tmp_path / "done/runs/full/seed-0"
     write_rollouts(done)
     live = RunFolder(tmp_path / ".rla/live/1f/full/seed-0")
-    live.recover()
+    live.recover(print)
     write_snapshot(house()[0], snapshot_path(live.path, 0))
     finished = open_run(done)
 
@@ -69,6 +69,6 @@ def test_every_command_takes_it(run, capsys):
 
 def test_a_run_that_was_started_and_published_nothing(tmp_path):
     live = RunFolder(tmp_path / "run")
-    live.recover()
+    live.recover(print)
     write_snapshot(house()[0], snapshot_path(live.path, 0))
     assert (open_run(live.path).latest, open_run(live.path).events) == (house()[0], ())

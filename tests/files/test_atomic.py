@@ -66,3 +66,26 @@ def test_a_folder_that_cannot_be_written_leaves_the_old_one_and_nothing_else(tmp
 
 def kind(place: Path) -> str:
     return "folder" if place.is_dir() else "file"
+
+
+def test_a_kill_between_two_renames_leaves_the_old_folder_and_the_next_write_puts_it_back(tmp_path):
+    place = tmp_path / "folder"
+    place.with_name(".old-folder").mkdir()
+    place.with_name(".old-folder").joinpath("file").write_text("old")
+    place.with_name(".tmp-folder").mkdir()
+    with whole(place) as folder:
+        assert (place / "file").read_text() == "old"
+        (folder / "file").write_text("new")
+    assert (place / "file").read_text() == "new"
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_a_folder_that_was_being_removed_is_not_put_back(tmp_path, monkeypatch):
+    place = tmp_path / "folder"
+    place.mkdir()
+    monkeypatch.setattr(atomic.shutil, "rmtree", lambda folder: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        atomic.remove(place)
+    monkeypatch.undo()
+    with whole(place):
+        assert not place.exists()

@@ -31,7 +31,7 @@ class TenSeconds:
 
     seen: list[tuple[Config, RunId]] = []  # noqa: RUF012 - the test reads it from the class
 
-    def __init__(self, config: Config, where: RunId, say: object) -> None:
+    def __init__(self, config: Config, where: RunId, say: object, check: object) -> None:
         TenSeconds.seen.append((config, where))
 
     def run(self) -> None:

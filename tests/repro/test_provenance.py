@@ -14,8 +14,9 @@ from stage_cases import small
 from rlanything.cli import main
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
+from rlanything.files import hashes
 from rlanything.repro import provenance_page
-from rlanything.runs import hashes, provenance
+from rlanything.runs import provenance
 from rlanything.runs.machine import revision
 from rlanything.stages import train
 

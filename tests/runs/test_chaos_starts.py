@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
-from stage_cases import ROOT, SMALL, contents
+from stage_cases import ROOT, SMALL, contents, small
 
 from rlanything.core.errors import ConfigError
 from rlanything.files import locks
+from rlanything.files.records import write_json
 from rlanything.planning import compose
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
+from rlanything.stages import evaluate, tasks, train
+from rlanything.stages.bootstrap import stage
 
 POOL = """
 import os, sys, time
 from pathlib import Path
 from rlanything.files import locks
-from rlanything.runs.workers import pool
+from rlanything.runs.workers import run_all
 
 def train(folder):
     with locks.held(Path(folder) / "lock", "taken"):
@@ -33,24 +38,7 @@ def train(folder):
         time.sleep(600)
 
 if __name__ == "__main__":
-    with pool(2) as executor:
-        for job in [executor.submit(train, folder) for folder in sys.argv[1:]]:
-            job.result()
-"""
-DIES = """
-import os, signal
-from rlanything.core.errors import MachineError
-from rlanything.runs.workers import pool
-
-def out_of_memory():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-if __name__ == "__main__":
-    try:
-        with pool(1) as executor:
-            executor.submit(out_of_memory).result()
-    except MachineError as error:
-        print(error)
+    run_all(train, [(folder,) for folder in sys.argv[1:]], 2)
 """
 
 
@@ -82,11 +70,6 @@ def test_the_processes_of_a_killed_start_die_with_it_and_a_restart_has_their_fol
         assert parent.stdout.read() == ""  # the last of them has closed it
 
 
-def test_a_process_that_is_killed_is_one_clear_error(tmp_path):
-    with start(tmp_path / "dies.py", DIES) as parent:
-        assert "a worker process was killed" in parent.communicate()[0]
-
-
 def test_the_same_command_in_the_same_project_is_refused_with_pid_and_host_and_another_one_is_not(tmp_path):
     holder = f"pid {os.getpid()} on {socket.gethostname()}"
     with locks.stage(tmp_path, "train --arm full", tmp_path / "runs"):
@@ -99,6 +82,29 @@ def test_the_same_command_in_the_same_project_is_refused_with_pid_and_host_and_a
             pass
     with locks.stage(tmp_path, "train --arm full"):
         pass
+
+
+def test_what_writes_the_inputs_of_another_command_is_refused_beside_it_and_so_the_other_way_round(
+    tmp_path, monkeypatch
+):
+    """Real stages, which take their locks before any work."""
+    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    write_json(Layout(tmp_path).bootstrap, {})
+    work: dict[str, Callable[[], None]] = {
+        "tasks": partial(tasks.make_tasks, small(), tmp_path),
+        "bootstrap": partial(stage.make_models, small(), tmp_path),
+        "train --arm full": partial(train.train_arm, small(), tmp_path, "full"),
+        "evaluate --arm full": partial(evaluate.evaluate_arm, small(), tmp_path, "full"),
+    }
+    for first, second in itertools.permutations(work, 2):
+        refusal = f"`rlanything {second}` cannot run beside .*{first.replace(' ', '-')} .pid {os.getpid()} on"
+        with locks.stage(tmp_path, first), pytest.raises(ConfigError, match=refusal):
+            work[second]()
+    with locks.stage(tmp_path, "train --arm policy", apart=("evaluate --arm policy",)):
+        for other in ("train --arm full", "evaluate --arm full"):
+            with locks.stage(tmp_path, other, apart=(*locks.MAKERS, "train --arm full")):
+                pass
 
 
 def test_a_file_system_without_locks_is_refused(tmp_path, monkeypatch):

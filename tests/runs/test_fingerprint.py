@@ -33,7 +33,7 @@ def config(*overrides: str) -> Config:
 
 
 def key(root: Path, *overrides: str, arm: str = "full") -> str:
-    return fingerprint.made_from(config(*overrides), root, arm)["fingerprint"]
+    return fingerprint.made_from(config(*overrides), root, arm).key
 
 
 def test_the_same_run_has_the_same_name_wherever_it_lies(root, tmp_path_factory):

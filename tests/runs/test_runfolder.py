@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ from stage_cases import buffer, contents, lines, write_iteration
 
 from rlanything.buffer import read_events, read_snapshot
 from rlanything.core.errors import ConfigError
+from rlanything.files.manifest import NAME
 from rlanything.runs import folder as run_folder
 from rlanything.runs.folder import STATE, RunFolder, place
 
@@ -47,24 +49,29 @@ with RunFolder(Path(sys.argv[1])).lock():
 def folder(tmp_path) -> RunFolder:
     """Two published iterations."""
     made = RunFolder(tmp_path / "run")
-    assert made.recover() == 0
+    assert made.recover(print) == 0
     for k in range(2):
         made.publish(k, lambda path, k=k: write_iteration(path, k))
     return made
 
 
-def test_published_iterations_are_there_in_order_and_only_the_last_keeps_its_state(folder):
+def test_published_iterations_are_there_in_order_and_the_last_two_keep_their_state(folder):
+    folder.publish(2, lambda path: write_iteration(path, 2))
+    assert [p.name for p in folder.published()] == ["0000", "0001", "0002"]
+    assert [row["iteration"] for row in folder.metrics()] == [0, 1, 2]
+    assert sorted(folder.iterations.glob(f"*/{STATE}")) == [folder.state_file(1), folder.state_file(2)]
+    assert folder.buffer(2).digest == buffer().digest
+
+
+def test_other_names_are_no_iterations(folder):
+    for name in ("0000.bak", "00001", "2", "old"):
+        shutil.copytree(folder.iterations / "0000", folder.iterations / name)
     assert [p.name for p in folder.published()] == ["0000", "0001"]
-    assert [row["iteration"] for row in folder.metrics()] == [0, 1]
-    assert folder.state_file() == folder.iterations / "0001" / STATE
-    assert list(folder.iterations.glob(f"*/{STATE}")) == [folder.state_file()]
-    assert folder.buffer(1).digest == buffer().digest
+    assert folder.recover(pytest.fail) == 2
 
 
-def test_a_fresh_run_has_no_state(tmp_path):
-    folder = RunFolder(tmp_path)
-    assert folder.recover() == 0
-    assert folder.state_file() is None
+def test_a_fresh_run_has_nothing_to_go_on_from(tmp_path):
+    assert RunFolder(tmp_path).recover(pytest.fail) == 0
 
 
 def test_a_kill_between_writing_and_renaming_leaves_the_iteration_before_usable(folder):
@@ -72,18 +79,18 @@ def test_a_kill_between_writing_and_renaming_leaves_the_iteration_before_usable(
     done = subprocess.run([sys.executable, "-c", DIES, str(folder.path), str(HERE)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert (folder.iterations / ".tmp-0002" / STATE).is_file()
-    assert folder.recover() == 2
+    assert folder.recover(print) == 2
     assert contents(folder.iterations) == before
     folder.publish(2, lambda path: write_iteration(path, 2))
-    assert folder.state_file().read_bytes() == b"state 2"
+    assert folder.state_file(2).read_bytes() == b"state 2"
 
 
 def test_an_older_state_that_a_kill_left_behind_is_not_resumed_and_goes_with_the_next_iteration(folder):
-    stale = folder.iterations / "0000" / STATE
-    stale.write_bytes(b"state 0")
-    assert folder.recover() == 2
-    assert folder.state_file().read_bytes() == b"state 1"
     folder.publish(2, lambda path: write_iteration(path, 2))
+    stale = folder.state_file(0)
+    stale.write_bytes(b"not what it was")
+    assert folder.recover(pytest.fail) == 3
+    folder.publish(3, lambda path: write_iteration(path, 3))
     assert not stale.exists()
 
 
@@ -103,7 +110,7 @@ def test_everything_is_synced_before_it_is_renamed(folder, monkeypatch):
     )
     monkeypatch.setattr(Path, "rename", lambda old, new: (order.append("rename"), rename(old, new))[1])
     folder.publish(2, lambda path: (path / STATE).write_bytes(b"x"))
-    assert order == [STATE, ".tmp-0002", "rename", "iterations"]
+    assert order == [NAME, STATE, ".tmp-0002", "rename", "iterations"]
 
 
 def test_a_full_disk_raises_and_keeps_what_is_published(folder, monkeypatch):
@@ -116,7 +123,7 @@ def test_a_full_disk_raises_and_keeps_what_is_published(folder, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         folder.publish(2, lambda path: write_iteration(path, 2))
     monkeypatch.undo()
-    assert folder.recover() == 2
+    assert folder.recover(print) == 2
     assert contents(folder.iterations) == before
 
 

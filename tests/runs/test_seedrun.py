@@ -14,6 +14,8 @@ from stage_cases import ROOT, lines, small
 from transformers import AutoModelForCausalLM
 
 from rlanything.buffer import read_events, read_snapshot
+from rlanything.core.errors import ConfigError
+from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
 from rlanything.stages import train
 
@@ -39,7 +41,7 @@ def test_a_run_leaves_every_iteration_both_models_and_nothing_half_done(undistur
     for name in ("policy", "reward"):
         assert AutoModelForCausalLM.from_pretrained(undisturbed / "checkpoints" / name)
     root = undisturbed.parents[2]
-    assert not list((root / ".rla" / "live").rglob("seed-*"))
+    assert not list((root / ".rla" / "live").iterdir())
     assert not list(root.rglob(".tmp-*"))
 
 
@@ -85,3 +87,33 @@ def test_a_seed_that_was_finished_is_not_trained_again(tiny_project, tmp_path, m
     assert trained == [0, 1, 1]
     first, second = (Layout(root).run(ARM, seed) for seed in (0, 1))
     assert (first / "metrics.jsonl").read_text() != (second / "metrics.jsonl").read_text()
+
+
+@pytest.mark.parametrize("when", ["between two seeds", "between two iterations"])
+def test_inputs_that_are_exchanged_on_the_way_are_named_and_nothing_is_made_with_them(
+    tiny_project, tmp_path, monkeypatch, when
+):
+    config = small("train.iterations=1", "train.seeds=2", "train.workers=1")
+    root = copy(tiny_project, tmp_path / "project")
+    model = root / "models" / "policy" / "model.safetensors"
+    before, other = model.read_bytes(), (root / "models" / "adapter" / "model.safetensors").read_bytes()
+    publish = RunFolder.publish
+
+    def exchanges(folder, iteration, write):
+        publish(folder, iteration, write)
+        if iteration == (1 if when == "between two seeds" else 0):
+            model.write_bytes(other)
+
+    monkeypatch.setattr(RunFolder, "publish", exchanges)
+    with pytest.raises(ConfigError, match=r"models/policy/model.safetensors: \w+ -> \w+\. What is published"):
+        train.train_arm(config, root, ARM)
+    monkeypatch.undo()
+    published = sorted(
+        p.relative_to(p.parents[2]).as_posix() for p in root.glob(".rla/live/*/*/*/iterations/*")
+    )
+    first = ["seed-0/iterations/0000", "seed-0/iterations/0001"]
+    assert published == (first if when == "between two seeds" else first[:1])
+    assert not (root / "runs").exists()
+    model.write_bytes(before)
+    train.train_arm(config, root, ARM)
+    assert Layout(root).run(ARM, 1).is_dir()

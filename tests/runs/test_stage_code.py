@@ -9,8 +9,7 @@ import pytest
 from stage_cases import ROOT, small, small_coding
 
 from rlanything.runs import imports
-from rlanything.runs.hashes import code_hashes
-from rlanything.runs.imports import code_files, targets, whole_folders
+from rlanything.runs.imports import code_files, code_hashes, packages, targets, whole_folders
 
 FILES = {
     "rlanything/__init__.py": "",
@@ -99,6 +98,14 @@ def test_a_folder_stands_for_its_files_when_most_are_needed(project):
     assert whole_folders(needed) == ["envs/deep/all", "envs/half/a.py", "envs/most"]
 
 
+def test_packages_of_others_are_named_from_the_imports_anywhere_in_the_code(project):
+    (project / "rlanything/inside.py").write_text("def late():\n    import torch.nn, numpy as np, json")
+    (project / "rlanything/typed.py").write_text("import never")
+    assert packages(["rlanything.start", "lightning.pytorch.loggers.CSVLogger"]) == {
+        "torch", "numpy", "lightning"
+    }  # fmt: skip
+
+
 def test_classes_are_found_wherever_the_configuration_names_them():
     data = {"env": {"_target_": "a.B"}, "train": {"callbacks": [{"_target_": "c.D"}, {"x": 1}]}}
     assert list(targets(data)) == ["a.B", "c.D"]
@@ -115,7 +122,8 @@ def copy(tmp_path, monkeypatch) -> Path:
 
 
 def train_code(config=None) -> dict[str, str]:
-    return code_hashes("rlanything.stages.train", (config or small()).model_dump(mode="json", by_alias=True))
+    data = (config or small()).model_dump(mode="json", by_alias=True)
+    return code_hashes(["rlanything.stages.train", *targets(data)])
 
 
 def test_an_edit_of_any_file_of_a_runs_code_changes_it_and_an_edit_of_any_other_file_does_not(copy):
@@ -170,6 +178,7 @@ def test_a_run_has_the_code_and_data_of_the_environment_and_engine_that_are_conf
         ("tasks", "rlanything/loop"),
         ("tasks", "rlanything/engines"),
         ("tasks", "rlanything/learn"),
+        ("bootstrap.stage", "rlanything/runs/seedrun.py"),
         ("evaluate", "rlanything/learn/module.py"),
         ("evaluate", "rlanything/runs/seedrun.py"),
         ("report", "rlanything/runs"),

@@ -38,7 +38,7 @@ def reference(root: Path, arm: str, keep: Path) -> float:
 
     def kept(self: RunFolder, iteration: int, write: Any) -> None:
         publish(self, iteration, write)
-        shutil.copyfile(self.state_file() or "", keep / f"{iteration}.ckpt")
+        shutil.copyfile(self.state_file(iteration), keep / f"{iteration}.ckpt")
 
     RunFolder.publish = kept  # type: ignore[method-assign]
     started = time.process_time()

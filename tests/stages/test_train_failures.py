@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from math import inf, nan
 
 import pytest
-from stage_cases import buffer, small
+from stage_cases import ROOT, buffer, small
 
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import write_json
@@ -17,18 +16,13 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import train
 
 
-def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_path, monkeypatch):
-    """The reference goes on after a stage that failed. Threads stand in for the processes here."""
-
-    def fails_in_the_second(data, root, key, arm, seed):
-        if seed == 1:
-            raise ConfigError("the votes hold no verdict")
-
+def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_path):
+    """The reference goes on after a stage that failed. Here the processes of both seeds find no models."""
     write_json(Layout(tmp_path).bootstrap, {})
-    monkeypatch.setattr(train, "train_seed", fails_in_the_second)
-    monkeypatch.setattr(train, "pool", ThreadPoolExecutor)
-    with pytest.raises(ConfigError, match="the votes hold no verdict"):
-        train.train_arm(small("train.seeds=2", "train.workers=2"), tmp_path, "full")
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    config = small("train.seeds=2", "train.workers=2")
+    with pytest.raises(ConfigError, match=r"models/policy.*no such folder"):
+        train.train_arm(config, tmp_path, "full")
     assert not Layout(tmp_path).run("full", 0).parent.exists()
 
 

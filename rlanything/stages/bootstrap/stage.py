@@ -16,13 +16,16 @@ from rlanything.core.ids import content_id
 from rlanything.core.splits import POLICY_PANELS, REWARD_PANEL
 from rlanything.files import atomic, locks
 from rlanything.files.atomic import clear_leftovers
+from rlanything.files.hashes import file_hashes, files_in
 from rlanything.files.records import write_json, write_lines
 from rlanything.loop.panel import measure_policy, success_rate
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import make_panel
-from rlanything.runs import build, families, hashes
+from rlanything.runs import build, families
+from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
+from rlanything.runs.machine import versions
 
 
 def make_models(config: Config, root: Path) -> None:
@@ -31,7 +34,7 @@ def make_models(config: Config, root: Path) -> None:
     layout = Layout(root)
     # An environment that this machine cannot run raises here, before minutes of work.
     families.family(config).environment().close()
-    with locks.stage(root, "bootstrap", layout.bootstrap.parent):
+    with locks.stage(root, "bootstrap", layout.bootstrap.parent, apart=locks.ALL):
         work = _trained(config, root) if config.model.embedded is not None else None
         layout.bootstrap.unlink(missing_ok=True)
         atomic.make(layout.bootstrap.parent)
@@ -61,12 +64,14 @@ def _trained(config: Config, root: Path) -> Path:
 
 def _key(config: Config, root: Path) -> str:
     """A hash of everything that the models depend on. Models are kept for the same key only."""
-    data = [path for path in (root / "data").rglob("*") if path.is_file()]
     relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "train"})
+    code = [__name__, *targets(relevant)]
+    files = [path for folder in ("data", config.model.prompts) for path in files_in(root / folder)]
     parts = {
         "config": relevant,
-        "code": hashes.code_hashes(__name__, relevant),
-        "inputs": hashes.file_hashes(root, [*data, *(root / config.model.prompts).glob("*.txt")]),
+        "code": code_hashes(code),
+        "packages": versions(packages(code)),
+        "inputs": file_hashes(root, files),
     }
     return content_id(parts)[:16]
 

@@ -30,7 +30,7 @@ from rlanything.rewards.protocols import Demonstration, WarmStart
 from rlanything.runs import build, families
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.progress import Ticker
-from rlanything.runs.workers import pool
+from rlanything.runs.workers import beside
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 CORPUS_DEMOS = 1000
@@ -52,8 +52,7 @@ def train(config: Config, root: Path, work: Path) -> None:
     tokenizer = _tokenizer(config, family, prompts, taught, tasks, demos)
     with atomic.whole(work / "tokenizer") as folder:
         tokenizer.save_pretrained(str(folder))
-    with pool(1) as executor:
-        adapter = executor.submit(train_adapter, config.model_dump(by_alias=True), root, work)
+    with beside(train_adapter, config.model_dump(by_alias=True), root, work) as adapter:
         policy = _kept(work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos))
         chat_model = build.chat_model(config, policy, tokenizer)
         practice = tasks[-config.bootstrap.reward.episodes :]

@@ -95,7 +95,7 @@ class TrialFolder:
         if seeds is None:
             seeds = next(n for n in itertools.count() if not all(there.run(arm, n).is_dir() for arm in arms))
         for arm in arms:
-            key = made_from(config, self.path, arm)["fingerprint"]
+            key = made_from(config, self.path, arm).key
             for seed in range(seeds):
                 finished = RunFolder(here.live(key, arm, seed)).finished
                 if not finished.is_dir() and not here.run(arm, seed).is_dir():

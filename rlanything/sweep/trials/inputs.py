@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rlanything.config import Config, load
 from rlanything.core.ids import content_id
+from rlanything.files.hashes import sha256
 from rlanything.planning import compose
 from rlanything.planning.pipeline import BEFORE_TRAINING, Pipeline
-from rlanything.runs.hashes import sha256
 from rlanything.runs.layout import Layout
 from rlanything.sweep.trials.child import Command
 

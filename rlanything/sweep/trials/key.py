@@ -13,16 +13,15 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
+from rlanything.files.hashes import file_hashes, files_in
 from rlanything.files.records import write_json
 from rlanything.planning.pipeline import trial_stages
-from rlanything.runs.hashes import sha256
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.errors import ProjectChanged
@@ -47,9 +46,9 @@ class Key:
         files = inputs.pipeline.files(trial_stages(sweep.arms), base)
         own: list[Path] = []
         if inputs.place(parse(dict(base))) == inputs.root:
-            own = [p for n in MADE for p in sorted((inputs.root / n).rglob("*")) if p.is_file()]
+            own = [path for name in MADE for path in files_in(inputs.root / name)]
         common = {k: v for k, v in base.items() if k != "scale"}
-        return cls(common, _hashes(files, inputs.root), _hashes(own, inputs.root))
+        return cls(common, file_hashes(inputs.root, files), file_hashes(inputs.root, own))
 
     @property
     def short(self) -> str:
@@ -107,20 +106,6 @@ def other_study(folder: Path, name: str, key: Key) -> str | None:
     found = key.describe(json.loads((last / FILE).read_text())) if (last / FILE).is_file() else ""
     what = found or f"it has no {FILE}"
     return f"does not go on with {last}, a study of the same name, which differs: {what}"
-
-
-def _hashes(files: list[Path], root: Path) -> dict[str, str]:
-    states = [(file, file.stat()) for file in files]
-    return {
-        str(file.relative_to(root)): _digest(file, s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns)
-        for file, s in states
-    }
-
-
-@lru_cache(maxsize=1 << 14)
-def _digest(file: Path, *_state: int) -> str:
-    """Hash of a file. One whose size and times are the same is not read again: a worker asks before every command."""
-    return sha256(file)
 
 
 def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -1,0 +1,141 @@
+"""What is published is read again only as it was written: a damaged file is found, and nothing goes on from it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import small_run
+from stage_cases import buffer, contents, write_iteration
+
+from rlanything.core.errors import ConfigError, MachineError
+from rlanything.files.manifest import NAME
+from rlanything.runs import provenance
+from rlanything.runs.folder import STATE, RunFolder
+
+FILES = ["metrics.json", "events.jsonl", "buffer.jsonl", "rollouts.jsonl.gz", NAME]
+
+
+def flipped(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def added(path: Path) -> None:
+    path.with_name("tests.jsonl.gz").write_bytes(b"")
+
+
+DAMAGES: list[Callable[[Path], None]] = [flipped, truncated, Path.unlink, added]
+
+
+@pytest.fixture
+def folder(tmp_path) -> RunFolder:
+    """Four published iterations."""
+    made = RunFolder(tmp_path / "run")
+    made.recover(pytest.fail)
+    for k in range(4):
+        made.publish(k, partial(write_iteration, iteration=k))
+    return made
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", [*FILES, STATE])
+def test_a_damaged_last_iteration_is_made_again_from_the_one_before(folder, name, damage):
+    before, said = contents(folder.iterations), []
+    damage(folder.iterations / "0003" / name)
+    assert folder.recover(said.append) == 3
+    assert len(said) == 1
+    assert said[0].startswith(f"{folder.iterations / '0003'}/")
+    assert said[0].endswith("0003 is computed again from the iteration before it")
+    assert folder.state_file(2).read_bytes() == b"state 2"
+    folder.publish(3, partial(write_iteration, iteration=3))
+    assert contents(folder.iterations) == before
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", FILES)
+def test_an_older_iteration_that_was_damaged_is_refused_and_nothing_is_touched(folder, name, damage):
+    damage(folder.iterations / "0001" / name)
+    before = contents(folder.path)
+    with pytest.raises(MachineError, match=rf"0001/.*remove {folder.path}, and it is trained from the start"):
+        folder.recover(pytest.fail)
+    assert contents(folder.path) == before
+
+
+def test_an_iteration_that_is_gone_is_missed(folder):
+    shutil.rmtree(folder.iterations / "0001")
+    with pytest.raises(MachineError, match="0001: the iteration is gone, but 0002 is there"):
+        folder.recover(pytest.fail)
+
+
+def test_an_iteration_of_another_run_is_found_by_the_chain(folder, tmp_path):
+    """Its own manifest is right; it does not follow the one before, nor does the next follow it."""
+    other = RunFolder(tmp_path / "other")
+    other.publish(0, partial(write_iteration, iteration=7))
+    shutil.rmtree(folder.iterations / "0000")
+    shutil.copytree(other.iterations / "0000", folder.iterations / "0000")
+    with pytest.raises(MachineError, match=r"0001/manifest.json: it does not follow .*0000"):
+        folder.recover(pytest.fail)
+
+
+def test_two_damaged_states_are_refused_and_no_iteration_is_given_up(folder):
+    for k in (2, 3):
+        flipped(folder.state_file(k))
+    for _ in range(2):
+        with pytest.raises(MachineError, match=r"0003/state.ckpt: its content is not what was written"):
+            folder.recover(pytest.fail)
+    assert len(folder.published()) == 4
+
+
+def test_a_damaged_state_that_is_not_needed_is_not_looked_at(folder):
+    flipped(folder.state_file(2))
+    assert folder.recover(pytest.fail) == 4
+
+
+def test_a_first_iteration_that_is_damaged_begins_the_run_again(tmp_path):
+    folder, said = RunFolder(tmp_path), []
+    folder.publish(0, partial(write_iteration, iteration=0))
+    flipped(folder.state_file(0))
+    assert folder.recover(said.append) == 0
+    assert said
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_damage_is_found_before_the_run_is_exported(folder, name):
+    flipped(folder.iterations / "0001" / name)
+    with pytest.raises(MachineError, match="0001/"):
+        folder.export(buffer(), lambda path: pytest.fail("it was exported"))
+    assert not folder.finished.exists()
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", [*FILES, STATE])
+def test_a_run_whose_last_iteration_is_damaged_ends_with_the_same_bytes(tmp_path, monkeypatch, name, damage):
+    small_run.prepare(tmp_path)
+    monkeypatch.setattr(RunFolder, "export", lambda *args: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        small_run.run(tmp_path)
+    monkeypatch.undo()
+    damage(small_run.live(tmp_path).published()[-1] / name)
+    small_run.run(tmp_path)
+    small_run.finished(tmp_path)
+
+
+def test_notes_of_earlier_starts_that_are_damaged_are_named_with_what_to_do(tmp_path):
+    (tmp_path / "starts.json").write_text('[{"at": "2026')
+    with pytest.raises(ConfigError, match=r"starts.json: cannot be read .*; remove it: it only notes"):
+        provenance.record_start(tmp_path, tmp_path, {})
+
+
+def test_metrics_that_are_damaged_while_the_run_is_on_its_way_are_named(folder):
+    truncated(folder.iterations / "0001" / "metrics.json")
+    with pytest.raises(ConfigError, match=r"0001/metrics.json: cannot be read .*; start the training again"):
+        folder.metrics()
