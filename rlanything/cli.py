@@ -56,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.buffer.views.cli.commands import add_commands as add_buffer
     from rlanything.exams.commands import add_commands as add_livebench
     from rlanything.repro.cli import add_commands as add_proof
+    from rlanything.repro.cli import replayed
 
     parser = argparse.ArgumentParser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
@@ -73,7 +74,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_stages(commands)
     _add_plan(commands)
     _add_sweep(commands)
-    add_buffer(commands)
+    add_buffer(commands, replayed)
     add_livebench(commands)
     add_proof(commands)
     return parser

@@ -5,10 +5,10 @@ Every error names the file, and the line if the error is in one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from rlanything.buffer.fields import TaskBufferError, parse_line
 from rlanything.buffer.filesystem import FileSystem
@@ -17,16 +17,18 @@ from rlanything.core.types import Json
 Record = TypeVar("Record")
 
 
-def check_format(path: Path, line: bytes, expected: str, schema: int) -> None:
-    """Raise `TaskBufferError` unless `line` is the header of a file of format `expected` and schema `schema`."""
+def check_format(path: Path, line: bytes, expected: str, schemas: Collection[int]) -> dict[str, Any]:
+    """The header on `line`. Raises `TaskBufferError` unless it is of format `expected` and one of `schemas`."""
     try:
         data = parse_line(line)
     except TaskBufferError as error:
         raise TaskBufferError(f"{path}: not an {expected} file: its first line is no header") from error
     if data.get("format") != expected:
         raise TaskBufferError(f"{path}: not an {expected} file: its first line is no header")
-    if data.get("schema") != schema:
-        raise TaskBufferError(f"{path}: schema {data.get('schema')} is not supported, only {schema} is")
+    if data.get("schema") not in schemas:
+        only = f"only {' and '.join(map(str, schemas))} {'is' if len(schemas) == 1 else 'are'}"
+        raise TaskBufferError(f"{path}: schema {data.get('schema')} is not supported, {only}")
+    return data
 
 
 def record(path: Path, number: int, line: bytes, read: Callable[[Mapping[str, Json]], Record]) -> Record:

@@ -41,18 +41,23 @@ class Base:
 
 @dataclass(frozen=True)
 class Header:
-    """The first line of a snapshot. `read_snapshot` compares it with the content."""
+    """The first line of a snapshot. `read_snapshot` compares it with the content.
+
+    events: the head of the chain of events before it (see `eventlog`); None where the snapshot is not of a run.
+    """
 
     slots: int
     accepted: int
     digest: str
     base: Base | None = None
+    events: str | None = None
 
     def to_json(self) -> dict[str, Json]:
         """The header line as a JSON object."""
         own = {"slots": self.slots, "accepted": self.accepted, "digest": self.digest}
         over = {"base": {"digest": self.base.digest, "file": self.base.file}} if self.base else {}
-        return {"format": SNAPSHOT, "schema": SCHEMA, **own, **over}
+        chain = {} if self.events is None else {"events": self.events}
+        return {"format": SNAPSHOT, "schema": SCHEMA, **own, **over, **chain}
 
 
 Digested = tuple[Lineage, bytes]
@@ -71,14 +76,18 @@ def snapshot_iteration(name: str) -> int | None:
 
 
 def write_snapshot(
-    buffer: TaskBuffer, path: Path, base: TaskBuffer | None = None, base_file: str = START
+    buffer: TaskBuffer,
+    path: Path,
+    base: TaskBuffer | None = None,
+    base_file: str = START,
+    events: str | None = None,
 ) -> None:
     """Write `buffer` to `path`, all of it or nothing (`files.atomic`). Makes missing folders. Raises `OSError`.
 
     With `base`, the buffer in the whole snapshot `base_file`, only the slots that differ from it are written. That file
     must lie beside `path` or in one of the two folders above. A buffer with other slots than its base is written whole.
     """
-    header = Header(len(buffer), buffer.accepted, buffer.digest)
+    header = Header(len(buffer), buffer.accepted, buffer.digest, events=events)
     own = buffer.lineages
     if base is not None and base.slots == buffer.slots:
         header = replace(header, base=Base(base.digest, base_file))
@@ -169,14 +178,15 @@ def _checked(path: Path, stated: Header, slots: list[Digested]) -> TaskBuffer:
 
 
 def _stated(path: Path, line: bytes) -> Header:
-    check_format(path, line, SNAPSHOT, SCHEMA)
+    check_format(path, line, SNAPSHOT, (SCHEMA,))
     return record(path, 1, line, _header)
 
 
 def _header(data: Mapping[str, Json]) -> Header:
     counts = fields.count(data, "slots"), fields.count(data, "accepted")
     base = data.get("base")
-    return Header(*counts, fields.text(data, "digest"), None if base is None else _stated_base(base))
+    events = fields.text(data, "events") if "events" in data else None
+    return Header(*counts, fields.text(data, "digest"), None if base is None else _stated_base(base), events)
 
 
 def _stated_base(data: Json) -> Base:

@@ -24,6 +24,11 @@ Wanted = tuple[int, Direction, float, str]
 """A rewrite to ask for: slot, direction, acc(q), critic summary."""
 
 
+def attempt_seed(run_seed: int, iteration: int, task_id: str, attempt: int) -> int:
+    """The seed of an attempt to rewrite the task, counted from 0."""
+    return derive_seed(run_seed, "adapt", iteration, task_id, attempt)
+
+
 class Adapter:
     """Asks one language model for rewritten tasks, and checks them before they are rolled out."""
 
@@ -67,8 +72,7 @@ class Adapter:
             open_ = [w for w in wanted if w[0] not in result or result[w[0]].task is None]
             prompts = [self._prompt(buffer.head(slot), way, acc, critic) for slot, way, acc, critic in open_]
             seeds = [
-                derive_seed(run_seed, "adapt", iteration, buffer.head(slot).task_id, attempt)
-                for slot, *_ in open_
+                attempt_seed(run_seed, iteration, buffer.head(slot).task_id, attempt) for slot, *_ in open_
             ]
             for want, prompt, seed, reply in zip(
                 open_, prompts, seeds, self._ask(prompts, seeds), strict=True

@@ -56,6 +56,14 @@ def _replay(args: argparse.Namespace) -> int:
     return 1 if any(report.problem for report in reports) else 0
 
 
+def replayed(folder: Path) -> tuple[int, str | None]:
+    """Replay a run: how many episodes were computed again, and the first difference from what is stored."""
+    from rlanything.repro import replay_report
+
+    report = replay_report.replay_run(folder, [])
+    return report.episodes, report.problem or None
+
+
 def _add_difference(commands: Subparsers[argparse.ArgumentParser]) -> None:
     about = "where two runs, or the results of two projects, first differ; exit 1 when they do"
     parser = commands.add_parser("first-difference", help=about, description=about)

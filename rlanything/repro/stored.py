@@ -20,7 +20,7 @@ from rlanything.buffer.views.find.runs import RunBuffer, open_run
 from rlanything.config import AdaptationConfig
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import EventKind, Json, Proposal, Task, Trajectory
-from rlanything.loop.adapt import Wanted
+from rlanything.loop.adapt import Wanted, attempt_seed
 from rlanything.loop.record import EpisodeRecord, NotStored
 from rlanything.loop.reward_model import CriticInput
 from rlanything.loop.rollout import Assignment, Sampling
@@ -148,12 +148,15 @@ class StoredProposals:
             if event is None:
                 self.unanswered.append(want)
             else:
-                found.append(_proposal(event, accuracy, critic))
+                seeds = [
+                    attempt_seed(run_seed, iteration, event.parent_id, k) for k in range(self.config.attempts)
+                ]
+                found.append(_proposal(event, accuracy, critic, seeds))
         return found
 
 
-def _proposal(event: Event, accuracy: float, critic: str) -> Proposal:
-    """The proposal as it was made. Its prompt is not stored; nothing depends on it."""
+def _proposal(event: Event, accuracy: float, critic: str, seeds: Sequence[int]) -> Proposal:
+    """The proposal as it was made, with one of the `seeds` of its attempts. Its prompt is not stored."""
     task = event.task if event.kind is EventKind.PROPOSED else None
     reason = event.reason if task is None else ""
     return Proposal(
@@ -164,7 +167,7 @@ def _proposal(event: Event, accuracy: float, critic: str) -> Proposal:
         critic=critic,
         prompt="",
         reply=event.reply,
-        seed=event.seed,
+        seed=event.seed if event.seed in seeds else seeds[-1],
         iteration=event.iteration,
         task=task,
         reason=reason,

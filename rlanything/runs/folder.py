@@ -107,6 +107,11 @@ class RunFolder:
         """The buffer as it was after `iteration`."""
         return read_snapshot(self.iterations / _name(iteration) / "buffer.jsonl")
 
+    def head(self, start: TaskBuffer) -> str:
+        """The head of the chain of all events so far, in a run that began with `start`."""
+        folders = self.published()
+        return read_events(folders[-1] / "events.jsonl").heads[-1] if folders else start.digest
+
     def metrics(self) -> list[dict[str, Any]]:
         """The rows of the published iterations. Raises `ConfigError` naming a file that is damaged."""
         return [read_json(p / "metrics.json", "start the training again") for p in self.published()]
@@ -137,7 +142,7 @@ class RunFolder:
         (temporary / "buffer").mkdir()
         write_snapshot(start, temporary / "buffer" / "iter_0000.jsonl")
         events = temporary / "buffer" / "events.jsonl"
-        append_events(events, [])
+        append_events(events, [], start.digest)
         for k, folder in enumerate(self.published(), 1):
             shutil.copyfile(folder / "buffer.jsonl", temporary / "buffer" / f"iter_{k:04d}.jsonl")
             append_events(events, read_events(folder / "events.jsonl").events)
@@ -161,15 +166,18 @@ def write_iteration_files(
     result: IterationResult,
     metrics: dict[str, Any],
     start: TaskBuffer,
+    head: str,
     records: Mapping[str, Iterable[Json]],
 ) -> None:
     """The files of one iteration, except its checkpoint; of the buffer, what differs from `start`.
 
+    head: that of the chain of the run's earlier events.
     records: what is stored of the rollouts, by the name of the file.
     """
     write_json(folder / "metrics.json", {k: _plain(v) for k, v in sorted(metrics.items())})
-    append_events(folder / "events.jsonl", result.events)
-    write_snapshot(result.state.buffer, folder / "buffer.jsonl", start)
+    append_events(folder / "events.jsonl", result.events, head)
+    head = read_events(folder / "events.jsonl").heads[-1]
+    write_snapshot(result.state.buffer, folder / "buffer.jsonl", start, events=head)
     for name, lines in records.items():
         write_lines(folder / f"{name}{RECORD}", lines)
 

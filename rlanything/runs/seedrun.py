@@ -135,7 +135,8 @@ class SeedRun:
         self.metrics |= {name: sum(x) / len(x) for name, x in self.parts.module.totals.items()}
 
         def write(folder: Path) -> None:
-            write_iteration_files(folder, result, self.metrics, self.start, self._records(result))
+            head = self.folder.head(self.start)
+            write_iteration_files(folder, result, self.metrics, self.start, head, self._records(result))
             save_checkpoint(folder / STATE)
 
         with phase("publish"):

@@ -16,10 +16,13 @@ from rlanything.buffer import (
     Version,
     append_events,
     events_path,
+    read_events,
     read_snapshot,
     snapshot_path,
     write_snapshot,
 )
+from rlanything.buffer.fields import canonical_line
+from rlanything.buffer.storage import snapshot_iteration
 from rlanything.buffer.views.cli.commands import add_commands
 from rlanything.buffer.views.find.runs import open_run
 from rlanything.core.types import Direction, EventKind, Task
@@ -35,7 +38,7 @@ def command(*words, root="."):
     """Run `rlanything buffer WORDS`; its exit code."""
     parser = argparse.ArgumentParser(prog="rlanything")
     parser.add_argument("--root", type=Path)
-    add_commands(parser.add_subparsers(required=True))
+    add_commands(parser.add_subparsers(required=True), lambda folder: (1, f"replayed {folder.name}"))
     args = parser.parse_args(["--root", str(root), "buffer", *words])
     return args.run(args)
 
@@ -108,9 +111,30 @@ def write_story(run: Path) -> Path:
 
 def record(folder: Path, number, buffer, events=()):
     """Write snapshot `number` as a run does, over its first one, and the events that led to it."""
-    append_events(events_path(folder), events)
-    first = snapshot_path(folder, 0)
-    write_snapshot(buffer, snapshot_path(folder, number), read_snapshot(first) if number else None)
+    path = events_path(folder)
+    append_events(path, events, buffer.digest)
+    if number == 0:
+        write_snapshot(buffer, snapshot_path(folder, 0))
+    else:
+        head = read_events(path).heads[-1]
+        write_snapshot(
+            buffer, snapshot_path(folder, number), read_snapshot(snapshot_path(folder, 0)), events=head
+        )
+
+
+def rechained(folder: Path) -> None:
+    """What a careful forger does: every link and head is computed again, so that all of them fit."""
+    path = events_path(folder)
+    header, *lines = path.read_bytes().splitlines(keepends=True)
+    events = [Event.from_json(json.loads(line)) for line in lines]
+    path.unlink()
+    append_events(path, events, json.loads(header)["start"])
+    heads = read_events(path).heads
+    for snapshot in sorted(folder.glob("iter_*.jsonl"))[1:]:
+        first, rest = snapshot.read_bytes().split(b"\n", 1)
+        before = sum(event.iteration < snapshot_iteration(snapshot.name) for event in events)
+        stated = {**json.loads(first), "events": heads[before]}
+        snapshot.write_bytes(canonical_line(stated) + b"\n" + rest)
 
 
 relaxed = settings(deadline=None, max_examples=30)

@@ -14,6 +14,7 @@ from buffer_cases import (
     histories,
     kitchen,
     patched,
+    rechained,
     record,
     relaxed,
     task,
@@ -262,6 +263,7 @@ def test_rollouts_of_the_same_run_may_be_listed_in_any_order(here):
     random.Random(1).shuffle(lines)
     lines.sort(key=lambda line: json.loads(line)["iteration"])
     path.write_text("\n".join([header, *lines, ""]))
+    rechained(path.parent)
     assert diff("full/seed-0") == first
 
 

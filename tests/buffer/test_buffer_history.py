@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from buffer_cases import command, kitchen, write_house, write_rollouts
+from buffer_cases import command, kitchen, rechained, write_house, write_rollouts
 
-from rlanything.buffer import views
+from rlanything.buffer import read_events, views
+from rlanything.buffer.eventlog import EVENTS
+from rlanything.buffer.fields import canonical_line
 from rlanything.buffer.views import log, verify
 from rlanything.buffer.views.find.runs import open_run
 from rlanything.buffer.views.history.log import Filter
@@ -74,7 +76,7 @@ def test_a_log_ends_where_its_name_says(here, capsys):
 def test_a_run_that_holds(here):
     page = verify("full/seed-0")
     assert page["ok"]
-    assert [check["records"] for check in page["checks"]] == [38, 7, 3, 7, 9, 7]
+    assert [check["records"] for check in page["checks"]] == [38, 7, 7, 3, 7, 9, 7]
     assert verify("full/seed-1@1")["ok"], "a run without rollouts"
 
 
@@ -206,8 +208,95 @@ def write_no_rollout(here):
 )
 def test_the_first_broken_record_is_named(here, capsys, damage, message):
     damage(here)
+    if damage is not cut_event:
+        rechained(here / RUN / "buffer")
     assert command("verify", "full/seed-0") == 1
     assert re.search(message, capsys.readouterr().out)
+
+
+def flip_rejected(here):
+    change_line(here, '"kind":"rejected"', '"direction":"harder"', '"direction":"easier"')
+
+
+def forge_critic(here):
+    change_line(here, '"kind":"accepted"', '"critic":"', '"critic":"Made up. ')
+
+
+def forge_seed(here):
+    change_line(here, '"kind":"proposed"', '"seed":', '"seed":1')
+
+
+def change_line(here, kind, old, new):
+    path = here / RUN / "buffer/events.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    place = next(k for k, line in enumerate(lines) if kind in line)
+    assert old in lines[place]
+    lines[place] = lines[place].replace(old, new, 1)
+    path.write_text("".join(lines))
+
+
+def remove_event(here, place=3):
+    path = here / RUN / "buffer/events.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    del lines[place]
+    path.write_text("".join(lines))
+
+
+def repeat_event(here):
+    path = here / RUN / "buffer/events.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:3], lines[2], *lines[3:]]))
+
+
+FOLLOWS = r"events\.jsonl, line \d+: the event does not follow the line before it"
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        *((act, FOLLOWS) for act in (flip_rejected, forge_critic, forge_seed, remove_event, repeat_event)),
+        (
+            lambda here: remove_event(here, -1),
+            "snapshot 2: it was written after other events than the 6 before it",
+        ),
+        (
+            lambda here: change(here / RUN / "buffer/events.jsonl", '"start":"', '"start":"0'),
+            FOLLOWS,
+        ),
+    ],
+)
+def test_the_chain_finds_what_no_other_check_can(here, capsys, damage, message):
+    """Nothing else in the record depends on a rejected proposal, a critic's words or a seed."""
+    damage(here)
+    assert command("verify", "full/seed-0") == 1
+    assert re.search(message, capsys.readouterr().out)
+
+
+def test_deep_asks_for_a_replay_of_the_run_on_disk(here, capsys):
+    assert command("verify", "full/seed-0", "--deep") == 1
+    said = capsys.readouterr().out
+    assert "BROKEN  replay: signals, decisions and metrics again" in said
+    assert "replayed seed-0" in said
+
+
+def test_a_chain_of_another_start_is_refused(here, capsys):
+    path = here / RUN / "buffer/events.jsonl"
+    change(path, '"start":"', '"start":"0')
+    rechained(here / RUN / "buffer")
+    assert command("verify", "full/seed-0") == 1
+    assert "its chain does not begin with snapshot 0" in capsys.readouterr().out
+
+
+def test_a_run_without_a_chain_is_still_checked(here, capsys):
+    """As before there were chains."""
+    path = here / RUN / "buffer/events.jsonl"
+    events = read_events(path).events
+    lines = [canonical_line({"format": EVENTS, "schema": 1}), *(canonical_line(e.to_json()) for e in events)]
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    assert command("verify", "full/seed-0") == 0
+    change(path, '"accuracy":0.5', '"accuracy":0.625')
+    assert command("verify", "full/seed-0") == 1
+    assert "snapshot 2: slot 0 is not what the events make of it" in capsys.readouterr().out
     assert command("verify", "full/seed-0", "--json") == 1
     assert not json.loads(capsys.readouterr().out)["ok"]
 

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from buffer_cases import command, house, write_house, write_rollouts
 
-from rlanything.buffer import append_events, snapshot_path, write_snapshot
+from rlanything.buffer import append_events, read_events, snapshot_path, write_snapshot
 from rlanything.buffer.views.find.runs import find_runs, open_run
 from rlanything.runs.folder import RunFolder
 
@@ -23,8 +23,10 @@ def run(tmp_path, monkeypatch):
     finished = open_run(done)
 
     def write(iteration, folder):
-        write_snapshot(finished.at(iteration + 1), folder / "buffer.jsonl", finished.at(0))
-        append_events(folder / "events.jsonl", [e for e in finished.events if e.iteration == iteration])
+        happened = [e for e in finished.events if e.iteration == iteration]
+        append_events(folder / "events.jsonl", happened, live.head(finished.at(0)))
+        head = read_events(folder / "events.jsonl").heads[-1]
+        write_snapshot(finished.at(iteration + 1), folder / "buffer.jsonl", finished.at(0), events=head)
         shutil.copyfile(done / f"rollouts/iter_{iteration + 1:04d}.jsonl.gz", folder / "rollouts.jsonl.gz")
 
     live.publish(0, lambda folder: write(0, folder))

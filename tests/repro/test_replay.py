@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from buffer_cases import rechained
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,6 +47,23 @@ def problem(root: Path, *overrides: str) -> str:
 def test_a_run_comes_out_as_it_is_stored(root, capsys):
     assert main(["--root", str(root), "replay", "full"]) == 0
     assert "the same  every advantage, decision, buffer and metric" in capsys.readouterr().out
+
+
+def forged(root: Path, key: str, value: str) -> None:
+    """An event is changed, and every link and head of the chain is made to fit."""
+    path = root / RUN / "buffer" / "events.jsonl"
+    header, line, *rest = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([header, json.dumps({**json.loads(line), key: value}) + "\n", *rest]))
+    rechained(path.parent)
+
+
+@pytest.mark.parametrize(("key", "value"), [("seed", 7), ("critic", "made up"), ("direction", "harder")])
+def test_a_deep_verification_finds_what_a_careful_forger_did(root, capsys, key, value):
+    verify = ["--root", str(root), "buffer", "verify", "full/seed-0", "--band", "0.2:0.8", "--deep"]
+    assert main(verify) == 0
+    forged(root, key, value)
+    assert main(verify) == 1
+    capsys.readouterr()
 
 
 def test_a_changed_advantage_is_named_down_to_the_step(root):

@@ -28,7 +28,7 @@ def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_pat
 
 def measured(folder, **metrics: float) -> str:
     result = IterationResult((), (), (), (), LoopState(1, buffer()))
-    write_iteration_files(folder, result, metrics, buffer(), {})
+    write_iteration_files(folder, result, metrics, buffer(), buffer().digest, {})
     return (folder / "metrics.json").read_text()
 
 

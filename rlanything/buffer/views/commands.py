@@ -8,6 +8,7 @@ Each function imports what it needs when it is called, so that the command line 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,9 @@ from rlanything.core.adaptation import AcceptanceRule
 
 if TYPE_CHECKING:
     from rlanything.buffer.views.history.log import Filter
+
+Deep = Callable[[Path], tuple[int, str | None]]
+"""From the folder of a run: how many records were computed again, and the first that came out otherwise."""
 
 
 def ls(
@@ -94,15 +98,24 @@ def log(name: str, target: str = "", *, wanted: Filter | None = None, root: Path
     return log_page(find(name, root), target, wanted or Filter())
 
 
-def verify(name: str, *, rule: AcceptanceRule | None = None, root: Path = Path()) -> dict[str, Any]:
+def verify(
+    name: str, *, rule: AcceptanceRule | None = None, deep: Deep | None = None, root: Path = Path()
+) -> dict[str, Any]:
     """Compute everything about a run again; `ok` says whether its record is consistent. Raises `TaskBufferError`.
 
     Decisions are checked by `rule`, or else by that of params.yaml, which may have changed since the run.
+    deep: a further check of the run's folder, by what this room may not import; only for a run on disk.
     """
-    from rlanything.buffer.views.history.verification import verify_run
+    from rlanything.buffer.views.history.verification import Check, verify_run
 
     source = find(name, root)
     checks = verify_run(source, rule or source.rule)
+    if deep is not None:
+        if source.revision:
+            raise TaskBufferError(f"{name}: only a run on disk can be computed again, not one of a revision")
+        checks.append(
+            Check("replay: signals, decisions and metrics again", *deep(source.run_buffer.folder.parent))
+        )
     ok = not any(check.problem for check in checks)
     return {"name": source.name.rpartition("@")[0], "ok": ok, "checks": [asdict(check) for check in checks]}
 

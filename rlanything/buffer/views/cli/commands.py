@@ -9,13 +9,17 @@ from rlanything.buffer.views.cli.compare import add_diff, add_drift
 from rlanything.buffer.views.cli.history import add_log, add_verify
 from rlanything.buffer.views.cli.output import print_page, reports_errors
 from rlanything.buffer.views.cli.transfer import add_export, add_import
+from rlanything.buffer.views.commands import Deep
 from rlanything.buffer.views.find.names import RUNS
 
 _ABOUT = "What happened to the tasks of a run: read, compare, check and exchange its task buffer."
 
 
-def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the commands of `rlanything buffer`. Each sets `run`: from parsed arguments, with `root`, to an exit code."""
+def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], deep: Deep) -> None:
+    """Add the commands of `rlanything buffer`. Each sets `run`: from parsed arguments, with `root`, to an exit code.
+
+    deep: the replay of a run, for `buffer verify --deep`.
+    """
     buffer = subparsers.add_parser("buffer", help="what happened to the tasks", description=_ABOUT)
     commands = buffer.add_subparsers(title="commands", required=True, metavar="COMMAND")
     lister = commands.add_parser("ls", help="list runs, or the slots of a run")
@@ -30,8 +34,9 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         )
         parser.add_argument("--json", action="store_true", help="as JSON, complete")
         parser.set_defaults(run=answer)
-    for add in (add_log, add_diff, add_drift, add_verify, add_export, add_import):
+    for add in (add_log, add_diff, add_drift, add_export, add_import):
         add(commands)
+    add_verify(commands, deep)
 
 
 @reports_errors

@@ -9,6 +9,7 @@ from typing import Any
 
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_page, reports_errors
+from rlanything.buffer.views.commands import Deep
 from rlanything.buffer.views.terminal import Screen, one_line
 from rlanything.core.adaptation import AcceptanceRule
 from rlanything.core.types import Direction, EventKind
@@ -32,8 +33,8 @@ def add_log(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_answer_log)
 
 
-def add_verify(commands: Subparsers[argparse.ArgumentParser]) -> None:
-    """Add `buffer verify`."""
+def add_verify(commands: Subparsers[argparse.ArgumentParser], deep: Deep) -> None:
+    """Add `buffer verify`. `deep`: what `--deep` does besides."""
     parser = commands.add_parser(
         "verify", help="compute everything again; exit 1 when something does not hold"
     )
@@ -42,8 +43,13 @@ def add_verify(commands: Subparsers[argparse.ArgumentParser]) -> None:
         "the band and rule of its decisions, e.g. 0.2:0.8 or 0.2:0.8:inclusive; default: as in params.yaml"
     )
     parser.add_argument("--band", type=_band, metavar="LOW:HIGH[:RULE]", help=rules)
+    parser.add_argument(
+        "--deep",
+        action="store_true",
+        help="also replay the run: signals, decisions and metrics from its rollouts",
+    )
     parser.add_argument("--json", action="store_true", help="as JSON")
-    parser.set_defaults(run=_answer_verify)
+    parser.set_defaults(run=_answer_verify, replay=deep)
 
 
 @reports_errors
@@ -60,7 +66,7 @@ def _answer_log(args: argparse.Namespace) -> int:
 
 @reports_errors
 def _answer_verify(args: argparse.Namespace) -> int:
-    page = commands.verify(args.name, rule=args.band, root=args.root)
+    page = commands.verify(args.name, rule=args.band, deep=args.replay if args.deep else None, root=args.root)
     print_page(page, _verify_text, args.json)
     return 0 if page["ok"] else 1
 

@@ -46,6 +46,7 @@ def verify_run(source: Source, rule: AcceptanceRule) -> list[Check]:
     steps: tuple[tuple[str, Callable[[_Run], int]], ...] = (
         ("snapshots: ids, digests, order of versions", _snapshots),
         ("events: whole, ids", _events),
+        ("chain: each event follows the one before it, each snapshot its events", _chain),
         ("events give the snapshots: parents, versions, tries", _replay),
         ("decisions: acceptance rule", _decisions),
         ("rollouts: of the tasks that the slots had", _rollouts),
@@ -92,6 +93,25 @@ def _events(state: _Run) -> int:
             raise TaskBufferError(f"{_where(event)}: there is no snapshot after iteration {event.iteration}")
     state.events = log.events
     return len(log.events)
+
+
+def _chain(state: _Run) -> int:
+    """Reading the events checked their links; here each snapshot's head is checked. Old runs have no chain."""
+    heads, (first, *later) = state.run.log.heads, state.run.iterations
+    if not heads:
+        return 0
+    if heads[0] != state.run.header(first).digest:
+        raise TaskBufferError(
+            f"{state.run.folder}/events.jsonl: its chain does not begin with snapshot {first}"
+        )
+    for iteration in later:
+        before = sum(event.iteration < iteration for event in state.events)
+        if state.run.header(iteration).events != heads[before]:
+            raise TaskBufferError(
+                f"snapshot {iteration}: it was written after other events than the {before} before it: "
+                "the last of them was changed, or some were removed or put in at the end"
+            )
+    return len(heads) - 1
 
 
 def _replay(state: _Run) -> int:
