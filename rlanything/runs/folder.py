@@ -29,6 +29,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.types import Json
 from rlanything.files import atomic, locks, manifest
 from rlanything.files.atomic import write_text
+from rlanything.files.hashes import tree_hash
 from rlanything.files.records import read_json, write_json, write_lines
 from rlanything.loop.iteration import IterationResult
 
@@ -77,7 +78,8 @@ class RunFolder:
             say(f"{found}; {folders[-1].name} is computed again from the iteration before it")
             return folders[:-1]
         raise MachineError(
-            f"{found}. The seed cannot go on: remove {self.path}, and it is trained from the start"
+            f"{found}. The seed cannot go on like this: put that right, or remove {self.path}, and it is trained from "
+            "the start"
         )
 
     def published(self) -> list[Path]:
@@ -137,6 +139,20 @@ class RunFolder:
         with atomic.whole(self.finished) as folder:
             self._export(folder, start)
             finish(folder)
+            write_text(self._sealed, tree_hash(folder))
+
+    @property
+    def _sealed(self) -> Path:
+        """Holds the hash of `finished`, beside it: a seed may wait for hours until the others are finished, too."""
+        return self.path / "finished.sha256"
+
+    def check_finished(self) -> None:
+        """Raise `MachineError` when `finished` is not what was exported. One that was taken over has no hash."""
+        if self._sealed.is_file() and self._sealed.read_text() != tree_hash(self.finished):
+            raise MachineError(
+                f"{self.finished}: not what was written there. Remove it, and the same command makes it again from its "
+                "iterations"
+            )
 
     def _export(self, temporary: Path, start: TaskBuffer) -> None:
         (temporary / "buffer").mkdir()
@@ -155,7 +171,12 @@ class RunFolder:
 
 
 def place(runs: Sequence[RunFolder], target: Path) -> None:
-    """Copy the finished runs to `target`, which then holds all of them and nothing else, or what it held before."""
+    """Copy the finished runs to `target`, which then holds all of them and nothing else, or what it held before.
+
+    Raises `MachineError` when one of them is damaged.
+    """
+    for run in runs:
+        run.check_finished()
     with atomic.whole(target) as folder:
         for run in runs:
             atomic.copy_tree(run.finished, folder / run.path.name)

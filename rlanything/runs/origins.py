@@ -42,11 +42,15 @@ def unchanged(config: Config, root: Path, arm: str, origin: Origin) -> Callable[
 
 
 def begin(live: Path, arm: str, origin: Origin) -> str | None:
-    """Keep `origin` in the arm's live folder; where that is new, say which run of the arm it does not go on from."""
+    """Keep `origin` in the arm's live folder; where that is new, say which run it does not go on from."""
     if (live / FILE).is_file():
         return None
     write_json(live / FILE, asdict(origin))
-    left = [path for path in live.parents[1].glob(f"*/{arm}/{FILE}") if path.parent != live]
+    left = [
+        path
+        for path in live.parents[1].glob(f"*/{arm}/{FILE}")
+        if path.parent != live and any(path.parent.glob("seed-*/iterations/[0-9]*"))
+    ]
     if not left:
         return None
     last = max(left, key=lambda path: path.stat().st_mtime)

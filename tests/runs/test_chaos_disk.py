@@ -39,12 +39,15 @@ def test_a_disk_that_is_full_at_any_point_of_a_run_costs_nothing_but_the_space(t
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seeds", [1, 2])
 def test_a_training_on_a_full_disk_says_so_in_one_line_and_goes_on_when_there_is_space(
-    project, undisturbed, tmp_path
+    project, undisturbed, tmp_path, seeds
 ):
+    """Two seeds have a process each: one that finds no space ends the other, and the command says where it was."""
+    compose.write(project / "params.yaml", [*SMALL, f"train.seeds={seeds}", f"train.workers={seeds}"], ROOT)
     disk = tmp_path / "disk"
     disk.mkdir()
-    found = inside(f"mount -t tmpfs -o size=64m none {disk}", ["train", str(disk), str(project)])
+    found = inside(f"mount -t tmpfs -o size=160m none {disk}", ["train", str(disk), str(project)])
     *failed, (code, _) = found["starts"]
     assert code == 0
     assert len(failed) >= 4

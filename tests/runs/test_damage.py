@@ -14,7 +14,7 @@ from stage_cases import buffer, contents, write_iteration
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.files.manifest import NAME
 from rlanything.runs import provenance
-from rlanything.runs.folder import STATE, RunFolder
+from rlanything.runs.folder import STATE, RunFolder, place
 
 FILES = ["metrics.json", "events.jsonl", "buffer.jsonl", "rollouts.jsonl.gz", NAME]
 
@@ -65,7 +65,7 @@ def test_a_damaged_last_iteration_is_made_again_from_the_one_before(folder, name
 def test_an_older_iteration_that_was_damaged_is_refused_and_nothing_is_touched(folder, name, damage):
     damage(folder.iterations / "0001" / name)
     before = contents(folder.path)
-    with pytest.raises(MachineError, match=rf"0001/.*remove {folder.path}, and it is trained from the start"):
+    with pytest.raises(MachineError, match=rf"0001/.*put that right, or remove {folder.path}, and it is"):
         folder.recover(pytest.fail)
     assert contents(folder.path) == before
 
@@ -127,6 +127,22 @@ def test_a_run_whose_last_iteration_is_damaged_ends_with_the_same_bytes(tmp_path
     damage(small_run.live(tmp_path).published()[-1] / name)
     small_run.run(tmp_path)
     small_run.finished(tmp_path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_finished_seed_that_is_damaged_while_it_waits_is_not_placed_and_is_made_again(tmp_path, damage):
+    folder = RunFolder(tmp_path / "seed-0")
+    folder.publish(0, partial(write_iteration, iteration=0))
+    folder.export(buffer(), lambda path: None)
+    before = contents(folder.finished)
+    damage(folder.finished / "rollouts" / "iter_0001.jsonl.gz")
+    with pytest.raises(MachineError, match=r"finished: not what was written there. Remove it, and the same"):
+        place([folder], tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
+    shutil.rmtree(folder.finished)
+    folder.export(buffer(), lambda path: None)
+    place([folder], tmp_path / "runs")
+    assert contents(tmp_path / "runs" / "seed-0") == before
 
 
 def test_notes_of_earlier_starts_that_are_damaged_are_named_with_what_to_do(tmp_path):

@@ -97,6 +97,8 @@ def test_a_start_that_does_not_go_on_from_another_says_why(root):
     there = replace(here, packages={**here.packages, "torch": "0.0.1"})
     first, second = (root / ".rla" / "live" / key / "full" for key in ("one", "two"))
     assert begin(first, "full", there) is None
+    assert begin(root / ".rla" / "live" / "zero" / "full", "full", here) is None, "nothing is published"
+    (first / "seed-0" / "iterations" / "0000").mkdir(parents=True)
     assert begin(second, "full", here) == (
         f"starts anew; {first} is of the same arm but made from something else: torch: 0.0.1 -> "
         f"{here.packages['torch']}. Undo that to go on there, or remove the folder"
