@@ -3,7 +3,6 @@
 import atexit
 import json
 import linecache
-import marshal
 import os
 import random
 import resource
@@ -18,17 +17,25 @@ from typing import Any
 from envs.coding.sandbox.inside.seal import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, prctl
 
 Body = Callable[[], None]
+Sizes = list[int]
 
 MEMORY_EXIT = 91
 """Exit code of a fork that ended with an uncaught MemoryError."""
 leave = os._exit
 """Kept here before a program can replace it."""
-READY = b"!"
-"""First byte of every result. A failure before it is not the program's fault."""
+READY, COMPILED = b"!", b"c"
+"""The first bytes of every result. A failure before `READY` is not the program's fault; before `COMPILED`, no part of
+the program has run."""
 RESULT = 3
 """The descriptor of the result."""
 STACK = 64 << 20
-PIPE_WRITE = 65536
+SIGNALS = 1024
+"""Signals that wait and POSIX timers at a time."""
+PIPE = 65536
+BYTE_ORDER_MARK = "\ufeff"
+LONG = 1 << 63
+TOO_LARGE_EXIT = 255
+"""Exit code of a number that is no C long."""
 
 
 def restrict(limits: dict[str, Any]) -> None:
@@ -37,6 +44,7 @@ def restrict(limits: dict[str, Any]) -> None:
     for forbidden in (resource.RLIMIT_CORE, resource.RLIMIT_MSGQUEUE, resource.RLIMIT_MEMLOCK):
         resource.setrlimit(forbidden, (0, 0))
     resource.setrlimit(resource.RLIMIT_STACK, (STACK, STACK))
+    resource.setrlimit(resource.RLIMIT_SIGPENDING, (SIGNALS, SIGNALS))
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     resource.setrlimit(resource.RLIMIT_NOFILE, (limits["open_files"],) * 2)
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
@@ -61,8 +69,11 @@ def open_streams() -> None:
     sys.stderr = sys.__stderr__ = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # type: ignore[misc] # noqa: SIM115
 
 
-def become(body: Body, ends: tuple[int, ...], limits: dict[str, Any]) -> None:
-    """Turn this fork into the program. `ends`: stdin, stdout, stderr, result. Never returns."""
+def become(ends: tuple[int, ...], sizes: Sizes, limits: dict[str, Any]) -> None:
+    """Turn this fork into the program. `ends`: stdin, stdout, stderr, result. Never returns.
+
+    On stdin come the program and the call, `sizes` says how long, and then what the program may read.
+    """
     code = 1
     try:
         take_descriptors(ends)
@@ -73,7 +84,7 @@ def become(body: Body, ends: tuple[int, ...], limits: dict[str, Any]) -> None:
         open_streams()
         restrict(limits)
         put(READY)
-        code = ending(body)
+        code = ending(running(sizes))
         code = ending(finish) or code
     except MemoryError:
         code = MEMORY_EXIT
@@ -91,7 +102,8 @@ def ending(part: Body) -> int:
         if stop.code is None:
             return 0
         if isinstance(stop.code, int):
-            return int.__and__(stop.code, 255)
+            short = int.__ge__(stop.code, -LONG) and int.__lt__(stop.code, LONG)
+            return int.__and__(stop.code, 255) if short else TOO_LARGE_EXIT
         os.write(2, str(stop.code).encode("utf-8", "replace"))
         return 1
     except MemoryError:
@@ -119,32 +131,37 @@ def finish() -> None:
 def put(data: bytes) -> None:
     """Write bytes to the result descriptor."""
     while data:
-        data = data[os.write(RESULT, data[:PIPE_WRITE]) :]
+        data = data[os.write(RESULT, data[:PIPE]) :]
 
 
-def compiling(source: str) -> Body:
-    """A body that compiles: its result is the marshalled code."""
+def take(size: int) -> str:
+    """The next part of what the harness sent."""
+    data = bytearray()
+    while len(data) < size:
+        part = os.read(0, min(PIPE, size - len(data)))
+        if not part:
+            raise EOFError("the harness sent too little")
+        data += part
+    return data.decode("utf-8", "surrogatepass")
 
-    def body() -> None:
-        put(marshal.dumps(compile(source, "<program>", "exec", dont_inherit=True)))
 
-    return body
-
-
-def running(code: bytes, source: str, test: dict[str, Any]) -> Body:
-    """A body that runs a program: as `__main__`, or to call one function of it.
+def running(sizes: Sizes) -> Body:
+    """A body that compiles and runs a program: as `__main__`, or to call one function of it.
 
     `random` has the same seed in every test, so that a program that guesses always guesses the same.
     """
 
     def body() -> None:
+        source, asked = take(sizes[0]).removeprefix(BYTE_ORDER_MARK), take(sizes[1])
+        code = compile(source, "<program>", "exec", dont_inherit=True)
+        put(COMPILED)
         random.seed(0)
-        name = "solution" if "function" in test else "__main__"
+        name = "solution" if asked else "__main__"
         module = sys.modules[name] = types.ModuleType(name)
         linecache.cache["<program>"] = (len(source), None, source.splitlines(True), "<program>")
-        exec(marshal.loads(code), module.__dict__)  # noqa: S102 - the purpose of the box
-        if "function" in test:
-            call(module, test["function"], json.loads(test["arguments"]))
+        exec(code, module.__dict__)  # noqa: S102 - the purpose of the box
+        if asked:
+            call(module, *json.loads(asked))
 
     return body
 
