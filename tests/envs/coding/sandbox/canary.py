@@ -20,7 +20,7 @@ PLANTERS = {
     "environment": "os.environ[word] = word\nsys.argv.append(word)\nsys.path.append(word)",
     "content of a file": "open('file', 'w').write(word * 999)",
     "name of a file": "open(word, 'w')",
-    "names of many files": "for k in range(99): open(word + str(k), 'w')",
+    "names of many files": "for k in range(400): open(f'{word}{k:0200}', 'w').close()",
     "name of a folder": "os.makedirs(f'{word}/{word}/{word}')\nos.symlink(word, word + '-')",
     "file that is deleted": "file = open(word, 'w')\nfile.write(word * 999)\nfile.flush()\nos.unlink(word)",
     "name of a process": "libc.prctl(15, word.encode())\ntime.sleep(0.2)",
