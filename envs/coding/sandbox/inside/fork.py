@@ -127,7 +127,10 @@ def asked(stop: SystemExit) -> int:
             short = int.__ge__(code, -LONG) and int.__lt__(code, LONG)
             return int.__and__(code, 255) if short else TOO_LARGE_EXIT
         if sys.stderr is not None:
-            print(code, file=sys.stderr)
+            try:
+                sys.stderr.write(str(code))
+            finally:
+                sys.stderr.write("\n")
     except BaseException:
         return 1
     return 1

@@ -98,7 +98,7 @@ if SEALED:
     room, folder = os.statvfs("."), os.stat(".")
     if room.f_files - room.f_ffree > 2 or room.f_blocks - room.f_bfree > 16:
         found.append("disk")
-    if (folder.st_mode & 0o7777, folder.st_mtime) != (0o700, 0):
+    if folder.st_uid == os.getuid() and (folder.st_mode & 0o7777, folder.st_mtime) != (0o700, 0):
         found.append("work folder")
     if len(open("/proc/sysvipc/shm").readlines()) > 1:
         found.append("shared memory")
