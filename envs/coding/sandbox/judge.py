@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from envs.coding.sandbox.inside.fork import COMPILED, READY
 from envs.coding.sandbox.types import UNJUDGED, Call, Job, Outcome, Status, Test
 from rlanything.core.errors import EnvironmentFailure
 
@@ -41,35 +42,41 @@ def same_value(given: Any, expected: Any) -> bool:
         return False
 
 
+def compiled(report: Mapping[str, Any]) -> bool:
+    """Whether the program of a test's report compiled, so that other tests of it have other outcomes."""
+    return bool(report["result"].startswith(READY + COMPILED))
+
+
 def outcome(job: Job, test: Test, report: Mapping[str, Any], limits: Mapping[str, Any]) -> Outcome:
     """The outcome that a test's report says. Raises `BadReportError`."""
     try:
         status, error = _ended(report, limits)
-        text, code = str(report["out"]), int(report["code"])
-        cpu, wall, result = float(report["cpu"]), float(report["wall"]), report["result"]
+        code, cpu, wall = int(report["code"]), float(report["cpu"]), float(report["wall"])
+        text, result = _text(report["out"], limits), _text(report["result"], limits)
+        began = compiled(report)
     except (KeyError, TypeError, ValueError) as problem:
         raise BadReportError(f"a report without a proper {problem}") from problem
     value = None
-    if status is Status.OK and code:
+    if not began:
+        status = Status.SYNTAX if status in (Status.OK, Status.ERROR) else status
+    elif status is Status.OK and code:
         status, error = Status.ERROR, error or f"exit code {code}"
     elif status is Status.OK:
-        status, value, error = _judged(job, test, text, result, error)
+        status, value, error = _judged(job, test, text, result[len(READY + COMPILED) :], error)
     return Outcome(status, text, value, error[-ERROR_KEPT:], cpu, wall)
 
 
-def compiled(report: Mapping[str, Any], limits: Mapping[str, Any]) -> Outcome:
-    """The outcome that the report on compiling says; ok when tests can follow. Raises `BadReportError`."""
-    try:
-        status, error = _ended(report, limits)
-        failed = status in (Status.OK, Status.ERROR) and report["code"] != 0
-        cpu, wall = float(report["cpu"]), float(report["wall"])
-    except (KeyError, TypeError, ValueError) as problem:
-        raise BadReportError(f"a report without a proper {problem}") from problem
-    return Outcome(Status.SYNTAX if failed else status, error=error[-ERROR_KEPT:], cpu_s=cpu, wall_s=wall)
+def _text(output: bytes, limits: Mapping[str, Any]) -> str:
+    """An output as far as its limit."""
+    return output[: limits["output_kb"] << 10].decode("utf-8", "replace")
 
 
 def _ended(report: Mapping[str, Any], limits: Mapping[str, Any]) -> tuple[Status, str]:
-    end, error = report["end"], str(report["err"])
+    end, error = report["end"], _text(report["err"], limits)[-ERROR_KEPT:]
+    if end not in ("exit", "signal", *ENDS):
+        raise ValueError(f"end: {end!r}")
+    if not report["result"].startswith(READY):
+        end = "setup"
     if end == "exit":
         return Status.OK, error
     if end == "signal":
@@ -78,7 +85,7 @@ def _ended(report: Mapping[str, Any], limits: Mapping[str, Any]) -> tuple[Status
     return status, f"{error}\n{reason.format(**limits)}".strip()
 
 
-def _judged(job: Job, test: Test, text: str, result: Any, error: str) -> tuple[Status, Any, str]:
+def _judged(job: Job, test: Test, text: str, result: str, error: str) -> tuple[Status, Any, str]:
     """Status, value and error of a test with exit code 0."""
     value: Any = text
     if isinstance(test, Call):

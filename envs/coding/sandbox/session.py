@@ -12,18 +12,17 @@ from envs.coding.sandbox.types import Call, Job, JobResult, Limits, Outcome, Sta
 
 ATTEMPTS = 3
 """Times that a request is sent to a new box before it becomes `infrastructure`."""
-CODE_KB = 64 << 10
-"""Largest compiled program."""
 
 
 class Session:
-    """One job. `request` gives the next frame; then `accept` takes its report, or `lose` says that there is none."""
+    """One job. `request` gives the next request; then `accept` takes its report, or `lose` says that there is none."""
 
     def __init__(self, job: Job, default: Limits) -> None:
         self.job, self.limits = job, job.limits or default
         self._limits = asdict(self.limits)
+        self._program = job.program.encode("utf-8", "surrogatepass")
         self._outcomes: list[Outcome] = []
-        self._compiled, self._attempts = False, 0
+        self._attempts = 0
         for key in ("memory_mb", "processes", "disk_mb"):
             if getattr(self.limits, key) > getattr(default, key):
                 raise ValueError(
@@ -32,7 +31,7 @@ class Session:
 
     @property
     def done(self) -> bool:
-        """Whether every request has been answered."""
+        """Whether every test has an outcome."""
         stopped = self.job.stop_at_failure and self._outcomes and self._outcomes[-1].status is not Status.OK
         return bool(stopped) or len(self._outcomes) == len(self.job.tests)
 
@@ -40,27 +39,22 @@ class Session:
         """The result of a job that is done."""
         return JobResult(tuple(self._outcomes))
 
-    def request(self) -> dict[str, Any]:
-        """The next frame to send."""
-        if not self._compiled:
-            return {"source": self.job.program, "limits": {**self._limits, "output_kb": CODE_KB}}
-        return {**_asked(self.job.tests[len(self._outcomes)]), "limits": self._limits}
+    def request(self) -> tuple[dict[str, Any], bytes]:
+        """The next test: numbers for the watcher, and the bytes that only the program's process reads."""
+        parts = (self._program, *_asked(self.job.tests[len(self._outcomes)]))
+        return {"limits": self._limits, "sizes": [len(part) for part in parts]}, b"".join(parts)
 
     def accept(self, report: Mapping[str, Any]) -> bool:
         """Take a report; False: send the request to another box. Raises `BadReportError`."""
-        if self._compiled:
-            found = outcome(self.job, self.job.tests[len(self._outcomes)], report, self._limits)
-        else:
-            found = compiled(report, self._limits)
+        found = outcome(self.job, self.job.tests[len(self._outcomes)], report, self._limits)
         if found.status is Status.INFRASTRUCTURE:
             self.lose(found.error)
             return False
-        if not self._compiled and found.status is Status.OK:
-            self._compiled = True
-            return True
         self._attempts = 0
         self._add(found)
-        if self._compiled and self.job.share_runs:
+        if not compiled(report):
+            self._give_up(found)
+        elif self.job.share_runs:
             self._share(report)
         return True
 
@@ -77,19 +71,18 @@ class Session:
         if self._attempts >= ATTEMPTS:
             self._add(Outcome(Status.INFRASTRUCTURE, error=f"{reason} ({self._attempts} attempts)"))
             self._attempts = 0
-        self._compiled = False
 
     def _add(self, found: Outcome) -> None:
-        """Add an outcome. A program that does not compile gives it to all tests; the times count once."""
-        found = found if self.job.keep_output else found.bare()
-        self._outcomes.append(found)
-        if not self._compiled and not self.job.stop_at_failure:
-            free = replace(found, cpu_s=0.0, wall_s=0.0)
-            self._outcomes += [free] * (len(self.job.tests) - len(self._outcomes))
+        self._outcomes.append(found if self.job.keep_output else found.bare())
+
+    def _give_up(self, found: Outcome) -> None:
+        """A program that does not compile gives its outcome to all tests; the times count once."""
+        while not self.done:
+            self._add(replace(found, cpu_s=0.0, wall_s=0.0))
 
 
-def _asked(test: Test) -> dict[str, Any]:
-    """The part of a test that is sent to a box: its input."""
+def _asked(test: Test) -> tuple[bytes, bytes]:
+    """The part of a test that is sent to a box, its input: a call, or nothing, and standard input."""
     if isinstance(test, Call):
-        return {"function": test.function, "arguments": json.dumps(list(test.arguments))}
-    return {"stdin": test.stdin}
+        return json.dumps([test.function, list(test.arguments)]).encode(), b""
+    return b"", test.stdin.encode("utf-8", "surrogatepass")

@@ -114,7 +114,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Job:
-    """A program and its tests. The program is compiled once; each test is a new process."""
+    """A program and its tests. Each test is a new process, which compiles the program and runs it."""
 
     program: str
     tests: Sequence[Test]

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from envs.coding.sandbox.backends.box import Backend, Box
+from envs.coding.sandbox.frames import Arrivals, BoxLostError
 from envs.coding.sandbox.inside.meter import STARVED
 from envs.coding.sandbox.judge import BadReportError
 from envs.coding.sandbox.session import Session
 from envs.coding.sandbox.types import SandboxError
-from rlanything.core.errors import EnvironmentFailure
 
 START_S = 60.0
 """A box that has not greeted by then is replaced."""
@@ -20,11 +20,6 @@ GRACE_S = 30.0
 """Seconds that a watcher may take beyond its own limits before its box is replaced."""
 STARTS = 3
 """Consecutive boxes that may fail to start."""
-LARGEST_FRAME = 1 << 28
-
-
-class BoxLostError(EnvironmentFailure):
-    """The box has ended or is broken."""
 
 
 class Worker:
@@ -33,7 +28,7 @@ class Worker:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._box: Box | None = None
-        self._arrived, self._leaving = bytearray(), b""
+        self._arrived, self._leaving = Arrivals(), memoryview(b"")
         self._deadline, self._greeted, self._failures = 0.0, False, 0
         self.session: Session | None = None
         self.replaced = 0
@@ -57,7 +52,7 @@ class Worker:
 
     def start(self) -> None:
         """Start a box; it is ready once `greeted`."""
-        self._arrived.clear()
+        self._arrived = Arrivals()
         self._greeted = False
         self._box, settings = self._backend.start()
         self._deadline = time.monotonic() + START_S
@@ -86,7 +81,7 @@ class Worker:
 
     def close(self) -> str:
         """End the box; the end of what it wrote to standard error."""
-        box, self._box, self._leaving = self._box, None, b""
+        box, self._box, self._leaving = self._box, None, memoryview(b"")
         return box.close() if box is not None else ""
 
     def write(self) -> None:
@@ -108,22 +103,8 @@ class Worker:
             raise BoxLostError("the box ended") from error
         if not part:
             raise BoxLostError("the box ended")
-        self._arrived += part
-        while (frame := self._frame()) is not None:
+        for frame in self._arrived.add(part):
             self._act(frame)
-
-    def _frame(self) -> Mapping[str, Any] | None:
-        size = int.from_bytes(self._arrived[:4], "little")
-        if len(self._arrived) < 4 or (size <= LARGEST_FRAME and len(self._arrived) < 4 + size):
-            return None
-        try:
-            frame = json.loads(self._arrived[4 : 4 + size]) if size <= LARGEST_FRAME else None
-        except (ValueError, RecursionError):
-            frame = None
-        if not isinstance(frame, dict):
-            raise BoxLostError("the box sent something that is no frame")
-        del self._arrived[: 4 + size]
-        return frame
 
     def _act(self, frame: Mapping[str, Any]) -> None:
         if not self._greeted:
@@ -145,7 +126,9 @@ class Worker:
     def _greet(self, frame: Mapping[str, Any]) -> None:
         """Check the greeting. Raises `SandboxError` for a box that does not isolate."""
         if self._backend.sealed and (frame.get("sealed") is not True or not frame.get("uid")):
-            raise SandboxError(f"the box does not isolate: {dict(frame)}")
+            raise SandboxError(
+                f"the box does not isolate: sealed {frame.get('sealed')!r}, user {frame.get('uid')!r}"
+            )
         self._greeted, self._failures = True, 0
 
     def _ask(self) -> None:
@@ -154,8 +137,8 @@ class Worker:
             self.session = None
         if self.session is not None:
             self._deadline = time.monotonic() + STARVED * self.session.limits.wall_s + GRACE_S
-            self._queue(self.session.request())
+            self._queue(*self.session.request())
 
-    def _queue(self, frame: Mapping[str, Any]) -> None:
+    def _queue(self, frame: Mapping[str, Any], payload: bytes = b"") -> None:
         text = json.dumps(frame).encode()
-        self._leaving += len(text).to_bytes(4, "little") + text
+        self._leaving = memoryview(b"".join((self._leaving, len(text).to_bytes(4, "little"), text, payload)))

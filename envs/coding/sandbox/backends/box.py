@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from envs.coding.sandbox.inside import fork, link, meter, runqueue, seal, serve, watch, wipe
+from envs.coding.sandbox.inside import flow, fork, link, meter, runqueue, seal, serve, watch, wipe
 
-INSIDE = (link, seal, runqueue, meter, fork, watch, wipe, serve)
+INSIDE = (link, seal, runqueue, meter, fork, flow, watch, wipe, serve)
 """The modules of the watcher. Each imports only earlier ones."""
 
 LOADER = """\
@@ -50,7 +50,7 @@ class Box(Protocol):
         """The bytes that have arrived; b'' when the box is gone."""
         ...
 
-    def send(self, data: bytes) -> int:
+    def send(self, data: memoryview) -> int:
         """Write without blocking; the number of bytes written. Raises OSError when the box is gone."""
         ...
 

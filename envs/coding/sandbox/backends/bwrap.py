@@ -26,7 +26,10 @@ LEAST_KERNEL = (5, 14)
 WORK = "/tmp"
 PACKAGES = "/packages"
 FIRST_UID = 1_000_000_000
-DEVICES = ("null", "zero", "full", "random", "urandom")
+DEVICES = ("null", "full", "random", "urandom")
+"""Not zero: mapped and shared, it is memory that no process is charged for."""
+ROOTS = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_CHOWN")
+"""What the watcher needs to drop root."""
 
 _boxes = itertools.count()
 _lent: dict[int, object] = {}
@@ -64,7 +67,7 @@ class Bubblewrap:
     def _options(self) -> list[str]:
         """Root starts the box as root, and the watcher drops root. Others need a user namespace."""
         user = (
-            ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+            ["--cap-drop", "ALL", *(word for name in ROOTS for word in ("--cap-add", name))]
             if self._root
             else ["--unshare-user", "--disable-userns", "--uid", "60000", "--gid", "60000"]
         )

@@ -129,7 +129,7 @@ class ContainerBox:
             raise BlockingIOError
         return bytes(output)
 
-    def send(self, data: bytes) -> int:
+    def send(self, data: memoryview) -> int:
         """See `Box`."""
         try:
             return os.write(self._end, data)

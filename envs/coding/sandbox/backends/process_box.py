@@ -50,7 +50,7 @@ class ProcessBox:
         """See `Box`."""
         return os.read(self._reader, READ)
 
-    def send(self, data: bytes) -> int:
+    def send(self, data: memoryview) -> int:
         """See `Box`."""
         try:
             return os.write(self._writer, data)

@@ -1,8 +1,9 @@
 """The seccomp filter: it refuses system calls that no program under test needs.
 
-It refuses sockets other than local ones (network namespaces do not cover vsock and netlink), new namespaces and mounts,
-tracing and reading other processes, changing the limits and priorities of others, memory and messages that outlive a
-process or escape its limits, and rarely used parts of the kernel (bpf, io_uring, perf, userfaultfd, keys, ...).
+It refuses sockets other than connected pairs (network namespaces do not cover vsock and netlink), new namespaces and
+mounts, tracing and reading other processes, changing the limits and priorities of others, memory and messages that
+outlive a process or escape its limits, memory of the kernel without a bound (queues of inotify, file locks, sockets
+that wait to be accepted, ...), and rarely used parts of the kernel (bpf, io_uring, perf, userfaultfd, keys, ...).
 The Debian package `libseccomp2` compiles it for the machine's architecture, whichever that is.
 """
 
@@ -28,6 +29,8 @@ REFUSED = {
     "namespaces": "unshare setns",
     "what outlives a process": "memfd_create memfd_secret shmget semget msgget mq_open add_key request_key keyctl "
     "setxattr lsetxattr fsetxattr setxattrat",
+    "memory that nobody counts": "inotify_init inotify_init1 vmsplice io_setup socket bind listen seccomp "
+    "landlock_create_ruleset landlock_add_rule",
     "rare doors": "bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register fanotify_init "
     "modify_ldt name_to_handle_at open_by_handle_at move_pages migrate_pages mbind set_mempolicy personality",
     "root's": "kexec_load kexec_file_load init_module finit_module delete_module reboot swapon swapoff acct quotactl "
@@ -46,8 +49,20 @@ OTHERS_ONLY = {
 """Allowed on the caller itself: the arguments at these places must be 0."""
 NAMESPACES = (0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x00000080)
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, NEWTIME."""
-TERMINAL_INPUT = (0x5412, 0x541C)
-"""ioctl TIOCSTI and TIOCLINUX."""
+REFUSED_WITH = {
+    "fcntl": (1, (6, 7, 37, 38, 1024, 1026, 1031)),
+    "setsockopt": (2, (7, 8, 32, 33)),
+    "prctl": (0, (22, 78)),
+    "ioctl": (1, (0x5412, 0x541C)),
+}
+"""Refused with these values at this place. fcntl: F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY,
+F_SETPIPE_SZ. setsockopt: SO_SNDBUF, SO_RCVBUF, and both by force. prctl: PR_SET_SECCOMP, PR_FUTEX_HASH, whose table may
+be gigabytes. ioctl: TIOCSTI and TIOCLINUX, input to a terminal."""
+INT = 0xFFFFFFFF
+"""The bits of an argument that is an int."""
+SHARED_ANONYMOUS = 0x21
+"""MAP_SHARED and MAP_ANONYMOUS: memory that stays when no process has it in its page tables."""
+SOCKET_TYPE = 0xF
 
 
 class Comparison(ctypes.Structure):
@@ -105,12 +120,16 @@ def compile_filter() -> bytes:
     for name, places in OTHERS_ONLY.items():
         for place in places:
             builder.refuse(name, Comparison(place, NOT_EQUAL, 0))
-    for name in ("socket", "socketpair"):
-        builder.refuse(name, Comparison(0, NOT_EQUAL, socket.AF_UNIX))
+    builder.refuse("socketpair", Comparison(0, NOT_EQUAL, socket.AF_UNIX))
+    # The queue of a datagram socket outlives its many senders.
+    for kind in {*range(SOCKET_TYPE + 1)} - {socket.SOCK_STREAM}:
+        builder.refuse("socketpair", Comparison(1, MASKED_EQUAL, SOCKET_TYPE, kind))
+    builder.refuse("mmap", Comparison(3, MASKED_EQUAL, SHARED_ANONYMOUS, SHARED_ANONYMOUS))
+    for name, (place, values) in REFUSED_WITH.items():
+        for value in values:
+            builder.refuse(name, Comparison(place, MASKED_EQUAL, INT, value))
     for flag in NAMESPACES:
         builder.refuse("clone", Comparison(0, MASKED_EQUAL, flag, flag))
     # A filter cannot read its flags, which are in memory; the C library falls back to clone.
     builder.refuse("clone3", error=errno.ENOSYS)
-    for request in TERMINAL_INPUT:
-        builder.refuse("ioctl", Comparison(1, MASKED_EQUAL, 0xFFFFFFFF, request))
     return builder.export()

@@ -5,10 +5,9 @@ import resource
 import time
 from typing import Any
 
-from envs.coding.sandbox.inside.runqueue import RunQueue, descendants
+from envs.coding.sandbox.inside.runqueue import TICK_S, RunQueue, descendants, stat_fields
 from envs.coding.sandbox.inside.seal import SEALED
 
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 STARVED = 60
 """A test that got no CPU is given up after this many times its limit of wall time."""
@@ -34,8 +33,12 @@ class Meter:
         self.start, self.reaped = time.monotonic(), reaped_cpu()
 
     def wall(self) -> float:
-        """Seconds since the start."""
+        """Seconds since the start, without those that were excused."""
         return time.monotonic() - self.start
+
+    def excuse(self, seconds: float) -> None:
+        """Leave out time that the test had to wait for the harness."""
+        self.start += seconds
 
     def cpu(self) -> float:
         """CPU seconds of what has been waited for since the start: everything, once the test was killed."""
@@ -45,7 +48,7 @@ class Meter:
         """The name of a limit that is exceeded, or ''."""
         pids = _pids()
         self.queue.look(pids)
-        seen = {pid: numbers for pid in pids if (numbers := _stat(pid))}
+        seen = {pid: _stat(pid) for pid in pids}
         # user, system, and those of children that were waited for; resident pages
         if self.cpu() + sum(sum(numbers[11:15]) for numbers in seen.values()) * TICK_S > self.limits["cpu_s"]:
             return "cpu"
@@ -84,17 +87,13 @@ def _pids() -> list[int]:
 
 
 def _stat(pid: int) -> list[int]:
-    """The numbers of /proc/pid/stat from the fourth on, as proc(5) counts minus 3; empty when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return [0, *map(int, file.read().rpartition(b")")[2].split()[1:])]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
+    """The numbers of /proc/pid/stat from the fourth on, as proc(5) counts minus 3; only 0 when it is gone."""
+    return [0, *map(int, stat_fields(f"/proc/{pid}")[1:])]
 
 
 def _resident(numbers: list[int]) -> int:
     """Bytes that a process holds, of which it may share some; 0 when it is gone."""
-    return numbers[21] * PAGE if numbers else 0
+    return numbers[21] * PAGE if len(numbers) > 1 else 0
 
 
 def _share(pid: int) -> int:

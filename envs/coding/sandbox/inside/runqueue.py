@@ -4,6 +4,11 @@ import os
 import time
 from typing import NamedTuple
 
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+START = 19
+"""The place of the start time among the `stat_fields`."""
+_buffer = bytearray(4096)
+
 
 class Thread(NamedTuple):
     """One thread, as it was last seen."""
@@ -26,9 +31,12 @@ class RunQueue:
     """Adds up how long the threads of a test waited for a CPU. Of threads that wait at the same time, one counts.
 
     The kernel counts a wait when it is over. A wait that goes on is seen as a thread that is ready and whose counters
-    have not changed since the last look. A thread that was ready and has ended leaves no counters. Its last wait is
-    estimated: the share of time that the threads of the test have waited so far. The share is small where CPUs are
-    free, also for a program that makes threads without end.
+    have not changed since the last look. A thread that is new and ready is taken to have waited all its life but for
+    the time that it ran: rather too much than too little, as no program must be called late because a machine is busy.
+
+    Threads that have ended leave no counters. Where one of them was ready, or one is that is new, the wait of those in
+    between is estimated: the share of time that the threads of the test have waited so far. The share is small where
+    CPUs are free, also for a program that makes threads without end.
     """
 
     def __init__(self) -> None:
@@ -43,20 +51,29 @@ class RunQueue:
         now = time.monotonic()
         passed = now - self._looked
         seen = {name: self._seen(name, passed) for pid in pids for name in threads(pid)}
-        most = max((self._add(name, thread) for name, thread in seen.items()), default=0.0)
-        if any(thread.ready and name not in seen for name, thread in self._threads.items()):
-            most = max(most, passed * self._queued / (self._queued + self._ran or 1.0))
+        most = max((0.0, *(self._add(name, thread) for name, thread in seen.items())))
+        come_or_gone = (
+            thread for name, thread in (seen | self._threads).items() if name in seen.keys() ^ self._threads
+        )
+        if any(thread.ready for thread in come_or_gone):
+            queued = max(0.0, self._queued)
+            most = max(most, passed * queued / (queued + self._ran or 1.0))
         self.waited = min(self.waited + most, now - self._start)
         self._threads, self._looked = seen, now
 
     def _seen(self, name: str, passed: float) -> Thread:
-        before, counters = self._threads.get(name, Thread()), _read(f"{name}/schedstat")
-        ready = _state(name) == b"R"
+        before, counters = self._threads.get(name), _read(f"{name}/schedstat")
+        ready, age = _state(name)
         if not counters:
-            return before
-        queued = before.queued + passed if ready and counters == before.counters else 0.0
-        found = Thread(counters, ready, queued)
-        return found._replace(waited=max(before.waited, found.booked(1) + queued))
+            return before or Thread()
+        found = Thread(counters, ready)
+        if before is None:
+            queued = min(age, time.monotonic() - self._start) - found.booked(0) - found.booked(1)
+        else:
+            queued = before.queued + passed if counters == before.counters else 0.0
+        found = found._replace(queued=queued if ready else 0.0)
+        waited = found.booked(1) + found.queued
+        return found._replace(waited=waited if before is None else max(before.waited, waited))
 
     def _add(self, name: str, thread: Thread) -> float:
         """Add a thread to the sums; the seconds that it waited since the last look."""
@@ -82,9 +99,31 @@ def descendants(pid: int) -> list[int]:
     return found[1:]
 
 
-def _state(thread: str) -> bytes:
-    """The letter that says what a thread does: R when it runs or could run."""
-    return _read(f"{thread}/stat").rpartition(b")")[2][1:2]
+def stat_fields(folder: str) -> list[bytes]:
+    """The fields of a stat file after the second, the name; [b""] when it is gone.
+
+    A program chooses its name, up to 15 bytes. It is wiped here, as no later test may find it.
+    """
+    try:
+        file = os.open(f"{folder}/stat", os.O_RDONLY)
+    except FileNotFoundError:
+        return [b""]
+    try:
+        size = os.readv(file, [_buffer])
+        return bytes(_buffer[_buffer.rfind(b")", 0, size) + 1 : size]).split() or [b""]
+    except ProcessLookupError:
+        return [b""]
+    finally:
+        _buffer[:] = bytes(len(_buffer))
+        os.close(file)
+
+
+def _state(thread: str) -> tuple[bool, float]:
+    """Whether a thread runs or could run, and seconds since it started, half a tick too many or too few."""
+    fields = stat_fields(thread)
+    if len(fields) <= START:
+        return False, 0.0
+    return fields[0] == b"R", time.clock_gettime(time.CLOCK_BOOTTIME) - (int(fields[START]) + 0.5) * TICK_S
 
 
 def _read(path: str) -> bytes:

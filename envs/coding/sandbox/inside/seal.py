@@ -9,13 +9,11 @@ from typing import Any
 SEALED = os.getpid() == 1
 """Whether this is the first process of its own pid namespace."""
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = (
-    1,
-    4,
-    22,
-    36,
-    38,
-)
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_READ, PR_CAPBSET_DROP = 1, 4, 22, 23, 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
+CAPABILITIES = 64
+"""More than there are."""
+CAPABILITY_VERSION = 0x20080522
 SECCOMP_MODE_FILTER = 2
 FILTER_ENTRY = 8
 """Bytes of a struct sock_filter."""
@@ -42,11 +40,22 @@ def install_filter(program: bytes) -> None:
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(whole))
 
 
-def become_user(uid: int) -> None:
-    """Leave root for good; the kernel drops the capabilities with it."""
+def become_user(uid: int, folder: str) -> None:
+    """Leave root for good, with the work folder; the kernel drops most capabilities with it."""
+    os.chown(folder, uid, uid)
+    for number in range(CAPABILITIES):
+        if libc.prctl(PR_CAPBSET_READ, number) == 1:
+            prctl(PR_CAPBSET_DROP, number)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
+
+
+def drop_capabilities() -> None:
+    """Drop what is left, those that a program would inherit among them."""
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION, 0)
+    if libc.capset(header, (ctypes.c_uint32 * 6)()):
+        raise OSError(ctypes.get_errno(), "capset failed")
 
 
 def harden(settings: dict[str, Any]) -> None:
@@ -55,8 +64,9 @@ def harden(settings: dict[str, Any]) -> None:
     When process 1 dies with its parent, the kernel kills everything in its namespace. Elsewhere the watcher does it.
     """
     if settings["uid"] is not None:
-        become_user(settings["uid"])
+        become_user(settings["uid"], settings["folder"])
     if SEALED:
+        drop_capabilities()
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     else:
         prctl(PR_SET_CHILD_SUBREAPER, 1)

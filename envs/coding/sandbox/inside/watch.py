@@ -7,132 +7,113 @@ import signal
 import time
 from typing import Any
 
-from envs.coding.sandbox.inside.fork import MEMORY_EXIT, READY, Body, become
-from envs.coding.sandbox.inside.link import GoneError
+from envs.coding.sandbox.inside.flow import PATIENT, Inflow, Outflow
+from envs.coding.sandbox.inside.fork import MEMORY_EXIT, become
+from envs.coding.sandbox.inside.link import GoneError, Link
 from envs.coding.sandbox.inside.meter import Meter, oom_kills
 from envs.coding.sandbox.inside.seal import SEALED
 
 POLL_S = 0.05
 """How often the limits of a running test are checked; most tests end before the first time."""
-PIPE = 65536
-STDERR_KEPT = 4000
 
 
 class Watch:
-    """Forks at once; `supervise` returns the report."""
+    """Forks at once; `supervise` moves the test's bytes and returns the report.
+
+    sizes: bytes of the program, the call and the standard input, which follow on the link in this order.
+    """
 
     killed = 0
     """Kills of the kernel for want of memory that are known already. Set when the watcher starts."""
 
-    def __init__(self, body: Body, stdin: bytes, limits: dict[str, Any], harness: int) -> None:
+    def __init__(self, link: Link, sizes: list[int], limits: dict[str, Any]) -> None:
         pipes = [os.pipe() for _ in range(4)]
-        ends = (pipes[0][0], pipes[1][1], pipes[2][1], pipes[3][1])
+        ends = (pipes[0][0], *(pipe[1] for pipe in pipes[1:]))
         self.pid = os.fork()
         if self.pid == 0:
-            become(body, ends, limits)
+            become(ends, sizes, limits)
         for end in ends:
             os.close(end)
-        self.feed, self.stdin = pipes[0][1], memoryview(stdin)
-        self.pipes = {pipe[0]: bytearray() for pipe in pipes[1:]}
-        for end in (self.feed, *self.pipes):
-            os.set_blocking(end, False)
-        self.life = os.pidfd_open(self.pid)
-        self.meter, self.most = Meter(limits), limits["output_kb"] << 10
-        self.end, self.wall, self.harness = "", 0.0, harness
+        self.link, self.life, self.meter = link, os.pidfd_open(self.pid), Meter(limits)
+        self.inflow = Inflow(link, pipes[0][1], sum(sizes))
+        self.outflow = Outflow(link, {kind: pipes[kind][0] for kind in (1, 2, 3)}, limits["output_kb"] << 10)
+        self.end, self.looked = "", False
 
     def supervise(self) -> dict[str, Any]:
-        """Feed and read until the fork has ended or exceeded a limit, then kill what is left of it.
+        """Move bytes until the fork has ended or exceeded a limit, then kill what is left of it.
 
         Raises `GoneError` when the harness closes the link meanwhile.
         """
-        poller = select.poll()
-        for end in (self.life, *self.pipes):
-            poller.register(end, select.POLLIN)
-        poller.register(self.harness, 0)  # only its end
-        if not self.fed():
-            poller.register(self.feed, select.POLLOUT)
-        checked = time.monotonic()
-        while not self.end:
-            ready = dict(poller.poll(POLL_S * 1000))
-            if self.feed in ready:
-                poller.unregister(self.feed)
-                if not self.fed():
-                    poller.register(self.feed, select.POLLOUT)
-            for end in self.pipes.keys() & ready.keys():
-                if not self.pull(end):
-                    poller.unregister(end)
-            if self.harness in ready:
-                self.kill_and_wait()
-                raise GoneError
-            if self.life in ready:
-                break
-            if time.monotonic() - checked >= POLL_S:
-                self.end = self.end or self.meter.exceeded()
-                checked = time.monotonic()
-        return self.report(self.kill_and_wait())
-
-    def fed(self) -> bool:
-        """Write standard input as far as the pipe takes it; True, and the pipe is closed, when all is written."""
         try:
-            while self.stdin:
-                self.stdin = self.stdin[os.write(self.feed, self.stdin[:PIPE]) :]
-        except BlockingIOError:
-            return False
-        except BrokenPipeError:
-            self.stdin = self.stdin[:0]
-        os.close(self.feed)
-        self.feed = -1
-        return True
+            self._run()
+        finally:
+            wall, status = self.meter.wall(), self._kill_and_wait()
+        try:
+            self.outflow.move(PATIENT)
+            self.inflow.drop()
+        finally:
+            self.outflow.close()
+        return self._report(status, wall)
 
-    def pull(self, end: int) -> bool:
-        """Read what is there, up to the limit; True while the pipe is open."""
-        kept = self.pipes[end]
-        while len(kept) <= self.most:
-            try:
-                part = os.read(end, PIPE)
-            except BlockingIOError:
-                return True
-            if not part:
-                return False
-            kept += part
-        self.end = self.end or "output"
-        return True
+    def _run(self) -> None:
+        checked = time.monotonic()
+        self.inflow.move()
+        while not self.end and not self._wait():
+            self.inflow.move()
+            if time.monotonic() - checked >= POLL_S:
+                self.end, self.looked = self.meter.exceeded(), True
+                checked = time.monotonic()
+            if self.looked:
+                self.outflow.move()
+                self.end = self.end or ("output" if self.outflow.exceeded else "")
 
-    def kill_and_wait(self) -> int:
+    def _wait(self) -> bool:
+        """Wait until something can be moved, at most `POLL_S`; whether the fork has ended. Raises `GoneError`.
+
+        Outputs stay in their pipes until the limits are checked for the first time: most tests have ended by then. The
+        time that a test waits for the harness is not its own.
+        """
+        poller, start = select.poll(), time.monotonic()
+        poller.register(self.life, select.POLLIN)
+        unsent, full = self.inflow.late(), self.looked and self.outflow.late
+        poller.register(self.link.reader, select.POLLIN if unsent else 0)
+        if self.inflow.target >= 0 and not unsent:
+            poller.register(self.inflow.target, select.POLLOUT)
+        if full:
+            poller.register(self.link.writer, select.POLLOUT)
+        for end in self.outflow.pipes.values() if self.looked and not full else ():
+            poller.register(end, select.POLLIN)
+        ready = dict(poller.poll(POLL_S * 1000))
+        if unsent or full:
+            self.meter.excuse(time.monotonic() - start)
+        if ready.get(self.link.reader, 0) & ~select.POLLIN:
+            raise GoneError
+        return self.life in ready
+
+    def _kill_and_wait(self) -> int:
         """Kill and wait for every process of the test; the wait status of the first one."""
-        self.wall = self.meter.wall()
         kill_all(self.pid)
         status = os.waitpid(self.pid, 0)[1]
         reap_all()
-        for end in self.pipes:
-            self.pull(end)
-        for end in (self.life, self.feed, *self.pipes):
-            if end >= 0:
-                os.close(end)
+        os.close(self.life)
+        self.inflow.close()
         return status
 
-    def report(self, status: int) -> dict[str, Any]:
-        """The report for the harness; `result` stays bytes."""
-        cpu, (out, err, result) = self.meter.cpu(), self.pipes.values()
-        code = os.waitstatus_to_exitcode(status)
+    def _report(self, status: int, wall: float) -> dict[str, Any]:
+        cpu, code = self.meter.cpu(), os.waitstatus_to_exitcode(status)
         return {
-            "end": self.ended(code, cpu, bytes(result[:1]) == READY),
+            "end": self._ended(code, cpu),
             "code": code,
-            "out": out[: self.most].decode("utf-8", "replace"),
-            "err": err[: self.most][-STDERR_KEPT:].decode("utf-8", "replace"),
-            "result": bytes(result[1:]),
             "cpu": round(cpu, 6),
-            "wall": round(self.wall, 6),
+            "wall": round(wall, 6),
         }
 
-    def ended(self, code: int, cpu: float, ready: bool) -> str:
+    def _ended(self, code: int, cpu: float) -> str:
         """How it ended, in one word."""
-        if not ready:
-            return "setup"
         if cpu > self.meter.limits["cpu_s"]:
             return "cpu"
-        if self.end:
-            return self.end
+        if self.end or self.outflow.exceeded:
+            return self.end or "output"
         if code == -signal.SIGKILL and (killed := oom_kills()) > Watch.killed:
             Watch.killed = killed
             return "oom"

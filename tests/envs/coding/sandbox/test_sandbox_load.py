@@ -14,7 +14,7 @@ import time
 import pytest
 from conftest import opened
 
-from envs.coding.sandbox import Call, Job, Limits, Status, Stdio
+from envs.coding.sandbox import Call, Job, Limits, Status, Stdio, open_sandbox
 
 LIMITS = Limits(cpu_s=0.5, wall_s=2.5, memory_mb=128, output_kb=64, file_mb=4, disk_mb=16)
 SPIN = "import time\nwhile time.process_time() < {}: pass\n"
@@ -171,3 +171,21 @@ def test_who_waits_for_a_helper_that_has_no_cpu_is_not_late(request, backend):
     assert verdicts[0].outcomes[0].wall_s > STARVED.wall_s, "the CPU was not taken: this test shows nothing"
     assert {verdict.status for verdict in verdicts[len(HELPED) :]} == {Status.TIMEOUT}
     assert max(verdict.outcomes[0].wall_s for verdict in verdicts[len(HELPED) :]) < 10 * STARVED.wall_s
+
+
+def test_time_in_which_the_harness_is_busy_is_not_the_programs():
+    """Its input is not sent and its output not fetched, while the harness compares another one's output."""
+    limits = Limits(cpu_s=0.5, wall_s=1, output_kb=2048)
+
+    def dawdle(given, expected):
+        time.sleep(2.5)
+        return True
+
+    slow = "import sys, time\ntime.sleep(0.3)\nprint(len(sys.stdin.read()) * 'x')"
+    text = "x" * 1_000_000
+    with open_sandbox("subprocess", workers=2, limits=limits, trusted=True) as sandbox:
+        waited, _ = sandbox.judge(
+            [Job(slow, [Stdio(text, text)]), Job("print(1)", [Stdio("", "1")], compare=dawdle)]
+        )
+    assert waited.status is Status.OK, waited.outcomes[0].error
+    assert waited.outcomes[0].wall_s < 1

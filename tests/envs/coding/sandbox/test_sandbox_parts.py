@@ -1,12 +1,15 @@
 """The parts that need no box: the rule of equality, sessions, cleaning up, the filter, measuring."""
 
+import json
 import os
 import random
 import signal
 import string
 import subprocess
+import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,11 +17,13 @@ from hypothesis import strategies as st
 
 from envs.coding.sandbox import Call, Job, JobResult, Limits, Outcome, Status, Stdio
 from envs.coding.sandbox.backends.seccomp import FILTER_ENTRY, compile_filter
+from envs.coding.sandbox.frames import Arrivals, BoxLostError
 from envs.coding.sandbox.inside import runqueue
 from envs.coding.sandbox.inside.meter import STARVED, Meter
 from envs.coding.sandbox.inside.wipe import wipe
 from envs.coding.sandbox.judge import ENDS, BadReportError, same_text, same_value
 from envs.coding.sandbox.session import ATTEMPTS, Session
+from envs.coding.sandbox.worker import Worker
 
 BLANKS = st.text(" \t\n\r\x0b\x0c\u00a0\u2003\u3000\x1c", min_size=1, max_size=3)
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1), max_size=5)
@@ -50,8 +55,8 @@ def test_values_are_equal_to_themselves_and_to_nothing_else(value):
     assert same_value([value], (value,))
 
 
-def report(end="exit", code=0, out="", result=""):
-    return {"end": end, "code": code, "out": out, "err": "", "result": result, "cpu": 0.1, "wall": 0.2}
+def report(end="exit", code=0, out=b"", result=b"!c"):
+    return {"end": end, "code": code, "out": out, "err": b"", "result": result, "cpu": 0.1, "wall": 0.2}
 
 
 @given(st.lists(st.sampled_from(["exit", "wrong", "raise", "lost", *ENDS]), max_size=60), st.booleans())
@@ -62,15 +67,14 @@ def test_a_session_ends_with_one_outcome_for_each_test(events, stop):
     for event in [*events, *["exit"] * 20]:
         if session.done:
             break
-        asked = session.request()
-        assert "yes" not in str(asked)
+        assert "yes" not in str(session.request())
         if event == "lost":
             session.lose("the box ended")
         elif event in ENDS:
             infrastructure = ENDS[event][0] is Status.INFRASTRUCTURE
             assert session.accept(report(event)) is not infrastructure
         else:
-            session.accept(report(code=event == "raise", out="no" if event == "wrong" else "yes"))
+            session.accept(report(code=event == "raise", out=b"no" if event == "wrong" else b"yes"))
     outcomes = session.result().outcomes
     assert session.done
     assert len(outcomes) == 4 or (stop and outcomes[-1].status is not Status.OK)
@@ -79,29 +83,32 @@ def test_a_session_ends_with_one_outcome_for_each_test(events, stop):
     assert {outcome.status for outcome in outcomes} <= possible
 
 
-def test_a_request_is_tried_again_on_a_freshly_compiled_program():
+def sent(session):
+    """Standard input of the next request, after its program."""
+    numbers, payload = session.request()
+    assert numbers["limits"] == asdict(session.limits)
+    assert payload.startswith(b"program")
+    assert sum(numbers["sizes"]) == len(payload)
+    return payload[len(payload) - numbers["sizes"][2] :].decode()
+
+
+def test_a_request_is_tried_again():
     session = Session(Job("program", [Stdio("1", "yes"), Stdio("2", "yes")]), Limits())
-    assert session.request()["source"] == "program"
-    assert session.accept(report())
-    for attempt in range(ATTEMPTS):
-        assert session.request()["stdin"] == "1"
+    for _ in range(ATTEMPTS):
+        assert sent(session) == "1"
         session.lose("the box ended")
         assert session.done is False
-        assert session.request()["source"] == "program"
-        assert session.accept(report()), attempt
-    assert session.request()["stdin"] == "2"
-    session.accept(report(out="yes"))
+    assert sent(session) == "2"
+    session.accept(report(out=b"yes"))
     first, second = session.result().outcomes
     assert (first.status, second.status) == (Status.INFRASTRUCTURE, Status.OK)
 
 
 def test_without_output_it_is_still_told_why_the_box_failed():
     session = Session(Job("program", [Stdio("1"), Stdio("2")], keep_output=False), Limits())
-    session.accept(report())
-    session.accept(report(out="long", result="longer"))
+    session.accept(report(out=b"long", result=b"!clonger"))
     for _ in range(ATTEMPTS):
         session.lose("the box ended")
-        session.accept(report())
     kept, failed = session.result().outcomes
     assert (kept.status, kept.output, kept.cpu_s) == (Status.OK, "", 0.1)
     assert (failed.status, failed.error) == (Status.INFRASTRUCTURE, f"the box ended ({ATTEMPTS} attempts)")
@@ -110,11 +117,10 @@ def test_without_output_it_is_still_told_why_the_box_failed():
 def test_neighbours_of_the_same_input_share_a_run_where_the_job_says_so():
     tests = [Stdio("1", "yes"), Stdio("1", "no"), Stdio("2", "yes"), Stdio("1", "yes")]
     session = Session(Job("program", tests, share_runs=True), Limits())
-    session.accept(report())
     asked = []
     while not session.done:
-        asked.append(session.request()["stdin"])
-        session.accept(report(out="yes"))
+        asked.append(sent(session))
+        session.accept(report(out=b"yes"))
     assert asked == ["1", "2", "1"]
     found = session.result().outcomes
     assert [o.status.value for o in found] == ["ok", "wrong", "ok", "ok"]
@@ -124,16 +130,30 @@ def test_neighbours_of_the_same_input_share_a_run_where_the_job_says_so():
 def test_a_shared_run_stops_at_the_first_failure_too():
     tests = [Stdio("1", "no"), Stdio("1", "yes"), Stdio("2", "yes")]
     session = Session(Job("program", tests, stop_at_failure=True, share_runs=True), Limits())
-    session.accept(report())
-    session.accept(report(out="yes"))
+    session.accept(report(out=b"yes"))
     assert session.done
     assert [o.status.value for o in session.result().outcomes] == ["wrong"]
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "status"),
+    [
+        ("exit", 1, Status.SYNTAX),
+        ("signal", -11, Status.SYNTAX),
+        ("cpu", -9, Status.TIMEOUT),
+        ("memory", 91, Status.MEMORY),
+    ],
+)
+def test_a_program_that_does_not_compile_is_compiled_once(end, code, status):
+    session = Session(Job("program", [Stdio("1", "yes"), Stdio("2", "yes")]), Limits())
+    session.accept(report(end, code, result=b"!"))
+    assert session.done
+    assert [(o.status, o.cpu_s) for o in session.result().outcomes] == [(status, 0.1), (status, 0.0)]
 
 
 @pytest.mark.parametrize("broken", ["end", "code", "out", "err", "cpu", "wall", "result"])
 def test_a_report_with_something_missing_is_none(broken):
     session = Session(Job("program", [Stdio("1", "yes")]), Limits())
-    session.accept(report())
     with pytest.raises(BadReportError):
         session.accept({key: value for key, value in report().items() if key != broken})
     with pytest.raises(BadReportError):
@@ -142,8 +162,75 @@ def test_a_report_with_something_missing_is_none(broken):
 
 def test_a_call_is_asked_without_its_result():
     session = Session(Job("program", [Call("f", [1, "x"], ["secret"])]), Limits())
-    session.accept(report())
-    assert session.request() == {"function": "f", "arguments": '[1, "x"]', "limits": asdict(Limits())}
+    numbers, payload = session.request()
+    assert numbers == {"limits": asdict(Limits()), "sizes": [7, 15, 0]}
+    assert payload == b'program["f", [1, "x"]]'
+
+
+PIECES = st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=9)), max_size=20)
+
+
+@given(PIECES, st.integers(1, 7))
+def test_frames_are_put_together_from_any_pieces(pieces, step):
+    """Outputs come with the next frame of numbers, whatever the sizes in which their bytes arrive."""
+    sent, expected, outputs = b"", [], {1: b"", 2: b"", 3: b""}
+    for kind, data in pieces:
+        body = data if kind else json.dumps({"n": len(sent)}).encode()
+        if kind:
+            outputs[kind] += body
+        else:
+            expected.append({"n": len(sent), "out": outputs[1], "err": outputs[2], "result": outputs[3]})
+            outputs = {1: b"", 2: b"", 3: b""}
+        sent += bytes([kind]) + len(body).to_bytes(4, "little") + body
+    arrivals = Arrivals()
+    found = [frame for k in range(0, len(sent), step) for frame in arrivals.add(sent[k : k + step])]
+    assert found == expected
+
+
+@pytest.mark.parametrize("sent", [b"\x04\1\0\0\0", b"\0\xff\xff\xff\xff", b"\0\0\0\0\0", b"\0\2\0\0\0[]"])
+def test_what_is_no_frame_is_refused(sent):
+    with pytest.raises(BoxLostError, match="no frame"):
+        list(Arrivals().add(sent))
+
+
+class Slow:
+    """A box that takes a little of what it is sent."""
+
+    def __init__(self):
+        self.buffers, self.taken = [], bytearray()
+
+    def ends(self):
+        return 0, 0
+
+    def send(self, data):
+        self.buffers.append(data.obj)
+        self.taken += data[:1000]
+        return min(len(data), 1000)
+
+
+class Lender:
+    """A back end whose only box is given."""
+
+    sealed = False
+
+    def __init__(self, box):
+        self.box = box
+
+    def start(self):
+        return self.box, {"settings": 1}
+
+
+def test_what_is_sent_is_copied_once_whatever_its_size():
+    box = Slow()
+    worker = Worker(Lender(box))
+    worker.start()
+    worker._act({"sealed": True, "uid": 1})
+    text = "0123456789" * 20_000
+    worker.take(Session(Job("program", [Stdio(text)]), Limits()))
+    while worker.ends()[1] is not None:
+        worker.write()
+    assert box.taken.endswith(b"program" + text.encode())
+    assert len({id(buffer) for buffer in box.buffers}) == 1
 
 
 def test_infrastructure_outweighs_every_other_status():
@@ -224,13 +311,16 @@ class Machine:
     def __init__(self, monkeypatch):
         self.now, self.files = 0.0, {}
         monkeypatch.setattr(runqueue.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(runqueue.time, "clock_gettime", lambda clock: self.now)
+        monkeypatch.setattr(runqueue, "stat_fields", lambda name: self.files.get(f"{name}/stat", b"").split())
         monkeypatch.setattr(runqueue, "_read", lambda path: self.files.get(path, b""))
         monkeypatch.setattr(
             runqueue, "threads", lambda pid: sorted({path.rpartition("/")[0] for path in self.files})
         )
 
-    def book(self, name, state, ran, waited):
-        self.files[f"{name}/stat"] = f"1 ({name}) {state} 0".encode()
+    def book(self, name, state, ran, waited, started=0.0):
+        ticks = int(started / runqueue.TICK_S)
+        self.files[f"{name}/stat"] = f"{state} {'0 ' * (runqueue.START - 1)}{ticks}".encode()
         self.files[f"{name}/schedstat"] = f"{round(ran * 1e9)} {round(waited * 1e9)} 1".encode()
 
 
@@ -265,11 +355,39 @@ def test_threads_that_end_take_along_what_a_busy_machine_took_from_them(monkeypa
         queue = runqueue.RunQueue()
         for k in range(20):
             machine.files.clear()
-            machine.now += LOOK_S
+            machine.now += LOOK_S + k % 7 / 1000  # in no step with the ticks in which the kernel counts ages
             machine.book("main", "S", 0.02, 0.02 * share / (1 - share))
-            machine.book(f"child{k}", "R", 0.001, 0.001 * share / (1 - share))
+            life = 0.001 / (1 - share)
+            machine.book(f"child{k}", "R", 0.001, share * life, machine.now - life)
             queue.look([1])
         assert low <= queue.waited / machine.now <= high
+
+
+def test_a_wait_that_is_not_booked_yet_counts_for_threads_that_are_seen_once(monkeypatch):
+    """Short children on a busy machine: each is seen while it waits, and has ended at the next look."""
+    machine = Machine(monkeypatch)
+    queue = runqueue.RunQueue()
+    machine.book("main", "S", 0.002, 0.0)
+    for k in range(20):
+        machine.files.pop(f"child{k - 1}/stat", None)
+        machine.files.pop(f"child{k - 1}/schedstat", None)
+        machine.now += LOOK_S
+        machine.book(f"child{k}", "R", 0.001, 0.0, machine.now - 0.8 * LOOK_S)
+        queue.look([1])
+    assert queue.waited / machine.now > 0.75
+
+
+def test_a_name_that_a_program_chose_does_not_stay(monkeypatch):
+    name = b"R) 1 2 (" + os.urandom(3).hex().encode()
+    code = f"import ctypes, time; ctypes.CDLL(None).prctl(15, {name!r}); print(1, flush=True); time.sleep(9)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        fields = runqueue.stat_fields(f"/proc/{child.pid}")
+        assert name in Path(f"/proc/{child.pid}/stat").read_bytes()
+        child.kill()
+    assert (fields[0], int(fields[1])) == (b"S", os.getpid())
+    assert not any(runqueue._buffer)
+    assert runqueue.stat_fields(f"/proc/{child.pid}") == [b""]
 
 
 def test_the_threads_of_this_process_and_its_children_are_found():

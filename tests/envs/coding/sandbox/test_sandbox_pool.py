@@ -264,7 +264,7 @@ def test_every_box_of_root_has_its_own_user_id(request):
     if os.getuid() != 0:
         pytest.skip("only root gives boxes user ids")
     with opened(request, "bwrap") as first, opened(request, "bwrap") as second:
-        job = Job("import os\nprint(os.getuid())", [Stdio("")])
+        job = Job("import os\nprint(os.getuid())\nassert os.stat('.').st_uid == os.getuid()", [Stdio("")])
         ids = {int(box.judge([job])[0].outcomes[0].output) for box in (first, second)}
     assert len(ids) == 2
     assert min(ids) > 65536

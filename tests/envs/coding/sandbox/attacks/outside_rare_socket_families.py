@@ -9,4 +9,6 @@ for family in (
 ):
     refused(socket.socket, family, socket.SOCK_RAW)
     refused(socket.socket, family, socket.SOCK_STREAM)
+for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
+    refused(socket.socketpair, socket.AF_UNIX, kind)
 print("contained")

@@ -1,5 +1,5 @@
 # right: ok
-import os
+import os, stat
 
 for name in (
     b"-rf",
@@ -16,6 +16,5 @@ for name in (
     os.makedirs(os.path.join(name, b"\xff1"))
     os.chmod(name, 0)
 os.mkfifo("fifo")
-socket = __import__("socket").socket(1)
-socket.bind("socket")
+os.mknod("socket", stat.S_IFSOCK | 0o600)
 print("contained")
