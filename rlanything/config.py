@@ -313,6 +313,17 @@ class Config(Section):
             )
         return self
 
+    def named(self) -> dict[str, dict[str, Any]]:
+        """The sections that name a class by `_target_`, by their place."""
+        trackers = {"loggers": self.train.loggers, "callbacks": self.train.callbacks}
+        return {
+            "env": self.env,
+            "engine": self.engine,
+            **{
+                f"train.{kind}.{key}": item for kind, found in trackers.items() for key, item in found.items()
+            },
+        }
+
     def arm(self, name: str) -> ArmConfig:
         """The arm called `name`. Raises `ConfigError` with the nearest name."""
         if name not in self.arms:

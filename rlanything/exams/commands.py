@@ -147,8 +147,9 @@ def _exam(root: Path) -> tuple[Exam, dict[str, Any]]:
     import yaml
 
     from rlanything import targets
+    from rlanything.core.exams import Exam
     from rlanything.planning.compose import compose
 
     section = yaml.safe_load((root / EXAM).read_text(encoding="utf-8"))
     env: dict[str, Any] = compose([f"env={section.pop('env')}"], root)["env"]
-    return targets.instantiate(section, "livebench"), env
+    return targets.instantiate(section, "livebench", Exam), env

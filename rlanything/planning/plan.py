@@ -115,7 +115,10 @@ def _row(config: Config, plan: ArmPlan) -> str:
 def _total(plans: Sequence[ArmPlan]) -> list[str]:
     known = [plan.seconds for plan in plans if plan.seconds is not None]
     if len(known) < len(plans):
-        return ["Time is measured once data/ and models/ exist (`rlanything tasks`, `rlanything bootstrap`)."]
+        return [
+            "Time is measured once data/ and models/ exist (`rlanything tasks`, `rlanything bootstrap`), with the "
+            "project's own environments and engines."
+        ]
     return [f"Training takes about {clock(sum(known))}, evaluation not included."]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rlanything import targets
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Engine
 from rlanything.loop.prompts import Prompts
 
 if TYPE_CHECKING:
@@ -53,5 +54,5 @@ def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedToke
     from rlanything.engines.chat import Chat
     from rlanything.loop.chat_model import ChatModel
 
-    engine = targets.instantiate(config.engine, "engine", model=model, tokenizer=tokenizer)
+    engine = targets.instantiate(config.engine, "engine", Engine, model=model, tokenizer=tokenizer)
     return ChatModel(engine, Chat(tokenizer), model.config.max_position_embeddings)

@@ -154,6 +154,7 @@ def family(here, monkeypatch):
     (here / "toyenv" / "family.py").write_text(FAMILY)
     (here / "params.yaml").write_text("env: {_target_: toyenv.family.Toy}\n")
     monkeypatch.syspath_prepend(here)
+    monkeypatch.setenv("RLANYTHING_ALLOW", "toyenv")
 
 
 def test_games_there_and_back(here, family, capsys):
@@ -175,10 +176,17 @@ def test_games_that_are_none(here, family, capsys):
     assert "no games there" in capsys.readouterr().err
 
 
-def test_a_family_whose_tasks_are_no_files(here, capsys):
-    (here / "params.yaml").write_text("env: {_target_: json.decoder.JSONDecoder}\n")
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("envs.coding.family.CodingFamily", "no GameFiles, because it has no read_game, write_game"),
+        ("json.decoder.JSONDecoder", "not imported"),
+    ],
+)
+def test_a_family_whose_tasks_are_no_files(here, capsys, target, message):
+    (here / "params.yaml").write_text(f"env: {{_target_: {target}}}\n")
     assert command("export", "full/seed-0", "games", "--games") == 2
-    assert "its tasks are no files" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.integration
