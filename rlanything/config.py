@@ -78,6 +78,8 @@ class Checkpoint(Section):
 
     path: str
     revision: str | None = None
+    allow_pickle: bool = False
+    """Whether weights may be pickles (`pytorch_model.bin`): reading one can run code. Safetensors cannot."""
 
 
 class ModelConfig(Section):

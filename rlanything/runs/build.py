@@ -44,7 +44,11 @@ def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTraine
     folder = root / checkpoint.path
     local = folder.exists() or checkpoint.path.startswith((".", "/", "models/", "runs/"))
     try:
-        return files.load(str(folder) if local else checkpoint.path, checkpoint.revision)
+        return files.load(
+            str(folder) if local else checkpoint.path,
+            checkpoint.revision,
+            allow_pickle=checkpoint.allow_pickle,
+        )
     except files.CheckpointError as error:
         raise ConfigError(str(error)) from None
 
