@@ -8,11 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from rlanything import targets
 from rlanything.config import Config, load
+from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.types import Engine, TaskFamily
 from rlanything.runs import build, families
 
+NATIVE = "rlanything.engines.native.NativeEngine"
+FLOAT = 4
+"""Bytes of a weight."""
 GIVEN = ("model", "tokenizer")
 """What an engine gets from the program; everything else it gets from its section."""
 
@@ -37,12 +43,51 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
     if targets.is_ours(config.env):
         families.family(config)
     build.prompts(config, root)
+    memory(config)
     if engine:
         arguments(config.engine, "engine", Engine)
+        devices(config)
     if engine and (config.train.loggers or config.train.callbacks):
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
+
+
+def devices(config: Config) -> None:
+    """Raise `ConfigError` for a strategy that Lightning lacks, or an engine that cannot sample where models train."""
+    train, engine = config.train, config.engine[targets.TARGET]
+    if train.accelerator in ("cuda", "mps") and engine == NATIVE:
+        raise ConfigError(
+            f"train.accelerator = {train.accelerator!r}: {engine} samples on the CPU only; use engine=transformers"
+        )
+    if train.strategy != "auto":
+        from lightning.pytorch.strategies import StrategyRegistry
+
+        known = StrategyRegistry.available_strategies()
+        if train.strategy not in known:
+            raise ConfigError(
+                f"train.strategy = {train.strategy!r}: {unknown(train.strategy, ['auto', *known])}"
+            )
+
+
+def memory(config: Config, total: int | None = None) -> None:
+    """Raise `ConfigError` for embedded models whose weights alone exceed the machine's memory (`total` bytes).
+
+    A training holds weights, gradients and two moments of policy and reward model, and the weights of the adapter.
+    """
+    sizes = config.model.embedded
+    if sizes is None:
+        return
+    most = psutil.virtual_memory().total if total is None else total
+    learned = 1 + any(arm.train_reward for arm in config.arms.values())
+    runs = min(config.train.workers, config.train.seeds)
+    needed = runs * FLOAT * sizes.parameters * (4 * learned + (3 - learned))
+    if needed > most:
+        raise ConfigError(
+            f"model.embedded: models of {sizes.parameters:,} parameters need at least {needed / 1e9:,.1f} GB to train, "
+            f"{runs} at once (train.workers, train.seeds), and this machine has {most / 1e9:,.1f} GB; make hidden, "
+            "intermediate, layers or vocab smaller"
+        )
 
 
 def arguments(section: dict[str, Any], name: str, of: type) -> None:
