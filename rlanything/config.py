@@ -21,7 +21,7 @@ from rlanything.core.errors import ConfigError, unknown
 
 BASE = "base"
 """Stands for an arm where results are named: the first policy and reward model, which never trained."""
-ARM_NAME = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
+ARM_NAME = re.compile(r"[^./\x00-\x1f][^/\x00-\x1f]{0,99}")
 """An arm names a folder."""
 LISTED = Field(strict=False)
 """Marks a tuple, which YAML writes as a list. Its elements stay strict."""
@@ -338,7 +338,8 @@ class Config(Section):
         for name, arm in self.arms.items():
             if not ARM_NAME.fullmatch(name) or name == BASE:
                 raise ValueError(
-                    f"arms.{name}: an arm names a folder: letters, digits and _ . + -, and not {BASE!r}"
+                    f"arms.{name}: an arm names a folder: 100 characters at most, no /, no . at the start, and not "
+                    f"{BASE!r}"
                 )
             if arm.reward_from is not None and arm.reward_from not in self.arms:
                 raise ValueError(
@@ -398,17 +399,11 @@ def parse(data: Mapping[str, Any]) -> Config:
 
 def load(path: Path) -> Config:
     """`Config` from a YAML file such as params.yaml. Raises `ConfigError`."""
-    import yaml
+    from rlanything.files.yaml_file import read_mapping
 
-    if not path.is_file():
+    if not path.exists():
         raise ConfigError(f"{path}: no such file; write it with `rlanything config write`")
-    try:
-        data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from None
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: expected a mapping of sections, found {type(data).__name__}")
-    return parse(data)
+    return parse(read_mapping(path))
 
 
 def _explain(item: dict[str, Any]) -> str:

@@ -6,13 +6,13 @@ moment and says how many seconds an iteration takes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import Checkpoint, Config
 from rlanything.core.splits import SPLITS
+from rlanything.files.reader import read_object
 from rlanything.rewards.kind import kind_of
 from rlanything.runs.progress import clock
 
@@ -89,9 +89,7 @@ def _parameters(config: Config, root: Path, name: str) -> str:
     if config.model.embedded is not None:
         return f"{config.model.embedded.parameters:,} parameters, {checkpoint.path}"
     weights = root / checkpoint.path / "model.safetensors.index.json"
-    size = (
-        f"{json.loads(weights.read_text())['metadata']['total_size']:,} bytes, " if weights.is_file() else ""
-    )
+    size = f"{read_object(weights)['metadata']['total_size']:,} bytes, " if weights.is_file() else ""
     return f"{size}{checkpoint.path} at {checkpoint.revision or 'its newest revision'}"
 
 

@@ -21,6 +21,7 @@ from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.ids import content_id
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
+from rlanything.files.reader import read_json, read_object
 from rlanything.files.records import write_json
 from rlanything.runs.fingerprint import made_from, run_config
 from rlanything.runs.hashes import tree_hash
@@ -57,7 +58,7 @@ def write(config: Config, root: Path, arm: str, made: Mapping[str, Any], live: P
         "arm": arm,
         **made,
         "seeds": {str(s): _seed(config, layout.run(arm, s), s) for s in range(config.train.seeds)},
-        "panels": json.loads(layout.manifest.read_text()) if layout.manifest.is_file() else None,
+        "panels": read_object(layout.manifest) if layout.manifest.is_file() else None,
     }
     write_json(layout.provenance(arm), record)
     starts = {"of": content_id(record), "starts": _starts(live), "finished": _now()}
@@ -93,11 +94,7 @@ def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{path}: not JSON ({error})") from None
-    return found
+    return read_object(path)
 
 
 def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:
@@ -170,7 +167,7 @@ def _short(value: Json) -> str:
 
 def _starts(live: Path) -> list[Json]:
     path = live / STARTS
-    found: list[Json] = json.loads(path.read_text()) if path.is_file() else []
+    found: list[Json] = read_json(path) if path.is_file() else []
     return found
 
 

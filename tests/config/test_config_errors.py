@@ -2,6 +2,7 @@
 
 import copy
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -148,7 +149,7 @@ def test_a_missing_section_is_named(name):
         parse(data)
 
 
-@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "", ".hidden", "a b", "base", "a/b"])
+@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "", ".hidden", "base", "a/b", "a\n", "x" * 101])
 def test_an_arm_that_could_not_name_a_folder_is_refused(name):
     arms = {**PARAMS["arms"], name: PARAMS["arms"]["full"]}
     assert f"arms.{name}: an arm names a folder" in problem(arms=arms)
@@ -211,14 +212,22 @@ def test_an_iteration_cannot_take_more_tasks_than_there_are():
         ("seed: [", "not valid YAML"),
         ("- 1\n- 2\n", "expected a mapping of sections, found list"),
         ("", "expected a mapping of sections, found NoneType"),
+        ("seed: 1".encode("utf-16"), "byte 0 is not UTF-8"),
+        ("seed: 0\nscale: x\nseed: 1\n", "'seed' stands there twice"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path, content, expected):
     path = tmp_path / "params.yaml"
-    path.write_text(content)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigError, match=expected) as caught:
         load(path)
     assert str(path) in str(caught.value)
+
+
+def test_a_pipe_is_no_configuration(tmp_path):
+    os.mkfifo(tmp_path / "params.yaml")
+    with pytest.raises(ConfigError, match=r"params\.yaml: no regular file"):
+        load(tmp_path / "params.yaml")
 
 
 def test_a_missing_file_says_how_to_make_it(tmp_path):
