@@ -36,7 +36,8 @@ FOLDERS = {
 }
 """Our splits -> folders of json_2.1.1."""
 
-_SENTENCE = re.compile(r'Your task is to: ((?:[^"\\]|\\.)*?)\.?\s*"')
+_SAID = "Your task is to: "
+_SENTENCE = re.compile(r'((?:[^"\\]++|\\.)*+)"')
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,.'-]+")
 _LOG = logging.getLogger(__name__)
 
@@ -120,10 +121,11 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _sentence(grammar: str) -> str:
-    found = _SENTENCE.search(grammar)
-    if not found:
+    _, said, rest = grammar.partition(_SAID)
+    found = _SENTENCE.match(rest)
+    if not (said and found):
         raise GameError("game.tw-pddl does not say the task")
-    return str(json.loads(f'"{found.group(1)}"')).strip()
+    return str(json.loads(f'"{found.group(1).rstrip().removesuffix(".")}"')).strip()
 
 
 def _reason(error: Exception) -> str:
