@@ -10,7 +10,7 @@ from benchmarks.machine import Measured, cpu_seconds, say
 from envs.alfworld.engines.textworld_engine import TextworldEnvironment, require_textworld
 from rlanything import targets
 from rlanything.config import Config
-from rlanything.core.types import Environment, Task
+from rlanything.core.types import Environment, Task, TaskFamily
 
 PLAIN = (sys.executable, "-m", "envs.alfworld.engines.textworld_worker", "--plain")
 """The real engine as its authors publish it, without this project's caches."""
@@ -26,7 +26,7 @@ def measure_environments(config: Config, notes: list[str]) -> Measured:
     if "engine" not in config.env:
         notes.append("Environment steps were not measured: random commands play ALFWorld's games only.")
         return dict.fromkeys(KEYS)
-    family = targets.instantiate({**config.env, "engine": "fast"}, "env")
+    family = targets.instantiate({**config.env, "engine": "fast"}, "env", TaskFamily)
     tasks = family.make("in_domain", GAMES["ours"], config.seed)
     limit = config.rollout.max_steps
     speed = steps_per_second(family.environment(), tasks, limit)

@@ -7,6 +7,9 @@ Defaults here are the paper's; what differs from the paper says so.
 
 from __future__ import annotations
 
+import math
+import re
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,6 +21,10 @@ from rlanything.core.errors import ConfigError, unknown
 
 BASE = "base"
 """Stands for an arm where results are named: the first policy and reward model, which never trained."""
+ARM_NAME = re.compile(r"[^./\x00-\x1f][^/\x00-\x1f]{0,99}")
+"""An arm names a folder."""
+LISTED = Field(strict=False)
+"""Marks a tuple, which YAML writes as a list. Its elements stay strict."""
 Positive = Annotated[int, Field(gt=0)]
 Rate = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -34,9 +41,11 @@ Named = Annotated[dict[str, Any], AfterValidator(_has_target)]
 
 
 class Section(BaseModel):
-    """A part of the configuration: unknown keys refused, values immutable, no NaN."""
+    """A part of the configuration: unknown keys refused, values immutable, no NaN, no value taken for another type."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, allow_inf_nan=False, strict=True
+    )
 
 
 class TasksConfig(Section):
@@ -69,8 +78,29 @@ class Architecture(Section):
     layers: Positive = 2
     heads: Positive = 4
     kv_heads: Positive = 2
-    vocab: Positive = 1024
-    positions: Positive = 4096
+    vocab: Annotated[int, Field(ge=430)] = 1024
+    """At least the bytes, their most frequent merges, the marks of a conversation, the numbers, and one phrase."""
+    positions: Annotated[int, Field(gt=0, le=1 << 20)] = 4096
+
+    @model_validator(mode="after")
+    def _divides(self) -> Architecture:
+        if self.hidden % (2 * self.heads):
+            raise ValueError(
+                f"heads = {self.heads}: hidden = {self.hidden} must be a multiple of twice as many, because a head has "
+                f"an even size (e.g. hidden = {2 * self.heads * math.ceil(self.hidden / (2 * self.heads))})"
+            )
+        if self.heads % self.kv_heads:
+            raise ValueError(f"kv_heads = {self.kv_heads}: must divide heads = {self.heads}")
+        return self
+
+    @property
+    def parameters(self) -> int:
+        """Weights of a Qwen2 model, embeddings tied: attention, biases on q, k and v, SwiGLU, two norms a layer."""
+        width = self.hidden
+        kv = width // self.heads * self.kv_heads
+        attention = 2 * width * width + 2 * width * kv + width + 2 * kv
+        layer = attention + 3 * width * self.intermediate + 2 * width
+        return self.vocab * width + self.layers * layer + width
 
 
 class Checkpoint(Section):
@@ -78,6 +108,8 @@ class Checkpoint(Section):
 
     path: str
     revision: str | None = None
+    allow_pickle: bool = False
+    """Whether weights may be pickles (`pytorch_model.bin`): reading one can run code. Safetensors cannot."""
 
 
 class ModelConfig(Section):
@@ -188,7 +220,7 @@ class OptimizerConfig(Section):
     """AdamW for one model."""
 
     lr: Rate = 1e-6
-    betas: tuple[Share, Share] = (0.9, 0.999)
+    betas: Annotated[tuple[Share, Share], LISTED] = (0.9, 0.999)
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     clip_norm: Rate = 1.0
 
@@ -259,7 +291,7 @@ class EvaluateConfig(Section):
 class Config(Section):
     """The whole experiment."""
 
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0, lt=1 << 63)]
     scale: str
     env: dict[str, Any]
     engine: dict[str, Any]
@@ -298,10 +330,16 @@ class Config(Section):
                     raise ValueError(
                         f"arms.{name}.outcome = False: with judge.writes = tests a reward always holds the pass rate"
                     )
+        self._check_lengths()
         batch = self.engine.get("max_batch", 1)  # the one argument that every engine has
         if not isinstance(batch, int) or isinstance(batch, bool) or batch < 1:
             raise ValueError(f"engine.max_batch = {batch!r}: must be a whole number of at least 1")
         for name, arm in self.arms.items():
+            if not ARM_NAME.fullmatch(name) or name == BASE:
+                raise ValueError(
+                    f"arms.{name}: an arm names a folder: 100 characters at most, no /, no . at the start, and not "
+                    f"{BASE!r}"
+                )
             if arm.reward_from is not None and arm.reward_from not in self.arms:
                 raise ValueError(
                     f"arms.{name}.reward_from = {arm.reward_from!r}: {unknown(arm.reward_from, list(self.arms))}"
@@ -311,6 +349,27 @@ class Config(Section):
                 f"rollout.tasks = {self.rollout.tasks}: must not exceed tasks.train = {self.tasks.train}"
             )
         return self
+
+    def _check_lengths(self) -> None:
+        """Raise `ValueError` where an embedded model's context has no room for what it is to write."""
+        room = math.inf if self.model.embedded is None else self.model.embedded.positions
+        lengths = {"rollout": self.rollout.max_tokens, "judge": self.judge.max_tokens}
+        for name, length in {**lengths, "adaptation": self.adaptation.max_tokens}.items():
+            if length >= room:
+                raise ValueError(
+                    f"{name}.max_tokens = {length}: must be below model.embedded.positions = {room}"
+                )
+
+    def named(self) -> dict[str, dict[str, Any]]:
+        """The sections that name a class by `_target_`, by their place."""
+        trackers = {"loggers": self.train.loggers, "callbacks": self.train.callbacks}
+        return {
+            "env": self.env,
+            "engine": self.engine,
+            **{
+                f"train.{kind}.{key}": item for kind, found in trackers.items() for key, item in found.items()
+            },
+        }
 
     def arm(self, name: str) -> ArmConfig:
         """The arm called `name`. Raises `ConfigError` with the nearest name."""
@@ -339,17 +398,11 @@ def parse(data: Mapping[str, Any]) -> Config:
 
 def load(path: Path) -> Config:
     """`Config` from a YAML file such as params.yaml. Raises `ConfigError`."""
-    import yaml
+    from rlanything.files.yaml_file import read_mapping
 
-    if not path.is_file():
+    if not path.exists():
         raise ConfigError(f"{path}: no such file; write it with `rlanything config write`")
-    try:
-        data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from None
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: expected a mapping of sections, found {type(data).__name__}")
-    return parse(data)
+    return parse(read_mapping(path))
 
 
 def _explain(item: dict[str, Any]) -> str:
@@ -361,9 +414,23 @@ def _explain(item: dict[str, Any]) -> str:
         return f"{where}: missing"
     message = item["msg"].removeprefix("Value error, ")
     given = item["input"]
-    return (
-        f"{where}: {message}" if isinstance(given, (dict, BaseModel)) else f"{where} = {given!r}: {message}"
-    )
+    if isinstance(given, (dict, BaseModel)):
+        return f"{where}: {message}"
+    if item["type"] == "float_type" and isinstance(given, str) and re.fullmatch(r"[+-]?\d+e[+-]?\d+", given):
+        message += f"; in YAML it is written {given.replace('e', '.0e')}"
+    return f"{where} = {_shown(given)}: {message}"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 200
+
+
+def _shown(value: Any) -> str:
+    """A value for a message; files may hold very long ones."""
+    if isinstance(value, int) and abs(value) >= 1 << 128:
+        return f"a number of {value.bit_length()} bits"
+    text = _SHORT.repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _known(loc: tuple[int | str, ...]) -> list[str]:

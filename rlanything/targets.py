@@ -1,31 +1,66 @@
-"""Classes that the configuration names with `_target_`: found, checked, and made. No other module does this."""
+"""Classes that the configuration names with `_target_`: found, checked, and made. No other module does this.
+
+A configuration may come from somebody else, and importing a module runs it. So a name is imported only when it lies in
+a package of the project, among Lightning's loggers and callbacks, or in a package that the user allows for this
+process. A configuration cannot allow anything itself.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Container, Mapping
+import os
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from rlanything.core.errors import ConfigError, unknown
 
+TARGET = "_target_"
+PROJECT = ("rlanything", "envs")
+LIGHTNING = ("lightning.pytorch.loggers", "lightning.pytorch.callbacks")
+ALLOW = "RLANYTHING_ALLOW"
+"""The environment variable with the packages that the user allows, separated by commas."""
 
-def is_argument(key: str) -> bool:
-    """Whether a section's key is for the constructor. Those that begin with an underscore are not, as in Hydra."""
-    return not key.startswith("_")
+
+def permit(section: Mapping[str, Any], name: str) -> None:
+    """Raise `ConfigError` unless the class of a section may be imported. Nothing is imported to find out."""
+    target = str(section.get(TARGET, ""))
+    if not all(part.isidentifier() and not part.startswith("_") for part in target.split(".")):
+        raise ConfigError(f"{name}.{TARGET} = {target!r}: must be the dotted name of a public class")
+    if not _within(target, _allowed()):
+        raise ConfigError(
+            f"{name}.{TARGET} = {target!r}: not imported, because it is in none of the packages "
+            f"{', '.join(_allowed())}. Importing runs its code: if you trust it, allow its package with "
+            f"{ALLOW}={target.partition('.')[0]} in the environment of the command"
+        )
 
 
-def named_class(section: Mapping[str, Any], name: str, of: type = object) -> type:
-    """The class that `section._target_` names. Raises `ConfigError` if there is none, or it is not `of`."""
+def is_ours(section: Mapping[str, Any]) -> bool:
+    """Whether a section names a class of the project: its constructor only checks its arguments."""
+    return _within(str(section[TARGET]), PROJECT)
+
+
+def named_class(section: Mapping[str, Any], name: str, of: type) -> type:
+    """The class that `section._target_` names; it is only imported.
+
+    Raises `ConfigError` if it may not be imported, cannot be found, or is not `of`: a subclass, or for a protocol a
+    class that has its members.
+    """
     from hydra.utils import get_class
 
+    permit(section, name)
+    named = f"{name}.{TARGET} = {section[TARGET]!r}"
     try:
-        cls: type = get_class(section["_target_"])
+        cls: type = get_class(section[TARGET])
     except Exception as error:  # Hydra wraps whatever the import raises
-        raise ConfigError(f"{name}._target_ = {section['_target_']!r}: {error}") from None
-    if not issubclass(cls, of):
-        raise ConfigError(
-            f"{name}._target_ = {section['_target_']!r}: must be a subclass of {of.__module__}.{of.__name__}"
-        )
+        raise ConfigError(f"{named}: {error}") from None
+    if not _within(cls.__module__, _allowed()):
+        raise ConfigError(f"{named}: it is {cls.__module__}.{cls.__qualname__}, whose package is not allowed")
+    if getattr(of, "_is_protocol", False):
+        lacking = [member for member in _members(of) if not hasattr(cls, member)]
+        if lacking:
+            raise ConfigError(f"{named}: no {of.__name__}, because it has no {', '.join(lacking)}")
+    elif not issubclass(cls, of):
+        raise ConfigError(f"{named}: must be a subclass of {of.__module__}.{of.__name__}")
     return cls
 
 
@@ -34,23 +69,26 @@ def named_arguments(
 ) -> dict[str, Any]:
     """The section's arguments for `cls`, which gets those in `given` from the program.
 
-    Raises `ConfigError` for a key that the constructor does not take; the nearest name is offered.
+    Raises `ConfigError` for a key that the constructor does not take, with the nearest name, and for classes that
+    arguments name: none is made.
     """
-    arguments = {key: value for key, value in section.items() if is_argument(key)}
+    arguments = {key: value for key, value in section.items() if key != TARGET}
     parameters = inspect.signature(cls).parameters
     known = [parameter for parameter in parameters if parameter not in given]
     anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     for key in arguments:
-        if key not in known and not anything:
+        if key not in known and (not anything or key.startswith("_")):
             raise ConfigError(f"{name}.{key}: {unknown(key, known)}")
+    for place in _nested(arguments, name):
+        raise ConfigError(f"{place}.{TARGET}: an argument cannot name a class, only {name} itself")
     return arguments
 
 
-def instantiate(section: Mapping[str, Any], name: str, *, of: type = object, **given: Any) -> Any:
+def instantiate(section: Mapping[str, Any], name: str, of: type, **given: Any) -> Any:
     """The object that `section._target_` names, with the section's keys as arguments; `of`: what it must be.
 
-    Raises `ConfigError` for a class that cannot be found or is not `of`, an unknown key, a refused value, or a package
-    that is not installed.
+    Raises `ConfigError` for a class that `named_class` refuses, an unknown key, a refused value, or a package that is
+    not installed.
     """
     cls = named_class(section, name, of)
     arguments = named_arguments(section, cls, name, given)
@@ -58,3 +96,29 @@ def instantiate(section: Mapping[str, Any], name: str, *, of: type = object, **g
         return cls(**arguments, **given)
     except (ImportError, TypeError, ValueError) as error:
         raise ConfigError(f"{name}: {error}") from None
+
+
+def _allowed() -> tuple[str, ...]:
+    """The packages whose classes may be imported."""
+    named = (package.strip() for package in os.environ.get(ALLOW, "").split(","))
+    return (*PROJECT, *LIGHTNING, *filter(None, named))
+
+
+def _within(name: str, packages: tuple[str, ...]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def _members(protocol: type) -> list[str]:
+    """The public members of a protocol: its methods, and the attributes that it declares."""
+    return sorted({m for m in (*dir(protocol), *inspect.get_annotations(protocol)) if not m.startswith("_")})
+
+
+def _nested(value: Any, place: str) -> Iterator[str]:
+    """The places inside a value that name a class."""
+    items: Any = value.items() if isinstance(value, Mapping) else ()
+    if isinstance(value, list | tuple):
+        items = enumerate(value)
+    for key, item in items:
+        if isinstance(item, Mapping) and TARGET in item:
+            yield f"{place}.{key}"
+        yield from _nested(item, f"{place}.{key}")

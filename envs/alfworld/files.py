@@ -26,6 +26,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import IN_DOMAIN, OUT_OF_DOMAIN, REWARD_PANEL, TRAIN
 from rlanything.core.types import Task
 from rlanything.files.atomic import write_text
+from rlanything.files.reader import FileError, read_object, read_text
 
 FOLDERS = {
     TRAIN: "train",
@@ -35,7 +36,8 @@ FOLDERS = {
 }
 """Our splits -> folders of json_2.1.1."""
 
-_SENTENCE = re.compile(r'Your task is to: ((?:[^"\\]|\\.)*?)\.?\s*"')
+_SAID = "Your task is to: "
+_SENTENCE = re.compile(r'((?:[^"\\]++|\\.)*+)"')
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9 ,.'-]+")
 _LOG = logging.getLogger(__name__)
 
@@ -95,8 +97,10 @@ def read_game(folder: Path) -> Task:
 def _read_scene(folder: Path, scene: int, goal: Goal, sentence: str, annotated: bool) -> Task:
     path = folder / "initial_state.pddl"
     try:
-        game = parse_problem(path.read_text(encoding="utf-8"), scene, goal, annotated)
-    except (OSError, UnicodeDecodeError, GameError) as error:
+        game = parse_problem(read_text(path), scene, goal, annotated)
+    except FileError as error:
+        raise GameFileError(str(error)) from error
+    except GameError as error:
         raise GameFileError(f"{path}: {_reason(error)}") from error
     task = Task(ENV, sentence, game.payload, {"source": f"{folder.parent.name}/{folder.name}"})
     if reason := why_invalid(task):
@@ -111,19 +115,17 @@ def _is_unsolvable(folder: Path) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise GameFileError(f"{path}: {_reason(error)}") from error
-    if not isinstance(data, dict):
-        raise GameFileError(f"{path}: it holds no JSON object")
-    return data
+        return read_object(path)
+    except FileError as error:
+        raise GameFileError(str(error)) from error
 
 
 def _sentence(grammar: str) -> str:
-    found = _SENTENCE.search(grammar)
-    if not found:
+    _, said, rest = grammar.partition(_SAID)
+    found = _SENTENCE.match(rest)
+    if not (said and found):
         raise GameError("game.tw-pddl does not say the task")
-    return str(json.loads(f'"{found.group(1)}"')).strip()
+    return str(json.loads(f'"{found.group(1).rstrip().removesuffix(".")}"')).strip()
 
 
 def _reason(error: Exception) -> str:

@@ -6,7 +6,6 @@ line or value by value.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
@@ -17,7 +16,7 @@ from envs.coding.sandbox import Call, Job, JobResult, Limits, SandboxError, Stat
 from rlanything.core.unittests import Row
 
 FENCE = "```"
-THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+THOUGHT = "<think>", "</think>"
 STAR_IMPORTS = (
     "string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics", "itertools",
     "functools", "operator", "io", "sys", "json", "builtins", "typing",
@@ -36,12 +35,22 @@ LEAST_MB = 64
 """Below this no interpreter starts."""
 
 
+def without_thoughts(answer: str) -> str:
+    """The answer without what stands between the marks of thoughts. A thought that does not end is none."""
+    opening, closing = THOUGHT
+    kept, place = [], 0
+    while (start := answer.find(opening, place)) >= 0 and (end := answer.find(closing, start)) >= 0:
+        kept.append(answer[place:start])
+        place = end + len(closing)
+    return "".join(kept) + answer[place:]
+
+
 def program_of(problem: Problem, answer: str) -> str:
     """The program in an answer, as it is run.
 
     It is the last fenced block or, without fences, the whole answer (LiveBench's rule).
     """
-    code = _unfenced(THOUGHT.sub("", answer))
+    code = _unfenced(without_thoughts(answer))
     if problem.prefix and not code.startswith(problem.prefix):
         code = f"{problem.prefix}\n{code}"
     if problem.compare is Comparison.TOKENS:

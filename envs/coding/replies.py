@@ -26,7 +26,7 @@ _OPENING = re.compile(r'\{\s{0,99}["}]')
 """The beginning of a JSON object, which formulas and code seldom contain."""
 UNCHANGED = "the problem is the one that was to be rewritten"
 MARK, ARROW = "test:", "->"
-_BLOCK = re.compile(r"\*\*Test (Input|Output):\*\*\s*```[a-z]*\n?(.*?)```", re.DOTALL)
+_BLOCK = re.compile(r"\*\*Test (Input|Output):\*\*\s*+```[a-z]*+\n?+(.*?)```", re.DOTALL)
 
 
 class InvalidTestError(ModelOutputError):

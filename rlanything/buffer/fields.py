@@ -5,13 +5,13 @@ The checks are by hand because pydantic's strings cannot hold a lone surrogate, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from rlanything.core.errors import UserError
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Json, Task
+from rlanything.files.reader import FileError, parse
 
 Value = TypeVar("Value")
 
@@ -31,8 +31,8 @@ def canonical_line(value: Json) -> bytes:
 def parse_line(line: bytes) -> dict[str, Any]:
     """The JSON object on a line. Raises `TaskBufferError` for anything else."""
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
+        value = parse(line)
+    except FileError as error:
         raise TaskBufferError(f"not a line of JSON ({error})") from error
     if not isinstance(value, dict):
         raise TaskBufferError(f"expected a JSON object, found {type(value).__name__}")

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from rlanything.files.reader import opened
+
 
 class FileSystem(Protocol):
     """What reading a buffer needs of a file system."""
@@ -16,7 +18,7 @@ class FileSystem(Protocol):
         ...
 
     def open(self, path: Path) -> BinaryIO:
-        """A file's content. Raises `OSError`."""
+        """A file's content. Raises `OSError` or `FileError`."""
         ...
 
 
@@ -29,8 +31,8 @@ class Disk:
         return os.listdir(folder) if folder.is_dir() else []
 
     def open(self, path: Path) -> BinaryIO:
-        """A file's content. Raises `OSError`."""
-        return path.open("rb")
+        """A file's content. Raises `FileError` for one that is no regular file or too large."""
+        return opened(path)
 
 
 DISK = Disk()

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, TypeVar
 from rlanything.buffer.fields import TaskBufferError, parse_line
 from rlanything.buffer.filesystem import FileSystem
 from rlanything.core.types import Json
+from rlanything.files.reader import FileError
 
 Record = TypeVar("Record")
 
@@ -44,6 +45,8 @@ def opened(path: Path, files: FileSystem) -> Iterator[BinaryIO]:
     """A file for reading. Raises `TaskBufferError` when it cannot be opened."""
     try:
         file = files.open(path)
+    except FileError as error:
+        raise TaskBufferError(str(error)) from error
     except OSError as error:
         raise TaskBufferError(f"{path}: {error.strerror or error}") from error
     with file:

@@ -11,7 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
+
+from rlanything.core.errors import UserError
 
 Message = Mapping[str, str]
 
@@ -77,7 +80,14 @@ class Chat:
 
     def _render(self, messages: Sequence[Message], prompt: bool) -> str:
         conversation = [{**message, "content": self._plain(message["content"])} for message in messages]
-        text = self._tokenizer.apply_chat_template(conversation, tokenize=False, add_generation_prompt=prompt)
+        try:
+            text = self._tokenizer.apply_chat_template(
+                conversation, tokenize=False, add_generation_prompt=prompt
+            )
+        except TemplateError as error:
+            raise UserError(
+                f"the chat template of {self._tokenizer.name_or_path!r} fails: {error}"
+            ) from error
         assert isinstance(text, str)
         return text
 
@@ -88,7 +98,12 @@ class Chat:
     def _after_probe(self, messages: Sequence[Message], prompt: bool) -> str:
         """What the template writes after an assistant's message that follows a user's one."""
         turn = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": _PROBE}]
-        return self._render([*turn, *messages], prompt).split(_PROBE, 1)[1]
+        _, found, after = self._render([*turn, *messages], prompt).partition(_PROBE)
+        if not found:
+            raise UserError(
+                f"the chat template of {self._tokenizer.name_or_path!r} leaves out an assistant's message"
+            )
+        return after
 
     def _find_end(self) -> int:
         tail = self._encode(self._after_probe([], False).lstrip())

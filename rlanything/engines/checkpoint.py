@@ -1,4 +1,7 @@
-"""Models and tokenizers on disk, in the ordinary Hugging Face form and no other."""
+"""Models and tokenizers on disk, in the ordinary Hugging Face form and no other.
+
+A checkpoint may be anybody's. Code in it is never run: `trust_remote_code` is false, pickled weights are refused.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from rlanything.core.errors import UserError
+from rlanything.engines.trial import NO_CODE, why_unusable
 
 
 class CheckpointError(UserError):
@@ -21,34 +24,45 @@ class CheckpointError(UserError):
 
 
 def load(
-    source: str | Path, revision: str | None = None, *, dtype: torch.dtype = torch.float32
+    source: str | Path,
+    revision: str | None = None,
+    *,
+    allow_pickle: bool = False,
+    dtype: torch.dtype = torch.float32,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """The causal language model (in evaluation mode) and the tokenizer of a folder, or of a name on the hub.
 
     Args:
         source: a folder that exists, or a name such as `Qwen/Qwen2.5-0.5B-Instruct`.
         revision: branch, tag or commit of a hub repository; ignored for folders.
+        allow_pickle: take weights that are no safetensors.
         dtype: of the weights in memory.
 
     Raises:
-        CheckpointError: when the configuration, weights, tokenizer or chat template is missing or unreadable.
+        CheckpointError: when the configuration, weights, tokenizer or chat template is missing, unreadable, endless,
+            or asks for code of its own.
     """
     folder = Path(source)
     if folder.exists() or folder.is_absolute():
-        _check_folder(folder)
+        _check_folder(folder, allow_pickle)
+    problem = why_unusable(str(source), revision)
+    if problem:
+        raise _unusable(source, problem)
+    safe = None if allow_pickle else True
     try:
         with _no_progress_bars():
-            tokenizer = AutoTokenizer.from_pretrained(str(source), revision=revision)
+            tokenizer = AutoTokenizer.from_pretrained(str(source), revision=revision, **NO_CODE)
             loaded: Any = AutoModelForCausalLM.from_pretrained(
-                str(source), revision=revision, dtype=dtype, output_loading_info=True
+                str(source),
+                revision=revision,
+                dtype=dtype,
+                output_loading_info=True,
+                use_safetensors=safe,
+                **NO_CODE,
             )
-    except (OSError, ValueError, SafetensorError) as error:
-        raise CheckpointError(f"{source}: cannot be loaded: {error}") from error
+    except Exception as error:  # whatever a damaged file makes of the libraries that read it
+        raise _unusable(source, str(error) or type(error).__name__) from error
     model, report = loaded
-    if not tokenizer.chat_template:
-        raise CheckpointError(
-            f"{source}: the tokenizer has no chat template; add chat_template.jinja, or use an instruct model"
-        )
     if report["missing_keys"]:
         names = ", ".join(sorted(report["missing_keys"])[:3])
         raise CheckpointError(f"{source}: the weights lack {names}; save the whole model again")
@@ -76,10 +90,19 @@ def _forget_loading(file: Path) -> None:
     file.write_text(json.dumps(kept, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
 
 
+def _unusable(source: str | Path, problem: str) -> CheckpointError:
+    if "trust_remote_code" in problem:
+        problem = (
+            "it needs code of its own (auto_map), which is never run; use an architecture of transformers"
+        )
+    return CheckpointError(f"{source}: cannot be loaded: {problem}")
+
+
+_PICKLES = "pytorch_model*.bin"
 _NEEDED = {
     "configuration": (("config.json",), "save the model with checkpoint.save or save_pretrained"),
     "weights": (
-        ("model*.safetensors", "pytorch_model*.bin"),
+        ("model*.safetensors", _PICKLES),
         "save the model with checkpoint.save, or pull the large files of the repository",
     ),
     "tokenizer": (
@@ -90,7 +113,7 @@ _NEEDED = {
 """What a folder must hold: name -> (file patterns of which one must match, what to do when none does)."""
 
 
-def _check_folder(folder: Path) -> None:
+def _check_folder(folder: Path, allow_pickle: bool) -> None:
     if not folder.is_dir():
         raise CheckpointError(
             f"{folder}: no such folder; give a folder that holds a checkpoint, or a hub name"
@@ -98,6 +121,14 @@ def _check_folder(folder: Path) -> None:
     for what, (patterns, advice) in _NEEDED.items():
         if not any(True for pattern in patterns for _ in folder.glob(pattern)):
             raise CheckpointError(f"{folder}: no {what} ({' or '.join(patterns)}); {advice}")
+    if not allow_pickle and not any(folder.glob("model*.safetensors")):
+        raise CheckpointError(
+            f"{folder}: its weights are pickles ({_PICKLES}), and reading one can run code; save it as safetensors, or "
+            "set allow_pickle=true beside its path in the configuration if you trust it"
+        )
+    for path in folder.iterdir():
+        if not (path.is_file() or path.is_dir()):
+            raise CheckpointError(f"{path}: no regular file")
 
 
 @contextmanager

@@ -144,11 +144,11 @@ def _configured(args: argparse.Namespace, target: str) -> dict[str, Any]:
 
 def _exam(root: Path) -> tuple[Exam, dict[str, Any]]:
     """The exam that experiments/livebench.yaml names, and its environment's section as experiments/ has it."""
-    import yaml
-
     from rlanything import targets
+    from rlanything.core.exams import Exam
+    from rlanything.files.yaml_file import read_mapping
     from rlanything.planning.compose import compose
 
-    section = yaml.safe_load((root / EXAM).read_text(encoding="utf-8"))
+    section = read_mapping(root / EXAM)
     env: dict[str, Any] = compose([f"env={section.pop('env')}"], root)["env"]
-    return targets.instantiate(section, "livebench"), env
+    return targets.instantiate(section, "livebench", Exam), env

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from rlanything import targets
 from rlanything.config import Config
 from rlanything.runs import timings
 from rlanything.runs.layout import Layout
@@ -14,12 +15,15 @@ TASKS, ITERATIONS = 2, 2
 
 
 def seconds_per_iteration(config: Config, root: Path, arm: str) -> float | None:
-    """Seconds of one iteration of one seed of `arm`, or None while data/ and models/ are not there.
+    """Seconds of one iteration of one seed of `arm`; None while data/ and models/ are not there.
 
+    None as well with an environment or engine from elsewhere: a dry run makes no object of a foreign class.
     The panels of the learning curve are not counted: they are due in few iterations.
     """
     layout = Layout(root)
     if not (layout.manifest.is_file() and layout.bootstrap.is_file()):
+        return None
+    if not (targets.is_ours(config.env) and targets.is_ours(config.engine)):
         return None
     from rlanything.runs.parts import RunId
     from rlanything.runs.seedrun import SeedRun

@@ -1,15 +1,24 @@
-"""Checks before any work starts: class names, constructor arguments and prompt files of the configuration."""
+"""Checks before any work starts: class names, constructor arguments and prompt files of the configuration.
+
+A check makes no object of a class that is not the project's own.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from rlanything import targets
 from rlanything.config import Config, load
-from rlanything.rewards.kind import kind_of
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.types import Engine, TaskFamily
 from rlanything.runs import build, families
 
+NATIVE = "rlanything.engines.native.NativeEngine"
+FLOAT = 4
+"""Bytes of a weight."""
 GIVEN = ("model", "tokenizer")
 """What an engine gets from the program; everything else it gets from its section."""
 
@@ -24,19 +33,64 @@ def read(path: Path, root: Path, *, engine: bool = True) -> Config:
 def check(config: Config, root: Path, *, engine: bool = True) -> None:
     """Raise `ConfigError` unless every part that the configuration names can be made.
 
-    The task family is constructed, so that its constructor can refuse its arguments. An engine needs a model, so
-    only the names of its arguments are checked. That imports torch, which takes seconds: `engine` says whether to.
+    A task family of the project is constructed, so that its constructor can refuse its arguments. Of one from
+    elsewhere, of engines, loggers and callbacks only the class and the names of the arguments are checked. That
+    imports torch, which takes seconds: `engine` says whether to.
     """
-    kind_of(config).check(families.family(config))
+    for name, section in config.named().items():
+        targets.permit(section, name)
+    arguments(config.env, "env", TaskFamily)
+    if targets.is_ours(config.env):
+        families.family(config)
     build.prompts(config, root)
+    memory(config)
     if engine:
-        arguments(config.engine, "engine")
+        arguments(config.engine, "engine", Engine)
+        devices(config)
     if engine and (config.train.loggers or config.train.callbacks):
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
 
 
-def arguments(section: dict[str, Any], name: str) -> None:
-    """Raise `ConfigError` for a class that cannot be found or a key that its constructor does not take."""
-    targets.named_arguments(section, targets.named_class(section, name), name, GIVEN)
+def devices(config: Config) -> None:
+    """Raise `ConfigError` for a strategy that Lightning lacks, or an engine that cannot sample where models train."""
+    train, engine = config.train, config.engine[targets.TARGET]
+    if train.accelerator in ("cuda", "mps") and engine == NATIVE:
+        raise ConfigError(
+            f"train.accelerator = {train.accelerator!r}: {engine} samples on the CPU only; use engine=transformers"
+        )
+    if train.strategy != "auto":
+        from lightning.pytorch.strategies import StrategyRegistry
+
+        known = StrategyRegistry.available_strategies()
+        if train.strategy not in known:
+            raise ConfigError(
+                f"train.strategy = {train.strategy!r}: {unknown(train.strategy, ['auto', *known])}"
+            )
+
+
+def memory(config: Config, total: int | None = None) -> None:
+    """Raise `ConfigError` for embedded models whose weights alone exceed the machine's memory (`total` bytes).
+
+    A training holds weights, gradients and two moments of policy and reward model, and the weights of the adapter.
+    """
+    sizes = config.model.embedded
+    if sizes is None:
+        return
+    most = psutil.virtual_memory().total if total is None else total
+    learned = 1 + any(arm.train_reward for arm in config.arms.values())
+    runs = min(config.train.workers, config.train.seeds)
+    needed = runs * FLOAT * sizes.parameters * (4 * learned + (3 - learned))
+    if needed > most:
+        raise ConfigError(
+            f"model.embedded: models of {sizes.parameters:,} parameters need at least {needed / 1e9:,.1f} GB to train, "
+            f"{runs} at once (train.workers, train.seeds), and this machine has {most / 1e9:,.1f} GB; make hidden, "
+            "intermediate, layers or vocab smaller"
+        )
+
+
+def arguments(section: dict[str, Any], name: str, of: type) -> None:
+    """Raise `ConfigError` for a class that is not `of`, or a key that its constructor does not take."""
+    given = GIVEN if of is Engine else ()
+    targets.named_arguments(section, targets.named_class(section, name, of), name, given)

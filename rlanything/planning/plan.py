@@ -6,13 +6,13 @@ moment and says how many seconds an iteration takes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import Architecture, Checkpoint, Config
+from rlanything.config import Checkpoint, Config
 from rlanything.core.splits import SPLITS
+from rlanything.files.reader import read_object
 from rlanything.rewards.kind import kind_of
 from rlanything.runs.progress import clock
 
@@ -77,15 +77,6 @@ def render(config: Config, root: Path, plans: Sequence[ArmPlan]) -> str:
     return "\n".join([*lines, "", *_total(plans)]) + "\n"
 
 
-def parameters(sizes: Architecture) -> int:
-    """Weights of a Qwen2 model with tied embeddings: attention with biases on q, k and v, SwiGLU, two norms a layer."""
-    width = sizes.hidden
-    kv = width // sizes.heads * sizes.kv_heads
-    attention = 2 * width * width + 2 * width * kv + width + 2 * kv
-    layer = attention + 3 * width * sizes.intermediate + 2 * width
-    return sizes.vocab * width + sizes.layers * layer + width
-
-
 def _expected(config: Config, seconds: float | None) -> float | None:
     if seconds is None:
         return None
@@ -96,11 +87,9 @@ def _expected(config: Config, seconds: float | None) -> float | None:
 def _parameters(config: Config, root: Path, name: str) -> str:
     checkpoint = Checkpoint.model_validate(config.model.model_dump()[name])
     if config.model.embedded is not None:
-        return f"{parameters(config.model.embedded):,} parameters, {checkpoint.path}"
+        return f"{config.model.embedded.parameters:,} parameters, {checkpoint.path}"
     weights = root / checkpoint.path / "model.safetensors.index.json"
-    size = (
-        f"{json.loads(weights.read_text())['metadata']['total_size']:,} bytes, " if weights.is_file() else ""
-    )
+    size = f"{read_object(weights)['metadata']['total_size']:,} bytes, " if weights.is_file() else ""
     return f"{size}{checkpoint.path} at {checkpoint.revision or 'its newest revision'}"
 
 
@@ -115,7 +104,10 @@ def _row(config: Config, plan: ArmPlan) -> str:
 def _total(plans: Sequence[ArmPlan]) -> list[str]:
     known = [plan.seconds for plan in plans if plan.seconds is not None]
     if len(known) < len(plans):
-        return ["Time is measured once data/ and models/ exist (`rlanything tasks`, `rlanything bootstrap`)."]
+        return [
+            "Time is measured once data/ and models/ exist (`rlanything tasks`, `rlanything bootstrap`), with the "
+            "project's own environments and engines."
+        ]
     return [f"Training takes about {clock(sum(known))}, evaluation not included."]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import io
 import json
 import math
 import struct
@@ -10,12 +10,13 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from safetensors import SafetensorError, deserialize
 
 from rlanything.core.types import Json
+from rlanything.files.reader import parse, values
 
 MISSING: Any = object()
 SHOWN = 80
@@ -94,7 +95,7 @@ def _lines(path: PurePosixPath, first: bytes, second: bytes) -> Place:
 
 
 def _json(path: PurePosixPath, first: bytes, second: bytes) -> Place:
-    keys, x, y = _descend(json.loads(first), json.loads(second))
+    keys, x, y = _descend(parse(first), parse(second))
     return Place(_joined("", keys), _shown(x), _shown(y)) if keys else _bytes(path, first, second)
 
 
@@ -132,8 +133,7 @@ def _bytes(path: PurePosixPath, first: bytes, second: bytes) -> Place:
 
 
 def _records(path: PurePosixPath, data: bytes) -> list[Any]:
-    text = gzip.decompress(data) if path.suffix == ".gz" else data
-    return [json.loads(line) for line in text.splitlines()]
+    return [value for _, value in values(io.BytesIO(data), Path(path))]
 
 
 def _iteration(path: PurePosixPath, *records: Any) -> int | None:

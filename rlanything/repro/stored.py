@@ -5,9 +5,6 @@ The replies of its reward model are read in `rewards`, by the kind that stored t
 
 from __future__ import annotations
 
-import gzip
-import json
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +17,7 @@ from rlanything.buffer.views.find.runs import RunBuffer, open_run
 from rlanything.config import AdaptationConfig
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import EventKind, Json, Proposal, Task, Trajectory
+from rlanything.files.reader import read_objects
 from rlanything.loop.adapt import Wanted, attempt_seed
 from rlanything.loop.record import EpisodeRecord, NotStored
 from rlanything.loop.reward_model import CriticInput
@@ -44,9 +42,9 @@ class StoredRun:
     def metrics(self) -> list[dict[str, Json]]:
         """The rows of metrics.jsonl. Raises `ConfigError`."""
         path = self.folder / "metrics.jsonl"
-        if not path.is_file():
+        if not path.exists():
             raise ConfigError(f"{self.folder}: not a finished run (it has no metrics.jsonl)")
-        return [json.loads(line) for line in path.read_text().splitlines()]
+        return list(read_objects(path))
 
     @property
     def iterations(self) -> range:
@@ -60,15 +58,11 @@ class StoredRun:
     def records(self, iteration: int, name: str) -> list[dict[str, Json]]:
         """The stored lines of an iteration that are called `name`. Raises `ConfigError` naming the file."""
         path = self.folder / name / f"iter_{iteration + 1:04d}.jsonl.gz"
-        try:
-            with gzip.open(path, "rt", encoding="utf-8") as file:
-                return [json.loads(line) for line in file]
-        except FileNotFoundError:
+        if not path.exists():
             raise ConfigError(
                 f"{path}: no such file; a replay needs the {name} of every iteration (train.save_rollouts)"
-            ) from None
-        except (OSError, EOFError, zlib.error, ValueError) as error:
-            raise ConfigError(f"{path}: cannot be read ({error})") from None
+            )
+        return list(read_objects(path))
 
 
 @dataclass(frozen=True)
@@ -89,7 +83,7 @@ class StoredIteration:
         for number, record in enumerate(self.run.records(self.iteration, name), 1):
             try:
                 found.append(from_json(record))
-            except (KeyError, TypeError, ValueError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
                 where = f"{self.run.folder}: {name} of iteration {self.iteration}, line {number}"
                 raise ConfigError(f"{where}: not what it should be ({error!r})") from None
         return found

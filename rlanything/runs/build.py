@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rlanything import targets
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Engine
 from rlanything.loop.prompts import Prompts
 
 if TYPE_CHECKING:
@@ -43,7 +44,11 @@ def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTraine
     folder = root / checkpoint.path
     local = folder.exists() or checkpoint.path.startswith((".", "/", "models/", "runs/"))
     try:
-        return files.load(str(folder) if local else checkpoint.path, checkpoint.revision)
+        return files.load(
+            str(folder) if local else checkpoint.path,
+            checkpoint.revision,
+            allow_pickle=checkpoint.allow_pickle,
+        )
     except files.CheckpointError as error:
         raise ConfigError(str(error)) from None
 
@@ -53,5 +58,5 @@ def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedToke
     from rlanything.engines.chat import Chat
     from rlanything.loop.chat_model import ChatModel
 
-    engine = targets.instantiate(config.engine, "engine", model=model, tokenizer=tokenizer)
+    engine = targets.instantiate(config.engine, "engine", Engine, model=model, tokenizer=tokenizer)
     return ChatModel(engine, Chat(tokenizer), model.config.max_position_embeddings)

@@ -6,11 +6,13 @@ from rlanything import targets
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task, TaskFamily
+from rlanything.rewards.kind import kind_of
 
 
 def family(config: Config) -> TaskFamily:
-    """The task family of the configuration."""
-    made: TaskFamily = targets.instantiate(config.env, "env")
+    """The task family of the configuration. Raises `ConfigError`, also for one that the reward model cannot judge."""
+    made: TaskFamily = targets.instantiate(config.env, "env", TaskFamily)
+    kind_of(config).check(made)
     return made
 
 

@@ -30,7 +30,8 @@ from rlanything.core.types import Json
 from rlanything.files import atomic, locks, manifest
 from rlanything.files.atomic import write_text
 from rlanything.files.hashes import tree_hash
-from rlanything.files.records import read_json, write_json, write_lines
+from rlanything.files.reader import read_object
+from rlanything.files.records import write_json, write_lines
 from rlanything.loop.iteration import IterationResult
 
 STATE = "state.ckpt"
@@ -116,7 +117,7 @@ class RunFolder:
 
     def metrics(self) -> list[dict[str, Any]]:
         """The rows of the published iterations. Raises `ConfigError` naming a file that is damaged."""
-        return [read_json(p / "metrics.json", "start the training again") for p in self.published()]
+        return [read_object(p / "metrics.json", "start the training again") for p in self.published()]
 
     @property
     def finished(self) -> Path:

@@ -9,7 +9,8 @@ from pathlib import Path
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files.hashes import digest, file_hashes
-from rlanything.files.records import read_json, write_json
+from rlanything.files.reader import read_object
+from rlanything.files.records import write_json
 from rlanything.runs.fingerprint import Origin, input_files
 from rlanything.runs.imports import place_of
 from rlanything.runs.provenance import changed, flat
@@ -54,7 +55,7 @@ def begin(live: Path, arm: str, origin: Origin) -> str | None:
     if not left:
         return None
     last = max(left, key=lambda path: path.stat().st_mtime)
-    before = read_json(last, f"remove {last.parent} if it is not wanted")
+    before = read_object(last, f"remove {last.parent} if it is not wanted")
     found = [text for part, now in asdict(origin).items() for text in changed(flat(before[part]), flat(now))]
     return (
         f"starts anew; {last.parent} is of the same arm but made from something else: {_first(found)}. Undo that to go "

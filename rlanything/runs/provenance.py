@@ -22,7 +22,8 @@ from rlanything.core.ids import content_id
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
 from rlanything.files.hashes import tree_hash
-from rlanything.files.records import read_json, write_json
+from rlanything.files.reader import read_json, read_object
+from rlanything.files.records import write_json
 from rlanything.runs.fingerprint import Origin, made_from, run_config
 from rlanything.runs.layout import Layout
 from rlanything.runs.machine import SETTINGS, machine, packages, revision
@@ -65,7 +66,7 @@ def write(config: Config, root: Path, arm: str, origin: Origin, live: Path) -> N
         "code": origin.code,
         "inputs": origin.inputs,
         "seeds": {str(s): _seed(config, layout.run(arm, s), s) for s in range(config.train.seeds)},
-        "panels": read_json(layout.manifest, "make it again with `rlanything tasks`")
+        "panels": read_object(layout.manifest, "make it again with `rlanything tasks`")
         if layout.manifest.is_file()
         else None,
     }
@@ -84,7 +85,7 @@ def read(root: Path, arm: str) -> dict[str, Any]:
     if not path.is_file():
         known = sorted(p.stem for p in path.parent.glob("*.json"))
         raise ConfigError(f"{path}: no record of arm {arm!r}; {unknown(arm, known)}")
-    found: dict[str, Any] = read_json(path, "take it from git, or train again")
+    found = read_object(path, "take it from git, or train again")
     if found.get("schema") not in (TOGETHER, SCHEMA):
         raise ConfigError(
             f"{path}: schema {found.get('schema')!r}; this version reads {TOGETHER} and {SCHEMA}"
@@ -96,7 +97,7 @@ def read(root: Path, arm: str) -> dict[str, Any]:
 
 def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
     """The starts of this very record. A file of another run, which a `git pull` can leave here, says nothing of it."""
-    found = read_json(path, _ONLY_STARTS) if path.is_file() else {}
+    found = read_object(path, _ONLY_STARTS) if path.is_file() else {}
     if found.get("of") != content_id(record):
         return {"starts": [], "finished": None}
     return {"starts": found["starts"], "finished": found["finished"]}
@@ -176,7 +177,7 @@ def _short(value: Json) -> str:
 
 def _starts(live: Path) -> list[Json]:
     path = live / STARTS
-    found: list[Json] = read_json(path, _ONLY_STARTS) if path.is_file() else []
+    found: Any = read_json(path, _ONLY_STARTS) if path.is_file() else []
     return found
 
 

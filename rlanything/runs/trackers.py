@@ -45,7 +45,7 @@ def make_loggers(config: Config, root: Path, arm: str, seed: int) -> list[Logger
         if "save_dir" in inspect.signature(cls).parameters:
             folder = root / (own.get("save_dir") or FOLDER) / arm / f"seed-{seed}"
             own["save_dir"] = str(folder)
-        logger: Logger = targets.instantiate(own, name, of=Logger)
+        logger: Logger = targets.instantiate(own, name, Logger)
         made.append(logger)
     return made
 
@@ -53,7 +53,7 @@ def make_loggers(config: Config, root: Path, arm: str, seed: int) -> list[Logger
 def make_callbacks(config: Config) -> list[Callback]:
     """One callback for every entry of `train.callbacks`. Raises `ConfigError` like `make_loggers`."""
     return [
-        targets.instantiate(dict(section), f"train.callbacks.{key}", of=Callback)
+        targets.instantiate(dict(section), f"train.callbacks.{key}", Callback)
         for key, section in config.train.callbacks.items()
     ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import POLICY_PANELS
 from rlanything.files import locks
 from rlanything.files.atomic import clear_leftovers
+from rlanything.files.reader import read_objects
 from rlanything.files.records import read_lines, write_json
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.workers import run_all
@@ -97,5 +97,5 @@ def _accepted(layout: Layout, arm: str, seed: int) -> int:
     """Tasks accepted by the end of the run."""
     if arm == BASE:
         return 0
-    rows = (layout.run(arm, seed) / "metrics.jsonl").read_text().splitlines()
-    return int(json.loads(rows[-1])["accepted_total"])
+    rows = list(read_objects(layout.run(arm, seed) / "metrics.jsonl"))
+    return int(rows[-1]["accepted_total"])

@@ -148,6 +148,25 @@ def test_files_that_are_no_buffer(tmp_path, content):
         read_snapshot(path)
 
 
+def test_what_is_no_file_is_refused_without_waiting(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for name in ("pipe", "device"):
+        for read in (read_snapshot, read_header, read_events):
+            with pytest.raises(TaskBufferError, match=f"{name}: no regular file"):
+                read(tmp_path / name)
+
+
+def test_a_line_that_is_nested_too_deeply_is_named(tmp_path):
+    path = tmp_path / "iter_0000.jsonl"
+    write_snapshot(TaskBuffer.start([task(0)]), path)
+    header, line = path.read_bytes().splitlines()
+    deep = line.replace(b'"rooms":2', b'"rooms":' + b"[" * 300 + b"]" * 300)
+    path.write_bytes(header + b"\n" + deep + b"\n")
+    with pytest.raises(TaskBufferError, match=r"iter_0000\.jsonl, line 2: .*nested deeper than 200"):
+        read_snapshot(path)
+
+
 def test_files_that_are_not_there(tmp_path):
     for read in (read_snapshot, read_header, read_events):
         with pytest.raises(TaskBufferError, match="missing: No such file"):

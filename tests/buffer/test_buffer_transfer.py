@@ -1,6 +1,7 @@
 """Export and import: the way there and back is the identity, for every format."""
 
 import json
+import os
 
 import polars as pl
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 
 from rlanything.buffer import TaskBuffer, TaskBufferError
 from rlanything.buffer.views import diff, export, import_
-from rlanything.buffer.views.columns.parquet import read_parquet, write_parquet
+from rlanything.buffer.views.columns.parquet import read_parquet, read_table, write_parquet
 from rlanything.buffer.views.find.names import find
 from rlanything.buffer.views.find.runs import open_run
 from rlanything.core.types import Task
@@ -154,6 +155,7 @@ def family(here, monkeypatch):
     (here / "toyenv" / "family.py").write_text(FAMILY)
     (here / "params.yaml").write_text("env: {_target_: toyenv.family.Toy}\n")
     monkeypatch.syspath_prepend(here)
+    monkeypatch.setenv("RLANYTHING_ALLOW", "toyenv")
 
 
 def test_games_there_and_back(here, family, capsys):
@@ -175,10 +177,17 @@ def test_games_that_are_none(here, family, capsys):
     assert "no games there" in capsys.readouterr().err
 
 
-def test_a_family_whose_tasks_are_no_files(here, capsys):
-    (here / "params.yaml").write_text("env: {_target_: json.decoder.JSONDecoder}\n")
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("envs.coding.family.CodingFamily", "no GameFiles, because it has no read_game, write_game"),
+        ("json.decoder.JSONDecoder", "not imported"),
+    ],
+)
+def test_a_family_whose_tasks_are_no_files(here, capsys, target, message):
+    (here / "params.yaml").write_text(f"env: {{_target_: {target}}}\n")
     assert command("export", "full/seed-0", "games", "--games") == 2
-    assert "its tasks are no files" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.integration
@@ -193,6 +202,27 @@ def test_alfworld_games_there_and_back(tmp_path, monkeypatch):
     export("full", tmp_path / "games", games=True)
     again = import_(tmp_path / "games", tmp_path / "runs/new", games=True)
     assert [again.head(slot) for slot in again.slots] == tasks
+
+
+def test_a_damaged_parquet_file_is_an_error_wherever_it_is_damaged(here):
+    export("full/seed-0", here / "out.parquet")
+    whole = (here / "out.parquet").read_bytes()
+    for place in range(0, len(whole), len(whole) // 60):
+        (here / "out.parquet").write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+        for read in (read_parquet, read_table):
+            try:
+                read(here / "out.parquet")
+            except TaskBufferError as error:
+                said = str(error)
+            else:
+                said = "out.parquet"
+            assert "out.parquet" in said
+
+
+def test_a_pipe_is_no_parquet_file(here):
+    os.mkfifo(here / "pipe.parquet")
+    with pytest.raises(TaskBufferError, match=r"pipe\.parquet: no regular file"):
+        read_parquet(here / "pipe.parquet")
 
 
 def test_the_kitchen_is_told_apart_by_its_fields(here):

@@ -2,6 +2,8 @@
 
 import copy
 import math
+import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from rlanything.config import load, parse
 from rlanything.core.errors import ConfigError
+from rlanything.planning import check
 
 ROOT = Path(__file__).parents[2]
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text())
@@ -85,6 +88,30 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
         ({"engine__max_batch": 0}, "engine.max_batch = 0: must be a whole number of at least 1"),
         ({"engine__max_batch": "all"}, "engine.max_batch = 'all'"),
         ({"engine__max_batch": True}, "engine.max_batch = True"),
+        ({"rollout__tasks": True}, "rollout.tasks = True: Input should be a valid integer"),
+        ({"rollout__tasks": "16"}, "rollout.tasks = '16': Input should be a valid integer"),
+        ({"rollout__tasks": 16.0}, "rollout.tasks = 16.0: Input should be a valid integer"),
+        ({"rollout__temperature": True}, "rollout.temperature = True: Input should be a valid number"),
+        ({"learn__policy__betas": [True, 0.9]}, "learn.policy.betas.0 = True"),
+        ({"learn__policy__lr": "1e-6"}, "Input should be a valid number; in YAML it is written 1.0e-6"),
+        ({"arms__full__adapt": 1}, "arms.full.adapt = 1: Input should be a valid boolean"),
+        ({"arms__full__adapt": "yes"}, "arms.full.adapt = 'yes': Input should be a valid boolean"),
+        ({"model__policy__path": 5}, "model.policy.path = 5: Input should be a valid string"),
+        ({"model__policy__allow_pickle": 1}, "model.policy.allow_pickle = 1"),
+        ({"env": {"_target_": "x.Y", 5: 6}}, "env.5"),
+        ({"seed": 16**5000}, "seed = a number of 20001 bits"),
+        (
+            {"model__embedded__heads": 5},
+            "heads = 5: hidden = 96 must be a multiple of twice as many, because a head has an even size (e.g. "
+            "hidden = 100)",
+        ),
+        ({"model__embedded__kv_heads": 3}, "kv_heads = 3: must divide heads = 4"),
+        ({"model__embedded__vocab": 429}, "model.embedded.vocab = 429"),
+        ({"model__embedded__positions": 10**9}, "model.embedded.positions = 1000000000"),
+        (
+            {"rollout__max_tokens": 4096},
+            "rollout.max_tokens = 4096: must be below model.embedded.positions = 4096",
+        ),
     ],
 )
 def test_wrong_types_and_ranges_are_refused_with_key_and_value(values, expected):
@@ -122,6 +149,45 @@ def test_a_missing_section_is_named(name):
         parse(data)
 
 
+@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "", ".hidden", "base", "a/b", "a\n", "x" * 101])
+def test_an_arm_that_could_not_name_a_folder_is_refused(name):
+    arms = {**PARAMS["arms"], name: PARAMS["arms"]["full"]}
+    assert f"arms.{name}: an arm names a folder" in problem(arms=arms)
+
+
+def test_a_message_stays_short_however_long_the_value():
+    assert len(problem(seed="x" * 10**6)) < 500
+    assert len(problem(seed=[["x" * 99] * 99] * 99)) < 1500
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"model__embedded__hidden": 10**9}, "hidden, intermediate, layers or vocab smaller"),
+        ({"model__embedded__layers": 10**9}, "model.embedded: models of"),
+        ({"model__embedded__vocab": 10**12}, "GB to train, 2 at once"),
+        (
+            {"train__accelerator": "cuda"},
+            "train.accelerator = 'cuda': rlanything.engines.native.NativeEngine",
+        ),
+        ({"train__strategy": "dpp"}, "train.strategy = 'dpp': unknown; did you mean 'ddp'"),
+    ],
+)
+def test_what_this_machine_cannot_hold_or_do_is_refused_before_any_work(values, expected):
+    with pytest.raises(ConfigError, match=re.escape(expected)):
+        check.check(parse(changed(**values)), ROOT)
+
+
+def test_the_memory_that_is_asked_for_is_what_the_weights_and_their_training_take():
+    config = parse(PARAMS)
+    needed = (
+        2 * 4 * config.model.embedded.parameters * (2 * 4 + 1)
+    )  # two seeds at once; two models that learn
+    check.memory(config, needed)
+    with pytest.raises(ConfigError, match=r"model\.embedded"):
+        check.memory(config, needed - 1)
+
+
 def test_an_unknown_arm_is_refused_with_the_nearest_name():
     with pytest.raises(ConfigError, match="arm 'policy_rewards': unknown; did you mean 'policy_reward'"):
         parse(PARAMS).arm("policy_rewards")
@@ -146,14 +212,22 @@ def test_an_iteration_cannot_take_more_tasks_than_there_are():
         ("seed: [", "not valid YAML"),
         ("- 1\n- 2\n", "expected a mapping of sections, found list"),
         ("", "expected a mapping of sections, found NoneType"),
+        ("seed: 1".encode("utf-16"), "byte 0 is not UTF-8"),
+        ("seed: 0\nscale: x\nseed: 1\n", "'seed' stands there twice"),
     ],
 )
 def test_a_broken_file_is_named(tmp_path, content, expected):
     path = tmp_path / "params.yaml"
-    path.write_text(content)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(ConfigError, match=expected) as caught:
         load(path)
     assert str(path) in str(caught.value)
+
+
+def test_a_pipe_is_no_configuration(tmp_path):
+    os.mkfifo(tmp_path / "params.yaml")
+    with pytest.raises(ConfigError, match=r"params\.yaml: no regular file"):
+        load(tmp_path / "params.yaml")
 
 
 def test_a_missing_file_says_how_to_make_it(tmp_path):

@@ -79,7 +79,7 @@ def test_a_damaged_archive_is_named(tmp_path, damage):
 def test_text_that_is_no_utf8_is_named(tmp_path):
     path = tmp_path / "records.jsonl"
     path.write_bytes(b'{"a": "\xff"}\n')
-    with pytest.raises(ConfigError, match=r"records\.jsonl: cannot be read"):
+    with pytest.raises(ConfigError, match=r"records\.jsonl:1: not JSON \(byte 7 is not UTF-8\)"):
         list(read_lines(path, "make it"))
 
 

@@ -56,3 +56,10 @@ def test_seconds_of_an_iteration_are_scaled_from_a_small_run_without_its_panels(
 
 def test_nothing_is_measured_before_there_are_models(tmp_path):
     assert calibrate.seconds_per_iteration(CONFIG, tmp_path, "full") is None
+
+
+@pytest.mark.parametrize("section", ["env", "engine"])
+def test_nothing_is_made_of_a_class_from_elsewhere(made, monkeypatch, section):
+    monkeypatch.setattr(seedrun, "SeedRun", None)
+    config = CONFIG.model_copy(update={section: {"_target_": "elsewhere.Class"}})
+    assert calibrate.seconds_per_iteration(config, made, "full") is None

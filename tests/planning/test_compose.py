@@ -8,6 +8,7 @@ import yaml
 
 from rlanything.config import ArmConfig, parse
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Engine, TaskFamily
 from rlanything.loop.prompts import Prompts
 from rlanything.planning import check, compose
 
@@ -31,8 +32,8 @@ def test_the_groups_are_the_documented_ones():
 @pytest.mark.parametrize(("group", "option"), CHOICES)
 def test_every_option_composes_and_validates(group, option):
     config = parse(compose.compose([f"{group}={option}"], ROOT))
-    check.arguments(config.env, "env")
-    check.arguments(config.engine, "engine")
+    check.arguments(config.env, "env", TaskFamily)
+    check.arguments(config.engine, "engine", Engine)
     model = config.model
     Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format)
 
@@ -41,7 +42,7 @@ def test_every_option_composes_and_validates(group, option):
 def test_every_setting_composes_and_validates_under_the_names_of_its_environment_and_scale(name):
     env, _, scale = name.rpartition("-")
     config = parse(compose.compose([f"env={env}", f"scale={scale}"], ROOT))
-    check.arguments(config.env, "env")
+    check.arguments(config.env, "env", TaskFamily)
     model = config.model
     Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format)
     assert (config.scale, config.judge.writes, config.rollout.max_steps) == (scale, "tests", 1)

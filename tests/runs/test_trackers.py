@@ -20,6 +20,13 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import train
 
 ARM = "full"
+
+
+@pytest.fixture(autouse=True)
+def _the_cases_are_allowed(monkeypatch):
+    monkeypatch.setenv("RLANYTHING_ALLOW", "tracker_cases")
+
+
 PAGE = (ROOT / "docs" / "tracking.md").read_text()
 CSV = "lightning.pytorch.loggers.CSVLogger"
 
@@ -67,7 +74,11 @@ def test_a_logger_that_is_given_no_folder_writes_beside_the_runs(tmp_path):
             "train.loggers.x.save_dri: .*did you mean 'save_dir'",
         ),
         ("callbacks", {"_target_": "tracker_cases.StopAt", "iterations": 1}, "did you mean 'iteration'"),
-        ("callbacks", {"_target_": "no.such.Class"}, "train.callbacks.x._target_ = 'no.such.Class'"),
+        (
+            "callbacks",
+            {"_target_": "no.such.Class"},
+            "train.callbacks.x._target_ = 'no.such.Class': not imported",
+        ),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_anything_is_called(kind, section, message, tmp_path):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from pydantic import ValidationError
 from transformers import AutoTokenizer
 from transformers.models.qwen2 import Qwen2Tokenizer
 
+from rlanything.config import Architecture
 from rlanything.engines.chat import Chat
 from rlanything.stages.bootstrap.tokenizer import END, NUMBERS, phrases, train_tokenizer
 
@@ -102,4 +104,8 @@ def test_a_vocabulary_without_room_for_phrases_is_refused_with_the_least_that_wo
         train_tokenizer(CORPUS, 400)
     with pytest.raises(ValueError, match=r"the least is \d+") as refused:
         train_tokenizer(CORPUS, 10)
-    assert len(train_tokenizer(CORPUS, int(str(refused.value).split()[-1]))) > 0
+    least = int(str(refused.value).split()[-1])
+    assert len(train_tokenizer(CORPUS, least)) > 0
+    Architecture(vocab=least)
+    with pytest.raises(ValidationError):
+        Architecture(vocab=least - 1)

@@ -122,7 +122,7 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
         ),
         (
             {"space": {"band": {"between": ["judge.m", "rollout.tasks"], "centre": [2, 4], "width": [2, 2]}}},
-            "judge.m = 1.764: Input should be a valid integer",
+            "judge.m = 1.0: Input should be a valid integer",
         ),
         (
             {"arms": ["step_only"], "overrides": ["+arm@arms.step_only=step_only"]},

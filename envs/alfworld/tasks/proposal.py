@@ -22,8 +22,8 @@ MOST = 5
 _LONGEST = 20_000
 """Characters of a reply that are read, from its end."""
 _KEYS = ("task", "object", "receptacle", "copies", "hidden", "destinations")
-_PAIR = re.compile(rf"\b({'|'.join(_KEYS)})\W*:\W*([a-z0-9]+)")
-_START = re.compile(r"\btask\W*:")
+_PAIR = re.compile(rf"\b({'|'.join(_KEYS)})[^\w:]*+:\W*+([a-z0-9]+)")
+_START = re.compile(r"\btask[^\w:]*+:")
 
 
 @dataclass(frozen=True)

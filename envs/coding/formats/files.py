@@ -12,7 +12,10 @@ from envs.coding.formats.record import FormatError, Record, strict_json
 from envs.coding.problem import Problem, ProblemError
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
+from rlanything.files.reader import FileError, read_text
 
+MOST_MB = 8192
+"""Published sets of problems are large: their tests are in them."""
 MOST_REFUSED = 20
 """Refused records that one message lists."""
 
@@ -73,11 +76,9 @@ def records(path: Path) -> Iterator[tuple[str, Json | FormatError]]:
     Raises `FormatError` for a file that cannot be read at all.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise FormatError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: byte {error.start} is not UTF-8") from None
+        text = read_text(path, MOST_MB)
+    except FileError as error:
+        raise FormatError(str(error)) from None
     if text.lstrip().startswith("["):
         yield from _items(path, text)
         return

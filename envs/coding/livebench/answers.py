@@ -40,15 +40,20 @@ def questions_of(files: Sequence[Path], release: date | None) -> list[Question]:
     return list(found.values())
 
 
+def require_name(model: str) -> None:
+    """Raise `LiveBenchError` for a name of a model that cannot be a file's."""
+    if not _NAME.fullmatch(model):
+        raise LiveBenchError(
+            f"--model {model!r}: it names a file, so it may hold letters, digits, '.', '_' and '-', 100 at most"
+        )
+
+
 class AnswerFiles:
     """The answers of one model below a folder, a file for each task. Implements `core.exams.Answers`."""
 
     def __init__(self, data: Path, model: str, made: Mapping[str, Json]) -> None:
         """`made`: what the answers depend on. Raises `LiveBenchError` for a name that cannot be a file's."""
-        if not _NAME.fullmatch(model):
-            raise LiveBenchError(
-                f"--model {model!r}: it names a file, so it may hold letters, digits, '.', '_' and '-', 100 at most"
-            )
+        require_name(model)
         self.data = data
         self.model = model
         self.made = json.loads(json.dumps(made))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from envs.coding.formats.record import FormatError
 from rlanything.core.types import Json
+from rlanything.files import reader
 from rlanything.files.records import write_json
 
 
@@ -33,12 +34,9 @@ def cut_unfinished_line(path: Path) -> None:
 def read_object(path: Path) -> dict[str, Json]:
     """The JSON object in a file. Raises `FormatError` for anything else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise FormatError(f"{path}: not JSON ({error}); delete it and run again what wrote it") from None
-    if not isinstance(found, dict):
-        raise FormatError(f"{path}: no JSON object; delete it and run again what wrote it")
-    return found
+        return reader.read_object(path)
+    except reader.FileError as error:
+        raise FormatError(f"{error}; delete it and run again what wrote it") from None
 
 
 def changed_since(path: Path, made: Mapping[str, Json]) -> str:

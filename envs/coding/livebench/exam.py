@@ -12,7 +12,7 @@ from typing import Any
 
 from envs.coding.formats.record import FormatError
 from envs.coding.livebench import install
-from envs.coding.livebench.answers import AnswerFiles, questions_of
+from envs.coding.livebench.answers import AnswerFiles, questions_of, require_name
 from envs.coding.livebench.graders import Grader, LiveBenchGrader, SandboxGrader
 from envs.coding.livebench.grading import Grading, grade_items
 from envs.coding.livebench.install import Installation, LiveBenchError
@@ -50,6 +50,7 @@ class LiveBench:
 
     def grade(self, order: GradingOrder) -> int:
         """See `Exam`. Raises `FormatError`, `LiveBenchError` and, where our grader cannot run, `SandboxError`."""
+        require_name(order.model)
         installed = _installed(order)
         items, missing = _selected(order)
         if missing and not order.ignore_missing:

@@ -10,7 +10,9 @@ from envs.coding.livebench.graders import Grader
 from envs.coding.livebench.score_store import ScoreStore
 from envs.coding.livebench.selection import Item
 from rlanything.core.types import Json
+from rlanything.files import atomic, locks
 
+LOCK = ".grading.lock"
 Progress = Callable[[str, int, int], None]
 """Called with (grader, answers graded, answers to grade)."""
 
@@ -37,8 +39,17 @@ def grade_items(
     """Grade every answer without a score. The first grader's scores are the judgments; others are compared to them.
 
     Graders work one after the other: LiveBench limits a test by the clock. What could not be graded gets no judgment.
-    Raises `LiveBenchError` where the judgments on disk were made by another grader.
+    Raises `LiveBenchError` where the judgments on disk were made by another grader, and `ConfigError` while another
+    process grades into the same folder: all models' judgments of a task are in one file, which is written anew.
     """
+    atomic.make(data)
+    with locks.held(data / LOCK, f"{data}: another `rlanything livebench grade` writes there"):
+        return _grade(items, model, data, graders, progress)
+
+
+def _grade(
+    items: Sequence[Item], model: str, data: Path, graders: Sequence[Grader], progress: Progress
+) -> Grading:
     stores = {
         task: ScoreStore(data, task, model, graders[0]) for task in sorted({item.task for item in items})
     }

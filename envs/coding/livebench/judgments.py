@@ -16,7 +16,7 @@ from pathlib import Path
 
 from envs.coding.formats.files import records
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.programs import THOUGHT
+from envs.coding.programs import without_thoughts
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
 
@@ -53,7 +53,7 @@ def read_answers(path: Path) -> dict[str, Answer]:
         turns = choices[0].texts("turns") if choices else []
         if not turns:
             record.fail("choices", "there is no answer in it")
-        said = THOUGHT.sub("", turns[-1])
+        said = without_thoughts(turns[-1])
         answer = Answer(record.name("question_id"), said, record.text("answer_id", ""))
         found[answer.question_id] = answer
     return found

@@ -20,6 +20,7 @@ from rlanything.buffer.storage import FOLDER, snapshot_path, write_snapshot
 from rlanything.buffer.views.find.source import PARQUET, Source, read_buffer
 from rlanything.core.types import GameFiles, Task
 from rlanything.files import atomic
+from rlanything.files.reader import FileError, read_object
 from rlanything.targets import named_class
 
 GAMES = "rlanything task buffer games"
@@ -91,27 +92,20 @@ def import_games(folder: Path, read_game: Reader) -> TaskBuffer:
 
 def game_files(root: Path) -> tuple[Writer, Reader]:
     """The functions of the project's family that write and read games. Raises `TaskBufferError` if there are none."""
-    import yaml
+    from rlanything.files.yaml_file import read_mapping
 
     path = root / "params.yaml"
     try:
-        target = str(yaml.safe_load(path.read_text(encoding="utf-8"))["env"]["_target_"])
-    except (OSError, yaml.YAMLError, LookupError, TypeError) as error:
+        target = str(read_mapping(path)["env"]["_target_"])
+    except (FileError, LookupError, TypeError) as error:
         raise TaskBufferError(f"{path}: it names no task family in env._target_ ({error})") from None
-    family = named_class({"_target_": target}, "env")
-    if not issubclass(family, GameFiles):
-        raise TaskBufferError(
-            f"env._target_ = {target!r}: its tasks are no files (it has no write_game, read_game)"
-        )
+    family: Any = named_class({"_target_": target}, "env", GameFiles)
     return family.write_game, family.read_game
 
 
 def _manifest(path: Path) -> list[Mapping[str, Any]]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TaskBufferError(f"{path}: cannot be read ({error})") from error
-    if not isinstance(data, dict) or data.get("format") != GAMES or data.get("schema") != 1:
+    data = read_object(path)
+    if data.get("format") != GAMES or data.get("schema") != 1:
         raise TaskBufferError(f"{path}: not a list of games of schema 1")
     return [row for row in fields.sequence(data, "slots") if isinstance(row, dict)]
 

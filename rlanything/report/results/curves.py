@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rlanything.files.reader import FileError, parse, read_bytes
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.metrics import Metric
@@ -54,7 +54,7 @@ def _run(path: Path, root: Path) -> Run:
     """The series of one metrics.jsonl. A later line of the same iteration wins (a resumed run may repeat one)."""
     name = path.relative_to(root)
     lines: dict[int, Mapping[str, Any]] = {}
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    for number, line in enumerate(read_bytes(path).splitlines(), start=1):
         if line.strip():
             record = _line(line, f"{name}, line {number}")
             lines[record["iteration"]] = record
@@ -63,8 +63,8 @@ def _run(path: Path, root: Path) -> Run:
 
 def _line(line: bytes, where: str) -> dict[str, Any]:
     try:
-        record = json.loads(line)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        record = parse(line)
+    except FileError as error:
         raise ReportError(f"{where}: not valid JSON ({error}); make it again with `{TRAIN}`") from None
     if not isinstance(record, dict) or not isinstance(record.get("iteration"), int):
         raise ReportError(f"{where}: no iteration number; make it again with `{TRAIN}`")

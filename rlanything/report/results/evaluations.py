@@ -6,7 +6,6 @@ that makes the file again. An arm that was not run is no error: it is left out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from rlanything.config import BASE
 from rlanything.core.errors import UserError
+from rlanything.files.reader import FileError, read_json
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evidence import Channels
 from rlanything.report.results.metrics import METRICS, Metric
@@ -55,13 +55,13 @@ def read_evaluations(root: Path, arms: Iterable[str]) -> Panels:
 def read_evaluation(path: Path, arm: str) -> dict[str, Panel]:
     """Name of a metric -> panel, for every metric that the file holds. Raises `ReportError`."""
     try:
-        evaluation = Evaluation.model_validate(json.loads(path.read_text()))
+        evaluation = Evaluation.model_validate(read_json(path))
         if evaluation.arm != arm:
             raise ReportError(_broken(path, f"holds arm {evaluation.arm!r}, not {arm!r}"))
         panels = {name: _panel(metric, evaluation.seeds, path) for name, metric in METRICS.items()}
     except ValidationError as error:
         raise ReportError(_broken(path, _first(error))) from None
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except FileError as error:
         raise ReportError(_broken(path, f"not valid JSON ({error})")) from None
     return {name: panel for name, panel in panels.items() if panel is not None}
 

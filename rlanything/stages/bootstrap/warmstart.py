@@ -19,6 +19,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import SPLITS, TRAIN
 from rlanything.core.types import Direction, Task, TaskFamily, Teacher
 from rlanything.engines import checkpoint
+from rlanything.engines.trial import NO_CODE
 from rlanything.files import atomic
 from rlanything.learn.packing import Row
 from rlanything.learn.supervised import Turn, conversation_row, fit, fresh_model
@@ -67,7 +68,7 @@ def train(config: Config, root: Path, work: Path) -> None:
 def train_adapter(data: dict[str, object], root: Path, work: Path) -> None:
     """Train the adapter, in a process of its own. Its tokenizer exists already."""
     build.one_thread()
-    tokenizer = AutoTokenizer.from_pretrained(str(work / "tokenizer"))
+    tokenizer = AutoTokenizer.from_pretrained(str(work / "tokenizer"), **NO_CODE)
     _kept(work / "adapter", tokenizer, lambda: _adapter(parse(data), root, tokenizer))
 
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from rlanything.config import Section
+from rlanything.config import LISTED, Section
 
 Value = bool | int | float | str
 """What a key of the configuration can be set to."""
-Ends = tuple[float, float]
+Ends = Annotated[tuple[float, float], LISTED]
 """The first and the last value, both included."""
 NARROWEST = 0.001
 """The smallest width of a band. Thresholds are rounded to a tenth of it, so the two never meet."""
@@ -56,7 +56,7 @@ class Range(Section):
 class Band(Section):
     """Two thresholds as centre and width, so that the lower is below the upper at every point of the space."""
 
-    between: tuple[str, str]
+    between: Annotated[tuple[str, str], LISTED]
     """The keys of the lower and of the upper threshold."""
     centre: Ends
     width: Ends

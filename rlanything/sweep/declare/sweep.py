@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from rlanything.config import Config, Positive, Section
+from rlanything.config import LISTED, Config, Positive, Section
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.sweep.declare.metrics import CURVES, METRICS, measured_metrics
 from rlanything.sweep.declare.parameters import Band, Parameter, Value
@@ -52,9 +52,9 @@ def _check_sampler(name: str) -> str:
 class Sweep(Section):
     """One sweep."""
 
-    overrides: tuple[str, ...] = ()
+    overrides: Annotated[tuple[str, ...], LISTED] = ()
     """Hydra overrides that every trial has."""
-    arms: Annotated[tuple[str, ...], Field(min_length=1)] = ("full",)
+    arms: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] = ("full",)
     seeds: Positive = 3
     confirm: Annotated[int, Field(ge=0)] = 3
     """Fresh seeds on which the winner and both baselines are run again at the end."""
@@ -65,7 +65,7 @@ class Sweep(Section):
     """Random trials before tpe and gp learn from the finished ones; the population of nsga2."""
     pruner: Pruner = Pruner()
     budget: Budget = Budget(trials=20)
-    objectives: Annotated[tuple[str, ...], Field(min_length=1)] = ("in_domain",)
+    objectives: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] = ("in_domain",)
     space: Annotated[dict[str, Parameter], Field(min_length=1)]
 
     @model_validator(mode="before")

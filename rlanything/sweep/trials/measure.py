@@ -6,7 +6,6 @@ random draws in every trial, so trials are compared in pairs of seed and task.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rlanything.files.reader import read_object, read_objects
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
@@ -79,7 +79,7 @@ def measure(trial: Path, arms: Sequence[str]) -> Measured:
 
 def rows(run: Path) -> list[dict[str, Any]]:
     """The lines of a run's metrics.jsonl."""
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return list(read_objects(run / "metrics.jsonl"))
 
 
 def cost(run: Sequence[Mapping[str, Any]]) -> float:
@@ -110,7 +110,7 @@ def training_curve(seeds: Sequence[Path], metric: str) -> list[float]:
     points: list[float] = []
     for seed in seeds:
         for file in sorted((seed / "iterations").glob("[0-9]*/metrics.json")):
-            row = json.loads(file.read_text())
+            row = read_object(file)
             value = row.get(f"panel/{metric}")
             if value is not None and row["iteration"] > 0:
                 points.append(float(value))

@@ -80,7 +80,7 @@ def drop(key: str) -> Callable[[str], str]:
     ("name", "change", "says"),
     [
         ("traj_data.json", lambda t: t[: len(t) // 2], "traj_data.json: "),
-        ("traj_data.json", lambda t: "[]", "traj_data.json: it holds no JSON object"),
+        ("traj_data.json", lambda t: "[]", "traj_data.json: expected a JSON object"),
         ("traj_data.json", drop("task_type"), "traj_data.json: it lacks 'task_type'"),
         ("traj_data.json", drop("scene"), "traj_data.json: it lacks 'scene'"),
         ("traj_data.json", lambda t: t.replace("pick", "make"), "task type"),

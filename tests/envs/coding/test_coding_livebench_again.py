@@ -125,7 +125,7 @@ def test_lines_that_were_cut_off_are_made_again(files: dict[str, Path], family: 
 def test_a_record_that_cannot_be_read_is_told(files: dict[str, Path], family: CodingFamily) -> None:
     graded(files, family.sandbox())
     record = judgment_path(files["data"], TASK).with_name("grading.json")
-    for text, message in (('{"grader": "ou', "not JSON"), ("[]", "no JSON object")):
+    for text, message in (('{"grader": "ou', "not JSON"), ("[]", "expected a JSON object")):
         record.write_text(text)
         with pytest.raises(FormatError, match=rf"grading.json: {message}.* run again what wrote it"):
             graded(files, family.sandbox())

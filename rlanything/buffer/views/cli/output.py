@@ -9,8 +9,8 @@ from argparse import Namespace
 from collections.abc import Callable
 from functools import wraps
 
-from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views.terminal import Screen, safe
+from rlanything.core.errors import UserError
 from rlanything.core.types import Json
 
 Answer = Callable[[Namespace], int]
@@ -24,7 +24,7 @@ def reports_errors(answer: Answer) -> Answer:
     def guarded(args: Namespace) -> int:
         try:
             return answer(args)
-        except (TaskBufferError, OSError) as error:  # OSError: a folder that may not be read
+        except (UserError, OSError) as error:  # OSError: a folder that may not be read
             print(f"rlanything buffer: {safe(str(error))}", file=sys.stderr)
             return 2
 

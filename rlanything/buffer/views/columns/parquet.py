@@ -7,8 +7,8 @@ kind.* make reading fast; they are computed when the file is written.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from rlanything.buffer.views.tasks.task_fields import scalar_fields
 from rlanything.core.ids import canonical_json
 from rlanything.core.types import Direction, Task
 from rlanything.files import atomic
+from rlanything.files.reader import FileError, opened, parse
 
 SCHEMA = 1
 """Version of the columns. Every other one is refused."""
@@ -74,13 +75,9 @@ def write_frame(frame: pl.LazyFrame, path: Path, slots: int, accepted: int, dige
 def read_parquet(path: Path) -> TaskBuffer:
     """The buffer in a Parquet file, its ids and digest checked. Raises `TaskBufferError`."""
     header = _header(path)
-    frame = pl.read_parquet(
-        path, columns=[name for name in COLUMNS if name not in ("head", "key", "measured")]
-    )
-    try:
-        buffer = TaskBuffer(tuple(_lineages(frame)))
-    except (ValueError, TypeError) as error:
-        raise TaskBufferError(f"{path}: {error}") from error
+    names = [name for name in COLUMNS if name not in ("head", "key", "measured")]
+    with _damage(path):
+        buffer = TaskBuffer(tuple(_lineages(pl.read_parquet(path, columns=names))))
     if buffer.digest != header.get("digest"):
         told, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
         raise TaskBufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
@@ -90,7 +87,11 @@ def read_parquet(path: Path) -> TaskBuffer:
 def read_table(path: Path) -> Table:
     """The columns that a comparison needs. Nothing else is read: ids and tasks are not checked."""
     _header(path)
-    file = pl.scan_parquet(path)
+    with _damage(path):
+        return _table(path, pl.scan_parquet(path))
+
+
+def _table(path: Path, file: pl.LazyFrame) -> Table:
     way = (pl.col("direction") == "harder").cast(pl.Int8) - (pl.col("direction") == "easier").cast(pl.Int8)
     rows = file.select("key", "head", way.fill_null(0).alias("way")).collect(engine="streaming")
     kinds = [name for name in file.collect_schema().names() if name.startswith(KIND)]
@@ -121,11 +122,27 @@ def read_table(path: Path) -> Table:
     )
 
 
+@contextmanager
+def _damage(path: Path) -> Iterator[None]:
+    """What a damaged file makes of Polars and of the rows leaves the block as `TaskBufferError`."""
+    try:
+        yield
+    except TaskBufferError as error:
+        raise TaskBufferError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise TaskBufferError(f"{path}: {error}") from error
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise TaskBufferError(
+            f"{path}: a damaged Parquet file ({' '.join(str(error).split())[:80]})"
+        ) from None
+
+
 def _header(path: Path) -> dict[str, str]:
     try:
+        opened(path).close()  # a regular file, and no larger than is read
         header = pl.read_parquet_metadata(path)
-    except FileNotFoundError:
-        raise TaskBufferError(f"{path}: No such file or directory") from None
+    except FileError as error:
+        raise TaskBufferError(str(error)) from None
     except (pl.exceptions.PolarsError, OSError) as error:
         raise TaskBufferError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:80]})") from None
     if header.get("format") != SNAPSHOT:
@@ -172,7 +189,7 @@ def _lineages(frame: pl.DataFrame) -> Iterator[Lineage]:
 
 
 def _version(row: Mapping[str, Any]) -> Version:
-    payload, metadata = json.loads(row["payload"]), json.loads(row["metadata"])
+    payload, metadata = parse(row["payload"].encode()), parse(row["metadata"].encode())
     task = Task(row["env"], row["instruction"], payload, metadata)
     if task.task_id != row["task_id"]:
         stored = row["task_id"]

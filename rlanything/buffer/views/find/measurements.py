@@ -5,8 +5,6 @@ runs/<arm>/seed-<n>/rollouts/iter_0007.jsonl.gz    the rollouts that led to snap
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,10 +13,11 @@ from typing import Any
 
 from rlanything.buffer import fields
 from rlanything.buffer.event import Event
-from rlanything.buffer.fields import TaskBufferError, parse_line
+from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.storage import FOLDER
 from rlanything.buffer.views.find.runs import RunBuffer
 from rlanything.core.types import EventKind, Status
+from rlanything.files.reader import FileError, values
 
 _COUNTED = (Status.OK.value, Status.TRUNCATED.value)
 
@@ -114,8 +113,12 @@ def _episode(record: Mapping[str, Any]) -> tuple[tuple[int, str, bool], list[int
 
 def _records(run: RunBuffer, path: Path) -> Iterator[dict[str, Any]]:
     try:
-        with run.files.open(path) as file, gzip.open(file) as lines:
-            for line in lines:
-                yield parse_line(line)
-    except (OSError, EOFError, zlib.error) as error:
+        with run.files.open(path) as file:
+            for number, value in values(file, path):
+                if not isinstance(value, dict):
+                    raise TaskBufferError(f"{path}, line {number}: not the record of a rollout")
+                yield value
+    except FileError as error:
+        raise TaskBufferError(str(error)) from error
+    except OSError as error:
         raise TaskBufferError(f"{path}: cannot be read ({error})") from error

@@ -17,6 +17,7 @@ from rlanything.buffer.views.find.revision import Revision, known_revisions, nea
 from rlanything.buffer.views.find.runs import RunBuffer, find_runs, open_run
 from rlanything.buffer.views.find.source import PARQUET, Source
 from rlanything.core.adaptation import AcceptanceRule
+from rlanything.files.reader import read_text
 
 RUNS = Path("runs")
 """Where a project's runs lie. A run may be named by its path below this folder."""
@@ -107,16 +108,16 @@ def _shown(run: Path, root: Path) -> str:
 
 def _rule_on_disk(root: Path) -> AcceptanceRule:
     path = root / "params.yaml"
-    return _declared_rule(path.read_text(encoding="utf-8") if path.is_file() else "")
+    return _declared_rule(read_text(path) if path.exists() else "")
 
 
 def _declared_rule(params: str) -> AcceptanceRule:
     """The acceptance rule that a params.yaml declares; the paper's if it declares none."""
-    import yaml
+    from rlanything.files.yaml_file import mapping
 
     try:
-        declared: Any = (yaml.safe_load(params) or {})["adaptation"]
+        declared: Any = mapping(Path("params.yaml"), params or "{}")["adaptation"]
         band = float(declared["alpha_low"]), float(declared["alpha_high"])
         return AcceptanceRule(*band, declared.get("acceptance", "strict"))
-    except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError):  # an error of YAML is a ValueError
         return AcceptanceRule()

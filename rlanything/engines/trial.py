@@ -1,0 +1,108 @@
+"""A trial of a checkpoint that may be anybody's, in a process that is stopped when it takes too much.
+
+A chat template is a program, a tokenizer holds regular expressions, and a configuration says how many layers are built:
+each of them can be endless. So before this process loads any of it, a child reads the tokenizer, writes a conversation
+with it, and builds the model's skeleton without weights.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+
+import psutil
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
+
+from rlanything.engines.chat import Chat
+
+CPU_S = 8
+"""Seconds of CPU that a trial may take. Large tokenizers need two."""
+WALL_S = 600
+"""Seconds on the clock: downloads of tokenizers from the hub are among them."""
+MEMORY_MB = 2048
+"""Memory that a trial may take beyond what this process has."""
+MOST_TOKENS = 65_536
+"""Tokens that a template may make of the few words of the trial."""
+NO_CODE = {"trust_remote_code": False}
+"""What every call that loads from a checkpoint passes: without it transformers asks on standard input, and obeys."""
+_LONGEST = 2000
+_TURN = {"role": "user", "content": "You are in a room. What next?"}
+
+
+def why_unusable(source: str, revision: str | None) -> str:
+    """Why a checkpoint cannot be loaded, as far as its tokenizer, template and configuration say; '' if it can."""
+    return in_child(lambda: _try(source, revision))
+
+
+def in_child(work: Callable[[], None]) -> str:
+    """The message of the exception that `work` raises in a process of its own, why it was stopped, or ''.
+
+    The process is a fork, so that nothing is imported again. It has one thread and starts no kernel of torch.
+    """
+    context = get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_report, args=(work, sender), daemon=True)
+    child.start()
+    sender.close()
+    try:
+        if receiver.poll(WALL_S):
+            return str(receiver.recv())
+    except EOFError:
+        pass
+    finally:
+        child.kill()
+        child.join()
+    return (
+        f"its tokenizer, chat template or configuration crashes, or needs more than {CPU_S} s of CPU, {WALL_S} s in "
+        f"all, or {MEMORY_MB} MB"
+    )
+
+
+def _report(work: Callable[[], None], sender: Connection) -> None:
+    _limit(resource.RLIMIT_CPU, CPU_S)
+    if sys.platform == "linux":  # elsewhere the limit is not kept
+        _limit(resource.RLIMIT_AS, psutil.Process().memory_info().vms + (MEMORY_MB << 20))
+    _limit(resource.RLIMIT_CORE, 0)
+    said = ""
+    try:
+        work()
+    except BaseException as error:  # a panic of the tokenizers' library is no Exception
+        said = str(error) or type(error).__name__
+    sender.send(said[:_LONGEST])
+    sender.close()
+    os._exit(0)
+
+
+def _limit(kind: int, most: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _try(source: str, revision: str | None) -> None:
+    logging.set_verbosity_error()  # this process says it again
+    logging.disable_progress_bar()
+    config = AutoConfig.from_pretrained(source, revision=revision, **NO_CODE)
+    if "/" in str(getattr(config, "_attn_implementation", "")):
+        raise ValueError(f"its configuration names code on the hub ({config._attn_implementation})")
+    tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, **NO_CODE)
+    if not tokenizer.chat_template:
+        raise ValueError(
+            "the tokenizer has no chat template; add chat_template.jinja, or use an instruct model"
+        )
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, **NO_CODE)
+    rows = model.get_input_embeddings().weight.shape[0]
+    chat = Chat(tokenizer)
+    start = chat.start([{"role": "system", "content": "You play."}, _TURN])
+    ids = chat.extend(start, chat.encode_choice("look around"), _TURN)
+    chat.decode(ids)
+    if len(ids) > MOST_TOKENS:
+        raise ValueError(f"its chat template makes {len(ids):,} tokens of two short messages")
+    if max(ids) >= rows:
+        raise ValueError(f"its tokenizer gives the id {max(ids)}, and its embeddings have {rows} rows")
