@@ -385,7 +385,8 @@ def test_a_name_that_a_program_chose_does_not_stay(monkeypatch):
         fields = runqueue.stat_fields(f"/proc/{child.pid}")
         assert name in Path(f"/proc/{child.pid}/stat").read_bytes()
         child.kill()
-    assert (fields[0], int(fields[1])) == (b"S", os.getpid())
+    assert fields[0] in (b"R", b"S")
+    assert int(fields[1]) == os.getpid()
     assert not any(runqueue._buffer)
     assert runqueue.stat_fields(f"/proc/{child.pid}") == [b""]
 
