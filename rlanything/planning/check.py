@@ -14,7 +14,7 @@ from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.types import Engine, TaskFamily
-from rlanything.runs import build, families
+from rlanything.runs import build
 
 NATIVE = "rlanything.engines.native.NativeEngine"
 FLOAT = 4
@@ -41,7 +41,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
         targets.permit(section, name)
     arguments(config.env, "env", TaskFamily)
     if targets.is_ours(config.env):
-        families.family(config)
+        build.family(config)
     build.prompts(config, root)
     memory(config)
     if engine:

@@ -1,4 +1,4 @@
-"""Models and prompts, made from the configuration. The environment is made in `families`."""
+"""What the configuration names, made: models, prompts, and the environment as the reward model needs it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from rlanything import targets
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Engine
+from rlanything.core.types import Engine, TaskFamily
 from rlanything.loop.prompts import Prompts
+from rlanything.rewards.kind import kind_of
+from rlanything.runs import families
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -29,6 +31,13 @@ def one_thread() -> None:
 def first_process() -> bool:
     """Whether this process writes: the only one, or rank 0 of those that torchrun started."""
     return int(os.environ.get("RANK", "0")) == 0
+
+
+def family(config: Config) -> TaskFamily:
+    """The task family. Raises `ConfigError`, also for one that the configured kind of reward model cannot judge."""
+    made = families.family(config)
+    kind_of(config).check(made)
+    return made
 
 
 def prompts(config: Config, root: Path) -> Prompts:

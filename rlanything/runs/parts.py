@@ -17,7 +17,7 @@ from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.iteration import Loop
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import RewardKind, kind_of
-from rlanything.runs import build, families
+from rlanything.runs import build
 from rlanything.runs.layout import Layout
 from rlanything.runs.panels import Curve
 
@@ -63,7 +63,7 @@ def make_parts(config: Config, run: RunId) -> Parts:
     """Load the models and put the parts together. Raises `ConfigError`."""
     arm = config.arm(run.arm)
     run_seed = derive_seed(config.seed, "run", run.seed)
-    family, prompts = families.family(config), build.prompts(config, run.root)
+    family, prompts = build.family(config), build.prompts(config, run.root)
     policy = _model(config, config.model.policy, run.root)
     reward = _model(config, _reward_checkpoint(config, arm, run), run.root)
     adapter = _model(config, config.model.adapter, run.root)

@@ -48,7 +48,7 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     from rlanything.loop.panel import measure_policy
     from rlanything.loop.rollout import RolloutWorker
     from rlanything.rewards.kind import kind_of
-    from rlanything.runs import build, families
+    from rlanything.runs import build
 
     build.one_thread()
     config = parse(data)
@@ -56,7 +56,7 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     prompts = build.prompts(config, root)
     policy_at, reward_at = _checkpoints(config, layout, arm, seed)
     policy = build.chat_model(config, *build.load(policy_at, root))
-    family = families.family(config)
+    family = build.family(config)
     rollout_worker = RolloutWorker(family, policy, prompts, config.rollout)
     run_seed = derive_seed(config.seed, "evaluate", seed)
     evaluate = config.evaluate

@@ -147,11 +147,11 @@ def test_a_finished_seed_that_is_damaged_while_it_waits_is_not_placed_and_is_mad
 
 def test_notes_of_earlier_starts_that_are_damaged_are_named_with_what_to_do(tmp_path):
     (tmp_path / "starts.json").write_text('[{"at": "2026')
-    with pytest.raises(ConfigError, match=r"starts.json: cannot be read .*; remove it: it only notes"):
+    with pytest.raises(ConfigError, match=r"starts.json: not JSON .*; remove it: it only notes"):
         provenance.record_start(tmp_path, tmp_path, {})
 
 
 def test_metrics_that_are_damaged_while_the_run_is_on_its_way_are_named(folder):
     truncated(folder.iterations / "0001" / "metrics.json")
-    with pytest.raises(ConfigError, match=r"0001/metrics.json: cannot be read .*; start the training again"):
+    with pytest.raises(ConfigError, match=r"0001/metrics.json: not JSON .*; start the training again"):
         folder.metrics()

@@ -22,7 +22,7 @@ from rlanything.loop.panel import measure_policy, success_rate
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import make_panel
-from rlanything.runs import build, families
+from rlanything.runs import build
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.machine import versions
@@ -33,7 +33,7 @@ def make_models(config: Config, root: Path) -> None:
     build.one_thread()
     layout = Layout(root)
     # An environment that this machine cannot run raises here, before minutes of work.
-    families.family(config).environment().close()
+    build.family(config).environment().close()
     with locks.stage(root, "bootstrap", layout.bootstrap.parent, apart=locks.ALL):
         work = _trained(config, root) if config.model.embedded is not None else None
         layout.bootstrap.unlink(missing_ok=True)
@@ -98,7 +98,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     prompts = build.prompts(config, root)
     policy = build.chat_model(config, policy_model, tokenizer)
     reward = build.chat_model(config, reward_model, reward_tokenizer)
-    family = families.family(config)
+    family = build.family(config)
     worker = RolloutWorker(family, policy, prompts, config.rollout)
     evaluation = kind_of(config).evaluation(config, family, reward, prompts)
     panel = make_panel(config, read_tasks(layout.tasks(REWARD_PANEL)), worker, evaluation)

@@ -45,7 +45,7 @@ def train(config: Config, root: Path, work: Path) -> None:
 
     Raises `ConfigError` when the family has no teacher.
     """
-    family = families.family(config)
+    family = build.family(config)
     prompts = build.prompts(config, root)
     taught = kind_of(config).warm_start(config, family, prompts)
     tasks = _practice(config, root, family)
@@ -85,7 +85,7 @@ def _kept(
 
 
 def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
-    family, prompts = families.family(config), build.prompts(config, root)
+    family, prompts = build.family(config), build.prompts(config, root)
     settings = config.bootstrap.adapter
     tasks = _practice(config, root, family)[: settings.episodes]
     rewrites = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
