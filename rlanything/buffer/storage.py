@@ -134,8 +134,8 @@ def _base(path: Path, stated: Base, files: FileSystem, known: dict[Path, TaskBuf
     folders = (path.parent, path.parent.parent, path.parent.parent.parent)
     place = next((folder / stated.file for folder in folders if stated.file in files.names(folder)), None)
     if place is None:
-        told = f"it holds only what differs from {stated.file}, which is neither beside it nor in the two folders above"
-        raise TaskBufferError(f"{path}: {told}; put it there, or ask for an export of the run")
+        problem = f"it holds only what differs from {stated.file}, which is neither beside it nor in the two folders above"
+        raise TaskBufferError(f"{path}: {problem}; put it there, or ask for an export of the run")
     if place not in known:
         header, slots = _read(place, files)
         if header.base is not None:
@@ -169,11 +169,11 @@ def _checked(path: Path, stated: Header, slots: list[Digested]) -> TaskBuffer:
     if stated.slots != found.slots:
         raise TaskBufferError(f"{path}: the header says {stated.slots} slots, the file has {found.slots}")
     if stated.digest != found.digest:
-        told, real = stated.digest[:12], found.digest[:12]
-        raise TaskBufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
+        said, real = stated.digest[:12], found.digest[:12]
+        raise TaskBufferError(f"{path}: digest mismatch, the header says {said}, the content gives {real}")
     if stated.accepted != found.accepted:
-        told = f"the header says {stated.accepted} accepted, the file has {found.accepted}"
-        raise TaskBufferError(f"{path}: {told}")
+        problem = f"the header says {stated.accepted} accepted, the file has {found.accepted}"
+        raise TaskBufferError(f"{path}: {problem}")
     return buffer
 
 

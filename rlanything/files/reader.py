@@ -89,8 +89,8 @@ def read_object(path: Path, advice: str = "") -> dict[str, Any]:
     """The JSON object in a file. Raises `FileError` for anything else."""
     found = read_json(path, advice)
     if not isinstance(found, dict):
-        told = f"{path}: expected a JSON object, found {type(found).__name__}"
-        raise FileError(f"{told}{advice and f'; {advice}'}")
+        problem = f"{path}: expected a JSON object, found {type(found).__name__}"
+        raise FileError(f"{problem}{advice and f'; {advice}'}")
     return found
 
 

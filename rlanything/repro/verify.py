@@ -60,10 +60,10 @@ def compare(root: Path, revision: str | None, copy: workspace.Workspace) -> Outc
         found = first_difference(_Claimed(root, revision, differing), Folder(copy.root, differing))
     except ConfigError as error:
         return Outcome(outputs, files, unknown=str(error))
-    told = (
+    reason = (
         "" if found else "the files on disk are not the ones that dvc.lock recorded (`dvc status` says which)"
     )
-    return Outcome(outputs, files, found, told)
+    return Outcome(outputs, files, found, reason)
 
 
 def text(outcome: Outcome) -> str:
@@ -111,7 +111,7 @@ class _Claimed:
         try:
             yield DVCFileSystem(str(self.root), rev=self.revision)
         except (DvcException, DataIndexDirError, OSError) as error:
-            told = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             raise ConfigError(
-                f"the recorded files are neither in the DVC cache nor in a remote ({told})"
+                f"the recorded files are neither in the DVC cache nor in a remote ({reason})"
             ) from None

@@ -129,5 +129,5 @@ def _git(root: Path, revision: str, *words: str) -> bytes:
             "git is not installed; without a revision the project on disk is verified"
         ) from None
     except subprocess.CalledProcessError as error:
-        told = error.stderr.decode(errors="replace").strip().splitlines()
-        raise ConfigError(f"revision {revision!r}: {told[-1] if told else 'git failed'}") from None
+        lines = error.stderr.decode(errors="replace").strip().splitlines()
+        raise ConfigError(f"revision {revision!r}: {lines[-1] if lines else 'git failed'}") from None

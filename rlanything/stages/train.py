@@ -39,9 +39,9 @@ def _run(config: Config, root: Path, arm: str) -> None:
     folders = {seed: RunFolder(layout.live(origin.key, arm, seed)) for seed in seeds}
     live = layout.live(origin.key, arm, 0).parent
     if first_process():
-        told = origins.begin(live, arm, origin)
-        if told:
-            _say(f"{arm}: {told}")
+        notice = origins.begin(live, arm, origin)
+        if notice:
+            _say(f"{arm}: {notice}")
         for path in (layout.provenance(arm), layout.starts(arm)):
             clear_leftovers(path)
         provenance.record_start(

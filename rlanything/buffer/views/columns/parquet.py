@@ -79,8 +79,8 @@ def read_parquet(path: Path) -> TaskBuffer:
     with _damage(path):
         buffer = TaskBuffer(tuple(_lineages(pl.read_parquet(path, columns=names))))
     if buffer.digest != header.get("digest"):
-        told, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
-        raise TaskBufferError(f"{path}: digest mismatch, the header says {told}, the content gives {real}")
+        said, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
+        raise TaskBufferError(f"{path}: digest mismatch, the header says {said}, the content gives {real}")
     return buffer
 
 

@@ -42,8 +42,8 @@ def field_line(field: Mapping[str, Any]) -> str:
     name = one_line(field["field"])
     if "pairs" in field:
         counts = Counter(change["fate"] for change in field["pairs"])
-        told = ", ".join(f"{counts[fate.value]} {fate.value}" for fate in Fate)
-        return f"{name}: {field['old'] or 0} -> {field['new'] or 0}; {told}"
+        fates = ", ".join(f"{counts[fate.value]} {fate.value}" for fate in Fate)
+        return f"{name}: {field['old'] or 0} -> {field['new'] or 0}; {fates}"
     if "lines" in field:
         return f"{name}: {_length(field['old'])} -> {_length(field['new'])}"
     if field["in"] == "both":

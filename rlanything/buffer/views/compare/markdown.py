@@ -66,12 +66,12 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(lambda m: "&#64;" if m[1] == "@" else f"\\{m[1]}", one_line(text))
 
 
-def _histogram(told: Mapping[str, Any]) -> Iterator[str]:
-    bars = histogram(told)
+def _histogram(difficulty: Mapping[str, Any]) -> Iterator[str]:
+    bars = histogram(difficulty)
     yield "| accuracy | " + " | ".join([*(bar["label"] for bar in bars), "not measured"]) + " |"
     yield "|---" * (len(bars) + 2) + "|"
     for side in ("old", "new"):
-        values = [*(bar[side] for bar in bars), told["unmeasured"][side]]
+        values = [*(bar[side] for bar in bars), difficulty["unmeasured"][side]]
         yield f"| {side} | " + " | ".join(map(str, values)) + " |"
 
 

@@ -41,11 +41,11 @@ def title(page: Mapping[str, Any]) -> str:
 
 def counts_line(counts: Mapping[str, int]) -> str:
     """The comparison in one line; the parts after `slots:` add up."""
-    told = [f"{counts['unchanged']} unchanged", f"{counts['harder']} harder", f"{counts['easier']} easier"]
-    told += [f"{counts[key]} {key.replace('_', ' ')}" for key in ("both_ways", "replaced") if counts[key]]
-    told += [f"{counts['added']} added", f"{counts['removed']} removed"]
+    parts = [f"{counts['unchanged']} unchanged", f"{counts['harder']} harder", f"{counts['easier']} easier"]
+    parts += [f"{counts[key]} {key.replace('_', ' ')}" for key in ("both_ways", "replaced") if counts[key]]
+    parts += [f"{counts['added']} added", f"{counts['removed']} removed"]
     noun = "slot" if counts["slots"] == 1 else "slots"
-    return f"{counts['slots']} {noun}: {', '.join(told)}; {counts['more_than_once']} more than once; {_tries(counts)}"
+    return f"{counts['slots']} {noun}: {', '.join(parts)}; {counts['more_than_once']} more than once; {_tries(counts)}"
 
 
 def _tries(counts: Mapping[str, int]) -> str:
@@ -57,28 +57,28 @@ def _tries(counts: Mapping[str, int]) -> str:
 
 
 def _difficulty(page: Mapping[str, Any], screen: Screen) -> str:
-    told = page["difficulty"]
-    inside = told["inside"]
+    difficulty = page["difficulty"]
+    inside = difficulty["inside"]
     lines = [Text(""), heading(f"difficulty: inside the band {inside_line(inside)}")]
-    most = max([1, *told["old"], *told["new"]])
+    most = max([1, *difficulty["old"], *difficulty["new"]])
     width = len(str(most))
-    lines += [_bars(bar, most, width) for bar in histogram(told)]
-    missing = told["unmeasured"]
+    lines += [_bars(bar, most, width) for bar in histogram(difficulty)]
+    missing = difficulty["unmeasured"]
     if missing["old"] or missing["new"]:
         lines.append(plain(f"  not measured: {missing['old']} -> {missing['new']}"))
-    if told["measured_later"]:
-        lines.append(plain(f"  {told['measured_later']} of the old tasks were first measured after A"))
+    if difficulty["measured_later"]:
+        lines.append(plain(f"  {difficulty['measured_later']} of the old tasks were first measured after A"))
     return lay_out(lines, screen)
 
 
 def inside_line(inside: Mapping[str, Any]) -> str:
     """`[0.20, 0.80]: 3 of 8 (38%) -> 5 of 8 (62%)`; both bands if they differ."""
     old, new = inside["old"], inside["new"]
-    told = [f"{side['slots']} of {side['of']} ({_percent(side['share'])})" for side in (old, new)]
+    sides = [f"{side['slots']} of {side['of']} ({_percent(side['share'])})" for side in (old, new)]
     bands = [f"[{side['low']:.2f}, {side['high']:.2f}]" for side in (old, new)]
     if bands[0] == bands[1]:
-        return f"{bands[0]}: {told[0]} -> {told[1]}"
-    return f"{bands[0]}: {told[0]} -> {bands[1]}: {told[1]}"
+        return f"{bands[0]}: {sides[0]} -> {sides[1]}"
+    return f"{bands[0]}: {sides[0]} -> {bands[1]}: {sides[1]}"
 
 
 def histogram(difficulty: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -106,8 +106,8 @@ def pairs_line(fields: Sequence[Mapping[str, Any]]) -> str:
 
 def verdicts_line(counts: Mapping[str, int]) -> str:
     """The comparison in one line; the parts after `slots:` add up."""
-    told = ", ".join(f"{counts[verdict.value]} {verdict.value}" for verdict in Verdict)
-    return f"{counts['slots']} slots: {told}"
+    parts = ", ".join(f"{counts[verdict.value]} {verdict.value}" for verdict in Verdict)
+    return f"{counts['slots']} slots: {parts}"
 
 
 def agreement_line(found: Mapping[str, Any]) -> str:

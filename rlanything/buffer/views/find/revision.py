@@ -108,9 +108,9 @@ def _explained(revision: Revision) -> Iterator[None]:
             f"no path, run or revision {revision.name!r}; {nearest(revision.name, known)}"
         ) from None
     except (DataIndexDirError, FileNotFoundError) as error:
-        told = (
+        problem = (
             f"revision {revision.name}: not in the DVC cache, nor in a remote; try `dvc fetch --all-commits`"
         )
-        raise TaskBufferError(f"{told} ({' '.join(str(error).split())})") from None
+        raise TaskBufferError(f"{problem} ({' '.join(str(error).split())})") from None
     except (DvcException, OSError) as error:
         raise TaskBufferError(f"revision {revision.name}: {' '.join(str(error).split())}") from None

@@ -221,10 +221,10 @@ _GROUPS = 10
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
-    told = [str(row["iteration"]), f"{row['moved']}/{row['slots']}"]
-    told += [f"{row[key]:.2f}" for key in ("field_edits", "word_edits", "lexical_distance")]
-    told += [str(row["distinct_tasks"]), str(row["distinct_sentences"]), f"{row['effective_sentences']:.1f}"]
-    return told
+    cells = [str(row["iteration"]), f"{row['moved']}/{row['slots']}"]
+    cells += [f"{row[key]:.2f}" for key in ("field_edits", "word_edits", "lexical_distance")]
+    cells += [str(row["distinct_tasks"]), str(row["distinct_sentences"]), f"{row['effective_sentences']:.1f}"]
+    return cells
 
 
 def _shift_cells(row: Mapping[str, Any]) -> list[str]:

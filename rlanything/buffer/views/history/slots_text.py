@@ -178,8 +178,8 @@ def _digest(row: Mapping[str, Any]) -> str:
 
 
 def _torn(size: int) -> list[Text]:
-    told = f"events.jsonl ends in {size} bytes of a record cut short; they are left out"
-    return [plain(told)] if size else []
+    line = f"events.jsonl ends in {size} bytes of a record cut short; they are left out"
+    return [plain(line)] if size else []
 
 
 def _table(*names: str) -> Table:

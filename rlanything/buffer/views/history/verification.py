@@ -85,8 +85,8 @@ def _events(state: _Run) -> int:
         )
     for before, after in pairwise(log.events):
         if after.iteration < before.iteration:
-            told = f"slot {after.slot}, iteration {after.iteration}: the event comes after iteration"
-            raise TaskBufferError(f"{told} {before.iteration}")
+            problem = f"slot {after.slot}, iteration {after.iteration}: the event comes after iteration"
+            raise TaskBufferError(f"{problem} {before.iteration}")
     last = state.run.iterations[-1]
     for event in log.events:
         if event.iteration >= last:
@@ -169,8 +169,8 @@ def _rollouts(state: _Run) -> int:
         heads = state.heads.get(iteration, {})
         for m in read_measurements(state.run, iteration, path):
             if not m.proposal and heads and heads.get(m.slot) != m.task_id:
-                told = f"slot {m.slot}: rollouts of task {m.task_id[:12]}, but the slot had"
-                raise TaskBufferError(f"{path}, {told} {heads.get(m.slot, 'no task')[:12]}")
+                problem = f"slot {m.slot}: rollouts of task {m.task_id[:12]}, but the slot had"
+                raise TaskBufferError(f"{path}, {problem} {heads.get(m.slot, 'no task')[:12]}")
             state.measured[m.iteration, m.slot, m.task_id, m.proposal] = m
             groups += 1
     return groups
@@ -186,8 +186,8 @@ def _accuracies(state: _Run) -> int:
     for event in checked:
         _measured(event, state.measured)
         if event.parent_accuracy not in known[event.slot, event.parent_id]:
-            told = f"acc(q) = {event.parent_accuracy:.3f} of its parent was measured in no iteration"
-            raise TaskBufferError(f"{_where(event)}: {told}")
+            problem = f"acc(q) = {event.parent_accuracy:.3f} of its parent was measured in no iteration"
+            raise TaskBufferError(f"{_where(event)}: {problem}")
     return len(checked)
 
 
@@ -200,8 +200,8 @@ def _measured(event: Event, measured: Mapping[tuple[int, int, str, bool], Measur
     if found is None:
         raise TaskBufferError(f"{_where(event)}: no rollouts of task {task_id[:12]} in that iteration")
     if not _equal(found.accuracy, stated):
-        told = f"{found.solved} of {found.rollouts} rollouts solved task {task_id[:12]}"
-        raise TaskBufferError(f"{_where(event)}: {told}, the event says {stated}")
+        problem = f"{found.solved} of {found.rollouts} rollouts solved task {task_id[:12]}"
+        raise TaskBufferError(f"{_where(event)}: {problem}, the event says {stated}")
 
 
 def _equal(found: float | None, stated: float | None) -> bool:
