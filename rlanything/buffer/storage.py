@@ -134,8 +134,10 @@ def _base(path: Path, stated: Base, files: FileSystem, known: dict[Path, TaskBuf
     folders = (path.parent, path.parent.parent, path.parent.parent.parent)
     place = next((folder / stated.file for folder in folders if stated.file in files.names(folder)), None)
     if place is None:
-        problem = f"it holds only what differs from {stated.file}, which is not beside it nor in the two folders above"
-        raise TaskBufferError(f"{path}: {problem}; put it there, or ask for an export of the run")
+        raise TaskBufferError(
+            f"{path}: it holds only what differs from {stated.file}, which is neither beside it nor in the two folders "
+            "above; put it there, or ask for an export of the run"
+        )
     if place not in known:
         header, slots = _read(place, files)
         if header.base is not None:
