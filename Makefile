@@ -14,6 +14,9 @@ SWEEP ?= thresholds
 TORCH ?= torch==2.13.0
 # Where torch comes from; empty: where pip looks anyway. An index of CPU builds saves gigabytes on a machine without GPU.
 TORCH_INDEX ?=
+# How long `make fuzz` looks, all its targets together; TARGETS names some of them (python tests/fuzz --help).
+MINUTES ?= 10
+TARGETS ?=
 # Processes that pytest uses; each keeps one core busy.
 JOBS ?= 2
 
@@ -34,7 +37,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 HF_HUB_OFFLINE ?= 1
 export HF_HUB_OFFLINE
 
-.PHONY: help venv install install-dev alfworld params repro sweep verify-repro test test-slow lint bench clean
+.PHONY: help venv install install-dev alfworld params repro sweep verify-repro test test-slow fuzz lint bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +107,9 @@ test: install-dev  ## Install and run the tests, except the slow ones
 
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow
+
+fuzz: install-dev  ## Damage what may come from strangers for MINUTES=10, and see that it is read or refused
+	PYTHONPATH=. python tests/fuzz --minutes $(MINUTES) --jobs $(JOBS) $(TARGETS)
 
 lint: install-dev  ## Check style, types and who imports whom
 	ruff check .

@@ -402,7 +402,11 @@ def load(path: Path) -> Config:
 
     if not path.exists():
         raise ConfigError(f"{path}: no such file; write it with `rlanything config write`")
-    return parse(read_mapping(path))
+    data = read_mapping(path)
+    try:
+        return parse(data)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
 
 
 def _explain(item: dict[str, Any]) -> str:

@@ -120,7 +120,9 @@ def _json(path: Path) -> dict[str, Any]:
         raise GameFileError(str(error)) from error
 
 
-def _sentence(grammar: str) -> str:
+def _sentence(grammar: Any) -> str:
+    if not isinstance(grammar, str):
+        raise GameError("the grammar of game.tw-pddl is no text")
     _, said, rest = grammar.partition(_SAID)
     found = _SENTENCE.match(rest)
     if not (said and found):

@@ -128,7 +128,7 @@ class Problem:
             **{key: payload[key] for key in _TYPES if key not in ("cases", "compare")},
             compare=Comparison(compare),
         )
-        _require_json(problem)
+        require_json(problem)
         return problem
 
 
@@ -180,7 +180,7 @@ def _case(number: int, pair: Any) -> Case:
     return Case(*pair)
 
 
-def _require_json(problem: Problem) -> None:
+def require_json(problem: Problem) -> None:
     """Raise `ProblemError` where the task has no JSON in UTF-8, which its id is the hash of."""
     try:
         canonical_json([problem.statement, problem.payload]).encode()

@@ -184,7 +184,7 @@ def _require_shallow(data: bytes) -> None:
     if _containers(data) <= most:
         return
     brackets = _TEXTS.sub(b"", data).translate(None, _NO_BRACKETS)
-    if max(accumulate(map(_STEPS.__getitem__, brackets))) > most:
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > most:
         raise FileError(f"nested deeper than {most} levels; {DEPTH} in the environment raises the limit")
 
 

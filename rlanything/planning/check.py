@@ -26,7 +26,10 @@ GIVEN = ("model", "tokenizer")
 def read(path: Path, root: Path, *, engine: bool = True) -> Config:
     """The configuration in `path`, checked. Raises `ConfigError`."""
     config = load(path)
-    check(config, root, engine=engine)
+    try:
+        check(config, root, engine=engine)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
     return config
 
 

@@ -18,6 +18,7 @@ from rlanything.config import AdaptationConfig
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import EventKind, Json, Proposal, Task, Trajectory
 from rlanything.files.reader import read_objects
+from rlanything.files.records import read_metrics
 from rlanything.loop.adapt import Wanted, attempt_seed
 from rlanything.loop.record import EpisodeRecord, NotStored
 from rlanything.loop.reward_model import CriticInput
@@ -44,7 +45,7 @@ class StoredRun:
         path = self.folder / "metrics.jsonl"
         if not path.exists():
             raise ConfigError(f"{self.folder}: not a finished run (it has no metrics.jsonl)")
-        return list(read_objects(path))
+        return read_metrics(path)
 
     @property
     def iterations(self) -> range:

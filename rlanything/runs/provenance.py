@@ -16,9 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.ids import content_id
+from rlanything.core.provenance import Record, Starts, problem
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
 from rlanything.files.hashes import tree_hash
@@ -79,7 +82,7 @@ def write(config: Config, root: Path, arm: str, origin: Origin, live: Path) -> N
 def read(root: Path, arm: str) -> dict[str, Any]:
     """The record of an arm, with its `starts` and `finished` where they are known; else [] and None.
 
-    Raises `ConfigError` when there is no record, or one of an unknown schema.
+    Raises `ConfigError` when there is no record, or it is of another form or arm.
     """
     path = Layout(root).provenance(arm)
     if not path.is_file():
@@ -90,7 +93,11 @@ def read(root: Path, arm: str) -> dict[str, Any]:
         raise ConfigError(
             f"{path}: schema {found.get('schema')!r}; this version reads {TOGETHER} and {SCHEMA}"
         )
+    _check(path, found, Record)
+    if found["arm"] != arm:
+        raise ConfigError(f"{path}: it is the record of arm {found['arm'][:40]!r}")
     if found["schema"] == TOGETHER:
+        _check(path, found, Starts)
         return found
     return {**found, **_started(Layout(root).starts(arm), found)}
 
@@ -100,7 +107,13 @@ def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
     found = read_object(path, _ONLY_STARTS) if path.is_file() else {}
     if found.get("of") != content_id(record):
         return {"starts": [], "finished": None}
+    _check(path, found, Starts)
     return {"starts": found["starts"], "finished": found["finished"]}
+
+
+def _check(path: Path, found: Mapping[str, Any], form: type[BaseModel]) -> None:
+    if wrong := problem(found, form):
+        raise ConfigError(f"{path}: {wrong}")
 
 
 def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:

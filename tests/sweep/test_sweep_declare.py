@@ -194,7 +194,7 @@ def test_a_file_that_is_not_there_or_not_yaml(tmp_path):
     with pytest.raises(ConfigError, match="not valid YAML"):
         load_sweep(tmp_path / "broken.yaml")
     (tmp_path / "twice.yaml").write_text("space:\n  judge.m: [1]\n  judge.m: [3]\n")
-    with pytest.raises(ConfigError, match=r"found duplicate key judge.m\s.*line 3"):
+    with pytest.raises(ConfigError, match=r"'judge.m' stands there twice\s.*line 2"):
         load_sweep(tmp_path / "twice.yaml")
     (tmp_path / "list.yaml").write_text("- 1")
     with pytest.raises(ConfigError, match="expected a mapping"):

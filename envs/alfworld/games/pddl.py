@@ -58,6 +58,7 @@ def parse_problem(text: str, scene: int, goal: Goal, annotated: bool = False) ->
         raise GameError(f"the agent starts at {len(starts)} locations")
     placements = _placements(by_predicate["inReceptacle"], by_predicate["objectAtLocation"], receptacles)
     plain = Game(scene, goal, receptacles, placements, starts[0])
+    plain.check_ids()  # facts are derived from ids that fit together
     return _with_differences(plain, found, annotated)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from envs.coding.formats import codecontests, livebench, livecodebench, reference
 from envs.coding.formats.record import FormatError, Record, strict_json
-from envs.coding.problem import Problem, ProblemError
+from envs.coding.problem import Problem, ProblemError, require_json
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
 from rlanything.files.reader import FileError, read_text
@@ -48,6 +48,7 @@ def load(path: Path, form: str, *, skip: bool = False) -> tuple[list[Problem], l
             if isinstance(data, FormatError):
                 raise data
             problem = FORMATS[form].read(Record(data))
+            require_json(problem)
             _require_new(problem, place, seen)
             problems.append(problem)
         except (FormatError, ProblemError) as error:

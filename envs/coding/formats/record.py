@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -56,9 +56,13 @@ class Record:
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A finite number."""
+        """A finite number that a float can hold."""
         value = self._value(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int | float)
+            or not abs(value) <= sys.float_info.max
+        ):
             self._fail(name, f"{_kind(value)} where a number must stand")
         return value
 

@@ -6,10 +6,13 @@ Its own list of packages clashes with this project's, and most of them serve oth
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from envs.coding.livebench.appending import read_object
 from rlanything.core.errors import UserError
@@ -92,10 +95,11 @@ def recorded(folder: Path) -> Installation:
     if not path.is_file():
         raise LiveBenchError(f"{path} is missing; run `rlanything livebench setup --repository PATH` first")
     try:
-        found = Installation(**read_object(path))
-    except TypeError as error:
-        raise LiveBenchError(f"{path}: {error}; run `rlanything livebench setup` again") from None
-    if not Path(found.python).is_file():
+        found = TypeAdapter(Installation).validate_python(read_object(path))
+    except ValidationError as error:
+        key, said = ".".join(map(str, error.errors()[0]["loc"])), error.errors()[0]["msg"]
+        raise LiveBenchError(f"{path}: {key}: {said}; run `rlanything livebench setup` again") from None
+    if not os.path.isfile(found.python):
         raise LiveBenchError(f"{found.python} is gone; run `rlanything livebench setup` again")
     return found
 

@@ -82,8 +82,12 @@ def export_games(buffer: TaskBuffer, target: Path, write_game: Writer) -> int:
 
 def import_games(folder: Path, read_game: Reader) -> TaskBuffer:
     """The games below a folder as v0s, by `slots.json`, or in the order of their names if there is none."""
-    if (folder / MANIFEST).is_file():
-        return TaskBuffer(tuple(_listed(folder, row, read_game) for row in _manifest(folder / MANIFEST)))
+    path = folder / MANIFEST
+    if path.is_file():
+        try:
+            return TaskBuffer(tuple(_listed(folder, row, read_game) for row in _manifest(path)))
+        except TaskBufferError as error:
+            raise TaskBufferError(f"{path}: {error}") from error
     games = sorted(file.parent for file in folder.rglob(_GAME_FILE))
     if not games:
         raise TaskBufferError(f"{folder}: no games there (a game is a folder with a {_GAME_FILE})")
@@ -106,16 +110,18 @@ def game_files(root: Path) -> tuple[Writer, Reader]:
 def _manifest(path: Path) -> list[Mapping[str, Any]]:
     data = read_object(path)
     if data.get("format") != GAMES or data.get("schema") != 1:
-        raise TaskBufferError(f"{path}: not a list of games of schema 1")
+        raise TaskBufferError("not a list of games of schema 1")
     return [row for row in fields.sequence(data, "slots") if isinstance(row, dict)]
 
 
 def _listed(folder: Path, row: Mapping[str, Any], read_game: Reader) -> Lineage:
     slot, place = fields.count(row, "slot"), fields.text(row, "folder")
-    game = (folder / place).resolve()
-    if not game.is_relative_to(folder.resolve()):
-        raise TaskBufferError(f"{folder / MANIFEST}: slot {slot} points outside the folder ({place})")
-    task = replace(_game(game, read_game), metadata=row.get("metadata", {}))
+    if "\0" in place or not (game := (folder / place).resolve()).is_relative_to(folder.resolve()):
+        raise TaskBufferError(f"slot {slot} points outside the folder ({place!r})")
+    metadata = row.get("metadata", {})
+    if not isinstance(metadata, dict):
+        raise TaskBufferError(f"slot {slot}: its metadata must be an object")
+    task = replace(_game(game, read_game), metadata=metadata)
     if task.task_id != fields.text(row, "task_id"):
         raise TaskBufferError(f"slot {slot}: the game in {place} is not the task {row['task_id'][:12]}")
     return Lineage(slot, (Version(0, task),))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlanything.files.reader import FileError, parse, read_bytes
+from rlanything.files.records import is_number
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.metrics import Metric
@@ -75,7 +76,7 @@ def _series(lines: Mapping[int, Mapping[str, Any]]) -> Run:
     run: Run = {}
     for iteration in sorted(lines):
         for key, value in lines[iteration].items():
-            measured = isinstance(value, (int, float)) and not math.isnan(value)
+            measured = is_number(value) and not math.isnan(value)
             if measured and key != "iteration":
                 run.setdefault(key, {})[iteration] = float(value)
     return run

@@ -9,6 +9,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.files.reader import read_text
+from rlanything.files.yaml_file import MOST_MB, mapping
 from rlanything.sweep.declare.parameters import Band, Choices, Range
 from rlanything.sweep.declare.sweep import Budget, Pruner, Sweep
 
@@ -37,12 +39,12 @@ def load_sweep(path: Path) -> Sweep:
 
     if not path.is_file():
         raise ConfigError(f"{path}: no such file; examples are in experiments/sweep/")
-    try:  # Hydra's reader, as for all of experiments/: it refuses a key that is there twice
-        data = OmegaConf.to_container(OmegaConf.create(path.read_text()), resolve=False)
-    except (YAMLError, UnicodeDecodeError, OmegaConfBaseException) as error:
+    text = read_text(path, MOST_MB)
+    mapping(path, text)  # refuses what Hydra's reader, which copies aliases, would take without end
+    try:  # Hydra's reader, as for all of experiments/: it reads 1e-3 as a number
+        data = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    except (YAMLError, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from None
-    if not isinstance(data, dict):
-        raise ConfigError(f"{path}: expected a mapping with `space`, found {type(data).__name__}")
     try:
         return Sweep.model_validate(data)
     except ValidationError as error:

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from rlanything.files.reader import read_object, read_objects
+from rlanything.files.reader import read_object
+from rlanything.files.records import read_metrics
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
@@ -79,7 +80,7 @@ def measure(trial: Path, arms: Sequence[str]) -> Measured:
 
 def rows(run: Path) -> list[dict[str, Any]]:
     """The lines of a run's metrics.jsonl."""
-    return list(read_objects(run / "metrics.jsonl"))
+    return read_metrics(run / "metrics.jsonl")
 
 
 def cost(run: Sequence[Mapping[str, Any]]) -> float:

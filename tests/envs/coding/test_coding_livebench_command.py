@@ -120,7 +120,7 @@ def recorded(folder: Path, version: str) -> None:
 def test_a_broken_record_of_the_setup_is_told(
     command: Command, files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for text, message in (('{"repository": ', "not JSON"), ("{}", "missing 6 required")):
+    for text, message in (('{"repository": ', "not JSON"), ("{}", "repository: Field required")):
         (tmp_path / RECORD).write_text(text)
         assert command("--folder", str(tmp_path)) == 2
         assert message in capsys.readouterr().err

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from rlanything.buffer import fields
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import SNAPSHOT
 from rlanything.buffer.views.columns.table import KEY_DIGITS, Table, kind_frame, task_key
 from rlanything.buffer.views.tasks.task_fields import scalar_fields
 from rlanything.core.ids import canonical_json
-from rlanything.core.types import Direction, Task
 from rlanything.files import atomic
 from rlanything.files.reader import FileError, opened, parse
 
@@ -185,16 +185,13 @@ def _lineages(frame: pl.DataFrame) -> Iterator[Lineage]:
         for row in rows:
             versions.append(_version(row))
             tried += row["tried"] or []
-        yield Lineage(slot, tuple(versions), frozenset(tried))
+        yield Lineage(fields.count({"slot": slot}, "slot"), tuple(versions), frozenset(tried))
 
 
 def _version(row: Mapping[str, Any]) -> Version:
-    payload, metadata = parse(row["payload"].encode()), parse(row["metadata"].encode())
-    task = Task(row["env"], row["instruction"], payload, metadata)
-    if task.task_id != row["task_id"]:
-        stored = row["task_id"]
-        raise TaskBufferError(
-            f"slot {row['slot']}: task_id {stored} does not match its content (expected {task.task_id})"
-        )
-    direction = Direction(row["direction"]) if row["direction"] is not None else None
-    return Version(row["number"], task, row["iteration"], row["accuracy_before"], row["accuracy"], direction)
+    """A row's version, checked as a line of a snapshot is: cells may be null or of other types."""
+    try:
+        parts = {name: parse(fields.text(row, name).encode()) for name in ("payload", "metadata")}
+        return Version.from_json({**row, "task": {**row, **parts}})
+    except ValueError as error:
+        raise TaskBufferError(f"slot {row['slot']}: {error}") from None

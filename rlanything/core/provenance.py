@@ -1,0 +1,84 @@
+"""The form of the records that say what a run came from, as far as they are read again (format: docs/results.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+
+class Seed(BaseModel):
+    """A seed of the run: its derived seed, and the hash of its folder."""
+
+    run_seed: int
+    sha256: str | None
+
+
+class Panel(BaseModel):
+    """A panel: how many tasks it has, and their hash."""
+
+    tasks: int
+    hash: str
+
+
+class Record(BaseModel):
+    """What a run was made from, and what came out."""
+
+    arm: str
+    fingerprint: str
+    config: dict[str, Any]
+    code: dict[str, str]
+    inputs: dict[str, str]
+    seeds: dict[int, Seed]
+    panels: dict[str, Panel] | None
+
+
+class Git(BaseModel):
+    """The revision that a run was started from, and what differed from it."""
+
+    commit: str
+    clean: bool
+    diff: str
+    diff_sha256: str | None
+    untracked: list[str]
+
+
+class Machine(BaseModel):
+    """Where a run was started."""
+
+    accelerators: list[str]
+    cores: int
+    cpu: str
+    memory_gib: float
+    python: str
+    settings: dict[str, str]
+    system: str
+
+
+class Start(BaseModel):
+    """One start of a run. published: seed -> iterations that were there already."""
+
+    at: str
+    command: str
+    git: Git | None
+    machine: Machine
+    packages: dict[str, str]
+    published: dict[str, int]
+
+
+class Starts(BaseModel):
+    """Every start of a run, and when it was finished."""
+
+    starts: list[Start]
+    finished: str | None
+
+
+def problem(found: Mapping[str, Any], form: type[BaseModel]) -> str:
+    """The first thing in which a record is not of a form, as words; '' when it is."""
+    try:
+        form.model_validate(dict(found))
+    except ValidationError as error:
+        item = error.errors()[0]
+        return f"{'.'.join(map(str, item['loc']))}: {item['msg']}"
+    return ""
