@@ -29,7 +29,8 @@ def test_an_input_that_was_badly_treated_once_is_not_any_more(path):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_damaged_inputs_are_read_or_refused(name):
+def test_damaged_inputs_are_read_or_refused(name, monkeypatch):
+    monkeypatch.setattr("fuzz_search.LONGEST_S", 120.0)  # whoever shares the machine must not fail it
     target = TARGETS[name]
     found = search(target, lambda found: found.tried >= target.examples, batch=target.examples)
     assert {kind: data[:500] for kind, data in found.failures.items()} == {}
@@ -71,13 +72,13 @@ def test_a_message_without_the_file_is_a_failure():
 
 
 def test_an_endless_reader_is_stopped(monkeypatch):
-    monkeypatch.setattr("fuzz_search.LONGEST_S", 0.05)
+    monkeypatch.setattr("fuzz_search.LONGEST_S", 0.3)
 
     def read(path: Path) -> None:
         while b"null" in path.read_bytes():
             pass
 
-    assert [kind.partition(" ")[0] for kind in _found(_target(read))] == ["Hang"]
+    assert {kind.partition(" ")[0] for kind in _found(_target(read))} == {"Hang"}
 
 
 def test_failures_are_told_apart_by_where_they_are():
