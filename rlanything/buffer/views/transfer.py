@@ -18,6 +18,7 @@ from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import FOLDER, snapshot_path, write_snapshot
 from rlanything.buffer.views.find.source import PARQUET, Source, read_buffer
+from rlanything.core.errors import ConfigError
 from rlanything.core.types import GameFiles, Task
 from rlanything.files import atomic
 from rlanything.files.reader import FileError, read_object
@@ -103,7 +104,10 @@ def game_files(root: Path) -> tuple[Writer, Reader]:
         target = str(read_mapping(path)["env"]["_target_"])
     except (FileError, LookupError, TypeError) as error:
         raise TaskBufferError(f"{path}: it names no task family in env._target_ ({error})") from None
-    family: Any = named_class({"_target_": target}, "env", GameFiles)
+    try:
+        family: Any = named_class({"_target_": target}, "env", GameFiles)
+    except ConfigError as error:
+        raise TaskBufferError(f"{path}: {error}") from None
     return family.write_game, family.read_game
 
 
