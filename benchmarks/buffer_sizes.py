@@ -32,23 +32,23 @@ class Sizes:
 def sizes_of(run: Path) -> Sizes:
     """Of a run on disk. Raises `TaskBufferError`."""
     opened = open_run(run)
-    return _sizes(opened.at(iteration) for iteration in opened.iterations)
+    return _sizes((opened.at(n), opened.header(n).events) for n in opened.iterations)
 
 
 def sizes_of_generated(slots: int, iterations: int, share: float) -> Sizes:
     """Of a run in which every iteration gives `share` of the slots another task, and as many a try that fails."""
-    return _sizes(_story(slots, iterations, max(1, round(share * slots))))
+    return _sizes((buffer, None) for buffer in _story(slots, iterations, max(1, round(share * slots))))
 
 
-def _sizes(buffers: Iterator[TaskBuffer]) -> Sizes:
+def _sizes(buffers: Iterator[tuple[TaskBuffer, str | None]]) -> Sizes:
     start, count, whole, shared = None, 0, 0, 0
     with tempfile.TemporaryDirectory() as folder:
         path = snapshot_path(Path(folder), 0)
-        for buffer in buffers:
+        for buffer, events in buffers:
             count += 1
-            write_snapshot(buffer, path)
+            write_snapshot(buffer, path, events=events)
             whole += path.stat().st_size
-            write_snapshot(buffer, path, start)
+            write_snapshot(buffer, path, start, events=events)
             shared += path.stat().st_size
             start = start or buffer
     return Sizes(count, len(start or ()), whole, shared)

@@ -147,7 +147,7 @@ def project(tmp_path_factory) -> Path:
     for seed in (0, 1):
         folder = Layout(root).run("full", seed) / "buffer"
         write_snapshot(start, folder / "iter_0000.jsonl")
-        append_events(folder / "events.jsonl", [])
+        append_events(folder / "events.jsonl", [], start.digest)
     for line in ("git init -q", "git add -A", "git -c user.name=a -c user.email=a@b commit -qm first"):
         subprocess.run(line.split(), cwd=root, check=True)
     return root

@@ -25,4 +25,4 @@ def test_later_snapshots_build_on_the_first(undisturbed):
 
 def test_every_record_of_a_real_run_holds(undisturbed):
     page = verify(str(undisturbed), rule=small().adaptation.rule, root=Path())
-    assert [check["problem"] for check in page["checks"]] == [None] * 6
+    assert [check["problem"] for check in page["checks"]] == [None] * 7

@@ -12,8 +12,6 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from envs.coding.livebench.appending import read_object
 from rlanything.core.errors import UserError
 from rlanything.files.records import write_json
@@ -94,6 +92,9 @@ def recorded(folder: Path) -> Installation:
     path = folder / RECORD
     if not path.is_file():
         raise LiveBenchError(f"{path} is missing; run `rlanything livebench setup --repository PATH` first")
+    # The grader's box needs this module, also where pydantic cannot be read.
+    from pydantic import TypeAdapter, ValidationError
+
     try:
         found = TypeAdapter(Installation).validate_python(read_object(path))
     except ValidationError as error:
