@@ -7,7 +7,6 @@ not change.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files.atomic import write_text
+from rlanything.files.reader import read_object
 from rlanything.files.records import write_json
 from rlanything.planning import check
 from rlanything.repro.difference import Difference, Folder, first_difference
@@ -66,7 +66,7 @@ class Trial:
                 f"--rerun {number}: the trial crashed or was pruned; there is nothing to compare with"
             )
         path = published / key.FILE
-        return cls(name, number, folder, sweep, json.loads(path.read_text()) if path.is_file() else None)
+        return cls(name, number, folder, sweep, read_object(path) if path.is_file() else None)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ def _check_inputs(trial: Trial, config: Config, inputs: Inputs, say: Callable[[s
 def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:
     """Make the folder in which the stages run. Raises `ConfigError` for one that holds something else."""
     mark = {"sweep": trial.name, "trial": trial.number}
-    known = json.loads((output / MARK).read_text()) if (output / MARK).is_file() else None
+    known = read_object(output / MARK) if (output / MARK).is_file() else None
     if known != mark and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise ConfigError(
             f"--output {output}: holds something else; name a folder that is empty or not there"

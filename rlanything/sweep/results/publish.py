@@ -12,6 +12,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
 from rlanything.files import atomic, locks
+from rlanything.files.reader import read_json
 from rlanything.files.records import write_json
 from rlanything.runs.layout import Layout
 from rlanything.sweep.results import pictures
@@ -70,7 +71,7 @@ def replaces_nothing_else(board: Board, root: Path, name: str) -> bool:
 def _current(board: Board, target: Path) -> bool:
     """Whether the published summary is that of the study."""
     path = target / "summary.json"
-    return path.is_file() and json.loads(path.read_text()) == json.loads(json.dumps(summary(board)))
+    return path.is_file() and read_json(path) == json.loads(json.dumps(summary(board)))
 
 
 def _write(board: Board, declared: Path, folder: Path) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from functools import lru_cache
 from pathlib import Path
 
 from rlanything.files.atomic import write_text
+from rlanything.files.reader import read_object
 from rlanything.runs.layout import Layout
 from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.trials.measure import Measured, measure
@@ -81,4 +81,4 @@ def _evaluated(file: Path) -> frozenset[int]:
 @lru_cache(maxsize=64)
 def _seeds(file: Path, changed: int) -> frozenset[int]:
     """`changed`: the file's time stamp, so that it is read once: a worker asks twice a second."""
-    return frozenset(int(seed) for seed in json.loads(file.read_text())["seeds"])
+    return frozenset(int(seed) for seed in read_object(file)["seeds"])

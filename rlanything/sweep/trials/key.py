@@ -20,6 +20,7 @@ from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files.hashes import file_hashes, files_in
+from rlanything.files.reader import read_object
 from rlanything.files.records import write_json
 from rlanything.planning.pipeline import trial_stages
 from rlanything.sweep.declare.check import compose_base
@@ -103,7 +104,7 @@ def other_study(folder: Path, name: str, key: Key) -> str | None:
     if not others:
         return None
     last = max(others, key=lambda p: p.stat().st_mtime)
-    found = key.describe(json.loads((last / FILE).read_text())) if (last / FILE).is_file() else ""
+    found = key.describe(read_object(last / FILE)) if (last / FILE).is_file() else ""
     what = found or f"it has no {FILE}"
     return f"does not go on with {last}, a study of the same name, which differs: {what}"
 
