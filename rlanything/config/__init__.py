@@ -1,0 +1,45 @@
+"""The typed configuration: every number of the algorithm by name, checked before any work starts.
+
+`params.yaml` is the composed configuration (Hydra groups in `experiments/`); `parse` turns it into `Config` or
+raises `ConfigError` that names every bad key, its value, what is allowed and the nearest known name.
+Defaults here are the paper's; what differs from the paper says so.
+"""
+
+from rlanything.config.algorithm import (
+    AdaptationConfig,
+    ArmConfig,
+    JudgeConfig,
+    LearnConfig,
+    OptimizerConfig,
+    RolloutConfig,
+    SignalsConfig,
+)
+from rlanything.config.experiment import BASE, Config, EvaluateConfig, TasksConfig, TrainConfig
+from rlanything.config.models import Architecture, BootstrapConfig, Checkpoint, ModelConfig, SupervisedConfig
+from rlanything.config.reading import load, parse
+from rlanything.config.section import LISTED, Positive, Section
+
+__all__ = [
+    "BASE",
+    "LISTED",
+    "AdaptationConfig",
+    "Architecture",
+    "ArmConfig",
+    "BootstrapConfig",
+    "Checkpoint",
+    "Config",
+    "EvaluateConfig",
+    "JudgeConfig",
+    "LearnConfig",
+    "ModelConfig",
+    "OptimizerConfig",
+    "Positive",
+    "RolloutConfig",
+    "Section",
+    "SignalsConfig",
+    "SupervisedConfig",
+    "TasksConfig",
+    "TrainConfig",
+    "load",
+    "parse",
+]

@@ -1,0 +1,116 @@
+"""The numbers of the algorithm: acting, judging, signals, adaptation, learning, and the arms that switch them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from rlanything.config.section import LISTED, Positive, Rate, Section, Share, ordered
+from rlanything.core.adaptation import Acceptance, AcceptanceRule
+
+
+class RolloutConfig(Section):
+    """Alg. 1, acting: tasks an iteration, rollouts of each task, and the length of an episode."""
+
+    tasks: Positive = 16
+    rollouts: Annotated[int, Field(ge=2)] = 8
+    max_steps: Positive = 40
+    temperature: Rate = 0.8
+    decoding: Literal["free", "constrained"] = "free"
+    max_tokens: Positive = 512
+    timeout_s: Rate = 60.0
+
+
+class JudgeConfig(Section):
+    """The generative reward model: m votes a step, or m unit tests a task."""
+
+    writes: Literal["votes", "tests"] = "votes"
+    m: Positive = 3
+    temperature: Rate = 1.0
+    max_tokens: Positive = 512
+    max_invalid: Share = 0.9
+    """A run stops with an error when more than this share of an iteration's replies has no verdict, or no test."""
+
+
+class SignalsConfig(Section):
+    """Eq. 1, Eq. 2 and the data filters."""
+
+    lambda_: Annotated[float, Field(ge=0, alias="lambda")] = 1.0
+    advantage_scale: Literal["step", "task"] = "step"
+    policy_min: Share = 0.0
+    policy_max: Share = 1.0
+    reward_min: Share = 0.2
+    reward_max: Share = 0.8
+    reward_balance: Literal["none", "outcome"] = "outcome"
+    """`none` is the paper; `outcome` lets steps of successes and of failures count the same in the RM's loss."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SignalsConfig:
+        for low, high in (("policy_min", "policy_max"), ("reward_min", "reward_max")):
+            ordered(self, low, high, strict=False)
+        return self
+
+
+class AdaptationConfig(Section):
+    """Section 3 of the paper: when a task is rewritten and when the rewrite is accepted."""
+
+    alpha_low: Share = AcceptanceRule.alpha_low
+    alpha_high: Share = AcceptanceRule.alpha_high
+    acceptance: Acceptance = AcceptanceRule.acceptance
+    critic: Literal["extractive", "model"] = "model"
+    temperature: Rate = 1.0
+    max_tokens: Positive = 512
+    attempts: Positive = 2
+    """Replies sampled for a slot before its proposal is given up as invalid for this iteration."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> AdaptationConfig:
+        ordered(self, "alpha_low", "alpha_high", strict=True)
+        return self
+
+    @property
+    def rule(self) -> AcceptanceRule:
+        """The band and the acceptance rule of this section."""
+        return AcceptanceRule(self.alpha_low, self.alpha_high, self.acceptance)
+
+
+class OptimizerConfig(Section):
+    """AdamW for one model."""
+
+    lr: Rate = 1e-6
+    betas: Annotated[tuple[Share, Share], LISTED] = (0.9, 0.999)
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    clip_norm: Rate = 1.0
+
+
+class LearnConfig(Section):
+    """Section 2 of docs/paper_map.md: the clipped surrogate and its weights."""
+
+    policy: OptimizerConfig = OptimizerConfig()
+    reward: OptimizerConfig = OptimizerConfig()
+    updates: Positive = 4
+    epsilon: Rate = 0.2
+    beta: Annotated[float, Field(ge=0)] = 0.01
+    kl_reference: Literal["start_of_step", "base"] = "start_of_step"
+    loss_weight: Literal["token", "step", "trajectory"] = "step"
+    importance: Literal["recorded", "recomputed"] = "recorded"
+    importance_cap: Rate = 2.0
+    micro_batch_tokens: Positive = 16384
+
+
+class ArmConfig(Section):
+    """One row of the ablation: switches, not forks of the code."""
+
+    outcome: bool = True
+    step_votes: bool
+    train_reward: bool
+    adapt: bool
+    reward_from: str | None = None
+    """Arm whose trained reward model judges here (for `step_only`); None: the bootstrap's."""
+
+    @model_validator(mode="after")
+    def _sensible(self) -> ArmConfig:
+        if not (self.outcome or self.step_votes):
+            raise ValueError("an arm needs outcome or step_votes: without both there is no reward")
+        return self

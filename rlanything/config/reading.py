@@ -1,0 +1,83 @@
+"""From a mapping or a file to the typed configuration, or to one error that lists every bad key."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from rlanything.config.experiment import Config
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.files.yaml_file import read_mapping
+
+
+def parse(data: Mapping[str, Any]) -> Config:
+    """`Config` from a plain mapping. Raises `ConfigError` listing every problem."""
+    try:
+        return Config.model_validate(dict(data))
+    except ValidationError as error:
+        problems = [_explain(dict(item)) for item in error.errors()]
+        raise ConfigError(
+            "the configuration is not valid:\n" + "\n".join(f"  {p}" for p in problems)
+        ) from None
+
+
+def load(path: Path) -> Config:
+    """`Config` from a YAML file such as params.yaml. Raises `ConfigError`."""
+    if not path.exists():
+        raise ConfigError(f"{path}: no such file; write it with `rlanything config write`")
+    data = read_mapping(path)
+    try:
+        return parse(data)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _explain(item: dict[str, Any]) -> str:
+    loc = item["loc"]
+    where = ".".join(str(part) for part in loc) or "configuration"
+    if item["type"] == "extra_forbidden":
+        return f"{where}: {unknown(str(loc[-1]), _known(loc[:-1]))}"
+    if item["type"] == "missing":
+        return f"{where}: missing"
+    message = item["msg"].removeprefix("Value error, ")
+    given = item["input"]
+    if isinstance(given, (dict, BaseModel)):
+        return f"{where}: {message}"
+    if item["type"] == "float_type" and isinstance(given, str) and re.fullmatch(r"[+-]?\d+e[+-]?\d+", given):
+        message += f"; in YAML it is written {given.replace('e', '.0e')}"
+    return f"{where} = {_shown(given)}: {message}"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 200
+
+
+def _shown(value: Any) -> str:
+    """A value for a message; files may hold very long ones."""
+    if isinstance(value, int) and abs(value) >= 1 << 128:
+        return f"a number of {value.bit_length()} bits"
+    text = _SHORT.repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _known(loc: tuple[int | str, ...]) -> list[str]:
+    """Field names (as written in YAML) of the section at `loc`."""
+    section: type[BaseModel] = Config
+    for part in loc:
+        found = section.model_fields.get(str(part))
+        if found is None:  # a name inside `arms`
+            continue
+        section = next(s for s in _sections(found.annotation))
+    return [f.alias or name for name, f in section.model_fields.items()]
+
+
+def _sections(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    arguments = getattr(annotation, "__args__", ())
+    return [section for argument in arguments for section in _sections(argument)]
