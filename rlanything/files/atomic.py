@@ -99,11 +99,16 @@ def replace(new: Path, place: Path) -> None:
 
 def remove(folder: Path) -> None:
     """Remove a folder. It is renamed first, so that a kill cannot leave half of it under its name."""
-    gone = folder.with_name(f".gone-{folder.name}")  # not set aside: nothing puts it back
-    clear(gone)
+    clear_removed(folder)
+    gone = _gone(folder)
     folder.rename(gone)
     sync(folder.parent)
     clear(gone)
+
+
+def clear_removed(folder: Path) -> None:
+    """Go on with a `remove` of this folder that was killed; for one who holds the lock of all that remove it."""
+    clear(_gone(folder))
 
 
 def clear(folder: Path) -> None:
@@ -183,6 +188,10 @@ def _put_back(place: Path) -> None:
     if aside.exists() and not place.exists():
         aside.rename(place)
         sync(place.parent)
+
+
+def _gone(folder: Path) -> Path:
+    return folder.with_name(f".gone-{folder.name}")  # not set aside: nothing puts it back
 
 
 def _aside(place: Path) -> Path:

@@ -39,6 +39,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
     folders = {seed: RunFolder(layout.live(origin.key, arm, seed)) for seed in seeds}
     live = layout.live(origin.key, arm, 0).parent
     if first_process():
+        atomic.clear_removed(live.parent)
         notice = origins.begin(live, arm, origin)
         if notice:
             _say(f"{arm}: {notice}")

@@ -89,3 +89,16 @@ def test_a_folder_that_was_being_removed_is_not_put_back(tmp_path, monkeypatch):
     monkeypatch.undo()
     with whole(place):
         assert not place.exists()
+
+
+def test_a_removal_that_was_killed_is_finished_by_the_next_start(tmp_path, monkeypatch):
+    place = tmp_path / "folder"
+    place.mkdir()
+    (place / "file").write_text("large")
+    monkeypatch.setattr(atomic.shutil, "rmtree", lambda folder: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        atomic.remove(place)
+    assert list(tmp_path.rglob("file")), "nothing was left behind, so this shows nothing"
+    monkeypatch.undo()
+    atomic.clear_removed(place)
+    assert not list(tmp_path.iterdir())

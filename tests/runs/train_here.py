@@ -59,7 +59,8 @@ def models(state: Path) -> dict[str, str]:
 
 def check(root: Path, arm: str, keep: Path) -> None:
     """What must hold after a kill."""
-    for live in (root / ".rla" / "live").glob(f"*/{arm}/seed-0"):
+    # A name that begins with a dot is on its way out: `atomic.remove` renames before it removes.
+    for live in (root / ".rla" / "live").glob(f"[!.]*/{arm}/seed-0"):
         folder = RunFolder(live)
         for published in folder.published():
             kept = models(keep / f"{int(published.name)}.ckpt")

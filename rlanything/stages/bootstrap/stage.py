@@ -27,6 +27,9 @@ from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.machine import versions
 
+WORK = Path(".rla/bootstrap")
+"""Holds the models that are being trained, in a folder for each key."""
+
 
 def make_models(config: Config, root: Path) -> None:
     """Write models/: three checkpoints (when embedded), the reward panel and bootstrap.json. Raises `ConfigError`."""
@@ -35,6 +38,7 @@ def make_models(config: Config, root: Path) -> None:
     # An environment that this machine cannot run raises here, before minutes of work.
     build.family(config).environment().close()
     with locks.stage(root, "bootstrap", layout.bootstrap.parent, apart=locks.ALL):
+        atomic.clear_removed(root / WORK)
         work = _trained(config, root) if config.model.embedded is not None else None
         layout.bootstrap.unlink(missing_ok=True)
         atomic.make(layout.bootstrap.parent)
@@ -57,7 +61,7 @@ def _trained(config: Config, root: Path) -> Path:
                 f"model.{name}.path = {source.path}: an embedded model is written to a folder in models/, e.g. "
                 f"models/{name}"
             )
-    work = root / ".rla" / "bootstrap" / _key(config, root)
+    work = root / WORK / _key(config, root)
     warmstart.train(config, root, work)
     return work
 
