@@ -58,6 +58,12 @@ def opened(path: Path, most_mb: int = MOST_MB) -> BinaryIO:
     return file
 
 
+def require_fits(path: Path, unpacked: int) -> None:
+    """Raise `FileError` for a file whose content takes more bytes than the limit, as a library says that unpacks it."""
+    if unpacked > _most(MOST_MB) << 20:
+        raise _too_large(path, MOST_MB)
+
+
 def read_bytes(path: Path, most_mb: int = MOST_MB) -> bytes:
     """The content of a file, unpacked when its name ends in .gz. Raises `FileError`."""
     with opened(path, most_mb) as file:

@@ -15,6 +15,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -36,14 +37,25 @@ class Child:
 
     def result(self) -> Any:
         """Wait for what the call returns. Raises what it raised, or `MachineError` when the process was killed."""
-        try:
-            error, value = self.answer.recv()
-        except EOFError:
-            error, value = self._lost(), None
+        error, value = self._received
         if error is not None:
             raise error
         self._process.join()
         return value
+
+    def check(self) -> None:
+        """Raise what `result` would raise, if that is known by now."""
+        if self.answer.poll():
+            self.result()
+
+    @cached_property
+    def _received(self) -> tuple[BaseException | None, Any]:
+        """(error, value), whichever the call ended with."""
+        try:
+            error, value = self.answer.recv()
+        except EOFError:
+            return self._lost(), None
+        return error, value
 
     def kill(self) -> None:
         """End the process now, unless it has ended."""

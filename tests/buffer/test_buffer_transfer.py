@@ -14,6 +14,7 @@ from rlanything.buffer.views.columns.parquet import read_parquet, read_table, wr
 from rlanything.buffer.views.find.names import find
 from rlanything.buffer.views.find.runs import open_run
 from rlanything.core.types import Task
+from rlanything.files import reader
 
 
 @pytest.fixture
@@ -46,6 +47,22 @@ def test_parquet_keeps_every_history(tmp_path_factory, history):
     write_parquet(buffer, path)
     again = read_parquet(path)
     assert (again, again.digest) == (buffer, buffer.digest)
+
+
+@pytest.mark.parametrize("column", ["payload", "instruction", "tried"])
+def test_a_parquet_file_that_unpacks_to_more_than_the_limit_is_refused(here, column, monkeypatch):
+    """Two megabytes of one letter, in a file of some kilobytes."""
+    export("full/seed-0", here / "small.parquet")
+    frame = pl.read_parquet(here / "small.parquet")
+    long = pl.lit("x" * 2_000_000 if column != "tried" else ["x" * 2_000_000])
+    frame.with_columns(long.alias(column)).write_parquet(
+        here / "bomb.parquet", metadata=pl.read_parquet_metadata(here / "small.parquet")
+    )
+    assert (here / "bomb.parquet").stat().st_size < 100_000
+    monkeypatch.setattr(reader, "MOST_MB", 1)
+    read_parquet(here / "small.parquet")
+    with pytest.raises(TaskBufferError, match=r"bomb\.parquet: .*RLANYTHING_MOST_MB"):
+        read_parquet(here / "bomb.parquet")
 
 
 def test_a_restart_leaves_the_history_out(here):
@@ -128,6 +145,7 @@ def test_a_broken_reply_in_the_metadata_is_kept(here):
 FAMILY = """
 import json
 from rlanything.core.types import Task
+from rlanything.files import reader
 
 
 def write_game(task, root):

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import psutil
@@ -47,6 +48,18 @@ def test_a_failure_ends_the_others_at_once_with_its_own_message(tmp_path, how, e
         run_all(fails, [("goes on", mark), (how, mark), ("never begun", mark)], 2)
     assert time.monotonic() - begun < SECONDS
     assert not psutil.pid_exists(int(mark.read_text()))
+
+
+def test_a_failure_beside_is_raised_by_the_next_look_at_it(tmp_path):
+    mark = tmp_path / "mark"
+    with beside(fails, "config", mark) as child:
+        child.check()  # it waits for the mark
+        mark.touch()
+        assert wait([child.answer], SECONDS)
+        with pytest.raises(ConfigError, match="no verdict"):
+            child.check()
+        with pytest.raises(ConfigError, match="no verdict"):
+            child.result()
 
 
 def test_a_process_that_cannot_begin_is_one_clear_error(monkeypatch):

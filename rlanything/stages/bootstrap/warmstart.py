@@ -55,6 +55,7 @@ def train(config: Config, root: Path, work: Path) -> None:
         tokenizer.save_pretrained(str(folder))
     with beside(train_adapter, config.model_dump(by_alias=True), root, work) as adapter:
         policy = _kept(work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos))
+        adapter.check()  # a failure there need not wait until the reward model is trained, too
         chat_model = build.chat_model(config, policy, tokenizer)
         practice = tasks[-config.bootstrap.reward.episodes :]
         _kept(

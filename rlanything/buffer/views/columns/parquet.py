@@ -7,7 +7,7 @@ kind.* make reading fast; they are computed when the file is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -24,10 +24,12 @@ from rlanything.buffer.views.columns.table import KEY_DIGITS, Table, kind_frame,
 from rlanything.buffer.views.tasks.task_fields import scalar_fields
 from rlanything.core.ids import canonical_json
 from rlanything.files import atomic
-from rlanything.files.reader import FileError, opened, parse
+from rlanything.files.reader import FileError, opened, parse, require_fits
 
 SCHEMA = 1
 """Version of the columns. Every other one is refused."""
+ROW = 64
+"""Bytes of a row whose texts are empty."""
 KIND = "kind."
 COLUMNS: dict[str, Any] = {
     "slot": pl.Int64,
@@ -77,11 +79,32 @@ def read_parquet(path: Path) -> TaskBuffer:
     header = _header(path)
     names = [name for name in COLUMNS if name not in ("head", "key", "measured")]
     with _damage(path):
+        _require_fits(path, names)
         buffer = TaskBuffer(tuple(_lineages(pl.read_parquet(path, columns=names))))
     if buffer.digest != header.get("digest"):
         said, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
         raise TaskBufferError(f"{path}: digest mismatch, the header says {said}, the content gives {real}")
     return buffer
+
+
+def _require_fits(path: Path, names: Sequence[str]) -> None:
+    """Raise `TaskBufferError` when the rows take more than the reader's limit.
+
+    A column that repeats one text holds it once: a kilobyte may stand for gigabytes. The sums take no such memory.
+    """
+    texts = [pl.col(name).str.len_bytes() for name in names if COLUMNS[name] == pl.String]
+    lists = [
+        pl.col(name).list.eval(pl.element().str.len_bytes()).list.sum()
+        for name in names
+        if COLUMNS[name] == pl.List(pl.String)
+    ]
+    sums = [size.cast(pl.Int64).sum() for size in (*texts, *lists)]
+    rows = (pl.len() * ROW).cast(pl.Int64)
+    taken = pl.scan_parquet(path).select(pl.sum_horizontal(rows, *sums)).collect(engine="streaming").item()
+    try:
+        require_fits(path, taken)
+    except FileError as error:
+        raise TaskBufferError(str(error)) from None
 
 
 def read_table(path: Path) -> Table:
