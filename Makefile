@@ -103,7 +103,7 @@ sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambd
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
 
 test: install-dev  ## Install and run the tests, except the slow ones
-	python -m pytest -n $(JOBS) -m "not slow"
+	python -m pytest -n $(JOBS) --dist loadgroup -m "not slow"
 
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow

@@ -13,6 +13,13 @@ from stage_cases import ROOT, small, small_coding
 ARM = "full"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One worker of xdist has all tests of the coding project: making it takes a minute and a half."""
+    for item in items:
+        if "coding_project" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("coding"))
+
+
 @pytest.fixture(scope="session")
 def tiny_project(tmp_path_factory) -> Path:
     """A folder with experiments/, data/ and models/; not to be changed."""

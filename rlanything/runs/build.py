@@ -43,10 +43,9 @@ def family(config: Config) -> TaskFamily:
 def prompts(config: Config, root: Path) -> Prompts:
     """The prompt templates. Raises `ConfigError`, also for a folder elsewhere: no pipeline could follow its changes."""
     model = config.model
-    if root.resolve() not in (root / model.prompts).resolve().parents:
-        raise ConfigError(
-            f"model.prompts = {model.prompts}: must be a folder in the project, {root.resolve()}"
-        )
+    project = Path(os.path.abspath(root))
+    if project not in Path(os.path.abspath(root / model.prompts)).parents:
+        raise ConfigError(f"model.prompts = {model.prompts}: must be a folder in the project, {project}")
     return Prompts.load(root / model.prompts, model.action_format, model.verdict_format)
 
 

@@ -189,7 +189,15 @@ def test_writing_names_its_command_and_can_be_read_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "override", ["judge.m=0", "+env.recptacles=3", "env.receptacles=[9, 3]", "model.prompts=nowhere"]
+    "override",
+    [
+        "judge.m=0",
+        "+env.recptacles=3",
+        "env.receptacles=[9, 3]",
+        "model.prompts=nowhere",
+        "model.prompts=/tmp",
+        "model.prompts=..",
+    ],
 )
 def test_what_cannot_run_is_not_written(tmp_path, override):
     path = tmp_path / "params.yaml"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
-from coding_run import require_sandbox, tiny
-from stage_cases import ROOT, small
+from stage_cases import ROOT, small, small_coding
 
 from envs.alfworld.family import AlfworldFamily
 from envs.coding.family import CodingFamily
@@ -19,34 +17,21 @@ from rlanything.rewards.step_votes.lessons import VoteLessons
 from rlanything.rewards.unit_tests.evaluation import PanelProblem, too_few_right
 from rlanything.runs import build, families
 from rlanything.runs.layout import Layout
-from rlanything.stages import tasks
 from rlanything.stages.bootstrap import stage
-from rlanything.stages.bootstrap.stage import make_models
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory) -> Path:
-    """A folder with experiments/, data/ and models/ of coding."""
-    require_sandbox()
-    root = tmp_path_factory.mktemp("coding")
-    (root / "experiments").symlink_to(ROOT / "experiments")
-    tasks.make_tasks(tiny(), root)
-    make_models(tiny(), root)
-    return root
-
-
-def test_the_first_writer_writes_some_right_tests(project):
-    found = json.loads(Layout(project).bootstrap.read_text())
+def test_the_first_writer_writes_some_right_tests(coding_project):
+    found = json.loads(Layout(coding_project).bootstrap.read_text())
     assert set(found) == {"in_domain", "out_of_domain", "panel_success", "ut", "detect"}
     assert 0 < found["ut"] <= 1
     assert found["detect"] <= found["ut"]
-    assert sorted(path.name for path in (project / "models").iterdir()) == [
+    assert sorted(path.name for path in (coding_project / "models").iterdir()) == [
         "adapter", "bootstrap.json", "policy", "reward", "reward_panel.jsonl.gz",
     ]  # fmt: skip
 
 
-def test_every_problem_of_the_panel_has_a_program_that_is_right(project):
-    config, layout = tiny(), Layout(project)
+def test_every_problem_of_the_panel_has_a_program_that_is_right(coding_project):
+    config, layout = small_coding(), Layout(coding_project)
     panel = [PanelProblem.from_json(r) for r in read_lines(layout.reward_panel, "rlanything bootstrap")]
     assert len(panel) == config.tasks.reward_panel
     for problem in panel:
@@ -56,22 +41,22 @@ def test_every_problem_of_the_panel_has_a_program_that_is_right(project):
         assert problem.opening == problem.task.instruction
 
 
-def test_the_panel_is_the_same_again(project, tmp_path):
+def test_the_panel_is_the_same_again(coding_project, tmp_path):
     again = tmp_path / "again"
     again.mkdir()
     for name in ("experiments", "data"):
-        (again / name).symlink_to(project / name)
+        (again / name).symlink_to(coding_project / name)
     models = again / "models"
     models.mkdir()
     for name in ("policy", "reward", "adapter"):
-        (models / name).symlink_to(project / "models" / name)
-    stage._finish(tiny(), again, Layout(again))
+        (models / name).symlink_to(coding_project / "models" / name)
+    stage._finish(small_coding(), again, Layout(again))
     for name in ("bootstrap.json", "reward_panel.jsonl.gz"):
-        assert (models / name).read_bytes() == (project / "models" / name).read_bytes()
+        assert (models / name).read_bytes() == (coding_project / "models" / name).read_bytes()
 
 
 def test_lessons_are_the_loop_s_question_and_a_test_that_can_be_read():
-    config, family = tiny("bootstrap.reward.noise=0"), CodingFamily()
+    config, family = small_coding("bootstrap.reward.noise=0"), CodingFamily()
     prompts = build.prompts(config, ROOT)
     taught = kind_of(config).warm_start(config, family, prompts)
     task = family.make("train", 1, 0)[0]
@@ -83,7 +68,7 @@ def test_lessons_are_the_loop_s_question_and_a_test_that_can_be_read():
 
 
 def test_a_family_that_shows_no_tests_cannot_teach_a_writer():
-    config = tiny()
+    config = small_coding()
     with pytest.raises(ConfigError, match=r"judge\.writes = 'tests': AlfworldFamily shows no tests"):
         kind_of(config).warm_start(config, AlfworldFamily(), build.prompts(config, ROOT))
 
