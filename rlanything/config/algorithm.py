@@ -37,6 +37,9 @@ class SignalsConfig(Section):
     """Eq. 1, Eq. 2 and the data filters."""
 
     lambda_: Annotated[float, Field(ge=0, alias="lambda")] = 1.0
+    """Weight of the mean vote in the policy's reward (Eq. 1)."""
+    reward_lambda: Annotated[float, Field(ge=0)] | None = None
+    """The same weight in the R that the reward model's reward is made from (Eq. 2); None: `lambda`."""
     advantage_scale: Literal["step", "task"] = "step"
     policy_min: Share = 0.0
     policy_max: Share = 1.0
@@ -50,6 +53,11 @@ class SignalsConfig(Section):
         for low, high in (("policy_min", "policy_max"), ("reward_min", "reward_max")):
             ordered(self, low, high, strict=False)
         return self
+
+    @property
+    def consistency_lambda(self) -> float:
+        """The lambda of Eq. 2: `reward_lambda`, or `lambda` where that is None."""
+        return self.lambda_ if self.reward_lambda is None else self.reward_lambda
 
 
 class AdaptationConfig(Section):

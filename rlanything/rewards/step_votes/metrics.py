@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rlanything.core.signals import mean_vote
-from rlanything.core.theory import empirical_precision, force_ratio, precision, precision_bound
+from rlanything.core.theory import (
+    Forces,
+    empirical_precision,
+    force_ratio,
+    forces,
+    one_sided_share,
+    precision,
+    precision_bound,
+)
 from rlanything.loop.group import Group
 from rlanything.loop.metrics import PATIENCE, last_values, mean
 
 
 def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
-    """p+, p-, mu, A and its bound, ||f+||/||f-||, invalid and unanimous rates; empty without votes."""
+    """p+, p-, mu, A and its bound, invalid and unanimous rates; empty without votes."""
     judged = [
         (episode.trajectory.outcome, [v.verdict for v in judgement.votes])
         for group in groups
@@ -33,10 +41,27 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
         "mu": rates.mu,
         "precision": empirical_precision(success, failure),
         "precision_bound": precision_bound(rates.mu, m),
-        "force_ratio": force_ratio(valid),
         "invalid_votes": 1.0 - len(valid) / len(votes),
         "unanimous": mean([float(set(step) in ({1}, {-1})) for _, step in judged]),
     }
+
+
+def force_metrics(groups: Sequence[Group], lam: float) -> dict[str, float]:
+    """Theorem 2's ratio for the median task, and the share of one-sided tasks. lam: the reward model's lambda."""
+    tasks = [task_forces(group, lam) for group in groups]
+    return {"task_force_ratio": force_ratio(tasks), "one_sided_tasks": one_sided_share(tasks)}
+
+
+def task_forces(group: Group, lam: float) -> Forces:
+    """Theorem 2's norms for the task of a group."""
+    votes = [
+        (episode.trajectory.outcome, vote.verdict)
+        for episode in group.episodes
+        for judgement in episode.judgements
+        for vote in judgement.votes
+        if vote.verdict is not None
+    ]
+    return forces(group.outcomes, votes, lam)
 
 
 def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATIENCE) -> list[str]:

@@ -12,7 +12,7 @@ from rlanything.core.types import Episode, Judgement, Lesson, ScoredReplies, Tra
 from rlanything.loop.group import Group, compared
 from rlanything.loop.reward_model import CriticInput
 from rlanything.rewards.step_votes.critic import critic_input, marked_steps
-from rlanything.rewards.step_votes.metrics import vote_metrics
+from rlanything.rewards.step_votes.metrics import force_metrics, vote_metrics
 
 
 class VoteSource(Protocol):
@@ -48,7 +48,8 @@ class StepVoteModel:
     def score_episodes(self, group: Group) -> Group:
         """Advantages of the integrated rewards, among the episodes that are alive at a step."""
         kept = [k for k, episode in enumerate(group.episodes) if compared(episode)]
-        rewards = [self.rewards(group.episodes[k]) for k in kept]
+        lam = self.config.signals.lambda_
+        rewards = [self.rewards(group.episodes[k], lam) for k in kept]
         rows = policy_advantages(rewards, self.config.signals.advantage_scale)
         return group.with_advantages({k: tuple(row) for k, row in zip(kept, rows, strict=True)})
 
@@ -93,23 +94,27 @@ class StepVoteModel:
         return ""
 
     def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
-        """p+, p-, mu and what follows from them."""
-        return vote_metrics(groups, self.config.judge.m)
+        """p+, p-, mu and what follows from them; Theorem 2's forces where the reward model learns."""
+        found = vote_metrics(groups, self.config.judge.m)
+        if self.arm.train_reward and found:
+            found |= force_metrics(groups, self.config.signals.consistency_lambda)
+        return found
 
-    def rewards(self, episode: Episode) -> list[float]:
+    def rewards(self, episode: Episode, lam: float) -> list[float]:
         """Eq. 1 for each step. Steps whose question did not fit the reward model's context have no votes."""
-        trajectory, lam = episode.trajectory, self.config.signals.lambda_
+        trajectory = episode.trajectory
         votes: list[list[int | None]] = [[v.verdict for v in j.votes] for j in episode.judgements]
         votes += [[] for _ in range(len(trajectory.steps) - len(votes))]
         return integrated_rewards(trajectory.outcome, votes, lam, use_outcome=self.arm.outcome)
 
     def _vote_advantages(self, episode: Episode) -> list[tuple[float | None, ...]]:
-        """Eq. 2 for each judgement; none for an episode that does not count."""
+        """Eq. 2 for each judgement, with its own lambda in R; none for an episode that does not count."""
         if not episode.trajectory.counts:
             return []
+        rewards = self.rewards(episode, self.config.signals.consistency_lambda)
         return [
             tuple(vote_advantages(reward, [v.verdict for v in judgement.votes]))
-            for reward, judgement in zip(self.rewards(episode), episode.judgements, strict=False)
+            for reward, judgement in zip(rewards, episode.judgements, strict=False)
         ]
 
 
