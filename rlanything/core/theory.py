@@ -100,8 +100,8 @@ def forces(outcomes: Sequence[int], votes: Sequence[tuple[int, int]], lam: float
 def force_ratio(tasks: Sequence[Forces]) -> float:
     """||f+|| / ||f-|| of the median task; nan where no task has one.
 
-    The median is that of `Forces.share`: a ratio of 0 and one of infinity, which Theorem 2 gives for a task too hard
-    and one too easy, lie the same way from the middle, and a mean of ratios would be infinite as soon as one of them is.
+    The median is that of `Forces.share`: Theorem 2 gives a ratio of 0 for a task too hard and of infinity for one too
+    easy. As shares both are as far from the middle. A mean of ratios would be infinite as soon as one of them is.
     """
     shares = [task.share for task in tasks if not isnan(task.share)]
     if not shares:

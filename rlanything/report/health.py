@@ -110,16 +110,16 @@ def one_sided(run: Run) -> str:
     alone, ratio = run.get("one_sided_tasks", {}), run.get("task_force_ratio", {})
     if alone and _end(alone) > ONE_SIDED:
         return (
-            f"{_end(alone):.0%} of the tasks were one-sided at the end: the reward model saw no success, or no failure, "
-            "of theirs that it could learn from (Theorem 2)."
+            f"{_end(alone):.0%} of the tasks were one-sided at the end: the reward model saw no success, or no "
+            "failure, of theirs that it could learn from (Theorem 2)."
         )
     end = _end(ratio) if ratio else 1.0
     if FORCE[0] <= end <= FORCE[1]:
         return ""
     side = "successes" if end > FORCE[1] else "failures"
     return (
-        f"||f+|| / ||f-|| of the median task was {end:.2g} at the end: the reward model learned almost only from {side} "
-        "(Theorem 2)."
+        f"||f+|| / ||f-|| of the median task was {end:.2g} at the end: the reward model learned almost only from "
+        f"{side} (Theorem 2)."
     )
 
 

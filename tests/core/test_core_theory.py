@@ -98,9 +98,7 @@ def test_precision_without_a_success_or_a_failure_is_not_a_number():
 
 def votes(plus: tuple[int, int], minus: tuple[int, int]) -> list[tuple[int, int]]:
     """`plus`: verdicts of +1 and of -1 on steps of successes; `minus`: of -1 and of +1 on steps of failures."""
-    return (
-        [(1, 1)] * plus[0] + [(1, -1)] * plus[1] + [(-1, -1)] * minus[0] + [(-1, 1)] * minus[1]
-    )
+    return [(1, 1)] * plus[0] + [(1, -1)] * plus[1] + [(-1, -1)] * minus[0] + [(-1, 1)] * minus[1]
 
 
 @pytest.mark.parametrize(

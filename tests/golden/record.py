@@ -74,7 +74,9 @@ def main(words: Sequence[str], root: Path = golden.ROOT) -> None:
     parser = argparse.ArgumentParser(description="Record the golden runs.")
     parser.add_argument("--reason", required=True, help="why the numbers move, for whoever meets them next")
     parser.add_argument("--start", action="store_true", help="make tasks and models anew as well (minutes)")
-    parser.add_argument("--arm", action="append", choices=golden.ARMS, help="record this arm alone; repeat it")
+    parser.add_argument(
+        "--arm", action="append", choices=golden.ARMS, help="record this arm alone; repeat it"
+    )
     given = parser.parse_args(words)
     if len(given.reason.split()) < 3:
         parser.error(f"--reason {given.reason!r}: say in a sentence why the numbers move")
