@@ -116,9 +116,22 @@ class ArmConfig(Section):
     adapt: bool
     reward_from: str | None = None
     """Arm whose trained reward model judges here (for `step_only`); None: the bootstrap's."""
+    advantage: Literal["step", "trajectory"] = "step"
+    """`step`: compared at each step index, among the trajectories still alive. `trajectory`: GRPO, one a trajectory."""
+    max_batches: Positive = 1
+    """Dynamic sampling (DAPO): tasks whose outcomes are all alike are replaced by further ones until the batch is full,
+    or this many batches were rolled out. 1: none is replaced."""
 
     @model_validator(mode="after")
     def _sensible(self) -> ArmConfig:
         if not (self.outcome or self.step_votes):
             raise ValueError("an arm needs outcome or step_votes: without both there is no reward")
+        if self.advantage == "trajectory" and (self.step_votes or not self.outcome):
+            raise ValueError(
+                "advantage = 'trajectory': is that of the outcome alone; it needs outcome = True and step_votes = False"
+            )
+        if self.max_batches > 1 and not self.outcome:
+            raise ValueError(
+                f"max_batches = {self.max_batches}: tasks are replaced by their outcomes; with outcome = False it must be 1"
+            )
         return self

@@ -35,6 +35,7 @@ from rlanything.stages.bootstrap.stage import make_models
 OVERRIDES = (
     "scale=smoke",
     "+arm@arms.step_only=step_only",
+    "arms.step_only.reward_from=policy_reward",
     "tasks.train=12",
     "tasks.in_domain=3",
     "tasks.out_of_domain=3",

@@ -126,12 +126,12 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
         ),
         (
             {"arms": ["step_only"], "overrides": ["+arm@arms.step_only=step_only"]},
-            "arms: 'step_only' is judged by the reward model of 'policy_reward' (reward_from), which a trial trains "
-            "itself: name it before, e.g. arms: [policy_reward, step_only]",
+            "arms: 'step_only' is judged by the reward model of 'full' (reward_from), which a trial trains "
+            "itself: name it before, e.g. arms: [full, step_only]",
         ),
         (
             {
-                "arms": ["step_only", "policy_reward"],
+                "arms": ["step_only", "full"],
                 "objectives": "step_only.in_domain",
                 "overrides": ["+arm@arms.step_only=step_only"],
             },
@@ -153,9 +153,9 @@ def test_an_impossible_space_is_refused_before_any_work(tmp_path, changes, expec
 
 
 def test_an_arm_after_the_one_whose_reward_model_it_takes(tmp_path, capsys):
-    arms = {"arms": ["policy_reward", "step_only"], "overrides": ["+arm@arms.step_only=step_only"]}
+    arms = {"arms": ["full", "step_only"], "overrides": ["+arm@arms.step_only=step_only"]}
     command.print_sweep(written(tmp_path, objectives="step_only.in_domain", **arms), ROOT)
-    assert "arms policy_reward, step_only" in capsys.readouterr().out
+    assert "arms full, step_only" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

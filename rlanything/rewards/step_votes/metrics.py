@@ -20,14 +20,10 @@ from rlanything.loop.metrics import PATIENCE, last_values, mean
 
 def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     """p+, p-, mu, A and its bound, invalid and unanimous rates; empty without votes."""
-    judged = [
-        (episode.trajectory.outcome, [v.verdict for v in judgement.votes])
-        for group in groups
-        for episode in group.episodes
-        for judgement in episode.judgements
-    ]
-    if not judged:
+    asked = [(e.trajectory.outcome, j.votes) for group in groups for e in group.episodes for j in e.judgements]
+    if not asked:
         return {}
+    judged = [(outcome, [v.verdict for v in step]) for outcome, step in asked]
     votes = [(outcome, v) for outcome, step in judged for v in step]
     valid = [(outcome, v) for outcome, v in votes if v is not None]
     rates = precision(valid)
@@ -35,6 +31,7 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     failure = [mean_vote(step) for outcome, step in judged if outcome == -1]
     return {
         "votes": float(len(votes)),
+        "reward_tokens": float(sum(len(v.response_ids) for _, step in asked for v in step)),
         "mean_vote": mean([float(v) for _, v in valid]),
         "p_plus": rates.p_plus,
         "p_minus": rates.p_minus,

@@ -7,7 +7,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from rlanything.config import ArmConfig, Config
-from rlanything.core.signals import balance_weights, integrated_rewards, policy_advantages, vote_advantages
+from rlanything.core.signals import (
+    balance_weights,
+    integrated_rewards,
+    policy_advantages,
+    trajectory_advantages,
+    vote_advantages,
+)
 from rlanything.core.types import Episode, Judgement, Lesson, ScoredReplies, Trajectory
 from rlanything.loop.group import Group, compared
 from rlanything.loop.reward_model import CriticInput
@@ -46,11 +52,14 @@ class StepVoteModel:
         ]
 
     def score_episodes(self, group: Group) -> Group:
-        """Advantages of the integrated rewards, among the episodes that are alive at a step."""
-        kept = [k for k, episode in enumerate(group.episodes) if compared(episode)]
-        lam = self.config.signals.lambda_
-        rewards = [self.rewards(group.episodes[k], lam) for k in kept]
-        rows = policy_advantages(rewards, self.config.signals.advantage_scale)
+        """Advantages of the integrated rewards among the episodes that are alive at a step, or one an episode."""
+        kept = {k: episode for k, episode in enumerate(group.episodes) if compared(episode)}
+        if self.arm.advantage == "trajectory":
+            one = trajectory_advantages([episode.trajectory.outcome for episode in kept.values()])
+            rows = [[x] * len(e.trajectory.steps) for x, e in zip(one, kept.values(), strict=True)]
+        else:
+            rewards = [self.rewards(episode, self.config.signals.lambda_) for episode in kept.values()]
+            rows = policy_advantages(rewards, self.config.signals.advantage_scale)
         return group.with_advantages({k: tuple(row) for k, row in zip(kept, rows, strict=True)})
 
     def score_replies(self, groups: Sequence[Group]) -> list[Group]:
