@@ -132,6 +132,7 @@ class ArmConfig(Section):
             )
         if self.max_batches > 1 and not self.outcome:
             raise ValueError(
-                f"max_batches = {self.max_batches}: tasks are replaced by their outcomes; with outcome = False it must be 1"
+                f"max_batches = {self.max_batches}: tasks are replaced by their outcomes; with outcome = False it must "
+                "be 1"
             )
         return self

@@ -210,7 +210,10 @@ def test_an_arm_may_take_its_reward_model_only_from_an_arm_that_exists():
         ({"arms__full__advantage": "trajectory"}, "it needs outcome = True and step_votes = False"),
         ({"arms__full__advantage": "episode"}, "arms.full.advantage = 'episode'"),
         ({"arms__full__max_batches": 0}, "arms.full.max_batches = 0"),
-        ({"arms__policy__outcome": False, "arms__policy__max_batches": 2}, "with outcome = False it must be 1"),
+        (
+            {"arms__policy__outcome": False, "arms__policy__max_batches": 2},
+            "with outcome = False it must be 1",
+        ),
         ({"signals__reward_lambda": -1.0}, "signals.reward_lambda = -1.0"),
     ],
 )

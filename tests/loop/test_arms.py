@@ -40,7 +40,10 @@ def test_grpo_gives_all_steps_of_a_trajectory_the_advantage_of_its_outcome():
         scored = world.loop.reward_model.score_episodes(ragged(world, lengths))
         found[name] = [e.advantages for e in scored.episodes]
     low = -(3**-0.5)
-    assert found["trajectory"] == [pytest.approx([3**0.5] * 1), *(pytest.approx([low] * n) for n in lengths[1:])]
+    assert found["trajectory"] == [
+        pytest.approx([3**0.5] * 1),
+        *(pytest.approx([low] * n) for n in lengths[1:]),
+    ]
     assert found["step"] == [pytest.approx([3**0.5]), *(pytest.approx(x) for x in ([low, 0.0], [low], [low]))]
 
 

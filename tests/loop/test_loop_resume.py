@@ -20,7 +20,9 @@ def world() -> World:
 def stored(state: LoopState, folder) -> LoopState:
     """The state as a killed process leaves it: JSON and a snapshot of the buffer."""
     write_snapshot(state.buffer, folder / "buffer.jsonl")
-    text = json.dumps([state.iteration, state.cursor, state.tokens, [proposal_to_json(p) for p in state.pending]])
+    text = json.dumps(
+        [state.iteration, state.cursor, state.tokens, [proposal_to_json(p) for p in state.pending]]
+    )
     iteration, cursor, tokens, pending = json.loads(text)
     buffer = read_snapshot(folder / "buffer.jsonl")
     return LoopState(iteration, buffer, cursor, tuple(proposal_from_json(p) for p in pending), tokens)

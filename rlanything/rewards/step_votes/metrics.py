@@ -20,7 +20,9 @@ from rlanything.loop.metrics import PATIENCE, last_values, mean
 
 def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     """p+, p-, mu, A and its bound, invalid and unanimous rates; empty without votes."""
-    asked = [(e.trajectory.outcome, j.votes) for group in groups for e in group.episodes for j in e.judgements]
+    asked = [
+        (e.trajectory.outcome, j.votes) for group in groups for e in group.episodes for j in e.judgements
+    ]
     if not asked:
         return {}
     judged = [(outcome, [v.verdict for v in step]) for outcome, step in asked]
