@@ -36,9 +36,7 @@ def train_arm(config: Config, root: Path, arm: str) -> None:
 
 def _run(config: Config, root: Path, arm: str) -> None:
     Layout(root).check_bootstrap()
-    source = config.arm(arm).reward_from
-    for seed in range(config.train.seeds) if source is not None else ():
-        trained_reward(root, source, seed)
+    _check_source(config, root, arm)
     origin, layout = made_from(config, root, arm), Layout(root)
     seeds = range(config.train.seeds)
     folders = {seed: RunFolder(layout.live(origin.key, arm, seed)) for seed in seeds}
@@ -72,6 +70,14 @@ def _train(config: Config, root: Path, origin: Origin, arm: str, seeds: Sequence
             train_seed(data, root, origin, arm, seed)
         return
     run_all(train_seed, [(data, root, origin, arm, seed) for seed in seeds], workers)
+
+
+def _check_source(config: Config, root: Path, arm: str) -> None:
+    """Raise `ConfigError` unless the reward models that the arm's seeds take from another arm are there."""
+    source = config.arm(arm).reward_from
+    if source is not None:
+        for seed in range(config.train.seeds):
+            trained_reward(root, source, seed)
 
 
 def _check_launch(config: Config, arm: str) -> None:
