@@ -37,6 +37,9 @@ class SignalsConfig(Section):
     """Eq. 1, Eq. 2 and the data filters."""
 
     lambda_: Annotated[float, Field(ge=0, alias="lambda")] = 1.0
+    """Weight of the mean vote in the policy's reward (Eq. 1)."""
+    reward_lambda: Annotated[float, Field(ge=0)] | None = None
+    """The same weight in the R that the reward model's reward is made from (Eq. 2); None: `lambda`."""
     advantage_scale: Literal["step", "task"] = "step"
     policy_min: Share = 0.0
     policy_max: Share = 1.0
@@ -50,6 +53,11 @@ class SignalsConfig(Section):
         for low, high in (("policy_min", "policy_max"), ("reward_min", "reward_max")):
             ordered(self, low, high, strict=False)
         return self
+
+    @property
+    def consistency_lambda(self) -> float:
+        """The lambda of Eq. 2: `reward_lambda`, or `lambda` where that is None."""
+        return self.lambda_ if self.reward_lambda is None else self.reward_lambda
 
 
 class AdaptationConfig(Section):
@@ -108,9 +116,23 @@ class ArmConfig(Section):
     adapt: bool
     reward_from: str | None = None
     """Arm whose trained reward model judges here (for `step_only`); None: the bootstrap's."""
+    advantage: Literal["step", "trajectory"] = "step"
+    """`step`: compared at each step index, among the trajectories still alive. `trajectory`: GRPO, one a trajectory."""
+    max_batches: Positive = 1
+    """Dynamic sampling (DAPO): tasks whose outcomes are all alike are replaced by further ones until the batch is full,
+    or this many batches were rolled out. 1: none is replaced."""
 
     @model_validator(mode="after")
     def _sensible(self) -> ArmConfig:
         if not (self.outcome or self.step_votes):
             raise ValueError("an arm needs outcome or step_votes: without both there is no reward")
+        if self.advantage == "trajectory" and (self.step_votes or not self.outcome):
+            raise ValueError(
+                "advantage = 'trajectory': is that of the outcome alone; it needs outcome = True and step_votes = False"
+            )
+        if self.max_batches > 1 and not self.outcome:
+            raise ValueError(
+                f"max_batches = {self.max_batches}: tasks are replaced by their outcomes; with outcome = False it must "
+                "be 1"
+            )
         return self

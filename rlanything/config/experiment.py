@@ -131,15 +131,30 @@ class Config(Section):
                     f"arms.{name}: an arm names a folder: 100 characters at most, no /, no . at the start, and not "
                     f"{BASE!r}"
                 )
-            if arm.reward_from is not None and arm.reward_from not in self.arms:
-                raise ValueError(
-                    f"arms.{name}.reward_from = {arm.reward_from!r}: {unknown(arm.reward_from, list(self.arms))}"
-                )
+            if arm.reward_from is not None:
+                self._check_source(name, arm.reward_from)
         if self.rollout.tasks > self.tasks.train:
             raise ValueError(
                 f"rollout.tasks = {self.rollout.tasks}: must not exceed tasks.train = {self.tasks.train}"
             )
         return self
+
+    def _check_source(self, name: str, source: str) -> None:
+        """Raise `ValueError` unless the arm `source` trains a reward model, not with one that comes from `name`."""
+        where = f"arms.{name}.reward_from = {source!r}"
+        if source not in self.arms:
+            raise ValueError(f"{where}: {unknown(source, list(self.arms))}")
+        if not self.arms[source].train_reward:
+            trained = [other for other, arm in self.arms.items() if arm.train_reward and other != name]
+            raise ValueError(
+                f"{where}: trains no reward model (train_reward); these do: {', '.join(trained) or 'none'}"
+            )
+        seen, following = [name], self.arms[name].reward_from
+        while following in self.arms and following not in seen:
+            seen.append(following)
+            following = self.arms[following].reward_from
+        if following == name:
+            raise ValueError(f"{where}: in a circle: {' -> '.join([*seen, name])}")
 
     def _check_lengths(self) -> None:
         """Raise `ValueError` where an embedded model's context has no room for what it is to write."""
@@ -167,3 +182,10 @@ class Config(Section):
         if name not in self.arms:
             raise ConfigError(f"arm {name!r}: {unknown(name, list(self.arms))}")
         return self.arms[name]
+
+    def judge_of(self, name: str) -> str | None:
+        """The arm whose run holds the reward model that the arm `name` ends with; None: it is the bootstrap's.
+
+        Raises `ConfigError` for an unknown name.
+        """
+        return name if self.arm(name).train_reward else self.arms[name].reward_from

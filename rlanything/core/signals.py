@@ -54,6 +54,18 @@ def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step")
     return result
 
 
+def trajectory_advantages(outcomes: Sequence[int]) -> list[float]:
+    """GRPO with outcomes: one advantage a trajectory, the z-score of its outcome over the task's rollouts.
+
+    Population std; outcomes all alike -> 0.
+    """
+    std = spread(outcomes)
+    if std < EPS:
+        return [0.0] * len(outcomes)
+    centre = sum(outcomes) / len(outcomes)
+    return [(outcome - centre) / std for outcome in outcomes]
+
+
 def vote_advantages(reward: float, votes: Sequence[int | None]) -> list[float | None]:
     """Advantages of the m votes of one step: z-score of R^S_j = R * S_j (Eq. 2) over the valid votes.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb, exp, inf, nan, sqrt
+from math import comb, exp, inf, isnan, nan, sqrt
+from statistics import median
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +52,68 @@ def precision_bound(mu: float, m: int) -> float:
     return 1.0 - exp(-m * (mu - 1.0) ** 2 / 4.0) if mu > 1.0 else 0.0
 
 
-def force_ratio(votes: Sequence[tuple[int, int]]) -> float:
-    """||f+|| / ||f-|| of Theorem 2 over (outcome, verdict) pairs: how the RM's objective is split.
+@dataclass(frozen=True, slots=True)
+class Forces:
+    """||f+|| and ||f-|| of Theorem 2 for one task: how much the reward model learns from its successes and failures."""
 
-    f+ = p_old(S=+1) 1(O=+1), f- = p_old(S=-1) 1(O=-1), with p_old estimated by the votes themselves.
+    plus: float
+    minus: float
+
+    @property
+    def share(self) -> float:
+        """||f+|| / (||f+|| + ||f-||), from 0 (failures alone) to 1 (successes alone); nan where both are 0."""
+        total = self.plus + self.minus
+        return self.plus / total if total else nan
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether exactly one of them is 0."""
+        return (self.plus == 0.0) != (self.minus == 0.0)
+
+
+def forces(outcomes: Sequence[int], votes: Sequence[tuple[int, int]], lam: float = 1.0) -> Forces:
+    """The two norms for one task q.
+
+    Theorem 2 has f+ = p_old(S=+1) 1(O=+1) and f- = p_old(S=-1) 1(O=-1) for lambda = 1, where Remark 1's
+    f+ = 1 - lambda + 2 lambda p_old(S=+1) is twice that. So ||f+|| = |1 - lambda + 2 lambda p+| sqrt(P(O=+1)), with p+
+    itself and not its root, and ||f-|| likewise with p-.
+
+    Args:
+        outcomes: of the task's rollouts, +1 or -1; P(O=+1) is their share of successes.
+        votes: (outcome of the trajectory, verdict) of the valid votes on the task's steps; p+ and p- are their rates.
+        lam: the reward model's lambda.
+
+    Returns:
+        nan for a norm whose side has rollouts and no valid vote.
     """
-    plus = sum(o == 1 and v == 1 for o, v in votes)
-    minus = sum(o == -1 and v == -1 for o, v in votes)
-    if not plus and not minus:
+    rates, count = precision(votes), len(outcomes)
+    if not count:
+        return Forces(nan, nan)
+
+    def norm(outcome: int, p: float) -> float:
+        share = sum(o == outcome for o in outcomes) / count
+        return abs(1.0 - lam + 2.0 * lam * p) * sqrt(share) if share else 0.0
+
+    return Forces(norm(1, rates.p_plus), norm(-1, rates.p_minus))
+
+
+def force_ratio(tasks: Sequence[Forces]) -> float:
+    """||f+|| / ||f-|| of the median task; nan where no task has one.
+
+    The median is that of `Forces.share`: Theorem 2 gives a ratio of 0 for a task too hard and of infinity for one too
+    easy. As shares both are as far from the middle. A mean of ratios would be infinite as soon as one of them is.
+    """
+    shares = [task.share for task in tasks if not isnan(task.share)]
+    if not shares:
         return nan
-    return sqrt(plus) / sqrt(minus) if minus else inf
+    middle = median(shares)
+    return middle / (1.0 - middle) if middle < 1.0 else inf
+
+
+def one_sided_share(tasks: Sequence[Forces]) -> float:
+    """Share of the tasks whose ratio is 0 or infinite, among those that have one; nan where none has."""
+    known = [task.one_sided for task in tasks if not isnan(task.share)]
+    return sum(known) / len(known) if known else nan
 
 
 def _binomial(n: int, k: int, p: float) -> float:

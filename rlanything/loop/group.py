@@ -40,6 +40,11 @@ class Group:
         """acc(q); None when every rollout crashed. Then nothing is decided about the task."""
         return accuracy(self.outcomes) if self.outcomes else None
 
+    @property
+    def has_spread(self) -> bool:
+        """Whether some of its rollouts succeeded and some failed."""
+        return len(set(self.outcomes)) > 1
+
     def within(self, low: float, high: float) -> bool:
         """Whether there is an accuracy, and it is from `low` to `high`."""
         return self.accuracy is not None and low <= self.accuracy <= high

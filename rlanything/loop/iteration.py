@@ -13,7 +13,6 @@ from typing import Protocol
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import ArmConfig, Config
 from rlanything.core.adaptation import accepts, direction
-from rlanything.core.seeds import derive_seed
 from rlanything.core.timing import phase
 from rlanything.core.types import (
     Direction,
@@ -26,6 +25,7 @@ from rlanything.core.types import (
     Trajectory,
 )
 from rlanything.loop.adapt import Wanted
+from rlanything.loop.batch import next_slots
 from rlanything.loop.group import Group
 from rlanything.loop.metrics import iteration_metrics
 from rlanything.loop.reward_model import CriticInput, RewardModel
@@ -37,13 +37,14 @@ class LoopState:
     """What an iteration leaves for the next one.
 
     cursor: a position in the endless sequence of shuffled slot orders. pending: the proposals that the next iteration
-    rolls out.
+    rolls out. tokens: those that the policy and the reward model have sampled so far.
     """
 
     iteration: int
     buffer: TaskBuffer
     cursor: int = 0
     pending: tuple[Proposal, ...] = ()
+    tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,7 @@ class Loop:
 
     def collect(self, state: LoopState) -> IterationResult:
         """Alg. 1, lines 3-14, for `state.iteration`."""
-        slots, cursor = self._choose(state)
-        groups = self._roll_out(state, slots)
+        groups, cursor = self._roll_out_batch(state)
         with phase("judge"):
             groups = self.reward_model.judge(groups, state.iteration)
         decided = [self._decide(g, groups, state.iteration) for g in groups]
@@ -115,7 +115,7 @@ class Loop:
         buffer = state.buffer.apply(events)
         pending, asked = self._adapt(groups, buffer, state.iteration)
         events += asked
-        following = LoopState(state.iteration + 1, buffer.apply(asked), cursor, pending)
+        buffer = buffer.apply(asked)
         groups = self._score_replies([self._score_episodes(group) for group in groups])
         policy = [
             ScoredTrajectory(episode.trajectory, episode.advantages)
@@ -124,33 +124,42 @@ class Loop:
             if episode.advantages is not None
         ]
         reward = [lesson for group in groups for lesson in self.reward_model.lessons(group)]
-        metrics = iteration_metrics(self.config, groups, events, following.buffer, len(policy), reward)
+        metrics = iteration_metrics(self.config, groups, events, buffer, len(policy), reward)
         metrics |= self.reward_model.metrics(groups)
+        tokens = state.tokens + int(metrics["policy_tokens"] + metrics.get("reward_tokens", 0.0))
+        following = LoopState(state.iteration + 1, buffer, cursor, pending, tokens)
         return IterationResult(tuple(groups), tuple(policy), tuple(reward), tuple(events), following, metrics)
 
-    def _choose(self, state: LoopState) -> tuple[list[int], int]:
-        """The slots of this iteration: the next ones in shuffled order, those with a pending proposal left out."""
-        busy = {p.slot for p in state.pending}
-        slots: list[int] = []
-        cursor = state.cursor
-        count = len(state.buffer)
-        while len(slots) < min(self.config.rollout.tasks, count - len(busy)):
-            order = slot_order(self.run_seed, cursor // count, state.buffer.slots)
-            slot = order[cursor % count]
-            cursor += 1
-            if slot not in busy and slot not in slots:
-                slots.append(slot)
-        return slots, cursor
+    def _roll_out_batch(self, state: LoopState) -> tuple[list[Group], int]:
+        """The episodes of this iteration's tasks, and the cursor after them.
 
-    def _roll_out(self, state: LoopState, slots: Sequence[int]) -> list[Group]:
+        With dynamic sampling (`max_batches` above 1) a task whose outcomes are all alike does not train, and further
+        tasks are rolled out in its place.
+        """
+        wanted, busy = self.config.rollout.tasks, {p.slot for p in state.pending}
+        slots, cursor = next_slots(self.run_seed, state.buffer.slots, state.cursor, busy, wanted)
+        groups = self._roll_out(state, slots, state.pending)
+        if self.arm.max_batches == 1:
+            return groups, cursor
+        tried, groups = {*busy, *slots}, [_without_spread_dropped(g) for g in groups]
+        for _ in range(1, self.arm.max_batches):
+            missing = wanted - sum(g.trains and g.slot not in busy for g in groups)
+            slots, cursor = next_slots(self.run_seed, state.buffer.slots, cursor, tried, missing)
+            if not slots:
+                break
+            tried |= set(slots)
+            groups += [_without_spread_dropped(g) for g in self._roll_out(state, slots, ())]
+        return groups, cursor
+
+    def _roll_out(self, state: LoopState, slots: Sequence[int], pending: Sequence[Proposal]) -> list[Group]:
         """The episodes of the chosen slots, then those of the pending proposals."""
         paired = self.config.adaptation.acceptance == "paired"
-        heads = [*slots, *(p.slot for p in state.pending if paired)]
+        heads = [*slots, *(p.slot for p in pending if paired)]
         n = self.config.rollout.rollouts
         work: list[tuple[Assignment, Proposal | None]] = [
             (Assignment(slot, state.buffer.head(slot), n), None) for slot in heads
         ]
-        work += [(Assignment(p.slot, p.task, n), p) for p in state.pending if p.task is not None]
+        work += [(Assignment(p.slot, p.task, n), p) for p in pending if p.task is not None]
         sampling = Sampling(
             self.run_seed,
             "act",
@@ -234,22 +243,26 @@ class Loop:
     def _score_episodes(self, group: Group) -> Group:
         """The group with the advantages of its episodes, if they train the policy. All zero: nothing to learn."""
         signals = self.config.signals
-        if not (group.trains and group.within(signals.policy_min, signals.policy_max)):
+        if not (group.trains and self._passes(group, signals.policy_min, signals.policy_max)):
             return group
         scored = self.reward_model.score_episodes(group)
         episodes = [e if any(e.advantages or ()) else replace(e, advantages=None) for e in scored.episodes]
         return replace(scored, episodes=tuple(episodes))
+
+    def _passes(self, group: Group, low: float, high: float) -> bool:
+        """Whether a data filter on the accuracy lets the group train. An arm without outcomes has no such filter."""
+        return not self.arm.outcome or group.within(low, high)
 
     def _score_replies(self, groups: Sequence[Group]) -> list[Group]:
         """The groups with what the reward model learns from those that may train it."""
         if not self.arm.train_reward:
             return list(groups)
         low, high = self.config.signals.reward_min, self.config.signals.reward_max
-        train = [group.trains and group.within(low, high) for group in groups]
+        train = [group.trains and self._passes(group, low, high) for group in groups]
         scored = iter(self.reward_model.score_replies([g for g, t in zip(groups, train, strict=True) if t]))
         return [next(scored) if t else group for group, t in zip(groups, train, strict=True)]
 
 
-def slot_order(run_seed: int, epoch: int, slots: Sequence[int]) -> list[int]:
-    """The order in which epoch `epoch` visits the slots; independent of the order they are given in."""
-    return sorted(slots, key=lambda slot: derive_seed(run_seed, "order", epoch, slot))
+def _without_spread_dropped(group: Group) -> Group:
+    """The group, which does not train if its outcomes are all alike. A rewrite's group is decided about elsewhere."""
+    return group if group.proposal is not None or group.has_spread else replace(group, trains=False)

@@ -42,7 +42,8 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
     """The plan of one arm. Raises `ConfigError` for an unknown name."""
     arm, seeds = config.arm(name), config.train.seeds
     iterations = config.train.iterations * seeds
-    rollouts = iterations * config.rollout.tasks * config.rollout.rollouts
+    tasks = min(config.rollout.tasks * arm.max_batches, config.tasks.train)
+    rollouts = iterations * tasks * config.rollout.rollouts
     # A task is judged or is a proposal in the same iteration, never both: proposals come on top of the tasks' rollouts.
     proposals = rollouts if arm.adapt else 0
     replies = kind_of(config).count_replies(config, rollouts + proposals)

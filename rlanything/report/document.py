@@ -73,6 +73,23 @@ def _statements(material: Material) -> str:
 
 
 def _learning(material: Material) -> str:
+    return _curves(material) + _equal_tokens(material)
+
+
+def _equal_tokens(material: Material) -> str:
+    found = material.equal_tokens
+    if found is None:
+        return ""
+    return (
+        "\n### Accuracy at equal tokens\n\n"
+        "An iteration costs one arm more tokens than another. Here every curve is read where its run had sampled as "
+        f"many as the cheapest run did in all ({found.budget:,.0f}), on the line between two points, mean over seeds. "
+        "Tokens are those that the policy and the reward model sampled while training; measuring is not counted, nor "
+        "are the adapter's replies.\n\n" + tables.token_table(found, material.contents)
+    )
+
+
+def _curves(material: Material) -> str:
     body = f"## Learning curves\n\n{_images(material, 'learning')}{READING_A_CURVE}\n"
     if not material.peaks:
         return body

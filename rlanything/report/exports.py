@@ -23,6 +23,7 @@ SUMMARY_DIGITS = 4
 CURVE_DIGITS = 6
 COLUMNS = ("arm", "seed", "iteration", "metric", "value")
 CURVES = {metric.curve: name for name, metric in METRICS.items()} | {
+    "tokens_before": "tokens",
     "accuracy": "train_accuracy",
     "band_coverage": "band_coverage",
     "mu": "mu",

@@ -22,6 +22,7 @@ HARMLESS = 0.25
 """detect below this share of ut: tests that are right but that nearly every program passes."""
 BAND_LOW = 0.25
 FORCE = (0.1, 10.0)
+ONE_SIDED = 0.5
 KL = 0.1
 IDLE = 0.2
 FLATTERING = 0.2
@@ -105,13 +106,21 @@ def out_of_band(run: Run) -> str:
 
 
 def one_sided(run: Run) -> str:
-    """The reward model learns from successes or from failures alone; Theorem 2 needs both."""
-    ratio = run.get("force_ratio", {})
+    """The median task teaches the reward model from successes or from failures alone; Theorem 2 needs both."""
+    alone, ratio = run.get("one_sided_tasks", {}), run.get("task_force_ratio", {})
+    if alone and _end(alone) > ONE_SIDED:
+        return (
+            f"{_end(alone):.0%} of the tasks were one-sided at the end: the reward model saw no success, or no "
+            "failure, of theirs that it could learn from (Theorem 2)."
+        )
     end = _end(ratio) if ratio else 1.0
     if FORCE[0] <= end <= FORCE[1]:
         return ""
     side = "successes" if end > FORCE[1] else "failures"
-    return f"||f+|| / ||f-|| was {end:.2g} at the end: the reward model learned almost only from {side} (Theorem 2)."
+    return (
+        f"||f+|| / ||f-|| of the median task was {end:.2g} at the end: the reward model learned almost only from "
+        f"{side} (Theorem 2)."
+    )
 
 
 def flattering(run: Run) -> str:

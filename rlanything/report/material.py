@@ -9,7 +9,9 @@ from rlanything.config import Config
 from rlanything.report.contents import Contents, contents_for
 from rlanything.report.results.comparison import Cells, Comparison
 from rlanything.report.results.curves import Curves, Peaks, peaks, read_curves
+from rlanything.report.results.equal_tokens import EqualTokens, at_equal_tokens
 from rlanything.report.results.evaluations import read_evaluations
+from rlanything.report.results.metrics import SUCCESS
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Material:
     cells: Cells
     curves: Curves
     peaks: Peaks
+    equal_tokens: EqualTokens | None
 
 
 def gather(config: Config, root: Path) -> Material:
@@ -30,4 +33,13 @@ def gather(config: Config, root: Path) -> Material:
     contents = contents_for(config, panels)
     curves = read_curves(root, config.arms)
     comparison = Comparison(panels)
-    return Material(config, contents, comparison, comparison.cells(), curves, peaks(curves, contents.shares))
+    success = [metric for metric in contents.shares if metric in SUCCESS]
+    return Material(
+        config,
+        contents,
+        comparison,
+        comparison.cells(),
+        curves,
+        peaks(curves, contents.shares),
+        at_equal_tokens(curves, success),
+    )

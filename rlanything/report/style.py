@@ -20,11 +20,14 @@ class Look:
 KNOWN = {
     "base": Look("#5f5f5f", "s", "--"),
     "outcome": Look("#E69F00", "^"),
+    "outcome_steps": Look("#B07C00", "<", ":"),
+    "dynamic_sampling": Look("#CC79A7", "X", "-."),
+    "step_only": Look("#0072B2", "P", "--"),
     "policy": Look("#56B4E9", "D"),
     "policy_reward": Look("#009E73", "v"),
     "full": Look("#D55E00", "o"),
 }
-SPARE = (Look("#0072B2", "P", "-."), Look("#CC79A7", "X", "-."), Look("#000000", "*", ":"))
+SPARE = (Look("#000000", "*", ":"), Look("#7F3C8D", "p", "-."), Look("#4B4B4B", "h", ":"))
 """For arms of one's own, by name; from the fourth on they repeat."""
 
 INK = "#262626"

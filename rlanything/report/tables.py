@@ -13,6 +13,7 @@ from rlanything.report.contents import Contents
 from rlanything.report.formatting import NONE, code, interval, markdown_table, number, p_text, plain
 from rlanything.report.results.comparison import Cell, Cells
 from rlanything.report.results.curves import Peak, Peaks
+from rlanything.report.results.equal_tokens import ArmAtTokens, EqualTokens
 from rlanything.report.results.metrics import Metric
 from rlanything.report.results.paper import ORDER, Paper
 
@@ -136,3 +137,24 @@ def _peak(found: Peak | None, metric: Metric) -> str:
     if found is None:
         return NONE
     return f"{number(found.value, metric)} ({found.iteration}) / {number(found.last, metric)}"
+
+
+def token_table(found: EqualTokens, contents: Contents) -> str:
+    """Markdown: each arm's tokens in all, and its curves at the tokens of the cheapest run and at the end."""
+    metrics = [m for m in contents.shares if any(m.name in arm.at for arm in found.arms.values())]
+    header = [
+        "arm",
+        "tokens a run",
+        *(f"{contents.title(m)}: at {found.budget:,.0f} / at the end" for m in metrics),
+    ]
+    rows = [
+        [code(arm), f"{row.tokens:,.0f}", *(_at_tokens(row, metric) for metric in metrics)]
+        for arm, row in found.arms.items()
+    ]
+    return markdown_table(header, rows)
+
+
+def _at_tokens(row: ArmAtTokens, metric: Metric) -> str:
+    if metric.name not in row.at:
+        return NONE
+    return f"{number(row.at[metric.name], metric)} / {number(row.end[metric.name], metric)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlanything.config import Checkpoint
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task
 from rlanything.files.records import read_lines
@@ -78,3 +79,11 @@ def read_tasks(path: Path) -> list[Task]:
                 f"{path}:{number}: not a task ({error}); make it again with `rlanything tasks`"
             ) from None
     return tasks
+
+
+def trained_reward(root: Path, arm: str, seed: int) -> Checkpoint:
+    """The reward model that a seed of an arm has trained. Raises `ConfigError` where there is none."""
+    folder = Layout(root).run(arm, seed) / "checkpoints" / "reward"
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder; train first with `rlanything train --arm {arm}`")
+    return Checkpoint(path=str(folder.relative_to(root)))

@@ -18,7 +18,7 @@ from rlanything.loop.iteration import Loop
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import RewardKind, kind_of
 from rlanything.runs import build
-from rlanything.runs.layout import Layout
+from rlanything.runs.layout import Layout, trained_reward
 from rlanything.runs.panels import Curve
 
 
@@ -92,9 +92,7 @@ def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint
     """The reward model to begin with: the bootstrap's, or what another arm has trained (`reward_from`)."""
     if arm.reward_from is None:
         return config.model.reward
-    trained = Layout(run.root).run(arm.reward_from, run.seed) / "checkpoints" / "reward"
-    path = str(trained.relative_to(run.root))
-    return config.model.reward.model_copy(update={"path": path, "revision": None})
+    return trained_reward(run.root, arm.reward_from, run.seed)
 
 
 def _module(config: Config, arm: ArmConfig, policy: Model, reward: Model) -> JointModule:

@@ -102,12 +102,13 @@ class SeedRun:
                 model.chat.engine.sync()
         iteration, updates = self.state.iteration, self.config.learn.updates
         panels = self.parts.curve.measure(iteration)
+        place = {"iteration": iteration, "tokens_before": self.state.tokens}
         if iteration == self.config.train.iterations:
             self.result = IterationResult((), (), (), (), replace(self.state, iteration=iteration + 1))
-            self.metrics = {"iteration": iteration, "accepted_total": self.state.buffer.accepted, **panels}
+            self.metrics = {"accepted_total": self.state.buffer.accepted, **place, **panels}
             return empty_batches(updates, iteration)
         result = self.parts.loop.collect(self.state)
-        self.result, self.metrics = result, {"iteration": iteration, **result.metrics, **panels}
+        self.result, self.metrics = result, {**result.metrics, **place, **panels}
         self._check_replies()
         batches, prepared = make_batches(
             self.parts.module, result.policy, result.reward, self.parts.run_seed, iteration
@@ -175,6 +176,7 @@ class SeedRun:
         return {
             "iteration": self.state.iteration,
             "cursor": self.state.cursor,
+            "tokens": self.state.tokens,
             "buffer": self.state.buffer.digest,
             "pending": [proposal_to_json(p) for p in self.state.pending],
         }
@@ -186,7 +188,7 @@ class SeedRun:
                 f"{self.run_id.live}: the buffer does not belong to its checkpoint; delete the folder"
             )
         pending = tuple(proposal_from_json(p) for p in state["pending"])
-        self.state = LoopState(state["iteration"], buffer, state["cursor"], pending)
+        self.state = LoopState(state["iteration"], buffer, state["cursor"], pending, state["tokens"])
 
     def _finish(self, folder: Path) -> None:
         """What a finished run holds besides its iterations: the metrics as DVCLive files, and the final models."""

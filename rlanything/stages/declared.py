@@ -91,6 +91,10 @@ def _switches(arm: ArmConfig) -> Columns:
     """What an arm depends on by its switches. One that lacks a switch repeats a dependency that it has anyway."""
     judged = "signals.lambda" if arm.step_votes else "signals.policy_min"
     return {
+        "judge_model": "models/reward" if arm.reward_from is None else f"runs/{arm.reward_from}",
+        "scale": "signals.advantage_scale" if arm.advantage == "step" else "seed",
+        "policy_min": "signals.policy_min" if arm.outcome else "seed",
+        "policy_max": "signals.policy_max" if arm.outcome else "seed",
         "signals": "signals" if arm.train_reward else judged,
         "learner": "learn.reward" if arm.train_reward else "learn.policy",
         "adaptation": "adaptation" if arm.adapt else "seed",
@@ -101,10 +105,11 @@ def _switches(arm: ArmConfig) -> Columns:
 
 
 def _measured(config: Config) -> dict[str, Columns]:
-    """Where an arm's models are; one that trains no reward model has the first one."""
+    """Where an arm's models are; one that trains no reward model has the one that judges for it."""
+    judges = {name: config.judge_of(name) for name in config.arms}
     arms = {
-        name: {"policy": f"runs/{name}", "reward": f"runs/{name}" if arm.train_reward else "models/reward"}
-        for name, arm in config.arms.items()
+        name: {"policy": f"runs/{name}", "reward": "models/reward" if judge is None else f"runs/{judge}"}
+        for name, judge in judges.items()
     }
     return {BASE: {"policy": "models/policy", "reward": "models/reward"}, **arms}
 
@@ -165,7 +170,7 @@ STAGES = (
             f"data/tasks/{TRAIN}.jsonl",
             *_PANELS,
             "models/policy",
-            "models/reward",
+            "${item.judge_model}",
             "models/${item.adapter}",
             "models/reward_panel.jsonl.gz",
             *_PROMPTS,
@@ -180,7 +185,9 @@ STAGES = (
             "arms.${key}",
             "rollout",
             "judge",
-            *_of("signals", "advantage_scale", "policy_min", "policy_max"),
+            "${item.scale}",
+            "${item.policy_min}",
+            "${item.policy_max}",
             "${item.signals}",
             "${item.adaptation}",
             "learn.policy",

@@ -14,16 +14,15 @@ from rlanything.files import locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.reader import read_objects
 from rlanything.files.records import read_lines, write_json
-from rlanything.runs.layout import Layout, read_tasks
+from rlanything.runs.layout import Layout, read_tasks, trained_reward
 from rlanything.runs.workers import run_all
 
 
 def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     """Write evaluation/<arm>.json (format: docs/results.md). `arm` may be `base`. Raises `ConfigError`."""
-    if arm != BASE:
-        config.arm(arm)
+    source = None if arm == BASE else config.judge_of(arm)
     place = Layout(root).evaluation(arm)
-    apart = (*locks.MAKERS, f"train --arm {arm}")
+    apart = (*locks.MAKERS, *(f"train --arm {name}" for name in {arm, source or arm}))
     with locks.stage(root, f"evaluate --arm {arm}", place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
@@ -74,12 +73,10 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
 
 
 def _checkpoints(config: Config, layout: Layout, arm: str, seed: int) -> tuple[Checkpoint, Checkpoint]:
-    """Policy and reward model to measure; an arm that trains no reward model has the bootstrap's."""
+    """Policy and reward model to measure. An arm that trains no reward model has the one that judged for it."""
     policy = policy_of(config, layout, arm, seed)
-    if arm == BASE or not config.arms[arm].train_reward:
-        return policy, config.model.reward
-    folder = layout.run(arm, seed) / "checkpoints" / "reward"
-    return policy, Checkpoint(path=str(folder.relative_to(layout.root)))
+    source = None if arm == BASE else config.judge_of(arm)
+    return policy, config.model.reward if source is None else trained_reward(layout.root, source, seed)
 
 
 def policy_of(config: Config, layout: Layout, arm: str, seed: int) -> Checkpoint:

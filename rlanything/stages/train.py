@@ -16,24 +16,27 @@ from rlanything.runs import origins, provenance, timings
 from rlanything.runs.build import first_process
 from rlanything.runs.fingerprint import Origin, made_from
 from rlanything.runs.folder import RunFolder, place
-from rlanything.runs.layout import Layout
+from rlanything.runs.layout import Layout, trained_reward
 from rlanything.runs.workers import run_all
 
 
 def train_arm(config: Config, root: Path, arm: str) -> None:
     """Train every seed of `arm` that is not finished; a killed stage continues where it was. Raises `ConfigError`."""
-    config.arm(arm)
+    source = config.arm(arm).reward_from
     _check_launch(config, arm)
     if not first_process():
         _run(config, root, arm)
         return
-    apart = (*locks.MAKERS, f"evaluate --arm {arm}")
+    takers = [name for name, other in config.arms.items() if other.reward_from == arm]
+    apart = [*locks.MAKERS, *(f"evaluate --arm {name}" for name in (arm, *takers))]
+    apart += [f"train --arm {name}" for name in (*takers, *([source] if source else []))]
     with locks.stage(root, f"train --arm {arm}", root / "runs", apart=apart):
         _run(config, root, arm)
 
 
 def _run(config: Config, root: Path, arm: str) -> None:
     Layout(root).check_bootstrap()
+    _check_source(config, root, arm)
     origin, layout = made_from(config, root, arm), Layout(root)
     seeds = range(config.train.seeds)
     folders = {seed: RunFolder(layout.live(origin.key, arm, seed)) for seed in seeds}
@@ -68,6 +71,14 @@ def _train(config: Config, root: Path, origin: Origin, arm: str, seeds: Sequence
             train_seed(data, root, origin, arm, seed)
         return
     run_all(train_seed, [(data, root, origin, arm, seed) for seed in seeds], workers)
+
+
+def _check_source(config: Config, root: Path, arm: str) -> None:
+    """Raise `ConfigError` unless the reward models that the arm's seeds take from another arm are there."""
+    source = config.arm(arm).reward_from
+    if source is not None:
+        for seed in range(config.train.seeds):
+            trained_reward(root, source, seed)
 
 
 def _check_launch(config: Config, arm: str) -> None:

@@ -105,7 +105,8 @@ def print_sweep(path: Path, root: Path) -> None:
     sweep, name = load_sweep(path), sweep_name(path)
     base = checked_base(sweep, root)
     print(
-        f"sweep {name}: arms {', '.join(sweep.arms)}, {sweep.seeds} seeds, objectives {', '.join(sweep.objectives)}"
+        f"sweep {name}: arms {', '.join(sweep.arms)}, {sweep.seeds} seeds, objectives {', '.join(sweep.objectives)} "
+        f"({sweep.measured_by})"
     )
     for parameter, distribution in space.distributions(sweep).items():
         print(f"  {parameter}: {distribution}")

@@ -198,6 +198,29 @@ def test_an_arm_may_take_its_reward_model_only_from_an_arm_that_exists():
     assert "arms.full.reward_from = 'polcy': unknown; did you mean 'policy'?" in message
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"arms__full__reward_from": "policy"}, "arms.full.reward_from = 'policy': trains no reward model"),
+        ({"arms__full__reward_from": "full"}, "arms.full.reward_from = 'full': in a circle: full -> full"),
+        (
+            {"arms__full__reward_from": "policy_reward", "arms__policy_reward__reward_from": "full"},
+            "in a circle: policy_reward -> full -> policy_reward",
+        ),
+        ({"arms__full__advantage": "trajectory"}, "it needs outcome = True and step_votes = False"),
+        ({"arms__full__advantage": "episode"}, "arms.full.advantage = 'episode'"),
+        ({"arms__full__max_batches": 0}, "arms.full.max_batches = 0"),
+        (
+            {"arms__policy__outcome": False, "arms__policy__max_batches": 2},
+            "with outcome = False it must be 1",
+        ),
+        ({"signals__reward_lambda": -1.0}, "signals.reward_lambda = -1.0"),
+    ],
+)
+def test_an_arm_that_makes_no_sense_is_refused(changes, message):
+    assert message in problem(**changes)
+
+
 def test_an_arm_without_any_reward_is_refused():
     assert "needs outcome or step_votes" in problem(arms__outcome__outcome=False)
 

@@ -14,6 +14,8 @@ from rlanything.core.theory import (
     empirical_precision,
     exact_precision,
     force_ratio,
+    forces,
+    one_sided_share,
     precision,
     precision_bound,
 )
@@ -84,8 +86,7 @@ def test_no_promise_without_information():
 
 
 def test_precision_of_votes():
-    votes = [(1, 1), (1, 1), (1, -1), (1, 1), (-1, -1), (-1, 1)]
-    found = precision(votes)
+    found = precision([(1, 1), (1, 1), (1, -1), (1, 1), (-1, -1), (-1, 1)])
     assert (found.p_plus, found.p_minus, found.mu) == (0.75, 0.5, 1.25)
 
 
@@ -95,12 +96,82 @@ def test_precision_without_a_success_or_a_failure_is_not_a_number():
     assert isnan(precision([(-1, 1)]).mu)
 
 
-def test_force_ratio_compares_caught_successes_with_caught_failures():
-    votes = [(1, 1)] * 8 + [(-1, -1)] * 2 + [(1, -1), (-1, 1)]
-    assert force_ratio(votes) == pytest.approx(sqrt(8) / sqrt(2))
+def votes(plus: tuple[int, int], minus: tuple[int, int]) -> list[tuple[int, int]]:
+    """`plus`: verdicts of +1 and of -1 on steps of successes; `minus`: of -1 and of +1 on steps of failures."""
+    return [(1, 1)] * plus[0] + [(1, -1)] * plus[1] + [(-1, -1)] * minus[0] + [(-1, 1)] * minus[1]
+
+
+@pytest.mark.parametrize(
+    ("lam", "plus", "minus"),
+    [
+        # acc 1/4, p+ = 3/4, p- = 1/2: sqrt(1/4) = 1/2 and sqrt(3/4) = 0.8660254
+        (1.0, 0.75, 0.8660254),  # 2 * 3/4 * 1/2; 2 * 1/2 * 0.866
+        (0.25, 0.5625, 0.8660254),  # (3/4 + 1/2 * 3/4) * 1/2; (3/4 + 1/2 * 1/2) * 0.866
+        (4.0, 1.5, 0.8660254),  # (-3 + 8 * 3/4) * 1/2; (-3 + 8 * 1/2) * 0.866
+        (0.0, 0.5, 0.8660254),  # without votes only the outcome is left
+    ],
+)
+def test_forces_of_the_worked_example(lam, plus, minus):
+    found = forces([1, 1, -1, -1, -1, -1, -1, -1], votes((3, 1), (2, 2)), lam)
+    assert (found.plus, found.minus) == (pytest.approx(plus), pytest.approx(minus))
+
+
+def test_the_force_is_the_rate_itself_and_not_its_root():
+    """p+ = 1/4 against p- = 1 at accuracy 1/2: the ratio is 1/4. Roots of counts would give 1/2."""
+    assert force_ratio([forces([1, -1], votes((1, 3), (4, 0)))]) == pytest.approx(0.25)
 
 
 def test_force_ratio_runs_away_on_tasks_that_are_too_hard_or_too_easy():
-    assert force_ratio([(-1, -1)]) == 0.0
-    assert force_ratio([(1, 1)]) == inf
-    assert isnan(force_ratio([]))
+    too_hard, too_easy = forces([-1] * 8, votes((0, 0), (5, 3))), forces([1] * 8, votes((5, 3), (0, 0)))
+    assert force_ratio([too_hard]) == 0.0
+    assert force_ratio([too_easy]) == inf
+    assert force_ratio([too_hard, too_easy]) == 1.0
+    assert one_sided_share([too_hard, too_easy]) == 1.0
+    balanced = forces([1, -1], votes((3, 1), (3, 1)))
+    assert force_ratio([too_hard, balanced, too_easy]) == pytest.approx(1.0)
+    assert one_sided_share([too_hard, balanced, too_easy]) == pytest.approx(2 / 3)
+
+
+def test_a_task_of_which_nothing_is_known_is_left_out():
+    unjudged, unseen = forces([1, -1], []), forces([], [])
+    nothing = forces([1], votes((0, 4), (0, 0)))
+    assert (nothing.plus, nothing.minus) == (0.0, 0.0)
+    for tasks in ([], [unjudged], [unseen], [nothing], [unjudged, unseen, nothing]):
+        assert isnan(force_ratio(tasks))
+        assert isnan(one_sided_share(tasks))
+    known = forces([1, -1], votes((1, 1), (2, 0)))
+    assert force_ratio([unjudged, known, nothing]) == pytest.approx(0.5)
+
+
+counts = st.tuples(st.integers(0, 30), st.integers(0, 30))
+outcomes = st.lists(st.sampled_from([-1, 1]), min_size=1, max_size=12)
+lambdas = st.sampled_from([0.0, 0.25, 1.0, 4.0])
+
+
+@given(outcomes, counts, counts, lambdas)
+@relaxed
+def test_forces_are_the_norms_of_f_over_the_rollouts(found, plus, minus, lam):
+    """The L2 norm written out: the mean over the rollouts of f squared, where f is 0 on the other outcome."""
+    assume((1 not in found or sum(plus)) and (-1 not in found or sum(minus)))
+    both = forces(found, votes(plus, minus), lam)
+    for outcome, (right, wrong), norm in ((1, plus, both.plus), (-1, minus, both.minus)):
+        p = right / (right + wrong) if right + wrong else 0.0
+        f = [(1 - lam + 2 * lam * p) * (o == outcome) for o in found]
+        assert isclose(norm, sqrt(sum(x * x for x in f) / len(f)), abs_tol=1e-12)
+
+
+@given(outcomes, counts, counts, lambdas)
+@relaxed
+def test_forces_change_sides_when_every_outcome_and_verdict_does(found, plus, minus, lam):
+    one = forces(found, votes(plus, minus), lam)
+    other = forces([-o for o in found], votes(minus, plus), lam)
+    assert str((one.plus, one.minus)) == str((other.minus, other.plus))
+
+
+@given(st.integers(1, 11), st.integers(1, 20), st.integers(1, 20))
+@relaxed
+def test_one_more_success_moves_the_force_to_the_side_of_successes(wins, plus, minus):
+    fewer, more = (
+        forces([1] * k + [-1] * (12 - k), votes((plus, 1), (minus, 1))).share for k in (wins - 1, wins)
+    )
+    assert fewer < more

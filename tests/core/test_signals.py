@@ -15,6 +15,7 @@ from rlanything.core.signals import (
     mean_vote,
     policy_advantages,
     spread,
+    trajectory_advantages,
     vote_advantages,
 )
 
@@ -185,3 +186,36 @@ def test_accuracy_is_the_share_of_successes_and_refuses_no_outcomes():
     assert accuracy([1, -1, -1, -1]) == 0.25
     with pytest.raises(ValueError, match="no outcomes"):
         accuracy([])
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ((1, -1), (1.0, -1.0)),
+        ((1, -1, -1, -1), (1.7321, -0.5774, -0.5774, -0.5774)),
+        ((1, 1, -1, -1), (1.0, 1.0, -1.0, -1.0)),
+        ((1, 1, 1), (0.0, 0.0, 0.0)),
+        ((-1,), (0.0,)),
+        ((), ()),
+    ],
+)
+def test_grpo_advantages_are_z_scores_of_the_outcomes(outcomes, expected):
+    assert trajectory_advantages(outcomes) == pytest.approx(expected, abs=1e-4)
+
+
+@given(OUTCOMES)
+def test_grpo_advantages_have_mean_zero_and_spread_one_and_the_sign_of_the_outcome(outcomes):
+    found = trajectory_advantages(outcomes)
+    if len(set(outcomes)) < 2:
+        assert found == [0.0] * len(outcomes)
+    else:
+        assert sum(found) == pytest.approx(0.0, abs=1e-9)
+        assert spread(found) == pytest.approx(1.0)
+        assert all((a > 0) == (o > 0) for a, o in zip(found, outcomes, strict=True))
+
+
+@given(OUTCOMES)
+def test_for_trajectories_of_one_step_grpo_is_the_comparison_by_step_index(outcomes):
+    """As for programs, which are one response each."""
+    found = [row[0] for row in policy_advantages([[float(o)] for o in outcomes])]
+    assert found == pytest.approx(trajectory_advantages(outcomes))

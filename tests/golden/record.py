@@ -1,7 +1,9 @@
 """Records the golden runs: `python tests/golden/record.py --reason "why the numbers move"`.
 
 Refuses a tree with changes that are not committed, because a record names the revision that it was made by. Shows the
-first number that moved in each arm. `--start` makes the tasks and models that the runs start from anew, first.
+first number that moved in each arm. `--arm` names an arm that is meant to move, once for each; all arms are run, only
+those are written, and none is when another one moved. `--start` makes the tasks and models that the runs start from
+anew, first.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from rlanything.stages.bootstrap.stage import make_models
 OVERRIDES = (
     "scale=smoke",
     "+arm@arms.step_only=step_only",
+    "arms.step_only.reward_from=policy_reward",
     "tasks.train=12",
     "tasks.in_domain=3",
     "tasks.out_of_domain=3",
@@ -64,6 +67,7 @@ OVERRIDES = (
     "train.iterations=3",
 )
 """Small enough for seconds, and every part does something: votes disagree, rewrites are taken and refused."""
+STILL = "nothing moved"
 
 
 def main(words: Sequence[str], root: Path = golden.ROOT) -> None:
@@ -71,6 +75,9 @@ def main(words: Sequence[str], root: Path = golden.ROOT) -> None:
     parser = argparse.ArgumentParser(description="Record the golden runs.")
     parser.add_argument("--reason", required=True, help="why the numbers move, for whoever meets them next")
     parser.add_argument("--start", action="store_true", help="make tasks and models anew as well (minutes)")
+    parser.add_argument(
+        "--arm", action="append", choices=golden.ARMS, help="record this arm alone; repeat it"
+    )
     given = parser.parse_args(words)
     if len(given.reason.split()) < 3:
         parser.error(f"--reason {given.reason!r}: say in a sentence why the numbers move")
@@ -81,7 +88,7 @@ def main(words: Sequence[str], root: Path = golden.ROOT) -> None:
     if given.start:
         make_start(golden.START)
     write_text(golden.START / "params.yaml", compose.text(compose.compose(OVERRIDES, golden.ROOT), OVERRIDES))
-    record(git(root, "rev-parse", "HEAD").strip(), given.reason)
+    record(git(root, "rev-parse", "HEAD").strip(), given.reason, given.arm or golden.ARMS)
 
 
 def git(root: Path, *words: str) -> str:
@@ -113,15 +120,15 @@ def make_start(folder: Path) -> None:
             shutil.copytree(root / part, folder / part)
 
 
-def record(revision: str, reason: str) -> None:
-    """Run every arm, show what moved, then write all records."""
+def record(revision: str, reason: str, arms: Sequence[str]) -> None:
+    """Run every arm, show what moved, then write the records of `arms`, or exit when another arm moved."""
     header = {
         "revision": revision,
         "torch": torch.__version__,
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "reason": reason,
     }
-    texts = {}
+    texts, others = {}, []
     with tempfile.TemporaryDirectory() as name:
         root = golden.project(Path(name))
         for arm in golden.ARMS:
@@ -129,10 +136,15 @@ def record(revision: str, reason: str) -> None:
                 lines = golden.run(root, arm)
             for line, draw in zip((x for x in lines if "metrics" in x), draws, strict=False):
                 line["narrowest"] = float(f"{draw:.3g}")
-            print(f"{arm}: {moved(arm, lines)}")
+            what = moved(arm, lines)
+            print(f"{arm}: {what}")
+            if arm not in arms and what != STILL:
+                others.append(arm)
             texts[arm] = "".join(canonical_json({"arm": arm, **x}) + "\n" for x in (header, *lines))
-    for arm, text in texts.items():
-        write_text(golden.RECORDS / f"{arm}.jsonl", text)
+    if others:
+        sys.exit(f"no record is written: {', '.join(others)} moved, which --arm does not name")
+    for arm in arms:
+        write_text(golden.RECORDS / f"{arm}.jsonl", texts[arm])
 
 
 def moved(arm: str, lines: Sequence[golden.Line]) -> str:
@@ -140,7 +152,7 @@ def moved(arm: str, lines: Sequence[golden.Line]) -> str:
     if not (golden.RECORDS / f"{arm}.jsonl").is_file():
         return "recorded for the first time"
     found = golden.first_difference(golden.read(arm)[1], lines)
-    return str(found) if found else "nothing moved"
+    return str(found) if found else STILL
 
 
 @contextmanager

@@ -144,7 +144,7 @@ def test_recording_again_says_what_moved_and_writes_why(lines, monkeypatch, tmp_
     """A real run of the shortest arm, against a record in which one number was another."""
     monkeypatch.setattr(golden, "RECORDS", tmp_path)
     monkeypatch.setattr(golden, "ARMS", ("outcome",))
-    record.record("0" * 40, "to have a first record")
+    record.record("0" * 40, "to have a first record", ["outcome"])
     path = tmp_path / "outcome.jsonl"
     first, *rest = path.read_text().splitlines()
     assert json.loads(first)["reason"] == "to have a first record"
@@ -153,3 +153,20 @@ def test_recording_again_says_what_moved_and_writes_why(lines, monkeypatch, tmp_
     assert record.moved("outcome", changed) == "nothing moved"
     changed[0]["outcome"] = "+1 unknown"
     assert record.moved("outcome", changed).endswith("now '+1 unknown'")
+
+
+def test_an_arm_that_moved_and_is_not_named_stops_the_recording(monkeypatch, tmp_path):
+    """Real runs of the two shortest arms, where the record of the one that is not named was another."""
+    for arm in ("outcome", "policy"):
+        (tmp_path / f"{arm}.jsonl").write_text((golden.RECORDS / f"{arm}.jsonl").read_text())
+    monkeypatch.setattr(golden, "RECORDS", tmp_path)
+    monkeypatch.setattr(golden, "ARMS", ("outcome", "policy"))
+    path = tmp_path / "policy.jsonl"
+    path.write_text(path.read_text().replace('"outcome":"+1 ok"', '"outcome":"-1 ok"', 1))
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with pytest.raises(SystemExit, match="no record is written: policy moved"):
+        record.record("0" * 40, "the other arm was meant", ["outcome"])
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+    record.record("0" * 40, "this arm was meant", ["policy"])
+    assert (tmp_path / "outcome.jsonl").read_bytes() == before["outcome.jsonl"]
+    assert "this arm was meant" in path.read_text()

@@ -7,7 +7,8 @@ from scripted import FULL, World, task
 
 from rlanything.config import ArmConfig
 from rlanything.core.types import Direction, EventKind, Status
-from rlanything.loop.iteration import LoopState, slot_order
+from rlanything.loop.batch import slot_order
+from rlanything.loop.iteration import LoopState
 
 OUTCOME = ArmConfig(step_votes=False, train_reward=False, adapt=False)
 POLICY = ArmConfig(step_votes=True, train_reward=False, adapt=False)
@@ -62,8 +63,33 @@ def test_lambda_weighs_the_votes_against_the_outcome():
     for lam in (0.0, 0.5):
         world = World({0: 2}, **{"lambda": lam})
         result = world.loop.collect(world.start(task(0)))
-        rewards = world.loop.reward_model.rewards(result.groups[0].episodes[0])
+        rewards = world.loop.reward_model.rewards(result.groups[0].episodes[0], lam)
         assert rewards == pytest.approx([1 + lam / 3] * 2)
+
+
+def scored(**signals):
+    """The policy's and the reward model's lessons of an iteration with two successes of four; votes + + -."""
+    world = World({0: 2}, **signals)
+    result = world.loop.collect(world.start(task(0)))
+    return [x.advantages for x in result.policy], [x.advantages for x in result.reward]
+
+
+def test_the_reward_models_lambda_is_that_of_the_policy_unless_it_has_its_own():
+    assert scored(**{"lambda": 4.0}) == scored(**{"lambda": 4.0, "reward_lambda": 4.0})
+    assert scored(**{"lambda": 1.0}) != scored(**{"lambda": 1.0, "reward_lambda": 4.0})
+
+
+def test_each_lambda_moves_the_lessons_of_its_own_model_alone():
+    """At lambda 4 the reward of a failure's step is -1 + 4/3 > 0, so that the majority's votes are rewarded there."""
+    policy, reward = scored(**{"lambda": 1.0, "reward_lambda": 1.0})
+    again, turned = scored(**{"lambda": 1.0, "reward_lambda": 4.0})
+    assert again == policy
+    assert [[a > 0 for a in x[0]] for x in reward] == [[True, True, False]] * 2 + [[False, False, True]] * 2
+    assert [[a > 0 for a in x[0]] for x in turned] == [[True, True, False]] * 4
+    votes = ("good", "bad", "bad"), ("good", "good", "good")
+    worlds = [World({0: 2, 1: 2}, votes=votes[0], **{"lambda": x, "reward_lambda": 1.0}) for x in (0.25, 4.0)]
+    found = [world.loop.collect(world.start(task(0), task(1))) for world in worlds]
+    assert found[0].reward == found[1].reward
 
 
 @pytest.mark.parametrize(("wins", "trains"), [(0, False), (1, True), (3, True), (4, False)])
@@ -220,7 +246,7 @@ def test_steps_without_votes_keep_the_outcome_and_their_place():
     result = world.loop.collect(world.start(task(0)))
     (group,) = result.groups
     assert {len(e.judgements) for e in group.episodes} == {1}
-    assert world.loop.reward_model.rewards(group.episodes[0]) == pytest.approx([4 / 3, 1.0])
+    assert world.loop.reward_model.rewards(group.episodes[0], 1.0) == pytest.approx([4 / 3, 1.0])
     assert {len(x.advantages) for x in result.policy} == {2}
 
 

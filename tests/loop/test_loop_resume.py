@@ -20,10 +20,12 @@ def world() -> World:
 def stored(state: LoopState, folder) -> LoopState:
     """The state as a killed process leaves it: JSON and a snapshot of the buffer."""
     write_snapshot(state.buffer, folder / "buffer.jsonl")
-    text = json.dumps([state.iteration, state.cursor, [proposal_to_json(p) for p in state.pending]])
-    iteration, cursor, pending = json.loads(text)
+    text = json.dumps(
+        [state.iteration, state.cursor, state.tokens, [proposal_to_json(p) for p in state.pending]]
+    )
+    iteration, cursor, tokens, pending = json.loads(text)
     buffer = read_snapshot(folder / "buffer.jsonl")
-    return LoopState(iteration, buffer, cursor, tuple(proposal_from_json(p) for p in pending))
+    return LoopState(iteration, buffer, cursor, tuple(proposal_from_json(p) for p in pending), tokens)
 
 
 def test_a_resumed_loop_decides_the_proposals_that_were_pending(tmp_path):

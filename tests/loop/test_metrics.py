@@ -51,8 +51,17 @@ def test_vote_metrics_are_those_of_theorem_one():
     assert found["mean_vote"] == pytest.approx(1 / 3)
     assert found["precision"] == 0.0
     assert found["precision_bound"] == pytest.approx(precision_bound(found["mu"], 3))
-    assert found["force_ratio"] == pytest.approx(2**0.5)
+    assert found["task_force_ratio"] == pytest.approx(2.0)
+    assert found["one_sided_tasks"] == 0.0
     assert found["unanimous"] == 0.0
+
+
+def test_forces_are_those_of_each_task_with_the_reward_models_lambda():
+    """Accuracies 1/2 and 0 at p+ = 2/3, p- = 1/3: forces 5/3 and 1/3 of equal weight at lambda 2, and one-sided."""
+    found = collected({0: 2, 1: 0}, task(0), task(1), reward_lambda=2.0)
+    assert found["task_force_ratio"] == pytest.approx((5 / 6) / 2 / (1 - (5 / 6) / 2))
+    assert found["one_sided_tasks"] == 0.5
+    assert collected({0: 2}, task(0), reward_lambda=2.0)["task_force_ratio"] == pytest.approx(5.0)
 
 
 def test_invalid_votes_are_counted_and_left_out_of_the_rates():

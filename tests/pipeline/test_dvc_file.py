@@ -69,6 +69,9 @@ def test_what_an_arm_depends_on_follows_its_switches(arm):
     switches = CONFIG.arms[arm]
     judged = "signals.lambda" if switches.step_votes else "signals.policy_min"
     assert train["signals"] == ("signals" if switches.train_reward else judged)
+    assert train["judge_model"] == "models/reward"
+    assert train["scale"] == ("signals.advantage_scale" if switches.advantage == "step" else "seed")
+    assert (train["policy_min"], train["policy_max"]) == ("signals.policy_min", "signals.policy_max")
     assert train["learner"] == ("learn.reward" if switches.train_reward else "learn.policy")
     assert train["adaptation"] == ("adaptation" if switches.adapt else "seed")
     assert train["adapter"] == ("adapter" if switches.adapt else "policy")
@@ -89,3 +92,14 @@ def test_stages_that_act_depend_on_the_code_of_their_own_environment_alone(optio
         # Beside the environments lie single modules that all of them share.
         assert {place for place in named if place.startswith("envs/") and (ROOT / place).is_dir()} == {own}
     assert not [dep for dep in dvcfile.code(BY_NAME["report"], config) if dep.startswith("envs")]
+
+
+def test_an_arm_judged_by_another_arms_reward_model_depends_on_its_run_and_on_no_filter():
+    """What `rlanything config write +arm@arms.step_only=step_only` and `rlanything config pipeline` write."""
+    config = parse(compose(["+arm@arms.step_only=step_only"], ROOT))
+    stages = yaml.safe_load(dvcfile.text(config))["stages"]
+    train, evaluate = (stages[name]["foreach"]["step_only"] for name in ("train", "evaluate"))
+    assert train["judge_model"] == evaluate["reward"] == "runs/full"
+    assert (train["policy_min"], train["policy_max"], train["signals"]) == ("seed", "seed", "signals.lambda")
+    assert "${item.judge_model}" in stages["train"]["do"]["deps"]
+    assert {"evaluation/step_only.json", "runs/step_only"} <= set(stages["report"]["deps"])

@@ -41,3 +41,11 @@ def test_time_is_unknown_without_a_calibration(tmp_path):
     planned = plan.plan_arm(CONFIG, tmp_path, "full", lambda config, root, arm: None)
     assert planned.seconds is None
     assert "rlanything bootstrap" in plan.render(CONFIG, tmp_path, [planned])
+
+
+def test_an_arm_that_replaces_tasks_may_roll_out_so_many_batches_and_no_more_than_there_are_tasks(tmp_path):
+    for batches, tasks in ((10, CONFIG.tasks.train), (2, 2 * CONFIG.rollout.tasks)):
+        more = ["+arm@arms.dapo=dynamic_sampling", f"arms.dapo.max_batches={batches}"]
+        config = parse(compose.compose(["scale=smoke", *more], ROOT))
+        planned = plan.plan_arm(config, tmp_path, "dapo")
+        assert planned.rollouts == config.train.iterations * tasks * config.rollout.rollouts

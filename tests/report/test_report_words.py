@@ -118,8 +118,9 @@ HEALTHY = {"mu": [1.2] * 20, "mean_vote": [0.1] * 20, "accuracy": [0.4] * 20, "b
             {"ut": [0.8] * 20, "detect": [0.4] * 15 + [0.1] * 5},
             "80% of the tests were right at the end, but only 10%",
         ),
-        ({"force_ratio": [1.0] * 10 + [float("inf")] * 10}, "almost only from successes"),
-        ({"force_ratio": [0.01] * 20}, "almost only from failures"),
+        ({"task_force_ratio": [1.0] * 10 + [20.0] * 10}, "almost only from successes"),
+        ({"task_force_ratio": [0.01] * 20}, "almost only from failures"),
+        ({"one_sided_tasks": [0.2] * 10 + [0.75] * 10}, "75% of the tasks were one-sided"),
         ({"band_coverage": [0.1] * 20}, "only 10% of the tasks"),
         ({"proposals": [4] * 20, "invalid_proposals": [0.75] * 20}, "60 of 80 proposals were invalid"),
         (

@@ -112,6 +112,15 @@ def test_a_changed_metric_is_named_with_both_values(root, capsys):
     assert "DIFFERS  iteration 0, metrics: mean_vote" in capsys.readouterr().out
 
 
+def test_a_run_of_a_version_without_some_metric_can_be_replayed(root):
+    path = root / RUN / "metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        row.pop("task_force_ratio", None)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert problem(root) == ""
+
+
 def test_rollouts_that_are_missing_or_torn_are_named(root):
     path = root / RUN / "rollouts" / "iter_0001.jsonl.gz"
     path.write_bytes(path.read_bytes()[:100])
@@ -139,6 +148,23 @@ def test_another_lambda_moves_advantages_and_no_decision(root):
     assert found["changes"] == ["signals.lambda 0.5 -> 2.0"]
     assert found["steps"]["correlation"] < 0.9999
     assert found["asked"]["own"] == found["asked"]["other"]
+
+
+def test_another_lambda_of_the_reward_model_moves_its_advantages_and_not_the_policys(root):
+    found = replay_report.replay_run(root / RUN, ["signals.reward_lambda=4"]).to_json()["what_if"]
+    assert found["changes"] == ["signals.reward_lambda None -> 4.0"]
+    assert found["steps"]["correlation"] == pytest.approx(1.0)
+    assert found["votes"]["sign_changed"] > 0
+    again = replay_report.replay_run(root / RUN, ["signals.reward_lambda=4", "signals.reward_lambda=null"])
+    assert again.to_json()["what_if"]["changes"] == []
+
+
+def test_a_record_without_the_reward_models_lambda_is_read_as_one_whose_lambdas_are_the_same(root):
+    path = root / "provenance" / "full.json"
+    record = json.loads(path.read_text())
+    assert record["config"]["signals"].pop("reward_lambda") is None
+    path.write_text(json.dumps(record))
+    assert problem(root) == ""
 
 
 def test_a_higher_threshold_asks_for_more_that_was_never_made(root):

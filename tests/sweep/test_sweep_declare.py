@@ -9,8 +9,11 @@ import yaml
 from sweep_cases import BAND, LAMBDA, ROOT, declared
 
 from rlanything.core.errors import ConfigError
+from rlanything.planning.pipeline import look_up
 from rlanything.sweep import command
+from rlanything.sweep.declare.check import baseline_values, checked_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
+from rlanything.sweep.declare.starts import starts
 
 TESTS = ["env=coding", "judge.writes=tests"]
 FILES = sorted((ROOT / "experiments" / "sweep").glob("*.yaml"))
@@ -29,8 +32,36 @@ def test_the_projects_own_sweeps_can_be_run(path, capsys):
     said = capsys.readouterr().out
     (paper,) = [line for line in said.splitlines() if line.startswith("trial 0 paper: ")]
     (default,) = [line for line in said.splitlines() if line.startswith("trial 1 default: ")]
-    assert "signals.lambda = 1.0" in paper
-    assert "signals.lambda = 1.0" not in default
+    assert "lambda = 1.0" in paper
+    one_at_a_time = path.stem in ("lambda_policy", "lambda_reward")
+    assert ("lambda = 1.0" in default) == one_at_a_time
+    assert ("mean of the last 3 evaluations" in said) == one_at_a_time
+
+
+@pytest.mark.parametrize(
+    ("name", "varied", "fixed"),
+    [
+        ("lambda_policy", "signals.lambda", "signals.reward_lambda"),
+        ("lambda_reward", "signals.reward_lambda", "signals.lambda"),
+    ],
+)
+def test_the_papers_lambda_sweeps_vary_one_lambda_and_hold_the_other_at_one(name, varied, fixed):
+    sweep = load_sweep(ROOT / "experiments" / "sweep" / f"{name}.yaml")
+    base = checked_base(sweep, ROOT)
+    found = starts(sweep, baseline_values(sweep, base))
+    assert [start.sets for start in found] == [{varied: x} for x in (1.0, 1.0, 0.25, 4.0)]
+    assert look_up(base, fixed) == look_up(base, varied) == 1
+    assert (sweep.seeds, sweep.last_evaluations) == (3, 3)
+
+
+def test_the_papers_point_leaves_a_lambda_that_follows_the_other_as_it_is():
+    sweep = load_sweep(ROOT / "experiments" / "sweep" / "lambda.yaml")
+    base = checked_base(sweep, ROOT)
+    assert look_up(base, "signals.reward_lambda") is None
+    assert starts(sweep, baseline_values(sweep, base))[0].sets == {"signals.lambda": 1.0}
+    own = sweep.model_copy(update={"overrides": (*sweep.overrides, "signals.reward_lambda=4")})
+    paper = starts(own, baseline_values(own, checked_base(own, ROOT)))[0]
+    assert paper.sets == {"signals.lambda": 1.0, "signals.reward_lambda": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -64,6 +95,7 @@ def test_the_projects_own_sweeps_can_be_run(path, capsys):
         ({"objectives": ["ful.in_domain"]}, "arm 'ful' of 'ful.in_domain': unknown; did you mean 'full'?"),
         ({"objectives": ["in_domain"], "arms": ["policy", "full"]}, "name one, e.g. full.in_domain"),
         ({"objectives": ["in_domain", "cost"], "pruner": "median"}, "needs exactly one objective"),
+        ({"last_evaluations": -1}, "last_evaluations = -1"),
         ({"objectives": "cost", "pruner": "median"}, "cost has no curve"),
         ({"sampler": "nsga2", "startup": 1}, "startup = 1: sampler nsga2 needs 2 or more"),
         ({"overrides": ["train.seeds=4"]}, "train.seeds: a sweep sets it by 'seeds'"),
@@ -96,6 +128,18 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
         ({"space": {"env": ["alfworld", "alfworld_easy"]}}, "a group of files"),
         ({"space": {"learn.policy": [1]}}, "learn.policy"),
         (
+            {"last_evaluations": 5},
+            "last_evaluations = 5: the curves have 4 points after the start (train.iterations = 20, evaluate.every",
+        ),
+        (
+            {"last_evaluations": 3, "arms": ["policy"], "objectives": "rm_process"},
+            "objectives: 'rm_process' has no curve: policy does not train its reward model",
+        ),
+        (
+            {"space": {"signals.reward_lambda": [0.25, 1.0]}},
+            "space: signals.reward_lambda: has no default value to compare with; give one in overrides",
+        ),
+        (
             {"objectives": "ut"},
             "objectives: 'ut' is not measured where judge.writes = votes; known: in_domain,",
         ),
@@ -126,12 +170,12 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
         ),
         (
             {"arms": ["step_only"], "overrides": ["+arm@arms.step_only=step_only"]},
-            "arms: 'step_only' is judged by the reward model of 'policy_reward' (reward_from), which a trial trains "
-            "itself: name it before, e.g. arms: [policy_reward, step_only]",
+            "arms: 'step_only' is judged by the reward model of 'full' (reward_from), which a trial trains "
+            "itself: name it before, e.g. arms: [full, step_only]",
         ),
         (
             {
-                "arms": ["step_only", "policy_reward"],
+                "arms": ["step_only", "full"],
                 "objectives": "step_only.in_domain",
                 "overrides": ["+arm@arms.step_only=step_only"],
             },
@@ -153,9 +197,9 @@ def test_an_impossible_space_is_refused_before_any_work(tmp_path, changes, expec
 
 
 def test_an_arm_after_the_one_whose_reward_model_it_takes(tmp_path, capsys):
-    arms = {"arms": ["policy_reward", "step_only"], "overrides": ["+arm@arms.step_only=step_only"]}
+    arms = {"arms": ["full", "step_only"], "overrides": ["+arm@arms.step_only=step_only"]}
     command.print_sweep(written(tmp_path, objectives="step_only.in_domain", **arms), ROOT)
-    assert "arms policy_reward, step_only" in capsys.readouterr().out
+    assert "arms full, step_only" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from optuna.trial import TrialState
-from sweep_cases import BAND, GAMES, LAMBDA, declared, make, play, truth
+from sweep_cases import BAND, GAMES, LAMBDA, declared, make, play, truth, write_results
 
 from rlanything.files.records import write_json, write_lines
 from rlanything.report.results.statistics import Estimate, Panel, holm
@@ -23,7 +25,7 @@ from rlanything.sweep.results.plots import PLOTS
 from rlanything.sweep.results.publish import publish, replaces_nothing_else, stamp
 from rlanything.sweep.results.table import summary, table
 from rlanything.sweep.results.views import views
-from rlanything.sweep.trials.measure import Measured, cost, measure
+from rlanything.sweep.trials.measure import Measured, cost, curve_panels, measure
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,43 @@ def test_written_tests_are_measured_and_counted(tmp_path):
     assert [first.estimate(goal).mean for goal in sweep.goals] == [4 / 16, 2 / 8, 22]
     assert second.above(first, ("full", "ut")).difference.mean == pytest.approx(2 / 16)
     assert first.estimate(("full", "rm_process")) is None
+
+
+def test_the_last_evaluations_are_the_mean_of_the_curves_last_points_in_each_seed(tmp_path):
+    sweep = declared(last_evaluations=3, objectives=["in_domain", "accepted_tasks"], seeds=2)
+    write_results(tmp_path, sweep, {"signals.lambda": 1.0}, range(2))
+    curves = {0: {0: 0.9, 5: 0.1, 10: 0.2, 15: 0.3, 20: 0.7}, 1: {0: 0.9, 5: 0.5, 10: 0.5, 15: 0.6, 20: 0.7}}
+    for seed, curve in curves.items():
+        file = tmp_path / "runs" / "full" / f"seed-{seed}" / "metrics.jsonl"
+        rows = [{"iteration": k, "panel/in_domain": curve.get(k)} for k in range(21)]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found, final = measure(tmp_path, ("full",), 3), measure(tmp_path, ("full",))
+    estimate = found.estimate(("full", "in_domain"))
+    assert estimate.mean == pytest.approx((0.4 + 0.6) / 2)
+    assert estimate.low < estimate.mean < estimate.high
+    assert found.error(("full", "in_domain")) == pytest.approx(0.1)
+    assert found.estimate(("full", "accepted_tasks")) == final.estimate(("full", "accepted_tasks"))
+    assert found.estimate(("full", "rm_process")) is None
+    assert final.estimate(("full", "rm_process")) is not None
+
+
+def test_too_few_points_of_a_curve_are_no_result():
+    rows = {0: [{"iteration": 0, "panel/in_domain": 0.5}, {"iteration": 1, "panel/in_domain": 0.5}]}
+    assert curve_panels(rows, 2) == {}
+    assert list(curve_panels(rows, 1)) == ["in_domain"]
+
+
+@given(
+    st.lists(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=9), min_size=1, max_size=4), st.integers(1, 3)
+)
+@settings(deadline=None, max_examples=50)
+def test_the_mean_of_the_last_points_is_that_of_every_seeds_mean(curves, last):
+    runs = {
+        seed: [{"iteration": k + 1, "panel/in_domain": value} for k, value in enumerate(curve)]
+        for seed, curve in enumerate(curves)
+    }
+    panel = curve_panels(runs, last)["in_domain"]
+    assert panel.hits.ravel().tolist() == pytest.approx([sum(c[-last:]) / last for c in curves])
 
 
 def test_the_interval_holds_the_truth_and_the_mean_is_that_of_the_seeds(board):

@@ -6,8 +6,10 @@ from collections.abc import Iterable
 
 from rlanything.config import BASE
 
-ARMS = (BASE, "outcome", "policy", "policy_reward", "full")
-"""The ablation's arms, in order; others follow by name."""
+ARMS = (
+    BASE, "outcome", "outcome_steps", "dynamic_sampling", "step_only", "policy", "policy_reward", "full",
+)  # fmt: skip
+"""The arms in experiments/arm/, baselines first, then in the paper's order; others follow by name."""
 
 
 def ordered(arms: Iterable[str]) -> list[str]:

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rlanything.core.signals import mean_vote
-from rlanything.core.theory import empirical_precision, force_ratio, precision, precision_bound
+from rlanything.core.theory import (
+    Forces,
+    empirical_precision,
+    force_ratio,
+    forces,
+    one_sided_share,
+    precision,
+    precision_bound,
+)
 from rlanything.loop.group import Group
 from rlanything.loop.metrics import PATIENCE, last_values, mean
 
 
 def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
-    """p+, p-, mu, A and its bound, ||f+||/||f-||, invalid and unanimous rates; empty without votes."""
-    judged = [
-        (episode.trajectory.outcome, [v.verdict for v in judgement.votes])
-        for group in groups
-        for episode in group.episodes
-        for judgement in episode.judgements
+    """p+, p-, mu, A and its bound, invalid and unanimous rates; empty without votes."""
+    asked = [
+        (e.trajectory.outcome, j.votes) for group in groups for e in group.episodes for j in e.judgements
     ]
-    if not judged:
+    if not asked:
         return {}
+    judged = [(outcome, [v.verdict for v in step]) for outcome, step in asked]
     votes = [(outcome, v) for outcome, step in judged for v in step]
     valid = [(outcome, v) for outcome, v in votes if v is not None]
     rates = precision(valid)
@@ -27,16 +33,34 @@ def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
     failure = [mean_vote(step) for outcome, step in judged if outcome == -1]
     return {
         "votes": float(len(votes)),
+        "reward_tokens": float(sum(len(v.response_ids) for _, step in asked for v in step)),
         "mean_vote": mean([float(v) for _, v in valid]),
         "p_plus": rates.p_plus,
         "p_minus": rates.p_minus,
         "mu": rates.mu,
         "precision": empirical_precision(success, failure),
         "precision_bound": precision_bound(rates.mu, m),
-        "force_ratio": force_ratio(valid),
         "invalid_votes": 1.0 - len(valid) / len(votes),
         "unanimous": mean([float(set(step) in ({1}, {-1})) for _, step in judged]),
     }
+
+
+def force_metrics(groups: Sequence[Group], lam: float) -> dict[str, float]:
+    """Theorem 2's ratio for the median task, and the share of one-sided tasks. lam: the reward model's lambda."""
+    tasks = [task_forces(group, lam) for group in groups]
+    return {"task_force_ratio": force_ratio(tasks), "one_sided_tasks": one_sided_share(tasks)}
+
+
+def task_forces(group: Group, lam: float) -> Forces:
+    """Theorem 2's norms for the task of a group."""
+    votes = [
+        (episode.trajectory.outcome, vote.verdict)
+        for episode in group.episodes
+        for judgement in episode.judgements
+        for vote in judgement.votes
+        if vote.verdict is not None
+    ]
+    return forces(group.outcomes, votes, lam)
 
 
 def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATIENCE) -> list[str]:

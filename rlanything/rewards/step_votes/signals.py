@@ -7,12 +7,18 @@ from dataclasses import replace
 from typing import Protocol
 
 from rlanything.config import ArmConfig, Config
-from rlanything.core.signals import balance_weights, integrated_rewards, policy_advantages, vote_advantages
+from rlanything.core.signals import (
+    balance_weights,
+    integrated_rewards,
+    policy_advantages,
+    trajectory_advantages,
+    vote_advantages,
+)
 from rlanything.core.types import Episode, Judgement, Lesson, ScoredReplies, Trajectory
 from rlanything.loop.group import Group, compared
 from rlanything.loop.reward_model import CriticInput
 from rlanything.rewards.step_votes.critic import critic_input, marked_steps
-from rlanything.rewards.step_votes.metrics import vote_metrics
+from rlanything.rewards.step_votes.metrics import force_metrics, vote_metrics
 
 
 class VoteSource(Protocol):
@@ -46,10 +52,14 @@ class StepVoteModel:
         ]
 
     def score_episodes(self, group: Group) -> Group:
-        """Advantages of the integrated rewards, among the episodes that are alive at a step."""
-        kept = [k for k, episode in enumerate(group.episodes) if compared(episode)]
-        rewards = [self.rewards(group.episodes[k]) for k in kept]
-        rows = policy_advantages(rewards, self.config.signals.advantage_scale)
+        """Advantages of the integrated rewards among the episodes that are alive at a step, or one an episode."""
+        kept = {k: episode for k, episode in enumerate(group.episodes) if compared(episode)}
+        if self.arm.advantage == "trajectory":
+            one = trajectory_advantages([episode.trajectory.outcome for episode in kept.values()])
+            rows = [[x] * len(e.trajectory.steps) for x, e in zip(one, kept.values(), strict=True)]
+        else:
+            rewards = [self.rewards(episode, self.config.signals.lambda_) for episode in kept.values()]
+            rows = policy_advantages(rewards, self.config.signals.advantage_scale)
         return group.with_advantages({k: tuple(row) for k, row in zip(kept, rows, strict=True)})
 
     def score_replies(self, groups: Sequence[Group]) -> list[Group]:
@@ -93,23 +103,27 @@ class StepVoteModel:
         return ""
 
     def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
-        """p+, p-, mu and what follows from them."""
-        return vote_metrics(groups, self.config.judge.m)
+        """p+, p-, mu and what follows from them; Theorem 2's forces where the reward model learns."""
+        found = vote_metrics(groups, self.config.judge.m)
+        if self.arm.train_reward and found:
+            found |= force_metrics(groups, self.config.signals.consistency_lambda)
+        return found
 
-    def rewards(self, episode: Episode) -> list[float]:
+    def rewards(self, episode: Episode, lam: float) -> list[float]:
         """Eq. 1 for each step. Steps whose question did not fit the reward model's context have no votes."""
-        trajectory, lam = episode.trajectory, self.config.signals.lambda_
+        trajectory = episode.trajectory
         votes: list[list[int | None]] = [[v.verdict for v in j.votes] for j in episode.judgements]
         votes += [[] for _ in range(len(trajectory.steps) - len(votes))]
         return integrated_rewards(trajectory.outcome, votes, lam, use_outcome=self.arm.outcome)
 
     def _vote_advantages(self, episode: Episode) -> list[tuple[float | None, ...]]:
-        """Eq. 2 for each judgement; none for an episode that does not count."""
+        """Eq. 2 for each judgement, with its own lambda in R; none for an episode that does not count."""
         if not episode.trajectory.counts:
             return []
+        rewards = self.rewards(episode, self.config.signals.consistency_lambda)
         return [
             tuple(vote_advantages(reward, [v.verdict for v in judgement.votes]))
-            for reward, judgement in zip(self.rewards(episode), episode.judgements, strict=False)
+            for reward, judgement in zip(rewards, episode.judgements, strict=False)
         ]
 
 

@@ -23,6 +23,7 @@ def unit_test_metrics(groups: Sequence[Group]) -> dict[str, float]:
     rates = sum(tried, CodingCounts()).rates
     return {
         "tests": float(len(readable)),
+        "reward_tokens": float(sum(len(t.response_ids) for g in groups for t in examined(g).tests)),
         "invalid_tests": 1.0 - sum(readable) / len(readable),
         "ut": rates["ut"],
         "detect": rates["detect"],

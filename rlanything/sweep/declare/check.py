@@ -45,12 +45,14 @@ def checked_base(sweep: Sweep, root: Path) -> dict[str, Any]:
 
 
 def baseline_values(sweep: Sweep, base: Mapping[str, Any]) -> dict[str, Value]:
-    """The common configuration's value of every key of the space and of the paper's setting."""
+    """The common configuration's value of every key of the space and of the paper's setting; without those of the
+    latter that are null.
+    """
     found = {key: look_up(base, key) for key in (*sweep.keys, *PAPER)}
-    for key, value in found.items():
-        if value is None:
+    for key in sweep.keys:
+        if found[key] is None:
             raise ConfigError(f"space: {key}: has no default value to compare with; give one in overrides")
-    return found
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _check_arms(sweep: Sweep, config: Config) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rlanything.config import Config
 from rlanything.report.formatting import interval
 from rlanything.report.results.metrics import METRICS as MEASURED
-from rlanything.report.results.metrics import metrics_for
+from rlanything.report.results.metrics import SUCCESS, metrics_for
 from rlanything.report.results.statistics import Estimate
 
 COST = "cost"
@@ -14,6 +14,8 @@ METRICS = (*MEASURED, COST)
 """Every metric, of either kind of reward model."""
 CURVES = tuple(name for name, metric in MEASURED.items() if metric.is_share)
 """Metrics that are also measured during training, so that a pruner can use them."""
+REWARD_CURVES = tuple(name for name in CURVES if MEASURED[name] not in SUCCESS)
+"""Those of the reward model; an arm that does not train it has them at the start only."""
 
 
 def measured_metrics(config: Config) -> list[str]:

@@ -29,7 +29,7 @@ def starts(sweep: Sweep, base: Mapping[str, Value]) -> list[Start]:
         base: the trials' common value of every key of the space and of `PAPER`.
     """
     default = {key: base[key] for key in sweep.keys}
-    paper = {**default, **{k: v for k, v in PAPER.items() if k in default or base[k] != v}}
+    paper = {**default, **{k: v for k, v in PAPER.items() if k in base and (k in default or base[k] != v)}}
     baselines = [
         Start(label, sets, space.params(sweep, sets))
         for label, sets in (("paper", paper), ("default", default))

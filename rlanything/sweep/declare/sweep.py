@@ -9,16 +9,17 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rlanything.config import LISTED, Config, Positive, Section
 from rlanything.core.errors import ConfigError, unknown
-from rlanything.sweep.declare.metrics import CURVES, METRICS, measured_metrics
+from rlanything.sweep.declare.metrics import CURVES, METRICS, REWARD_CURVES, measured_metrics
 from rlanything.sweep.declare.parameters import Band, Parameter, Value
 from rlanything.sweep.declare.samplers import SAMPLERS
 
 PAPER: Mapping[str, Value] = {
     "signals.lambda": 1.0,
+    "signals.reward_lambda": 1.0,
     "adaptation.alpha_low": 0.2,
     "adaptation.alpha_high": 0.8,
 }
-"""The paper's setting; trial 0 of every sweep."""
+"""The paper's setting; trial 0 of every sweep. A key that is null follows another one, and is left as it is."""
 SET_BY_SWEEP = {"train.seeds": "seeds", "train.workers": "--workers"}
 """Keys that neither the space nor `overrides` may set, and what sets them."""
 
@@ -66,6 +67,9 @@ class Sweep(Section):
     pruner: Pruner = Pruner()
     budget: Budget = Budget(trials=20)
     objectives: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] = ("in_domain",)
+    last_evaluations: Annotated[int, Field(ge=0)] = 0
+    """A trial's shares are the mean of so many last points of its learning curves; 0: the final models' on the whole
+    panels."""
     space: Annotated[dict[str, Parameter], Field(min_length=1)]
 
     @model_validator(mode="before")
@@ -133,18 +137,45 @@ class Sweep(Section):
         return [self._goal(objective) for objective in self.objectives]
 
     @property
+    def measured_by(self) -> str:
+        """What a trial's shares are, in words."""
+        last = self.last_evaluations
+        return (
+            f"mean of the last {last} evaluations of the learning curve"
+            if last
+            else "final models on the panels"
+        )
+
+    @property
     def keys(self) -> list[str]:
         """Every key of the configuration that the space sets."""
         return [k for name, p in self.space.items() for k in (p.between if isinstance(p, Band) else (name,))]
 
     def check_measured(self, config: Config) -> None:
-        """Raise `ConfigError` for an objective that trials of `config` do not measure."""
+        """Raise `ConfigError` for an objective that trials of `config` do not measure, or not often enough."""
         known = measured_metrics(config)
         for objective, (_, metric) in zip(self.objectives, self.goals, strict=True):
             if metric not in known:
                 raise ConfigError(
                     f"objectives: {objective!r} is not measured where judge.writes = {config.judge.writes}; "
                     f"known: {', '.join(known)}"
+                )
+        if self.last_evaluations:
+            self._check_curves(config)
+
+    def _check_curves(self, config: Config) -> None:
+        """Raise `ConfigError` where the curves of an objective have too few points after the start of training."""
+        every, iterations = config.evaluate.every, config.train.iterations
+        points = -(-iterations // every)
+        if points < self.last_evaluations:
+            raise ConfigError(
+                f"last_evaluations = {self.last_evaluations}: the curves have {points} points after the start "
+                f"(train.iterations = {iterations}, evaluate.every = {every})"
+            )
+        for objective, (arm, metric) in zip(self.objectives, self.goals, strict=True):
+            if metric in REWARD_CURVES and not config.arm(arm).train_reward:
+                raise ConfigError(
+                    f"objectives: {objective!r} has no curve: {arm} does not train its reward model (last_evaluations)"
                 )
 
 

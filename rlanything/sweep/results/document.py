@@ -41,7 +41,8 @@ def report_markdown(board: Board, name: str, views: Views, figures: Sequence[str
     parts = [
         f"# Sweep {name}",
         f"Arms {', '.join(map(code, sweep.arms))}, {sweep.seeds} seeds a trial, sampler `{sweep.sampler}`, pruner "
-        f"`{sweep.pruner.kind}`. Every trial: {' '.join(map(code, sweep.overrides)) or 'the default scale'}.",
+        f"`{sweep.pruner.kind}`. Every trial: {' '.join(map(code, sweep.overrides)) or 'the default scale'}. "
+        f"Shares: {sweep.measured_by}.",
         ABOUT,
         "## Result",
         *sentences(views),

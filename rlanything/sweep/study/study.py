@@ -31,7 +31,7 @@ from rlanything.sweep.study.storage import open_storage, without_password
 
 LABEL, DECLARED, FOLDER = "label", "declared", "folder"
 """Attributes: a trial's label; the declaration of the study; the identity of the folder that holds its trials."""
-FIXED = {"space", "arms", "seeds", "objectives", "sampler", "startup", "seed"}
+FIXED = {"space", "arms", "seeds", "objectives", "last_evaluations", "sampler", "startup", "seed"}
 """Parts of the declaration that cannot change once the study exists."""
 LOCK = "decisions"
 """The file in the study's folder that a worker locks while it decides what to do next."""

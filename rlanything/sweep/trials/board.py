@@ -68,11 +68,11 @@ class Board:
 
     def measured(self, number: int) -> Measured:
         """What a finished trial achieved."""
-        return self._measure(self.results(number), self.sweep.arms)
+        return self._measure(self.results(number), self.sweep.arms, self.sweep.last_evaluations)
 
     def objectives(self, number: int) -> list[float]:
         """The means that the study is told. Raises `ValueError` for one that was not measured."""
-        measured = measure(self.trial(number), self.sweep.arms)
+        measured = measure(self.trial(number), self.sweep.arms, self.sweep.last_evaluations)
         found = [measured.estimate(goal) for goal in self.sweep.goals]
         missing = [name for name, e in zip(self.sweep.objectives, found, strict=True) if e is None]
         if missing:

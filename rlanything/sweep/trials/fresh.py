@@ -40,7 +40,7 @@ class FreshRuns:
         """What the trial achieved on the fresh seeds; None where they are not all evaluated."""
         if not self.is_finished(number):
             return None
-        return measure(self.folder(number), self.sweep.arms).at(self.seeds)
+        return measure(self.folder(number), self.sweep.arms, self.sweep.last_evaluations).at(self.seeds)
 
     def reopen(self, number: int) -> None:
         """Remove evaluations that lack a fresh seed (`confirm` was raised), and move their runs to `earlier`."""

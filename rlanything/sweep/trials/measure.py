@@ -6,7 +6,7 @@ random draws in every trial, so trials are compared in pairs of seed and task.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from rlanything.files.records import read_metrics
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
-from rlanything.sweep.declare.metrics import COST
+from rlanything.sweep.declare.metrics import COST, CURVES
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,20 @@ class Measured:
         return statistics.contrast(mine, theirs)
 
 
-def measure(trial: Path, arms: Sequence[str]) -> Measured:
-    """Read a finished trial from its folder (`evaluation/<arm>.json`, `runs/<arm>/seed-<n>/metrics.jsonl`)."""
+def measure(trial: Path, arms: Sequence[str], last: int = 0) -> Measured:
+    """Read a finished trial from its folder (`evaluation/<arm>.json`, `runs/<arm>/seed-<n>/metrics.jsonl`).
+
+    last: shares are the mean of so many last points of the learning curves instead; 0: those of the evaluation.
+    """
     found: dict[str, dict[str, Panel]] = {}
     coverage: dict[str, float | None] = {}
     for arm in arms:
         panels = read_evaluation(trial / "evaluation" / f"{arm}.json", arm)
         seeds = sorted({seed for panel in panels.values() for seed in panel.seeds})
         runs = {seed: rows(trial / "runs" / arm / f"seed-{seed}") for seed in seeds}
-        found[arm] = {**panels, COST: _cost_panel(runs)}
+        if last:
+            panels = {name: p for name, p in panels.items() if name not in CURVES} | curve_panels(runs, last)
+        found[arm] = {**panels, COST: _run_panel({seed: cost(run) for seed, run in runs.items()})}
         shares = [
             r["band_coverage"] for run in runs.values() for r in run if r.get("band_coverage") is not None
         ]
@@ -93,9 +98,31 @@ def cost(run: Sequence[Mapping[str, Any]]) -> float:
     return round(total)
 
 
-def _cost_panel(runs: Mapping[int, Sequence[Mapping[str, Any]]]) -> Panel:
-    hits = np.array([[[cost(run)] for run in runs.values()]], dtype=np.float64)
-    return Panel(tuple(runs), ("run",), hits, np.ones_like(hits), (0.0, float("inf")))
+def curve_panels(runs: Mapping[int, Sequence[Mapping[str, Any]]], last: int) -> dict[str, Panel]:
+    """Name of a metric -> the mean of the last `last` points of its curve, for every seed; the start is no point.
+
+    A metric without so many points in every seed is absent. Tasks are not kept apart, so that intervals come from the
+    spread between seeds.
+    """
+    found = {}
+    for metric in CURVES:
+        points = {seed: curve_points(run, metric)[-last:] for seed, run in runs.items()}
+        if all(len(values) == last for values in points.values()):
+            means = {seed: float(np.mean(values)) for seed, values in points.items()}
+            found[metric] = _run_panel(means, most=1.0)
+    return found
+
+
+def curve_points(run: Iterable[Mapping[str, Any]], metric: str) -> list[float]:
+    """The points of a curve after the start of training, in order; `run`: lines of metrics.jsonl."""
+    points = [row.get(f"panel/{metric}") for row in run if row["iteration"] > 0]
+    return [float(value) for value in points if value is not None]
+
+
+def _run_panel(values: Mapping[int, float], most: float = float("inf")) -> Panel:
+    """One number a seed."""
+    hits = np.array([[[value] for value in values.values()]], dtype=np.float64)
+    return Panel(tuple(values), ("run",), hits, np.ones_like(hits), (0.0, most))
 
 
 def training_curve(seeds: Sequence[Path], metric: str) -> list[float]:
@@ -110,11 +137,8 @@ def training_curve(seeds: Sequence[Path], metric: str) -> list[float]:
     """
     points: list[float] = []
     for seed in seeds:
-        for file in sorted((seed / "iterations").glob("[0-9]*/metrics.json")):
-            row = read_object(file)
-            value = row.get(f"panel/{metric}")
-            if value is not None and row["iteration"] > 0:
-                points.append(float(value))
+        files = sorted((seed / "iterations").glob("[0-9]*/metrics.json"))
+        points += curve_points(map(read_object, files), metric)
         if not (seed / "finished").is_dir():
             break
     return points
