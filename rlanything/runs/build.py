@@ -43,7 +43,7 @@ def family(config: Config) -> TaskFamily:
 def prompts(config: Config, root: Path) -> Prompts:
     """The prompt templates."""
     model = config.model
-    return Prompts.load(root / model.prompts, model.action_format, model.verdict_format)
+    return Prompts.load(root / model.prompts, model.action_format, model.verdict_format, model.context)
 
 
 def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
