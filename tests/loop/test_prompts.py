@@ -193,6 +193,14 @@ def test_the_shipped_prompts_load_and_mention_all_that_they_are_given(folder, co
         assert shown[0] in turn["content"]
 
 
+def test_for_tasks_of_one_step_the_embedded_prompts_say_the_same_in_both_contexts():
+    chat, history = (
+        Prompts.load(SHIPPED / "coding_embedded", "verbatim", "word", context) for context in NAMES
+    )
+    assert chat.opening("add", ()) == history.opening("add", ())
+    assert chat.test_question("add") == history.test_question("add")
+
+
 @pytest.fixture(params=NAMES)
 def context(request):
     return request.param
