@@ -17,11 +17,12 @@ from envs.alfworld.family import AlfworldFamily
 from envs.alfworld.tasks.proposal import _LONGEST as ALFWORLD_CHARACTERS
 from envs.coding.family import CodingFamily
 from envs.coding.problem import Problem
-from envs.coding.programs import program_of, same_lines, same_words, without_thoughts
+from envs.coding.programs import program_of, same_lines, same_words
 from envs.coding.replies import LONGEST, read_problem, read_test
 from envs.coding.world.operations import INTRODUCTIONS, Kind
 from envs.coding.world.teacher import OPENING
 from rlanything.core.errors import ModelOutputError
+from rlanything.core.thoughts import after_thought
 from rlanything.loop.prompts import Prompts
 
 CHARACTERS = 1 << 16
@@ -63,7 +64,7 @@ def parsers() -> dict[str, tuple[Parser, int]]:
     ]
     boxed, worded = prompts
     return {
-        "thoughts": (without_thoughts, CHARACTERS),
+        "thoughts": (after_thought, CHARACTERS),
         "program": (lambda text: program_of(problem, text), CHARACTERS),
         "test": (lambda text: read_test(text, problem), LONGEST),
         "problem": (lambda text: read_problem(problem, text, 1), LONGEST),

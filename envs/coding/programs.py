@@ -13,10 +13,10 @@ from typing import Any
 
 from envs.coding.problem import Case, Comparison, Problem, values_of
 from envs.coding.sandbox import Call, Job, JobResult, Limits, SandboxError, Status, Stdio, Test
+from rlanything.core.thoughts import after_thought
 from rlanything.core.unittests import Row
 
 FENCE = "```"
-THOUGHT = "<think>", "</think>"
 STAR_IMPORTS = (
     "string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics", "itertools",
     "functools", "operator", "io", "sys", "json", "builtins", "typing",
@@ -35,22 +35,13 @@ LEAST_MB = 64
 """Below this no interpreter starts."""
 
 
-def without_thoughts(answer: str) -> str:
-    """The answer without what stands between the marks of thoughts. A thought that does not end is none."""
-    opening, closing = THOUGHT
-    kept, place = [], 0
-    while (start := answer.find(opening, place)) >= 0 and (end := answer.find(closing, start)) >= 0:
-        kept.append(answer[place:start])
-        place = end + len(closing)
-    return "".join(kept) + answer[place:]
-
-
 def program_of(problem: Problem, answer: str) -> str:
     """The program in an answer, as it is run.
 
-    It is the last fenced block or, without fences, the whole answer (LiveBench's rule).
+    It is the last fenced block or, without fences, the whole answer (LiveBench's rule); of an answer with a thought, of
+    what follows it. An answer whose thought does not end is the empty program.
     """
-    code = _unfenced(without_thoughts(answer))
+    code = _unfenced(after_thought(answer) or "")
     if problem.prefix and not code.startswith(problem.prefix):
         code = f"{problem.prefix}\n{code}"
     if problem.compare is Comparison.TOKENS:

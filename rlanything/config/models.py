@@ -62,6 +62,8 @@ class ModelConfig(Section):
     prompts: str
     action_format: Literal["verbatim", "boxed_index"] = "boxed_index"
     verdict_format: Literal["word", "boxed"] = "boxed"
+    context: Literal["chat", "history"] = "chat"
+    """What policy and reward model see of an episode. The paper: history."""
 
 
 class SupervisedConfig(Section):

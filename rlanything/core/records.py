@@ -1,7 +1,7 @@
 """Trajectories, judgements and proposals as JSON records: what a run stores of every rollout.
 
 A prompt is stored as the number of ids that it shares with what came before, and the ids that follow. A conversation of
-many turns then takes as much space as its last prompt.
+many turns then takes as much space as its last prompt. Texts of prompts, where there are any, are stored the same way.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
     """The trajectory, token for token."""
     steps = []
     before: Ids = ()
+    text = ""
     for step in trajectory.steps:
         steps.append(
             {
@@ -39,9 +40,10 @@ def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
                 "action": step.action,
                 "valid": step.valid,
                 "observation": step.observation,
+                **_texts(step, text),
             }
         )
-        before = step.prompt_ids + step.response_ids
+        before, text = step.prompt_ids + step.response_ids, step.prompt_text
     return {
         "task_id": trajectory.task_id,
         "slot": trajectory.slot,
@@ -59,8 +61,10 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
     """Inverse of `trajectory_to_json`. Raises `KeyError` or `ValueError` for another record."""
     steps: list[Step] = []
     before: Ids = ()
+    text = ""
     for item in data["steps"]:
-        prompt = _restore("prompt", item, before)
+        prompt = before[: _kept("prompt", item, before)] + tuple(item["prompt_added"])
+        text = text[: _kept("text", item, text)] + item["text_added"] if "text_added" in item else ""
         response = tuple(item["response"])
         steps.append(
             Step(
@@ -71,6 +75,8 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
                 item["action"],
                 item["valid"],
                 item["observation"],
+                text,
+                item.get("response_text", ""),
             )
         )
         before = prompt + response
@@ -111,7 +117,7 @@ def judgements_from_json(data: Sequence[Mapping[str, Json]]) -> tuple[Judgement,
     result = []
     before: Ids = ()
     for item in data:
-        prompt = _restore("prompt", item, before)
+        prompt = before[: _kept("prompt", item, before)] + tuple(item["prompt_added"])
         votes = tuple(
             Vote(v["verdict"], v["reasoning"], tuple(v["response"]), tuple(v["logprobs"]))
             for v in item["votes"]
@@ -143,18 +149,27 @@ def proposal_from_json(data: Mapping[str, Json]) -> Proposal:
     return Proposal(**{**data, "direction": Direction(data["direction"]), "task": task})
 
 
-def _delta(name: str, ids: Ids, before: Ids) -> dict[str, Json]:
-    """`<name>_kept`: how many ids of `before` come first; `<name>_added`: the rest."""
+def _texts(step: Step, before: str) -> dict[str, Json]:
+    """The texts of a step that has them: the prompt as what it adds to the one before, and the response."""
+    if not step.prompt_text:
+        return {}
+    return {**_delta("text", step.prompt_text, before), "response_text": step.response_text}
+
+
+def _delta(name: str, new: Ids | str, before: Ids | str) -> dict[str, Json]:
+    """`<name>_kept`: how many ids (or characters) of `before` come first; `<name>_added`: the rest."""
     kept = 0
-    for a, b in zip(ids, before, strict=False):
+    for a, b in zip(new, before, strict=False):
         if a != b:
             break
         kept += 1
-    return {f"{name}_kept": kept, f"{name}_added": list(ids[kept:])}
+    rest = new[kept:]
+    return {f"{name}_kept": kept, f"{name}_added": rest if isinstance(rest, str) else list(rest)}
 
 
-def _restore(name: str, item: Mapping[str, Json], before: Ids) -> Ids:
-    kept = item[f"{name}_kept"]
+def _kept(name: str, item: Mapping[str, Json], before: Ids | str) -> int:
+    kept: int = item[f"{name}_kept"]
     if not 0 <= kept <= len(before):
-        raise ValueError(f"{name}_kept = {kept}: the turn before has {len(before)} ids")
-    return before[:kept] + tuple(item[f"{name}_added"])
+        unit = "characters" if isinstance(before, str) else "ids"
+        raise ValueError(f"{name}_kept = {kept}: the turn before has {len(before)} {unit}")
+    return kept

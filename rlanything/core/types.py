@@ -114,6 +114,8 @@ class Step:
     logprobs: of the sampled ids, at temperature 1, among the allowed ids.
     allowed[t]: the ids that constrained decoding permitted at response token t; empty: free decoding.
     action: the text that the environment got. observation: its answer.
+    prompt_text, response_text: what the policy was asked, and its whole response, for a reward model that reads both;
+    empty where the episode is a conversation, of which the reward model reads actions and observations.
     """
 
     prompt_ids: tuple[int, ...]
@@ -123,6 +125,8 @@ class Step:
     action: str
     valid: bool
     observation: str
+    prompt_text: str = ""
+    response_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +241,7 @@ class ScoredTrajectory:
 
 @dataclass(frozen=True, slots=True)
 class ScoredReplies:
-    """Questions that train the reward model together, as one row, with what their replies teach.
+    """Questions that train the reward model together, with what their replies teach.
 
     advantages[i][j]: of reply j to question i; None: it does not train. weights[i]: of question i in the loss.
     """
@@ -253,6 +257,12 @@ class ScoredReplies:
             tuple(question for question, _ in pairs),
             tuple(lesson.advantages for _, lesson in pairs),
             tuple(lesson.weight for _, lesson in pairs),
+        )
+
+    def part(self, start: int, stop: int) -> ScoredReplies:
+        """The questions from `start` to before `stop`."""
+        return ScoredReplies(
+            self.questions[start:stop], self.advantages[start:stop], self.weights[start:stop]
         )
 
 

@@ -15,6 +15,7 @@ from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from rlanything.core.errors import UserError
+from rlanything.core.thoughts import CLOSING, OPENING
 
 Message = Mapping[str, str]
 
@@ -28,6 +29,9 @@ class Chat:
     A special token spelled out in a message's content (an environment's or another model's words) gets a space after
     its first character, so that it stays text.
 
+    Templates of models that always think end a prompt with `<think>`. The text of a response then begins with that
+    tag, so that its readers (`core.thoughts`) see the whole thought.
+
     Raises `ValueError` when the tokenizer has no chat template, or one that does not end an assistant's message
     with a token.
     """
@@ -38,11 +42,12 @@ class Chat:
                 f"the tokenizer {tokenizer.name_or_path!r} has no chat template: set `chat_template`"
             )
         self._tokenizer = tokenizer
-        added = tokenizer.added_tokens_decoder.values()
-        self._markers = re.compile(
-            "|".join(re.escape(str(token)) for token in added if token.special) or r"(?!)"
-        )
+        special = {token: str(text) for token, text in tokenizer.added_tokens_decoder.items() if text.special}
+        self._markers = re.compile("|".join(map(re.escape, special.values())) or r"(?!)")
+        self._unspoken = frozenset(token for token, text in special.items() if text not in (OPENING, CLOSING))
         self._end = self._find_end()
+        thinks = self._render([{"role": "user", "content": _PROBE}], True).rstrip().endswith(OPENING)
+        self._opened, self._unthought = (OPENING, f"\n{CLOSING}\n\n") if thinks else ("", "")
         eos = tokenizer.eos_token_id
         ends = [self._end] if eos is None else [self._end, eos]
         self.stop_ids: tuple[int, ...] = tuple(dict.fromkeys(ends))
@@ -65,15 +70,21 @@ class Chat:
         return (turn if ended else (*turn, self._end)) + self._between(message["role"], message["content"])
 
     def decode(self, response_ids: Sequence[int]) -> str:
-        """The text of a response, without special tokens and surrounding white space."""
-        kept = [token for token in response_ids if token not in self.stop_ids]
-        text = self._tokenizer.decode(kept, skip_special_tokens=True)
+        """The text of a response, without special tokens and surrounding white space; tags of thoughts stay.
+
+        It begins with `<think>` where the prompt ends with that.
+        """
+        kept = [token for token in response_ids if token not in self._unspoken and token not in self.stop_ids]
+        text = self._tokenizer.decode(kept)
         assert isinstance(text, str)
-        return text.strip()
+        return self._opened + text.strip()
 
     def encode_choice(self, text: str) -> tuple[int, ...]:
-        """The ids of `text` as a whole response, end-of-turn included; special tokens in it are only text."""
-        return (*self._encode(self._plain(text)), self._end)
+        """The ids of `text` as a whole response, end-of-turn included; special tokens in it are only text.
+
+        Where the prompt opens a thought, the response closes it first: the thought is empty.
+        """
+        return (*self._encode(self._unthought + self._plain(text)), self._end)
 
     def _encode(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))

@@ -68,6 +68,7 @@ def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> 
     return {
         "policy": tree_hash(folder) if folder.is_dir() else name,
         "prompts": tree_hash(root / config.model.prompts),
+        "context": config.model.context,
         "seeds": [config.seed, seed],
         "temperature": config.evaluate.temperature,
         "max_tokens": config.rollout.max_tokens,

@@ -20,7 +20,7 @@ def make_batches(
     learn = module.config
     units = {
         "policy": [policy_rows(lesson, learn.loss_weight) for lesson in policy],
-        "reward": [reward_rows(lesson, learn.loss_weight) for lesson in reward],
+        "reward": [reward_rows(lesson, learn.loss_weight, learn.micro_batch_tokens) for lesson in reward],
     }
     parts: dict[str, list[list[Row]]] = {}
     metrics: dict[str, float] = {}

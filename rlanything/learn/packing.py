@@ -1,8 +1,9 @@
 """Experience as training rows: what was read and sampled, token for token; nothing is re-tokenised.
 
 Policy: turns whose prompt extends the previous prompt and response exactly become one row; where that breaks a new
-row starts. Reward model: a judged trajectory is one row, a tree: the conversation once (the trunk), the question of
-each step branching off it, and the m votes branching off each question.
+row starts. Reward model: a judged trajectory is one row, a tree: what its questions have in common once (the trunk),
+the question of each step branching off it, and the m votes branching off each question. A tree with more tokens than a
+forward pass may take is cut into several.
 
 Shape letters: T tokens of a row, N targets (sampled tokens that train), K allowed ids at a target.
 """
@@ -95,15 +96,29 @@ def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
     return [r for r in [*rows, row] if r.target]
 
 
-def reward_rows(lesson: ScoredReplies, loss_weight: LossWeight) -> list[Row]:
-    """The tree row of one judged trajectory. A vote counts like a step: its weight is shared by its tokens."""
+def reward_rows(lesson: ScoredReplies, loss_weight: LossWeight, most: int | None = None) -> list[Row]:
+    """The tree of one judged trajectory. A vote counts like a step: its weight is shared by its tokens.
+
+    most: tokens of a row; a larger tree is halved between two questions, again and again. None: no limit.
+    """
+    row = _tree(lesson, loss_weight)
+    count = len(lesson.questions)
+    if most is not None and len(row.ids) > most and count > 1:
+        halves = lesson.part(0, count // 2), lesson.part(count // 2, count)
+        return [cut for half in halves for cut in reward_rows(half, loss_weight, most)]
+    return [row] if row.target else []
+
+
+def _tree(lesson: ScoredReplies, loss_weight: LossWeight) -> Row:
+    """One row for all questions of a lesson."""
     row = Row()
     trunk = max((q.prompt_ids for q in lesson.questions), key=len, default=())
-    forks = [_shared(trunk, q.prompt_ids) for q in lesson.questions]
+    # A prompt keeps at least one token of its own to predict from.
+    forks = [shared_prefix(trunk, q.prompt_ids[:-1]) for q in lesson.questions]
     row.read(trunk[: max(forks, default=0)], 0, None, NO_BRANCH, NO_BRANCH)
     for k, (question, advantages) in enumerate(zip(lesson.questions, lesson.advantages, strict=True)):
         _branch(row, question, forks[k], k, advantages, lesson.weights[k], loss_weight)
-    return [row] if row.target else []
+    return row
 
 
 def _branch(
@@ -175,10 +190,7 @@ def _weight(kind: LossWeight, step_tokens: int, trajectory_tokens: int) -> float
     return 1.0 / max(1, step_tokens if kind == "step" else trajectory_tokens)
 
 
-def _shared(trunk: Sequence[int], prompt: Sequence[int]) -> int:
-    """Length of the common prefix, leaving the prompt at least one token of its own to predict from."""
-    most = min(len(trunk), len(prompt) - 1)
-    for k in range(most):
-        if trunk[k] != prompt[k]:
-            return k
-    return most
+def shared_prefix(left: Sequence[int], right: Sequence[int]) -> int:
+    """Length of the common prefix."""
+    most = min(len(left), len(right))
+    return next((k for k in range(most) if left[k] != right[k]), most)

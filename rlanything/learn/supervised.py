@@ -16,7 +16,7 @@ from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 from rlanything.config import Architecture, SupervisedConfig
 from rlanything.core.seeds import derive_seed
 from rlanything.learn.losses import pack, target_logprobs
-from rlanything.learn.packing import NO_BRANCH, Row, micro_batches
+from rlanything.learn.packing import NO_BRANCH, Row, micro_batches, shared_prefix
 
 WARMUP = 0.05
 """Share of the steps over which the learning rate rises linearly; it then falls along a cosine to zero."""
@@ -50,20 +50,20 @@ class Turn:
     response: tuple[int, ...]
 
 
-def conversation_row(turns: Sequence[Turn], context_weight: float = 0.0) -> Row:
-    """A row of turns that extend each other. Every response token is a target of weight 1.
+def conversation_rows(turns: Sequence[Turn], context_weight: float = 0.0) -> list[Row]:
+    """Rows of an episode's turns. Every response token is a target of weight 1.
 
-    `context_weight`: weight of the tokens that are only read. Predicting what the world answers teaches a small
-    model to look up and copy names, which is what acting waits for.
-
-    Raises `ValueError` for a turn that does not extend the one before it.
+    Turns that extend each other share a row. Where that breaks, a new row starts, as in `packing.policy_rows`.
+    `context_weight`: weight of the tokens that are only read, and that the row before does not begin with. Predicting
+    what the world answers teaches a small model to look up and copy names, which is what acting waits for.
     """
-    row = Row()
+    rows = [Row()]
     for turn in turns:
-        if list(turn.prompt[: len(row.ids)]) != row.ids:
-            raise ValueError("a turn does not extend the one before it")
-        known = len(row.ids)
-        row.read(turn.prompt[known:], known, None, NO_BRANCH, NO_BRANCH)
+        row, known = rows[-1], shared_prefix(rows[-1].ids, turn.prompt)
+        if known < len(row.ids):
+            row = Row()
+            rows.append(row)
+        row.read(turn.prompt[len(row.ids) :], len(row.ids), None, NO_BRANCH, NO_BRANCH)
         base = len(row.ids) - 1
         if context_weight:
             for t in range(max(known, 1), base + 1):
@@ -71,20 +71,21 @@ def conversation_row(turns: Sequence[Turn], context_weight: float = 0.0) -> Row:
         row.read(turn.response, len(row.ids), None, NO_BRANCH, NO_BRANCH)
         for t, token in enumerate(turn.response):
             row.learn(base + t, token, (), 0.0, 0.0, 1.0)
-    return row
+    return rows
 
 
 def fit(
     model: PreTrainedModel,
-    rows: Sequence[Row],
+    examples: Sequence[Sequence[Row]],
     config: SupervisedConfig,
     seed: int,
     report: Callable[[int, int, float], None],
     micro_batch_tokens: int = 4096,
 ) -> float:
-    """Maximise the weighted log-likelihood of the rows' targets; returns the mean loss of the last tenth.
+    """Maximise the weighted log-likelihood of the targets of all rows; returns the mean loss of the last tenth.
 
-    Batches go through the rows in a fresh shuffled order each epoch. `report(step, steps, loss)` is called each step.
+    Batches go through the examples in a fresh shuffled order each epoch. `report(step, steps, loss)` is called each
+    step.
     """
     optimizers = _optimizers(model, config)
     model.train()
@@ -94,7 +95,7 @@ def fit(
             for group in optimizer.param_groups:
                 group["lr"] = lr * schedule(step, config.steps)
             optimizer.zero_grad()
-        batch = [rows[k] for k in _batch(len(rows), step, config.batch, seed)]
+        batch = [row for k in _batch(len(examples), step, config.batch, seed) for row in examples[k]]
         losses.append(_backward(model, batch, micro_batch_tokens))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer, _ in optimizers:

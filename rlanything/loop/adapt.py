@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig
 from rlanything.core.seeds import derive_seed
+from rlanything.core.thoughts import after_thought
 from rlanything.core.types import (
     Direction,
     InvalidProposal,
@@ -45,7 +46,8 @@ class Adapter:
     ) -> list[str]:
         """One critic per task: the extract, or a summary that the adapter model writes.
 
-        The extract is used, too, where the text to summarise does not fit the adapter model's context.
+        The extract is used, too, where the text to summarise does not fit the adapter model's context, and where the
+        reply says nothing after its thought.
         """
         if self.config.critic == "extractive":
             return [given.extract for given in inputs]
@@ -56,7 +58,8 @@ class Adapter:
         seeds = [derive_seed(run_seed, "critic", iteration, task.task_id) for task in tasks]
         replies = self._ask(asked, seeds)
         return [
-            given.extract if reply is None else reply for given, reply in zip(inputs, replies, strict=True)
+            (reply and after_thought(reply)) or given.extract
+            for given, reply in zip(inputs, replies, strict=True)
         ]
 
     def propose(
@@ -101,8 +104,11 @@ class Adapter:
     def _parsed(self, parent: Task, reply: str | None) -> tuple[Task | None, str]:
         if reply is None:
             return None, "the request does not fit the adapter model's context"
+        answer = after_thought(reply)
+        if answer is None:
+            return None, "the reply says nothing after its thought, or the thought does not end"
         try:
-            task = self.family.parse(parent, reply)
+            task = self.family.parse(parent, answer)
         except InvalidProposal as error:
             return None, str(error)
         reason = self.family.validate(task)

@@ -34,7 +34,7 @@ class ChatModel:
             return self.engine.generate(requests)
 
     def decode(self, ids: tuple[int, ...]) -> str:
-        """Text of a response."""
+        """Text of a response, with its thought from the opening tag on. `core.thoughts` says what the answer is."""
         return self.chat.decode(ids)
 
     def release(self, sessions: Sequence[str]) -> None:

@@ -1,7 +1,8 @@
 """The prompts of the three models, and how their replies are read.
 
 Prompts are `string.Template` files in the folder `model.prompts`. Values are substituted once and never parsed again,
-so that text from a model or an environment stays text.
+so that text from a model or an environment stays text. Which files there are depends on `model.context`. A reply is
+read after its thought (`core.thoughts`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,15 @@ from pathlib import Path
 from string import Template
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.thoughts import after_thought
 
-NAMES = ("policy_system", "policy_turn", "judge_system", "judge", "critic", "adapter")
+NAMES = {
+    "chat": ("policy_system", "policy_turn", "judge_system", "judge", "critic", "adapter"),
+    "history": ("policy_history", "policy_history_step", "judge_history", "critic", "adapter"),
+}
+"""The files of a prompt folder, by `model.context`."""
+UNREADABLE = "(unreadable)"
+"""What the environment gets of a reply without an answer."""
 BOXED = re.compile(r"\\boxed\{\s*([+-]?\d{1,9})\s*\}")
 WORD = re.compile(r"\b(good|bad)\b")
 PLACEHOLDERS = {
@@ -22,6 +30,9 @@ PLACEHOLDERS = {
     "policy_turn": frozenset({"observation", "actions"}),
     "judge_system": frozenset[str](),
     "judge": frozenset({"observation", "action"}),
+    "policy_history": frozenset({"history", "observation", "actions"}),
+    "policy_history_step": frozenset({"observation", "action"}),
+    "judge_history": frozenset({"prompt", "response", "action", "observation"}),
     "critic": frozenset({"task", "steps"}),
     "adapter": frozenset({"facts", "direction", "accuracy", "critic"}),
 }
@@ -32,21 +43,23 @@ Message = dict[str, str]
 
 @dataclass(frozen=True)
 class Prompts:
-    """The templates of one folder, and the formats of actions and verdicts."""
+    """The templates of one folder, the formats of actions and verdicts, and what the models see of an episode."""
 
     templates: dict[str, Template]
     action_format: str
     verdict_format: str
+    context: str = "chat"
 
     @classmethod
-    def load(cls, folder: Path, action_format: str, verdict_format: str) -> Prompts:
-        """Read every template. Raises `ConfigError` naming a missing file or an unknown placeholder."""
+    def load(cls, folder: Path, action_format: str, verdict_format: str, context: str) -> Prompts:
+        """Read the templates of a context. Raises `ConfigError` naming a missing file or an unknown placeholder."""
         templates = {}
-        for name in NAMES:
+        for name in NAMES[context]:
             path = folder / f"{name}.txt"
             if not path.is_file():
                 raise ConfigError(
-                    f"model.prompts: {path} is missing; a prompt folder holds {', '.join(NAMES)} (.txt)"
+                    f"model.prompts: {path} is missing; with model.context = {context} a prompt folder holds "
+                    f"{', '.join(NAMES[context])} (.txt)"
                 )
             template = Template(path.read_text().rstrip("\n"))
             strange = set(template.get_identifiers()) - PLACEHOLDERS[name]
@@ -56,32 +69,69 @@ class Prompts:
                     f"{path}: placeholders {sorted(strange)} cannot be filled; allowed: {allowed}"
                 )
             templates[name] = template
-        return cls(templates, action_format, verdict_format)
+        return cls(templates, action_format, verdict_format, context)
+
+    @property
+    def chats(self) -> bool:
+        """Whether an episode is a conversation that grows; otherwise every step has a prompt of its own."""
+        return self.context == "chat"
 
     def fill(self, name: str, **values: str) -> str:
         """The template `name` with its values."""
         return self.templates[name].substitute(values)
 
     def opening(self, observation: str, actions: Sequence[str]) -> list[Message]:
-        """The messages that open a conversation of the policy."""
+        """The messages of the policy's first prompt."""
+        if not self.chats:
+            return [self.history_turn((), observation, actions)]
         return [*self._system("policy_system"), self.turn(observation, actions)]
 
     def judge_opening(self, observation: str) -> list[Message]:
         """The messages that open the judge's conversation about a trajectory."""
         return [*self._system("judge_system"), {"role": "user", "content": observation}]
 
+    def judge_question(self, observation: str, action: str, prompt: str = "", response: str = "") -> Message:
+        """One user turn of the judge: the question about the step whose result is `observation`.
+
+        Where the episode is no conversation, `prompt` is what the policy read and `response` its whole reply.
+        """
+        if self.chats:
+            return {"role": "user", "content": self.fill("judge", observation=observation, action=action)}
+        asked = self.fill(
+            "judge_history", prompt=prompt, response=response, action=action, observation=observation
+        )
+        return {"role": "user", "content": asked}
+
     def test_question(self, opening: str) -> list[Message]:
         """The messages that ask the reward model for a unit test. `opening`: what the policy reads of the task."""
-        question = self.fill("judge", observation=opening, action="")
-        return [*self._system("judge_system"), {"role": "user", "content": question}]
+        system = self._system("judge_system") if self.chats else []
+        return [*system, self.judge_question(opening, "")]
 
     def turn(self, observation: str, actions: Sequence[str]) -> Message:
         """One user turn of the policy's conversation: the observation, and the actions numbered from 1."""
-        listed = "\n".join(f"{i}. {action}" for i, action in enumerate(actions, 1))
-        return {"role": "user", "content": self.fill("policy_turn", observation=observation, actions=listed)}
+        asked = self.fill("policy_turn", observation=observation, actions=_numbered(actions))
+        return {"role": "user", "content": asked}
 
-    def action(self, text: str, actions: Sequence[str]) -> tuple[str, bool]:
+    def history_turn(
+        self, past: Sequence[tuple[str, str]], observation: str, actions: Sequence[str]
+    ) -> Message:
+        """The one user turn of a step: what was seen and done before, what is seen now, and the actions of now.
+
+        past: (observation, action) of the earlier steps, without the policy's reasoning.
+        """
+        lines = [
+            self.fill("policy_history_step", observation=seen, action=done) + "\n" for seen, done in past
+        ]
+        asked = self.fill(
+            "policy_history", history="".join(lines), observation=observation, actions=_numbered(actions)
+        )
+        return {"role": "user", "content": asked}
+
+    def action(self, reply: str, actions: Sequence[str]) -> tuple[str, bool]:
         """(action, valid) read from the policy's reply. An unreadable reply is never a command."""
+        text = after_thought(reply)
+        if text is None:
+            return UNREADABLE, False
         if self.action_format == "verbatim":
             action = text.strip()
             return action, not actions or action in actions
@@ -92,21 +142,27 @@ class Prompts:
         said = text.strip()[:200]
         # A reply in the wrong format can spell a command. The mark prevents its execution.
         spelled = said.casefold() in {action.casefold() for action in actions}
-        return (f"(unreadable) {said}" if spelled else said), False
+        return (f"{UNREADABLE} {said}" if spelled else said), False
 
-    def verdict(self, text: str) -> int | None:
+    def verdict(self, reply: str) -> int | None:
         """+1, -1, or None when the reward model's reply holds no verdict. The last one counts."""
+        text = after_thought(reply) or ""
         if self.verdict_format == "word":
             words = WORD.findall(text)
             return {"good": 1, "bad": -1}[words[-1]] if words else None
         found = BOXED.findall(text)
         return {1: 1, -1: -1}.get(int(found[-1])) if found else None
 
-    def reasoning(self, text: str) -> str:
-        """The reply without its verdict. The critic is made from it."""
+    def reasoning(self, reply: str) -> str:
+        """The reply without its thought and its verdict. The critic is made from it."""
+        text = after_thought(reply) or ""
         pattern = WORD if self.verdict_format == "word" else BOXED
         return " ".join(pattern.sub("", text).split()).strip(" :.")
 
     def _system(self, name: str) -> list[Message]:
         text = self.fill(name)
         return [{"role": "system", "content": text}] if text else []
+
+
+def _numbered(actions: Sequence[str]) -> str:
+    return "\n".join(f"{i}. {action}" for i, action in enumerate(actions, 1))

@@ -24,6 +24,7 @@ from rlanything.core.types import (
 )
 from rlanything.core.unittests import Prefetches
 from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.contexts import Prompt, next_prompt
 from rlanything.loop.guard import deadline
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.share import shared
@@ -63,7 +64,7 @@ class _Episode:
     environment: Environment
     observation: Observation
     first_observation: str = ""
-    prompt: tuple[int, ...] = ()
+    prompt: Prompt = field(default_factory=Prompt)
     steps: list[Step] = field(default_factory=list)
     status: Status | None = None
     success: bool = False
@@ -130,49 +131,60 @@ class RolloutWorker:
         episode.guarded(reset, self.config.timeout_s)
         episode.first_observation = episode.observation.text
         if episode.status is None:
-            messages = self.prompts.opening(episode.observation.text, episode.observation.actions)
-            episode.prompt = self.policy.start(messages)
+            episode.prompt = self._prompt(episode)
         return episode
 
     def _turn(self, alive: list[_Episode], turn: int, sampling: Sampling) -> None:
-        fitting = [e for e in alive if len(e.prompt) + self.config.max_tokens <= self.policy.max_context]
+        longest = self.policy.max_context - self.config.max_tokens
+        fitting = [e for e in alive if len(e.prompt.ids) <= longest]
         for episode in alive:
-            if len(episode.prompt) + self.config.max_tokens > self.policy.max_context:
+            if len(episode.prompt.ids) > longest:
                 episode.status, episode.error = Status.TRUNCATED, "the policy's context is full"
         requests = [self._request(e, turn, sampling) for e in fitting]
         completions = self.policy.generate(requests)
-        actions = [self._action(e, completion) for e, completion in zip(fitting, completions, strict=True)]
+        replies = [self.policy.decode(completion.ids) for completion in completions]
+        actions = [
+            self.prompts.action(reply, e.observation.actions)
+            for e, reply in zip(fitting, replies, strict=True)
+        ]
         if isinstance(self.family, Prefetches):
             self.family.prefetch([(e.task, action) for e, (action, _) in zip(fitting, actions, strict=True)])
-        for episode, completion, (action, valid) in zip(fitting, completions, actions, strict=True):
-            self._act(episode, action)
+        for episode, completion, reply, chosen in zip(fitting, completions, replies, actions, strict=True):
+            self._act(episode, chosen[0])
             if episode.status in (Status.ENV_ERROR, Status.TIMEOUT):
                 continue
-            step = Step(
-                episode.prompt, completion.ids, completion.logprobs, completion.allowed, action, valid,
-                episode.observation.text,
-            )  # fmt: skip
-            episode.steps.append(step)
+            episode.steps.append(self._step(episode, completion, reply, chosen))
             if episode.status is None:
-                message = self.prompts.turn(episode.observation.text, episode.observation.actions)
-                episode.prompt = self.policy.extend(episode.prompt, completion.ids, message)
+                episode.prompt = self._prompt(episode)
 
-    def _action(self, episode: _Episode, completion: Completion) -> tuple[str, bool]:
-        """(action, valid): what the policy wants to do, and whether it is admissible."""
-        return self.prompts.action(self.policy.decode(completion.ids), episode.observation.actions)
+    def _prompt(self, episode: _Episode) -> Prompt:
+        """What the policy reads next."""
+        past = episode.first_observation, episode.steps
+        return next_prompt(self.policy, self.prompts, *past, episode.observation)
+
+    def _step(self, episode: _Episode, completion: Completion, reply: str, chosen: tuple[str, bool]) -> Step:
+        """The step that has just been made. chosen: the action, and whether it is admissible."""
+        return Step(
+            episode.prompt.ids, completion.ids, completion.logprobs, completion.allowed, *chosen,
+            episode.observation.text, episode.prompt.text, "" if self.prompts.chats else reply,
+        )  # fmt: skip
 
     def _request(self, episode: _Episode, turn: int, sampling: Sampling) -> Request:
         constrained = self.config.decoding == "constrained"
         choices = (
             tuple(self.policy.encode_choice(a) for a in episode.observation.actions) if constrained else ()
         )
+        # A session keeps its cache for a prompt that extends the last one. Prompts that are written anew share their
+        # beginning with those of the same task: the guide and the first observation.
+        chats = self.prompts.chats
         return Request(
-            prompt_ids=episode.prompt,
+            prompt_ids=episode.prompt.ids,
             seed=sampling.seed(episode.task, episode.rollout, turn),
             max_tokens=self.config.max_tokens,
             temperature=sampling.temperature,
             choices=choices,
-            session=self._session(episode),
+            session=self._session(episode) if chats else "",
+            group="" if chats else f"{episode.slot}/{episode.task.task_id}",
         )
 
     def _act(self, episode: _Episode, action: str) -> None:

@@ -46,7 +46,7 @@ def prompts(config: Config, root: Path) -> Prompts:
     project = Path(os.path.abspath(root))
     if project not in Path(os.path.abspath(root / model.prompts)).parents:
         raise ConfigError(f"model.prompts = {model.prompts}: must be a folder in the project, {project}")
-    return Prompts.load(root / model.prompts, model.action_format, model.verdict_format)
+    return Prompts.load(root / model.prompts, model.action_format, model.verdict_format, model.context)
 
 
 def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -16,6 +16,7 @@ from rlanything.config import BASE, ArmConfig, Config
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.splits import POLICY_PANELS, TRAIN
 from rlanything.core.types import Json
+from rlanything.loop.prompts import NAMES
 
 Columns = Mapping[str, str]
 """What fills `${item.<column>}` in the dependencies and parameters of one arm."""
@@ -125,9 +126,13 @@ def _of(section: str, *names: str) -> tuple[str, ...]:
 
 
 _PANELS = tuple(f"data/tasks/{panel}.jsonl" for panel in POLICY_PANELS)
-_PROMPTS = tuple(
-    f"${{model.prompts}}/{name}.txt" for name in ("policy_system", "policy_turn", "judge_system", "judge")
-)
+
+
+def _prompts(config: Config) -> list[str]:
+    """The prompt templates of policy and reward model."""
+    names = [name for name in NAMES[config.model.context] if name not in ("critic", "adapter")]
+    return [f"${{model.prompts}}/{name}.txt" for name in names]
+
 
 STAGES = (
     Stage(
@@ -173,7 +178,7 @@ STAGES = (
             "${item.judge_model}",
             "models/${item.adapter}",
             "models/reward_panel.jsonl.gz",
-            *_PROMPTS,
+            *_prompts(config),
             "${model.prompts}/${item.critic}.txt",
             "${model.prompts}/${item.rewrite}.txt",
         ),
@@ -181,7 +186,7 @@ STAGES = (
             "seed",
             "env",
             "engine",
-            *_of("model", "policy", "reward", "action_format", "verdict_format"),
+            *_of("model", "policy", "reward", "action_format", "verdict_format", "context"),
             "arms.${key}",
             "rollout",
             "judge",
@@ -231,13 +236,13 @@ STAGES = (
             "${item.reward}",
             *_PANELS,
             "models/reward_panel.jsonl.gz",
-            *_PROMPTS,
+            *_prompts(config),
         ),
         params=(
             "seed",
             "env",
             "engine",
-            *_of("model", "policy", "reward", "action_format", "verdict_format"),
+            *_of("model", "policy", "reward", "action_format", "verdict_format", "context"),
             "judge.writes",
             *_of("rollout", "decoding", "max_tokens", "timeout_s"),
             *_of("judge", "temperature", "max_tokens"),

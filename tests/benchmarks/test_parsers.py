@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from random import Random
 
 import pytest
 
 from benchmarks import parsers
-from envs.coding.programs import without_thoughts
 
 PARSERS = parsers.parsers()
 QUADRATIC, LONG_S = 1.7, 0.05
@@ -25,12 +23,3 @@ def test_a_quadratic_parser_is_found():
     found = parsers.growth(lambda text: re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL), 1 << 13)
     assert found.exponent > QUADRATIC
     assert "<think>" in found.text
-
-
-def test_thoughts_are_cut_as_the_pattern_of_livebench_cuts_them():
-    rng = Random(0)
-    for _ in range(3000):
-        text = "".join(
-            rng.choices(["<think>", "</think>", "a", "\n", "<", "think>", "</"], k=rng.randrange(12))
-        )
-        assert without_thoughts(text) == re.sub(r"<think>.*?</think>", "", text, flags=re.DOTALL)

@@ -19,6 +19,7 @@ from envs.coding.programs import program_of, same_lines, same_words
 from envs.coding.replies import rated_tests, read_problem, read_test, read_tests, write_problem, write_test
 from rlanything.buffer import Lineage, TaskBuffer, Version, read_snapshot, write_snapshot
 from rlanything.core.exams import Question
+from rlanything.core.thoughts import CLOSING, OPENING, after_thought
 from rlanything.core.types import Direction, InvalidProposal, Task
 from rlanything.loop.prompts import Prompts
 
@@ -53,8 +54,11 @@ def problem(function: bool) -> Problem:
 
 def _say(text: str) -> None:
     actions = ["go to desk 1", "look", ""]
+    answer = after_thought(text)
+    assert answer is None or not (OPENING in answer or CLOSING in answer)
     for prompts in (BOXED, WORDED):
-        action, _ = prompts.action(text, actions)
+        action, valid = prompts.action(text, actions)
+        assert not (valid and answer is None)
         action.encode()
         assert prompts.verdict(text) in (1, -1, None)
         prompts.reasoning(text).encode()

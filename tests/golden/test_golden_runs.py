@@ -47,7 +47,6 @@ def test_an_arm_gives_the_recorded_numbers(shared_root, arm):
     "changes",
     [
         {"engine__max_batch": 3},
-        {"learn__micro_batch_tokens": 1},
         {"learn__micro_batch_tokens": 700},
         {"engine": GENERATE},
     ],
@@ -71,7 +70,7 @@ def unpacked_policy_rows(lesson: ScoredTrajectory, loss_weight: str) -> list[Row
     return rows
 
 
-def unpacked_reward_rows(lesson: ScoredReplies, loss_weight: str) -> list[Row]:
+def unpacked_reward_rows(lesson: ScoredReplies, loss_weight: str, _most: int) -> list[Row]:
     """Every vote in a row of its own."""
     rows = []
     for judgement, advantages, weight in zip(
@@ -86,13 +85,24 @@ def unpacked_reward_rows(lesson: ScoredReplies, loss_weight: str) -> list[Row]:
 def test_packing_turns_and_votes_into_shared_rows_changes_no_number_but_the_count_of_rows(root, monkeypatch):
     monkeypatch.setattr(batches, "policy_rows", unpacked_policy_rows)
     monkeypatch.setattr(batches, "reward_rows", unpacked_reward_rows)
-    now = golden.run(root, ARM)
-    header, recorded = golden.read(ARM)
-    packed, unpacked = (counts_of_rows(lines) for lines in (recorded, now))
-    assert len(packed) == 6
+    packed, unpacked = same_but_for_rows(golden.run(root, ARM))
     assert all(few < many for few, many in zip(packed, unpacked, strict=True))
+
+
+def test_cutting_trees_that_exceed_a_forward_pass_changes_no_number_but_the_count_of_rows(root):
+    whole, cut = same_but_for_rows(golden.run(root, ARM, learn__micro_batch_tokens=1))
+    assert cut[::2] == whole[::2]  # of the policy, whose turns extend each other
+    assert all(few < many for few, many in zip(whole[1::2], cut[1::2], strict=True))
+
+
+def same_but_for_rows(now: list[golden.Line]) -> tuple[list[float], list[float]]:
+    """The counts of rows that are recorded, and those of now. Everything else must be as recorded."""
+    header, recorded = golden.read(ARM)
+    counts = counts_of_rows(recorded), counts_of_rows(now)
+    assert len(counts[0]) == 6
     found = golden.first_difference(recorded, now)
     assert found is None, golden.explained(ARM, header, recorded, found)
+    return counts
 
 
 def counts_of_rows(lines: list[golden.Line]) -> list[float]:

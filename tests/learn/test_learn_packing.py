@@ -135,6 +135,19 @@ def test_logprobs_of_every_vote_in_a_tree_equal_those_of_the_vote_read_alone(mod
     assert largest(row_logprobs(model, [row]) - torch.cat(alone)) < TOLERANCE
 
 
+@pytest.mark.parametrize("most", [1, 20, 40, 1000])
+def test_a_tree_is_cut_between_questions_until_each_part_fits_or_holds_one(model, most):
+    judgements = judged(7, steps=5)
+    (whole,) = reward_rows(verdicts(judgements), "step")
+    parts = reward_rows(verdicts(judgements), "step", most)
+    assert all(len(row.ids) <= most or len(set(row.question) - {-1}) == 1 for row in parts)
+    assert (len(parts) > 1) == (len(whole.ids) > most)
+    for name in ("target", "old", "advantage", "weight"):
+        assert [x for row in parts for x in getattr(row, name)] == getattr(whole, name)
+    together = torch.cat([row_logprobs(model, [row]) for row in parts])
+    assert largest(row_logprobs(model, [whole]) - together) < TOLERANCE
+
+
 def test_padding_a_tree_beside_a_longer_one_changes_no_logprob(model):
     rows = [reward_rows(verdicts(judged(s, steps=n)), "step")[0] for s, n in ((0, 1), (1, 5))]
     apart = torch.cat([row_logprobs(model, [row]) for row in rows])

@@ -149,18 +149,23 @@ class Family:
         return task(int(found[1]), **{k: v for k, v in parent.payload.items() if k != "level"})
 
 
-def prompts(action_format: str = "verbatim", verdict_format: str = "word", **changed: str) -> Prompts:
+def prompts(
+    action_format: str = "verbatim", verdict_format: str = "word", context: str = "chat", **changed: str
+) -> Prompts:
     texts = {
         "policy_system": "play",
         "policy_turn": "$observation|$actions",
         "judge_system": "judge",
         "judge": "$observation?$action?",
+        "policy_history": "play\n${history}$observation|$actions",
+        "policy_history_step": "$observation > $action",
+        "judge_history": "judge [$prompt] [$response] $action: $observation?",
         "critic": "$task: $steps",
         "adapter": "$facts, $direction, $accuracy, $critic",
         **changed,
     }
     templates = {name: Template(text) for name, text in texts.items()}
-    return Prompts(templates, action_format, verdict_format)
+    return Prompts(templates, action_format, verdict_format, context)
 
 
 def chat_model(script: Callable[[Request], str], max_context: int = 10_000) -> ChatModel:

@@ -11,6 +11,7 @@ from scripted_coding import FULL, TESTS, CodingWorld, problem
 
 from rlanything.core.types import Direction, EventKind, Proposal
 from rlanything.loop.iteration import LoopState
+from rlanything.loop.prompts import UNREADABLE
 from rlanything.loop.record import episode_records
 from rlanything.rewards.unit_tests.records import FILE, UnitTestRecord, unit_test_records
 
@@ -52,6 +53,25 @@ def test_a_reply_without_a_test_is_punished_below_every_wrong_test():
     (row,) = result.reward[0].advantages
     assert row == pytest.approx((1.0, -1.0, -2.0))
     assert result.metrics["invalid_tests"] == pytest.approx(1 / 3)
+
+
+def test_programs_and_tests_are_read_after_their_thoughts():
+    thinking = [f"<think>bad, lie</think>{word}" for word in ("right", "half", "bad", "right")]
+    world, result = collected(
+        {0: thinking}, replies=("<think>weak</think>strict", "<think>strict", "weak</think>lie")
+    )
+    assert world.family.examined[0][1:] == (("right", "half", "bad", "right"), ["strict", "", "lie"])
+    replies = result.reward[0].questions[0].replies
+    assert [test.text for test in replies] == ["strict", "", "lie"]
+    assert read(replies[1].response_ids) == "<think>strict"
+    assert result.metrics["invalid_tests"] == pytest.approx(1 / 3)
+
+
+def test_half_a_thought_is_no_program():
+    world, result = collected({0: ("right", "<think>right", "half", "right")})
+    assert world.family.examined[0][1][1] == UNREADABLE
+    assert result.metrics["invalid_actions"] == 0.25
+    assert result.metrics["accuracy"] == 0.5
 
 
 def test_without_step_votes_nobody_is_asked_and_the_pass_rate_is_the_reward():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scripted import prompts
 
 from rlanything.core.errors import ConfigError
-from rlanything.loop.prompts import NAMES, PLACEHOLDERS, Prompts
+from rlanything.loop.prompts import NAMES, PLACEHOLDERS, UNREADABLE, Prompts
 
 SHIPPED = Path(__file__).parents[2] / "experiments" / "prompts"
 HOSTILE = [
@@ -129,30 +129,105 @@ def test_the_reasoning_is_the_reply_without_its_verdict():
     assert prompts(verdict_format="boxed").reasoning("nothing found. \\boxed{-1}") == "nothing found"
 
 
-@pytest.mark.parametrize("folder", ["embedded", "instruct"])
-def test_the_shipped_prompts_load_and_mention_all_that_they_are_given(folder):
-    loaded = Prompts.load(SHIPPED / folder, "boxed_index", "boxed")
-    assert set(loaded.templates) == set(NAMES)
-    assert "observation" in loaded.templates["policy_turn"].get_identifiers()
+@pytest.mark.parametrize("action_format", ["boxed_index", "verbatim"])
+@pytest.mark.parametrize(
+    "reply", ["<think>go \\boxed{1}", "<think>go \\boxed{1}</think>", "go</think>ok<think>go"]
+)
+@pytest.mark.parametrize("actions", [["go"], []])
+def test_half_a_thought_is_never_an_action(action_format, reply, actions):
+    assert prompts(action_format).action(reply, actions) == (UNREADABLE, False)
+
+
+def test_actions_and_verdicts_are_read_after_the_thought():
+    thought = "<think>\\boxed{1} or \\boxed{-1}? good</think>\n\n"
+    assert prompts("boxed_index").action(thought + "\\boxed{2}", ["go", "look"]) == ("look", True)
+    assert prompts("boxed_index").action(thought + "two", ["go", "look"]) == ("two", False)
+    assert prompts("verbatim").action(thought + "go", ["go"]) == ("go", True)
+    assert prompts("verbatim").action(thought + "print(1)", []) == ("print(1)", True)
+    assert prompts(verdict_format="boxed").verdict(thought + "It fits. \\boxed{-1}") == -1
+    assert prompts(verdict_format="word").verdict(thought + "It fits: bad") == -1
+    assert prompts(verdict_format="word").reasoning(thought + "It fits: bad") == "It fits"
+
+
+@pytest.mark.parametrize("reply", ["<think>good \\boxed{1}", "<think>good \\boxed{1}</think>"])
+@pytest.mark.parametrize("verdict_format", ["word", "boxed"])
+def test_half_a_thought_is_no_verdict_and_no_reason(reply, verdict_format):
+    assert prompts(verdict_format=verdict_format).verdict(reply) is None
+    assert prompts(verdict_format=verdict_format).reasoning(reply) == ""
+
+
+def test_a_history_alternates_observations_and_actions_before_the_candidates_of_now():
+    message = prompts(context="history").history_turn(
+        [("start", "go"), ("north", "look")], "a mug", ["take", "go"]
+    )
+    assert message == {"role": "user", "content": "play\nstart > go\nnorth > look\na mug|1. take\n2. go"}
+    assert prompts(context="history").opening("start", ["go"]) == [
+        {"role": "user", "content": "play\nstart|1. go"}
+    ]
+
+
+def test_a_question_about_a_step_shows_prompt_response_and_result_in_a_history():
+    asked = prompts(context="history").judge_question("moved", "go", "play", "I go. 1")
+    assert asked == {"role": "user", "content": "judge [play] [I go. 1] go: moved?"}
+    assert prompts().judge_question("moved", "go", "play", "I go. 1")["content"] == "moved?go?"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_template_syntax_in_a_history_stays_text(text):
+    asked = prompts(context="history").history_turn([(text, text)], text, [text])["content"]
+    assert asked == f"play\n{text} > {text}\n{text}|1. {text}"
+
+
+def test_with_a_history_a_question_for_a_test_is_one_turn():
+    assert [m["role"] for m in prompts().test_question("add")] == ["system", "user"]
+    assert [m["role"] for m in prompts(context="history").test_question("add")] == ["user"]
+
+
+@pytest.mark.parametrize("context", NAMES)
+@pytest.mark.parametrize("folder", [path.name for path in SHIPPED.iterdir()])
+def test_the_shipped_prompts_load_and_mention_all_that_they_are_given(folder, context):
+    loaded = Prompts.load(SHIPPED / folder, "boxed_index", "boxed", context)
+    assert set(loaded.templates) == set(NAMES[context])
+    shown = "an observation", "what one sees"
+    for turn in (loaded.opening(shown[0], ["go"])[-1], *loaded.test_question(shown[0])[-1:]):
+        assert shown[0] in turn["content"]
+
+
+def test_for_tasks_of_one_step_the_embedded_prompts_say_the_same_in_both_contexts():
+    chat, history = (
+        Prompts.load(SHIPPED / "coding_embedded", "verbatim", "word", context) for context in NAMES
+    )
+    assert chat.opening("add", ()) == history.opening("add", ())
+    assert chat.test_question("add") == history.test_question("add")
+
+
+@pytest.fixture(params=NAMES)
+def context(request):
+    return request.param
 
 
 @pytest.fixture
-def folder(tmp_path):
-    for name in NAMES:
+def folder(tmp_path, context):
+    for name in NAMES[context]:
         (tmp_path / f"{name}.txt").write_text(" ".join(f"${p}" for p in sorted(PLACEHOLDERS[name])) + "\n")
     return tmp_path
 
 
-def test_a_missing_template_is_named(folder):
-    (folder / "critic.txt").unlink()
-    with pytest.raises(ConfigError, match=r"critic\.txt is missing"):
-        Prompts.load(folder, "verbatim", "word")
+def test_a_folder_needs_the_files_of_its_context_and_a_missing_one_is_named(folder, context):
+    Prompts.load(folder, "verbatim", "word", context)
+    for name in NAMES[context]:
+        text = (folder / f"{name}.txt").read_text()
+        (folder / f"{name}.txt").unlink()
+        with pytest.raises(ConfigError, match=rf"{name}\.txt is missing; with model\.context = {context} "):
+            Prompts.load(folder, "verbatim", "word", context)
+        (folder / f"{name}.txt").write_text(text)
 
 
 @pytest.mark.parametrize("text", ["$observation $secret", "50 $ off", "${observation"])
-def test_a_template_that_cannot_be_filled_is_refused_at_start(folder, text):
-    (folder / "policy_turn.txt").write_text(text)
+def test_a_template_that_cannot_be_filled_is_refused_at_start(folder, context, text):
+    name = {"chat": "policy_turn", "history": "policy_history"}[context]
+    (folder / f"{name}.txt").write_text(text)
     with pytest.raises(
-        ConfigError, match=r"policy_turn\.txt: placeholders .* allowed: \$actions, \$observation"
+        ConfigError, match=rf"{name}\.txt: placeholders .* allowed: \$actions, .*\$observation"
     ):
-        Prompts.load(folder, "verbatim", "word")
+        Prompts.load(folder, "verbatim", "word", context)

@@ -35,7 +35,7 @@ def test_every_option_composes_and_validates(group, option):
     check.arguments(config.env, "env", TaskFamily)
     check.arguments(config.engine, "engine", Engine)
     model = config.model
-    Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format)
+    Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format, model.context)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -44,7 +44,7 @@ def test_every_setting_composes_and_validates_under_the_names_of_its_environment
     config = parse(compose.compose([f"env={env}", f"scale={scale}"], ROOT))
     check.arguments(config.env, "env", TaskFamily)
     model = config.model
-    Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format)
+    Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format, model.context)
     assert (config.scale, config.judge.writes, config.rollout.max_steps) == (scale, "tests", 1)
 
 

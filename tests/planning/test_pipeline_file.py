@@ -13,7 +13,10 @@ import yaml
 from dvc.repo import Repo
 from stage_cases import ROOT
 
+from rlanything.config import parse
 from rlanything.core.errors import ConfigError
+from rlanything.loop.prompts import NAMES
+from rlanything.planning import dvcfile
 from rlanything.planning.pipeline import Pipeline, look_up
 
 STAGES = ("tasks", "bootstrap", "train@outcome", "train@full", "evaluate@base", "evaluate@policy_reward")
@@ -55,6 +58,17 @@ def test_the_files_are_those_that_dvc_sees_and_no_stage_makes(name, data, by_dvc
     ours = Pipeline(ROOT).files([name], data)
     assert all(any(file == place or file.is_relative_to(place) for place in kept) for file in ours)
     assert all(any(file == place or file.is_relative_to(place) for file in ours) for place in kept)
+
+
+@pytest.mark.parametrize("context", NAMES)
+def test_a_training_depends_on_the_prompts_of_its_context(data, context):
+    config = parse({**data, "model": {**data["model"], "context": context}})
+    stages = yaml.safe_load(dvcfile.text(config))["stages"]
+    for stage in ("train", "evaluate"):
+        found = [Path(dep).stem for dep in stages[stage]["do"]["deps"] if dep.startswith("${model.prompts}/")]
+        named = [name for name in found if not name.startswith("${")]
+        assert named == [name for name in NAMES[context] if name not in ("critic", "adapter")]
+        assert "model.context" in stages[stage]["do"]["params"]
 
 
 def test_an_arm_of_ones_own_depends_on_what_the_full_one_does(data):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from envs.coding.formats.files import records
 from envs.coding.formats.record import FormatError, Record
-from envs.coding.programs import without_thoughts
+from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
 
@@ -25,7 +25,7 @@ CATEGORY = "coding"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's answer to a question, without its thoughts."""
+    """A model's answer to a question, after its thought; empty where the thought does not end."""
 
     question_id: str
     text: str
@@ -53,7 +53,7 @@ def read_answers(path: Path) -> dict[str, Answer]:
         turns = choices[0].texts("turns") if choices else []
         if not turns:
             record.fail("choices", "there is no answer in it")
-        said = without_thoughts(turns[-1])
+        said = after_thought(turns[-1]) or ""
         answer = Answer(record.name("question_id"), said, record.text("answer_id", ""))
         found[answer.question_id] = answer
     return found

@@ -1,15 +1,17 @@
 """The judge: a language model gives m votes on every step of every trajectory.
 
-It reads the trajectory as a conversation, and is asked after each step's result. All questions about a trajectory share
-that conversation, so that an engine can read it once (`Request.group`).
+Where `model.context` is chat, it reads the trajectory as a conversation, and is asked after each step's result. Where
+it is history, it reads the policy's prompt, the policy's whole response and the result, in one turn for each step.
+Questions about a trajectory begin alike, and an engine can read what they share once (`Request.group`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from rlanything.config import JudgeConfig
+from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Completion, Judgement, Request, Trajectory, Vote
 from rlanything.loop.chat_model import ChatModel
@@ -55,20 +57,37 @@ class Judge:
         ]
 
     def questions(self, trajectory: Trajectory) -> list[tuple[int, ...]]:
-        """One prompt (token ids) per step: the conversation up to its result, then the question.
+        """One prompt (token ids) per step.
 
         The first question that does not fit the context is left out, and all after it. Leaving out only some would
-        give the votes of later steps to the wrong steps.
+        give the votes of later steps to the wrong steps. Raises `ConfigError` for a trajectory without the texts that
+        are to be read.
         """
-        prompts = []
+        prompts = self._in_conversation(trajectory) if self.prompts.chats else self._one_by_one(trajectory)
+        fits = self.reward.max_context - self.config.max_tokens
+        return list(takewhile(lambda prompt: len(prompt) <= fits, prompts))
+
+    def _in_conversation(self, trajectory: Trajectory) -> Iterator[tuple[int, ...]]:
+        """The conversation up to each step's result, then the question."""
         trunk = self.reward.start(self.prompts.judge_opening(trajectory.first_observation))
         for step in trajectory.steps:
             action = self.reward.encode_choice(step.action)
-            asked = self.prompts.fill("judge", observation=step.observation, action=step.action)
-            prompts.append(self.reward.extend(trunk, action, {"role": "user", "content": asked}))
+            yield self.reward.extend(
+                trunk, action, self.prompts.judge_question(step.observation, step.action)
+            )
             trunk = self.reward.extend(trunk, action, {"role": "user", "content": step.observation})
-        fits = self.reward.max_context - self.config.max_tokens
-        return list(takewhile(lambda prompt: len(prompt) <= fits, prompts))
+
+    def _one_by_one(self, trajectory: Trajectory) -> Iterator[tuple[int, ...]]:
+        """One user turn for each step: the policy's prompt, its whole response, the result."""
+        for number, step in enumerate(trajectory.steps, 1):
+            if not step.prompt_text:
+                raise ConfigError(
+                    f"model.context = history: step {number} of a trajectory of task {trajectory.task_id[:12]} was "
+                    "recorded as a part of a conversation, without the text of its prompt. Make the reward panel "
+                    "with this context: `rlanything bootstrap`"
+                )
+            texts = step.prompt_text, step.response_text
+            yield self.reward.start([self.prompts.judge_question(step.observation, step.action, *texts)])
 
     def _request(
         self,

@@ -58,7 +58,7 @@ class VoteLessons:
             reasons = self.teacher.explain(task, [action for _, action in demo])
             texts += [f"{reason} {verdict}" for reason in reasons for verdict in ("good", "bad")]
         return texts + [
-            self.prompts.fill("judge", observation=obs.text, action=a)
+            self.prompts.judge_question(obs.text, a, obs.text, a)["content"]
             for demo in demos
             for obs, a in demo[:1]
         ]

@@ -14,7 +14,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task, TaskFamily
 from rlanything.core.unittests import UnitTestTeacher
 from rlanything.learn.packing import Row
-from rlanything.learn.supervised import Turn, conversation_row
+from rlanything.learn.supervised import Turn, conversation_rows
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Message, Prompts
 from rlanything.rewards.families import teacher
@@ -49,7 +49,7 @@ class UnitTestLessons:
         weight = self.config.bootstrap.reward.context_weight
         pairs = [self._lesson(task) for task in tasks]
         turns = [Turn(policy.start(question), policy.encode_choice(reply)) for question, reply in pairs]
-        return [conversation_row([turn], weight) for turn in turns]
+        return [row for turn in turns for row in conversation_rows([turn], weight)]
 
     def _lesson(self, task: Task) -> tuple[list[Message], str]:
         """The question for a test of the task, as the loop asks it, and an answer."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from rlanything.config import JudgeConfig
 from rlanything.core.coding_signals import consistent
 from rlanything.core.seeds import derive_seed
+from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Completion, Lesson, Request, Task
 from rlanything.core.unittests import Examiner, Tables, UnitTest
 from rlanything.loop.chat_model import ChatModel
@@ -88,7 +89,7 @@ class UnitTestWriter:
         prompts = [self._question(attempts) if samples else () for attempts in work]
         replies = self._write(work, prompts, key, samples)
         asked = [
-            (attempts.task, attempts.answers, [self.reward.decode(reply.ids) for reply in written])
+            (attempts.task, attempts.answers, [self._answer(reply) for reply in written])
             for attempts, written in zip(work, replies, strict=True)
         ]
         return [
@@ -103,6 +104,10 @@ class UnitTestWriter:
                 work, prompts, replies, self.family.examine(asked), strict=True
             )
         ]
+
+    def _answer(self, reply: Completion) -> str:
+        """What the reply says after its thought; empty, and so no test, where it says nothing."""
+        return after_thought(self.reward.decode(reply.ids)) or ""
 
     def _agreed(self, attempts: Attempts, tables: Tables) -> bool:
         programs = [self.family.program(attempts.task, answer) for answer in attempts.answers]

@@ -17,13 +17,14 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from rlanything.config import Architecture, Config, SupervisedConfig, parse
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import SPLITS, TRAIN
-from rlanything.core.types import Direction, Task, TaskFamily, Teacher
+from rlanything.core.types import Direction, Step, Task, TaskFamily, Teacher
 from rlanything.engines import checkpoint
 from rlanything.engines.trial import NO_CODE
 from rlanything.files import atomic
 from rlanything.learn.packing import Row
-from rlanything.learn.supervised import Turn, conversation_row, fit, fresh_model
+from rlanything.learn.supervised import Turn, conversation_rows, fit, fresh_model
 from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.contexts import next_prompt
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.families import teacher
 from rlanything.rewards.kind import kind_of
@@ -92,8 +93,8 @@ def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> 
     rewrites = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
     model = _new(config, tokenizer, "adapter")
     chat_model = build.chat_model(config, model, tokenizer)
-    rows = [_reply_row(chat_model, *pair, settings.context_weight) for pair in rewrites]
-    _fit(model, rows, settings, config.seed, "adapter")
+    examples = [_reply_rows(chat_model, *pair, settings.context_weight) for pair in rewrites]
+    _fit(model, examples, settings, config.seed, "adapter")
     return model
 
 
@@ -106,8 +107,8 @@ def _policy(
     settings = config.bootstrap.policy
     model = _new(config, tokenizer, "policy")
     chat_model = build.chat_model(config, model, tokenizer)
-    rows = [_demo_row(chat_model, prompts, demo, settings.context_weight) for demo in demos]
-    _fit(model, rows, settings, config.seed, "policy")
+    examples = [_demo_rows(chat_model, prompts, demo, settings.context_weight) for demo in demos]
+    _fit(model, examples, settings, config.seed, "policy")
     return model
 
 
@@ -119,7 +120,8 @@ def _reward(
     tasks: Sequence[Task],
 ) -> PreTrainedModel:
     model = _new(config, tokenizer, "reward")
-    _fit(model, taught.rows(policy, tasks), config.bootstrap.reward, config.seed, "reward")
+    examples = [[row] for row in taught.rows(policy, tasks)]
+    _fit(model, examples, config.bootstrap.reward, config.seed, "reward")
     return model
 
 
@@ -173,23 +175,21 @@ def _rewrites(
     return pairs
 
 
-def _demo_row(chat_model: ChatModel, prompts: Prompts, demo: Demonstration, context_weight: float) -> Row:
-    """A demonstration as one row. The model learns to spell whole commands, also where decoding is constrained."""
-    first, _ = demo[0]
-    prompt = chat_model.start(prompts.opening(first.text, first.actions))
-    turns = []
-    for k, (_, action) in enumerate(demo):
-        response = chat_model.encode_choice(action)
-        turns.append(Turn(prompt, response))
-        if k + 1 < len(demo):
-            following = demo[k + 1][0]
-            prompt = chat_model.extend(prompt, response, prompts.turn(following.text, following.actions))
-    return conversation_row(turns, context_weight)
+def _demo_rows(
+    chat_model: ChatModel, prompts: Prompts, demo: Demonstration, context_weight: float
+) -> list[Row]:
+    """A demonstration as rows. The model learns to spell whole commands, also where decoding is constrained."""
+    results = [*(seen.text for seen, _ in demo[1:]), ""]
+    steps: list[Step] = []
+    for (now, action), result in zip(demo, results, strict=True):
+        prompt = next_prompt(chat_model, prompts, demo[0][0].text, steps, now)
+        steps.append(Step(prompt.ids, chat_model.encode_choice(action), (), (), action, True, result))
+    return conversation_rows([Turn(step.prompt_ids, step.response_ids) for step in steps], context_weight)
 
 
-def _reply_row(chat_model: ChatModel, prompt: str, reply: str, context_weight: float) -> Row:
+def _reply_rows(chat_model: ChatModel, prompt: str, reply: str, context_weight: float) -> list[Row]:
     turn = Turn(chat_model.start([{"role": "user", "content": prompt}]), chat_model.encode_choice(reply))
-    return conversation_row([turn], context_weight)
+    return conversation_rows([turn], context_weight)
 
 
 def _new(config: Config, tokenizer: PreTrainedTokenizerBase, name: str) -> PreTrainedModel:
@@ -200,12 +200,16 @@ def _new(config: Config, tokenizer: PreTrainedTokenizerBase, name: str) -> PreTr
 
 
 def _fit(
-    model: PreTrainedModel, rows: Sequence[Row], settings: SupervisedConfig, seed: int, name: str
+    model: PreTrainedModel,
+    examples: Sequence[Sequence[Row]],
+    settings: SupervisedConfig,
+    seed: int,
+    name: str,
 ) -> None:
     ticker = Ticker(f"bootstrap: {name}", settings.steps)
     fit(
         model,
-        rows,
+        examples,
         settings,
         derive_seed(seed, "fit", name),
         lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),

@@ -108,6 +108,10 @@ def test_fences_thoughts_and_prefixes() -> None:
     problem = Problem.from_task(summing())
     assert program_of(problem, "a\n```python\nx\n```\nb\n```python\ny\n```\nc") == "y"
     assert program_of(problem, "<think>```\nz\n```</think>```\ny\n```") == "y"
+    assert program_of(problem, "```\nz\n```</think>```\ny\n```") == "y"
+    assert (
+        program_of(problem, "<think>```\nz\n```") == program_of(problem, "<think>```\nz\n```</think>") == ""
+    )
     assert program_of(problem, "y\n```") == "y"
     assert program_of(problem, "`y`") == "y"
     assert program_of(problem, "x = 1\nprint(x)\n") == "x = 1\nprint(x)"
