@@ -14,7 +14,7 @@ from string import Template
 
 from rlanything.core.errors import ConfigError
 
-NAMES = ("policy_system", "policy_turn", "judge_system", "judge", "critic", "adapter")
+NAMES = ("policy_system", "policy_turn", "judge_system", "judge", "critic", "critic_step", "adapter")
 BOXED = re.compile(r"\\boxed\{\s*([+-]?\d{1,9})\s*\}")
 WORD = re.compile(r"\b(good|bad)\b")
 PLACEHOLDERS = {
@@ -23,6 +23,7 @@ PLACEHOLDERS = {
     "judge_system": frozenset[str](),
     "judge": frozenset({"observation", "action"}),
     "critic": frozenset({"task", "steps"}),
+    "critic_step": frozenset({"task", "step", "reasons"}),
     "adapter": frozenset({"facts", "direction", "accuracy", "critic"}),
 }
 """The placeholders that each template may use. Others are refused at start."""

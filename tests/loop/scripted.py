@@ -156,6 +156,7 @@ def prompts(action_format: str = "verbatim", verdict_format: str = "word", **cha
         "judge_system": "judge",
         "judge": "$observation?$action?",
         "critic": "$task: $steps",
+        "critic_step": "$task: $step because $reasons",
         "adapter": "$facts, $direction, $accuracy, $critic",
         **changed,
     }
