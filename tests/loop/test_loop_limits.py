@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scripted import ACTIONS, Family, Levels, World, chat_model, prompts, read, rollout_worker, task
+from scripted import ACTIONS, Family, Levels, World, chat_model, prompts, rollout_worker, task
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig, JudgeConfig
