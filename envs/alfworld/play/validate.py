@@ -31,8 +31,6 @@ def why_unplayable(game: Game) -> str:
         return "the goal holds from the start"
     if missing := _missing(game):
         return missing
-    if not world.targets & world.pickupable:
-        return f"no {game.goal.target.lower()} in the room can be taken"
     everything = frozenset(range(len(world.objects)))
     if Planner(world).distance(world.initial, everything) >= MISSING:
         return "the goal cannot be reached"

@@ -14,6 +14,7 @@ from dataclasses import replace
 from envs.alfworld.games.alfred import LAMP_CLASSES
 from envs.alfworld.games.game import Game
 from envs.alfworld.games.ids import class_of
+from envs.alfworld.games.scene_facts import all_facts
 from envs.alfworld.tasks.proposal import Wish, goal_of, wish_of
 from envs.alfworld.tasks.rebuild import rewritten
 from envs.alfworld.tasks.rewrite import best_rewrite
@@ -59,9 +60,12 @@ def _with_types(game: Game, wish: Wish, rng: random.Random) -> Game:
     if given := [name for name, value in knobs.items() if value is not None]:
         raise InvalidProposal(f"the reply sets {' and '.join(given)}: {_ONLY}")
     new = goal_of(wish, game)
-    there = len(game.objects_of(new.target))
-    if there < new.copies:
-        raise InvalidProposal(f"the task needs {new.copies} of {wish.target}, and the room has {there}")
+    loose = {fact[1] for fact in all_facts(game) if fact[0] == "pickupable"}
+    there = len(loose.intersection(game.objects_of(new.target)))
+    if there < max(1, new.copies):
+        raise InvalidProposal(
+            f"the task needs {max(1, new.copies)} {wish.target} that can be taken, and the room has {there}"
+        )
     return game if new == goal else replace(game, goal=new, annotated=False)
 
 
