@@ -24,6 +24,7 @@ from envs.coding.world.teacher import OPENING
 from rlanything.core.errors import ModelOutputError
 from rlanything.core.thoughts import after_thought
 from rlanything.loop.prompts import Prompts
+from rlanything.loop.summaries import read_summary
 
 CHARACTERS = 1 << 16
 """Of the longest texts. Parsers that read only the end of a text get no more than they read."""
@@ -32,11 +33,12 @@ SLOWEST = 3
 """Texts whose growth is measured."""
 BEGINNINGS = (
     "", "<think>", "```", "**Test Input:**\n```", "**Test Input:**", "test: 1", "task", "task: pick object: mug",
-    "\\boxed{1", '{"question": "', f"{OPENING} ", f"{OPENING} {INTRODUCTIONS[Kind.NUMBER]} ",
+    "\\boxed{1", "\\boxed{It. ", '{"question": "', f"{OPENING} ", f"{OPENING} {INTRODUCTIONS[Kind.NUMBER]} ",
 )  # fmt: skip
 UNITS = (
     "<think>", "</think>", "```", "```\n", "**Test Input:**", "**Test Input:**\n```", "**Test Input:**\n```a```",
     "test: 1 -> 2\n", "test: ", "->", "task", "task:", "task : ", "object:", ":", "*", "_", "\\boxed{", "\\boxed{ ",
+    "}", "\\boxed{}", ". A", '. "', ".)",
     "good ", "{", '{"', '{"a": ', "{ ", "[", "[1,", '"', "\\", "a", "1", "1 ", ".", " ", "\n", "\t ", "-1\n", "é", "`",
 )  # fmt: skip
 ENOUGH_S = 0.5
@@ -56,7 +58,7 @@ class Growth:
 
 def parsers() -> dict[str, tuple[Parser, int]]:
     """Name -> (a parser of what models write, the most characters of a text that it reads)."""
-    coding, alfworld = CodingFamily(), AlfworldFamily()
+    coding, alfworld, tokens = CodingFamily(), AlfworldFamily(), AlfworldFamily(edit="tokens")
     program, game = coding.make("train", 1, 0)[0], alfworld.make("train", 1, 0)[0]
     problem = Problem.from_task(program)
     prompts = [
@@ -69,6 +71,8 @@ def parsers() -> dict[str, tuple[Parser, int]]:
         "test": (lambda text: read_test(text, problem), LONGEST),
         "problem": (lambda text: read_problem(problem, text, 1), LONGEST),
         "coding rewrite": (lambda text: coding.parse(program, text), LONGEST),
+        "type rewrite": (lambda text: tokens.parse(game, text), ALFWORLD_CHARACTERS),
+        "summary": (lambda text: (read_summary(text), read_summary(f"\\boxed{{{text}}}")), CHARACTERS),
         "game rewrite": (lambda text: alfworld.parse(game, text), ALFWORLD_CHARACTERS),
         "boxed action": (lambda text: boxed.action(text, ["look", "go"]), CHARACTERS),
         "boxed verdict": (lambda text: (boxed.verdict(text), boxed.reasoning(text)), CHARACTERS),

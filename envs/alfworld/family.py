@@ -12,10 +12,8 @@ from envs.alfworld.games.alfred import TASK_TYPES
 from envs.alfworld.games.game import Game
 from envs.alfworld.play.validate import why_invalid
 from envs.alfworld.play.world import World, compile_world
+from envs.alfworld.tasks.edits import EDITS
 from envs.alfworld.tasks.levels import LEVELS
-from envs.alfworld.tasks.proposal import describe_game
-from envs.alfworld.tasks.rebuild import parse_proposal
-from envs.alfworld.tasks.rewrite import rewrite_task
 from envs.alfworld.tasks.sampling import ENV, Mixture, draw_tasks
 from envs.alfworld.teacher.expert import demonstrate
 from envs.alfworld.teacher.oracle import Oracle, StepLabel
@@ -35,6 +33,8 @@ class AlfworldFamily:
     ood_levels, ood_receptacles, ood_distractors: the same for out_of_domain and reward_panel, whose floor plans are
         not used in training.
     timeout: seconds that the real engine may take for one answer.
+    edit: what an adapter may change: `tokens`, the types of the goal's object and receptacle (the paper), or `scene`,
+        also the kind of task, and copies, places and destinations of its target.
 
     Raises `ValueError`, naming argument, value and what is allowed.
     """
@@ -54,7 +54,9 @@ class AlfworldFamily:
         ood_receptacles: Sequence[int] = (13, 17),
         ood_distractors: Sequence[int] = (6, 10),
         timeout: float = 60.0,
+        edit: str = "scene",
     ) -> None:
+        self._edit = EDITS[one_of("edit", edit, tuple(EDITS))]
         self.engine = one_of("engine", engine, ("fast", "textworld"))
         self.timeout = seconds("timeout", timeout)
         self._root = None if data is None else data_root(data)
@@ -97,16 +99,16 @@ class AlfworldFamily:
         return why_invalid(task)
 
     def describe(self, task: Task) -> str:
-        """Objects, furniture, possible task types, and last the present task in the form of a reply; ~60 words."""
-        return describe_game(Game.from_payload(task.payload))
+        """The facts of the scene that the adapter needs, and last the present task in the form of a reply."""
+        return self._edit.describe(Game.from_payload(task.payload))
 
     def parse(self, parent: Task, reply: str) -> Task:
         """The task that an adapter's reply asks for, in the parent's room. Raises `InvalidProposal`."""
-        return parse_proposal(parent, reply)
+        return self._edit.parse(parent, reply)
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
-        """A reply that `parse` accepts and that makes the task harder or easier."""
-        return rewrite_task(task, direction, seed)
+        """A reply that `parse` accepts and that makes the task harder or easier. Raises `InvalidProposal` for none."""
+        return self._edit.rewrite(task, direction, seed)
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
         """(observation, action) pairs of a searching expert; `noise` = chance of a random admissible command."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from envs.coding.problem import Case, Problem
 from envs.coding.program_judge import ProgramJudge, Trial
 from envs.coding.programs import program_of, row
-from envs.coding.replies import InvalidTestError, rated_tests, read_test, write_test
+from envs.coding.replies import InvalidTestError, rated_tests, read_test, shown_test, write_test
 from rlanything.core.coding_signals import pass_rates
 from rlanything.core.types import Task
 from rlanything.core.unittests import Examination, Row, Tables
@@ -27,6 +27,15 @@ def criticism(problem: Problem, tables: Tables, most: int) -> str:
     generated = pass_rates(tables.generated) or [None] * len(tables.tests)
     written = [_read(text, problem) for text in tables.tests]
     return rated_tests(problem.cases, written, [*own, *generated], most)
+
+
+def failed_tests(problem: Problem, tables: Tables) -> list[dict[int, str]]:
+    """For each program, the problem's own tests that it fails: number from 0 -> text.
+
+    A test that could not be run is no failure.
+    """
+    texts = [shown_test(case) for case in problem.cases]
+    return [{k: texts[k] for k, passed in enumerate(cells) if passed is False} for cells in tables.dataset]
 
 
 class _Asked:

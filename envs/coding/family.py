@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from envs.coding.environment import CodingEnvironment, explained, opening
-from envs.coding.examination import criticism, examine
+from envs.coding.examination import criticism, examine, failed_tests
 from envs.coding.formats.files import FORMATS, load
 from envs.coding.problem import ENV, Problem, ProblemError, require_values
 from envs.coding.program_judge import ProgramJudge
@@ -151,6 +151,10 @@ class CodingFamily:
     def criticism(self, task: Task, tables: Tables) -> str:
         """The short ones of the task's tests and the written ones, each with the share of programs that pass it."""
         return criticism(Problem.from_task(task), tables, self._shown)
+
+    def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
+        """For each program, those of the task's own tests that it fails: number -> input and expected output."""
+        return failed_tests(Problem.from_task(task), tables)
 
     def program(self, task: Task, answer: str) -> str:
         """The program in an answer, as it is run."""

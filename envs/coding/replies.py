@@ -97,11 +97,15 @@ def rated_tests(
     shown = {number: case for case, number in numbers.items()}
     kinds = [n for n in shown if n <= len(own)], [n for n in shown if n > len(own)]
     ranked = [n for pair in zip_longest(*kinds) for n in pair if n is not None]
-    lines = [
-        f"{n}. {_share(rates[n - 1])}: {_shown(shown[n].input)} -> {_shown(shown[n].output)}"
-        for n in sorted(ranked[:most])
-    ]
+    lines = [f"{n}. {_share(rates[n - 1])}: {shown_test(shown[n])}" for n in sorted(ranked[:most])]
     return "\n".join(lines) or "no test is short enough to be shown"
+
+
+def shown_test(case: Case) -> str:
+    """A test on one line, as models read it."""
+    return (
+        f"{_shown(case.input)} -> {_shown(case.output)}" if _is_short(case) else "a test too long to be shown"
+    )
 
 
 def write_problem(problem: Problem) -> str:

@@ -67,6 +67,10 @@ class AdaptationConfig(Section):
     alpha_high: Share = AcceptanceRule.alpha_high
     acceptance: Acceptance = AcceptanceRule.acceptance
     critic: Literal["extractive", "model"] = "model"
+    marked: Literal["all", "any"] = "all"
+    """Which steps the critic is told are wrong: those that all valid votes, or any vote, call wrong."""
+    critic_stages: Literal[1, 2] = 1
+    """1: a summary of each failed rollout. 2: first one of each of its marked steps, then of the rollout."""
     temperature: Rate = 1.0
     max_tokens: Positive = 512
     attempts: Positive = 2

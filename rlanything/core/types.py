@@ -378,7 +378,10 @@ class Teacher(Protocol):
         ...
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
-        """A reply that `parse` accepts and that makes the task harder or easier. It teaches an adapter."""
+        """A reply that `parse` accepts and that makes the task harder or easier. It teaches an adapter.
+
+        Raises `InvalidProposal` where the task cannot be rewritten in that direction.
+        """
         ...
 
 

@@ -81,6 +81,10 @@ class Examiner(Protocol):
         """What the adapter reads about the rollouts: the tests, with the share of programs that pass each."""
         ...
 
+    def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
+        """For each program, those of the task's own tests that it fails: number -> text. A critic reads them."""
+        ...
+
     def program(self, task: Task, answer: str) -> str:
         """The program in an answer, as it is run. Two answers with the same program are one program."""
         ...

@@ -12,17 +12,16 @@ from rlanything.core.types import (
     Direction,
     InvalidProposal,
     Proposal,
-    Request,
     Task,
     TaskFamily,
 )
 from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.critic import Critic, Criticism
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.reward_model import CriticInput
-from rlanything.loop.share import shared
 
 Wanted = tuple[int, Direction, float, str]
-"""A rewrite to ask for: slot, direction, acc(q), critic summary."""
+"""A rewrite to ask for: slot, direction, acc(q), what the critic says."""
 
 
 def attempt_seed(run_seed: int, iteration: int, task_id: str, attempt: int) -> int:
@@ -40,27 +39,13 @@ class Adapter:
         self.chat_model = chat_model
         self.prompts = prompts
         self.config = config
+        self.critic = Critic(chat_model, prompts, config)
 
     def critics(
         self, tasks: Sequence[Task], inputs: Sequence[CriticInput], run_seed: int, iteration: int
-    ) -> list[str]:
-        """One critic per task: the extract, or a summary that the adapter model writes.
-
-        The extract is used, too, where the text to summarise does not fit the adapter model's context, and where the
-        reply says nothing after its thought.
-        """
-        if self.config.critic == "extractive":
-            return [given.extract for given in inputs]
-        asked = [
-            self.prompts.fill("critic", task=task.instruction, steps=given.listing)
-            for task, given in zip(tasks, inputs, strict=True)
-        ]
-        seeds = [derive_seed(run_seed, "critic", iteration, task.task_id) for task in tasks]
-        replies = self._ask(asked, seeds)
-        return [
-            (reply and after_thought(reply)) or given.extract
-            for given, reply in zip(inputs, replies, strict=True)
-        ]
+    ) -> list[Criticism]:
+        """One a task, from the adapter's model."""
+        return self.critic.criticise(tasks, inputs, run_seed, iteration)
 
     def propose(
         self,
@@ -77,9 +62,9 @@ class Adapter:
             seeds = [
                 attempt_seed(run_seed, iteration, buffer.head(slot).task_id, attempt) for slot, *_ in open_
             ]
-            for want, prompt, seed, reply in zip(
-                open_, prompts, seeds, self._ask(prompts, seeds), strict=True
-            ):
+            limits = (self.config.max_tokens, self.config.temperature)
+            replies = self.chat_model.answers(prompts, seeds, *limits)
+            for want, prompt, seed, reply in zip(open_, prompts, seeds, replies, strict=True):
                 result[want[0]] = self._check(want, prompt, seed, reply, buffer, iteration)
         return [result[slot] for slot, *_ in wanted]
 
@@ -119,12 +104,3 @@ class Adapter:
         return self.prompts.fill(
             "adapter", facts=facts, direction=way.value, accuracy=f"{acc:.0%}", critic=critic
         )
-
-    def _ask(self, texts: Sequence[str], seeds: Sequence[int]) -> list[str | None]:
-        """The replies, sampled by all processes of a run together; None where a text does not fit the context."""
-        prompts = [self.chat_model.start([{"role": "user", "content": text}]) for text in texts]
-        limits = (self.config.max_tokens, self.config.temperature)
-        fits = [len(p) + self.config.max_tokens <= self.chat_model.max_context for p in prompts]
-        requests = [Request(p, s, *limits) for p, s, ok in zip(prompts, seeds, fits, strict=True) if ok]
-        replies = iter(shared(requests, self.chat_model.generate))
-        return [self.chat_model.decode(next(replies).ids) if ok else None for ok in fits]

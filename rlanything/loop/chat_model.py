@@ -9,6 +9,7 @@ from rlanything.core.timing import phase
 from rlanything.core.types import Completion, Engine, Request
 from rlanything.engines.chat import Chat
 from rlanything.loop.prompts import Message
+from rlanything.loop.share import shared
 
 
 class ChatModel:
@@ -33,6 +34,24 @@ class ChatModel:
         with phase("generate"):
             return self.engine.generate(requests)
 
+    def fits(self, text: str, max_tokens: int) -> bool:
+        """Whether a conversation that opens with `text`, and a reply of `max_tokens`, fit the context."""
+        return self._room(self._question(text), max_tokens)
+
+    def answers(
+        self, texts: Sequence[str], seeds: Sequence[int], max_tokens: int, temperature: float
+    ) -> list[str | None]:
+        """One reply to each text, None where it does not fit. The processes of a run divide them among themselves."""
+        prompts = [self._question(text) for text in texts]
+        fit = [self._room(prompt, max_tokens) for prompt in prompts]
+        requests = [
+            Request(prompt, seed, max_tokens, temperature)
+            for prompt, seed, ok in zip(prompts, seeds, fit, strict=True)
+            if ok
+        ]
+        replies = iter(shared(requests, self.generate))
+        return [self.decode(next(replies).ids) if ok else None for ok in fit]
+
     def decode(self, ids: tuple[int, ...]) -> str:
         """Text of a response, with its thought from the opening tag on. `core.thoughts` says what the answer is."""
         return self.chat.decode(ids)
@@ -40,6 +59,12 @@ class ChatModel:
     def release(self, sessions: Sequence[str]) -> None:
         """Free the caches of finished conversations."""
         self.engine.release(sessions)
+
+    def _question(self, text: str) -> tuple[int, ...]:
+        return self.start([{"role": "user", "content": text}])
+
+    def _room(self, prompt: tuple[int, ...], max_tokens: int) -> bool:
+        return len(prompt) + max_tokens <= self.max_context
 
     def _encode_choice(self, text: str) -> tuple[int, ...]:
         return tuple(self.chat.encode_choice(text))

@@ -26,6 +26,7 @@ from rlanything.core.types import (
 )
 from rlanything.loop.adapt import Wanted
 from rlanything.loop.batch import next_slots
+from rlanything.loop.critic import Criticism, CriticRecord, critic_metrics
 from rlanything.loop.group import Group
 from rlanything.loop.metrics import iteration_metrics
 from rlanything.loop.reward_model import CriticInput, RewardModel
@@ -49,7 +50,10 @@ class LoopState:
 
 @dataclass(frozen=True)
 class IterationResult:
-    """Everything that an iteration collected. policy, reward: what the two models learn from, taken from the groups."""
+    """Everything that an iteration collected.
+
+    policy, reward: what the two models learn from, taken from the groups. critics: of the tasks to be rewritten.
+    """
 
     groups: tuple[Group, ...]
     policy: tuple[ScoredTrajectory, ...]
@@ -57,6 +61,7 @@ class IterationResult:
     events: tuple[Event, ...]
     state: LoopState
     metrics: dict[str, float] = field(default_factory=dict)
+    critics: tuple[CriticRecord, ...] = ()
 
 
 class RolloutSource(Protocol):
@@ -72,8 +77,8 @@ class ProposalSource(Protocol):
 
     def critics(
         self, tasks: Sequence[Task], inputs: Sequence[CriticInput], run_seed: int, iteration: int
-    ) -> list[str]:
-        """One critic a task."""
+    ) -> list[Criticism]:
+        """What the critic says about each task."""
         ...
 
     def propose(
@@ -113,7 +118,7 @@ class Loop:
         groups = [g for g, _ in decided]
         events = [event for _, event in decided if event is not None]
         buffer = state.buffer.apply(events)
-        pending, asked = self._adapt(groups, buffer, state.iteration)
+        pending, asked, critics = self._adapt(groups, buffer, state.iteration)
         events += asked
         buffer = buffer.apply(asked)
         groups = self._score_replies([self._score_episodes(group) for group in groups])
@@ -128,7 +133,11 @@ class Loop:
         metrics |= self.reward_model.metrics(groups)
         tokens = state.tokens + int(metrics["policy_tokens"] + metrics.get("reward_tokens", 0.0))
         following = LoopState(state.iteration + 1, buffer, cursor, pending, tokens)
-        return IterationResult(tuple(groups), tuple(policy), tuple(reward), tuple(events), following, metrics)
+        if self.arm.adapt and self.config.adaptation.critic == "model":
+            metrics |= critic_metrics(critics)
+        return IterationResult(
+            tuple(groups), tuple(policy), tuple(reward), tuple(events), following, metrics, tuple(critics)
+        )
 
     def _roll_out_batch(self, state: LoopState) -> tuple[list[Group], int]:
         """The episodes of this iteration's tasks, and the cursor after them.
@@ -216,10 +225,10 @@ class Loop:
 
     def _adapt(
         self, groups: Sequence[Group], buffer: TaskBuffer, iteration: int
-    ) -> tuple[tuple[Proposal, ...], list[Event]]:
-        """The proposals that the next iteration rolls out, and an event for each proposal."""
+    ) -> tuple[tuple[Proposal, ...], list[Event], list[CriticRecord]]:
+        """The proposals that the next iteration rolls out, an event for each proposal, and what the critic said."""
         if not self.arm.adapt:
-            return (), []
+            return (), [], []
         decided = {group.slot for group in groups if group.proposal is not None}
         wanted: list[tuple[Group, Direction]] = []
         for group in groups:
@@ -231,14 +240,21 @@ class Loop:
         inputs = [self.reward_model.critic_input(group) for group, _ in wanted]
         tasks = [buffer.head(group.slot) for group, _ in wanted]
         with phase("adapt"):
-            critics = self.proposals.critics(tasks, inputs, self.run_seed, iteration)
-            asked = [(g.slot, way, g.accuracy or 0.0, c) for (g, way), c in zip(wanted, critics, strict=True)]
+            found = self.proposals.critics(tasks, inputs, self.run_seed, iteration)
+            critics = [
+                CriticRecord(g.slot, g.task.task_id, criticism)
+                for (g, _), criticism in zip(wanted, found, strict=True)
+            ]
+            asked = [
+                (g.slot, way, g.accuracy or 0.0, criticism.text)
+                for (g, way), criticism in zip(wanted, found, strict=True)
+            ]
             proposals = self.proposals.propose(asked, buffer, self.run_seed, iteration)
         kinds = [EventKind.INVALID if p.task is None else EventKind.PROPOSED for p in proposals]
         events = [
             self._event(p, kind, iteration, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)
         ]
-        return tuple(p for p in proposals if p.task is not None), events
+        return tuple(p for p in proposals if p.task is not None), events, critics
 
     def _score_episodes(self, group: Group) -> Group:
         """The group with the advantages of its episodes, if they train the policy. All zero: nothing to learn."""

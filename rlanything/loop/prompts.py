@@ -17,8 +17,8 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.thoughts import after_thought
 
 NAMES = {
-    "chat": ("policy_system", "policy_turn", "judge_system", "judge", "critic", "adapter"),
-    "history": ("policy_history", "policy_history_step", "judge_history", "critic", "adapter"),
+    "chat": ("policy_system", "policy_turn", "judge_system", "judge", "critic", "critic_step", "adapter"),
+    "history": ("policy_history", "policy_history_step", "judge_history", "critic", "critic_step", "adapter"),
 }
 """The files of a prompt folder, by `model.context`."""
 UNREADABLE = "(unreadable)"
@@ -34,6 +34,7 @@ PLACEHOLDERS = {
     "policy_history_step": frozenset({"observation", "action"}),
     "judge_history": frozenset({"prompt", "response", "action", "observation"}),
     "critic": frozenset({"task", "steps"}),
+    "critic_step": frozenset({"task", "step", "reasons"}),
     "adapter": frozenset({"facts", "direction", "accuracy", "critic"}),
 }
 """The placeholders that each template may use. Others are refused at start."""

@@ -11,11 +11,37 @@ from rlanything.loop.group import Group
 
 
 @dataclass(frozen=True, slots=True)
+class FailedStep:
+    """A part of a failed rollout: a step, or a test that a program fails.
+
+    number: its index in the rollout, or among the tests. wrong: the votes mark it. reasons: what these votes say.
+    """
+
+    number: int
+    text: str
+    wrong: bool = False
+    reasons: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRollout:
+    """A rollout that failed, as a critic reads it. rollout: its index, as it is stored. ending: how it ended."""
+
+    rollout: int
+    opening: str
+    steps: tuple[FailedStep, ...]
+    ending: str
+
+
+@dataclass(frozen=True, slots=True)
 class CriticInput:
-    """What the critic of a task is made from. extract: a finished text. listing: a text for a model to summarise."""
+    """What the critic of a task is made from.
+
+    extract: a finished text, made without a model. failures: the failed rollouts, for a model to summarise one by one.
+    """
 
     extract: str
-    listing: str
+    failures: tuple[FailedRollout, ...] = ()
 
 
 class RewardModel(Protocol):
@@ -38,7 +64,7 @@ class RewardModel(Protocol):
         ...
 
     def critic_input(self, group: Group) -> CriticInput:
-        """What the critic says about a group whose task is rewritten."""
+        """What the critic of a group is made from, when its task is to be rewritten."""
         ...
 
     def objection(self, group: Group) -> str:

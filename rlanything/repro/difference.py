@@ -12,7 +12,16 @@ from rlanything.repro.file_difference import Place, first_place
 
 STAGES = ("data", "models", "runs", "evaluation", "report")
 """Folders of results in the order in which the pipeline makes them."""
-_IN_RUN = ("buffer", "rollouts", "tests", "events.jsonl", "metrics.jsonl", "checkpoints", "dvclive")
+_IN_RUN = (
+    "buffer",
+    "rollouts",
+    "tests",
+    "critics",
+    "events.jsonl",
+    "metrics.jsonl",
+    "checkpoints",
+    "dvclive",
+)
 
 
 class Tree(Protocol):

@@ -47,6 +47,8 @@ def _reader(path: PurePosixPath) -> Callable[[PurePosixPath, bytes, bytes], Plac
         return _rollouts
     if path.parent.name == "tests":
         return _tests
+    if path.parent.name == "critics":
+        return _critics
     if path.name.endswith((".jsonl", ".jsonl.gz")):
         return _lines
     return {".safetensors": _tensors, ".json": _json}.get(path.suffix, _bytes)
@@ -60,6 +62,11 @@ def _rollouts(path: PurePosixPath, first: bytes, second: bytes) -> Place:
 def _tests(path: PurePosixPath, first: bytes, second: bytes) -> Place:
     """Down to slot, test and token, or to the program that did something else on it."""
     return _recorded(path, first, second, "task", lambda task: f"slot {task['slot']}, tests")
+
+
+def _critics(path: PurePosixPath, first: bytes, second: bytes) -> Place:
+    """Down to slot and critique."""
+    return _recorded(path, first, second, "task", lambda task: f"slot {task['slot']}, critics")
 
 
 def _recorded(
@@ -186,6 +193,9 @@ _CAUSES = (
     "tests",
     "dataset",
     "generated",
+    "critiques",
+    "left_out",
+    "reply",
 )
 """Keys in the order in which an episode is made, so that a cause is named before what follows from it."""
 
@@ -201,6 +211,7 @@ _NAMES = {
     "judgements": "judged step",
     "votes": "vote",
     "tests": "written test",
+    "critiques": "critique",
     "dataset": "own tests of program",
     "generated": "written tests of program",
 }

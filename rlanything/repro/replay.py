@@ -14,6 +14,7 @@ from rlanything.config import Config
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Lesson
 from rlanything.loop.adapt import Wanted
+from rlanything.loop.critic import CriticRecord
 from rlanything.loop.iteration import IterationResult, Loop, LoopState
 from rlanything.loop.record import episode_records, metrics_record
 from rlanything.repro.stored import StoredIteration, StoredProposals, StoredRollouts, StoredRun
@@ -30,9 +31,10 @@ class Rules:
 
     def collect(self, stored: StoredIteration, state: LoopState) -> Decided:
         """The iteration of `state`, from what is stored of it. Raises `NotStored`."""
-        proposals = StoredProposals(stored.run.events(state.iteration), self.config.adaptation)
         run_seed = derive_seed(self.config.seed, "run", self.seed)
-        arm = self.config.arm(self.arm)
+        arm, adaptation = self.config.arm(self.arm), self.config.adaptation
+        said = stored.critics() if arm.adapt and adaptation.critic == "model" else None
+        proposals = StoredProposals(stored.run.events(state.iteration), adaptation, said or ())
         kind = kind_of(self.config)
         loop = Loop(
             self.config,
@@ -49,7 +51,7 @@ class Rules:
             for group in result.groups
             for place, lesson in kind.taught(group).items()
         }
-        return Decided(result, tuple(proposals.unanswered), taught)
+        return Decided(result, tuple(proposals.unanswered), taught, said)
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,13 @@ class Decided:
 
     unanswered: rewrites that these rules ask for and that the run did not ask for.
     taught: what each question teaches the reward model, by slot, task and the question's place in the group.
+    said: what is stored of the critic; None where no model was asked.
     """
 
     result: IterationResult
     unanswered: tuple[Wanted, ...]
     taught: Mapping[tuple[int, str, tuple[int, ...]], Lesson]
+    said: Sequence[CriticRecord] | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ def first_problem(config: Config, stored: StoredIteration, decided: Decided) -> 
     return (
         _episode_problem(where, run.records(iteration, "rollouts"), list(episode_records(result.groups)))
         or _record_problem(config, where, stored, result)
+        or _critic_problem(where, decided.said, result.critics)
         or _event_problem(where, run.events(iteration), result.events)
         or _state_problem(where, stored, result)
     )
@@ -116,6 +121,19 @@ def _record_problem(config: Config, where: str, stored: StoredIteration, result:
             found = _unequal(a, b)
             if found:
                 return f"{where}, slot {a['slot']}, {name}: {found}"
+    return ""
+
+
+def _critic_problem(where: str, stored: Sequence[CriticRecord] | None, made: Sequence[CriticRecord]) -> str:
+    """About the critic, where a model was asked."""
+    if stored is None:
+        return ""
+    if len(stored) != len(made):
+        return f"{where}: the critics of {len(stored)} tasks are stored, of {len(made)} replayed"
+    for a, b in zip(stored, made, strict=True):
+        found = _unequal(a.to_json(), b.to_json())
+        if found:
+            return f"{where}, slot {a.slot}, critic: {found}"
     return ""
 
 

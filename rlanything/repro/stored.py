@@ -20,6 +20,7 @@ from rlanything.core.types import EventKind, Json, Proposal, Task, Trajectory
 from rlanything.files.reader import read_objects
 from rlanything.files.records import read_metrics
 from rlanything.loop.adapt import Wanted, attempt_seed
+from rlanything.loop.critic import CRITICS, Criticism, CriticRecord
 from rlanything.loop.record import EpisodeRecord, NotStored
 from rlanything.loop.reward_model import CriticInput
 from rlanything.loop.rollout import Assignment, Sampling
@@ -78,6 +79,10 @@ class StoredIteration:
         """The episodes. Raises `ConfigError` naming the line that cannot be read."""
         return self.read("rollouts", EpisodeRecord.from_json)
 
+    def critics(self) -> list[CriticRecord]:
+        """What a model said as the critic. Raises `ConfigError` like `episodes`."""
+        return self.read(CRITICS, CriticRecord.from_json)
+
     def read(self, name: str, from_json: Callable[[Mapping[str, Json]], Record]) -> list[Record]:
         """The records called `name`. Raises `ConfigError` naming the line that cannot be read."""
         found = []
@@ -115,21 +120,28 @@ class StoredRollouts:
 
 @dataclass
 class StoredProposals:
-    """The proposals of one iteration, as a `ProposalSource`. unanswered: rewrites that the run never asked for."""
+    """The proposals of one iteration, as a `ProposalSource`.
+
+    said: what a model said as the critic. unanswered: rewrites that the run never asked for.
+    """
 
     events: Sequence[Event]
     config: AdaptationConfig
+    said: Sequence[CriticRecord] = ()
     unanswered: list[Wanted] = field(default_factory=list)
 
     def critics(
         self, tasks: Sequence[Task], inputs: Sequence[CriticInput], run_seed: int, iteration: int
-    ) -> list[str]:
-        """The extracts, or, where a model wrote the critics, the stored ones."""
-        extracted = [given.extract for given in inputs]
+    ) -> list[Criticism]:
+        """The extracts, or, where a model wrote the critics, what follows from its stored replies."""
+        extracted = [Criticism(given.extract) for given in inputs]
         if self.config.critic == "extractive":
             return extracted
-        stored = {e.parent_id: e.critic for e in self.events if e.kind in ASKED}
-        return [stored.get(task.task_id, text) for task, text in zip(tasks, extracted, strict=True)]
+        stored = {record.task_id: record.criticism for record in self.said}
+        return [
+            stored[task.task_id].read_again(given) if task.task_id in stored else text
+            for task, given, text in zip(tasks, inputs, extracted, strict=True)
+        ]
 
     def propose(
         self, wanted: Sequence[Wanted], buffer: TaskBuffer, run_seed: int, iteration: int

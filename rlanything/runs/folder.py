@@ -2,8 +2,9 @@
 
     <run>/lock                     held by the process that works here (its pid and host inside)
     <run>/iterations/0007/         published by one rename: metrics.json, events.jsonl, buffer.jsonl, rollouts.jsonl.gz,
-                                   tests.jsonl.gz where the reward model writes tests, manifest.json, and, for the last
-                                   two only, state.ckpt (both models, both optimizers, loop state)
+                                   tests.jsonl.gz where the reward model writes tests, critics.jsonl.gz where a model is
+                                   the critic, manifest.json, and, for the last two only, state.ckpt (both models, both
+                                   optimizers, loop state)
     <run>/finished/                the whole run as DVC tracks it, once it is over
 
 When every seed of an arm is finished, `place` copies them all to runs/<arm>/ with one rename. Not earlier: DVC empties

@@ -19,6 +19,7 @@ from rlanything.learn.callbacks import PublishIteration, write_dvclive
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import Minibatch
 from rlanything.learn.trainer import make_trainer
+from rlanything.loop.critic import CRITICS
 from rlanything.loop.iteration import IterationResult, LoopState
 from rlanything.loop.metrics import warnings
 from rlanything.loop.record import episode_records
@@ -155,7 +156,10 @@ class SeedRun:
         """What is stored of the rollouts, by the name of the file."""
         if not self.config.train.save_rollouts:
             return {}
-        return {"rollouts": episode_records(result.groups), **self.parts.kind.records(result.groups)}
+        found = {"rollouts": episode_records(result.groups), **self.parts.kind.records(result.groups)}
+        if self.parts.arm.adapt and self.config.adaptation.critic == "model":
+            found[CRITICS] = [record.to_json() for record in result.critics]
+        return found
 
     def _report(self, iteration: int, *, first: bool) -> None:
         """Keep the iteration's times, and say how far the run is and what looks wrong."""

@@ -101,6 +101,7 @@ def _switches(arm: ArmConfig) -> Columns:
         "adaptation": "adaptation" if arm.adapt else "seed",
         "adapter": "adapter" if arm.adapt else "policy",
         "critic": "critic" if arm.adapt else "judge",
+        "critic_step": "critic_step" if arm.adapt else "judge",
         "rewrite": "adapter" if arm.adapt else "judge",
     }
 
@@ -180,6 +181,7 @@ STAGES = (
             "models/reward_panel.jsonl.gz",
             *_prompts(config),
             "${model.prompts}/${item.critic}.txt",
+            "${model.prompts}/${item.critic_step}.txt",
             "${model.prompts}/${item.rewrite}.txt",
         ),
         params=(

@@ -1,8 +1,10 @@
-"""What models write: actions, verdicts, tests, programs, rewritten tasks; and the answers of LiveBench's files."""
+"""What models write: actions, verdicts, summaries, tests, programs, rewrites; and the answers of LiveBench's files."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 from fuzz_mutations import json_bytes, line_bytes
@@ -22,8 +24,10 @@ from rlanything.core.exams import Question
 from rlanything.core.thoughts import CLOSING, OPENING, after_thought
 from rlanything.core.types import Direction, InvalidProposal, Task
 from rlanything.loop.prompts import Prompts
+from rlanything.loop.summaries import read_summary
 
 ALFWORLD, CODING = AlfworldFamily(), CodingFamily()
+FAMILIES = {"alfworld": ALFWORLD, "tokens": AlfworldFamily(edit="tokens"), "coding": CODING}
 BOXED, WORDED = Prompts({}, "boxed_index", "boxed"), Prompts({}, "verbatim", "word")
 MARKS = (
     b"<think>", b"</think>", b"```", b"```python\n", b"\\boxed{1}", b"\\boxed{-1}", b"\\boxed{", b"good",
@@ -39,7 +43,7 @@ MARKS = (
 @cache
 def task_of(name: str) -> Task:
     """A generated task."""
-    return (ALFWORLD if name == "alfworld" else CODING).make("train", 1, 5)[0]
+    return FAMILIES[name].make("train", 1, 5)[0]
 
 
 @cache
@@ -62,6 +66,13 @@ def _say(text: str) -> None:
         action.encode()
         assert prompts.verdict(text) in (1, -1, None)
         prompts.reasoning(text).encode()
+
+
+def _summary(text: str) -> None:
+    summary, reason = read_summary(text)
+    assert bool(summary) != bool(reason)
+    assert "\n" not in summary
+    summary.encode()
 
 
 def _tests(text: str) -> None:
@@ -94,7 +105,7 @@ def stored(task: Task, folder: Path) -> None:
 
 
 def _rewrite(name: str, data: bytes, folder: Path) -> None:
-    family = ALFWORLD if name == "alfworld" else CODING
+    family = FAMILIES[name]
     task = family.parse(task_of(name), data.decode("utf-8", "replace"))
     if not family.validate(task):
         family.describe(task)
@@ -120,8 +131,17 @@ def _problem(data: bytes, folder: Path) -> None:
 
 
 def _rewrites(name: str) -> list[bytes]:
-    family = ALFWORLD if name == "alfworld" else CODING
+    family = FAMILIES[name]
     return [family.rewrite(task_of(name), way, n).encode() for n in range(3) for way in Direction]
+
+
+def _types() -> list[bytes]:
+    """Other types for the goal, where the room has some."""
+    found = []
+    for n, way in product(range(3), Direction):
+        with suppress(InvalidProposal):
+            found.append(FAMILIES["tokens"].rewrite(task_of("tokens"), way, n).encode())
+    return found
 
 
 def _answers(path: Path) -> None:
@@ -200,6 +220,10 @@ ACTIONS = [
     b"The step was good.",
     b"It did nothing. \\boxed{-1}",
 ]
+SUMMARIES = [
+    rb"It is lost. \boxed{It opened {drawer} 1 twice. Then it left. It never looked.}",
+    rb"<think>\boxed{no}</think> \boxed{\text{It took the wrong mug.}}",
+]
 WRITTEN = [
     b"First 1 + 2 = 3.\ntest: [1, 2] -> 3",
     b"**Test Input:**\n```\n[1, 2]\n3\n```\n\n**Test Output:**\n```\n[3]\n```\n",
@@ -216,6 +240,7 @@ PROBLEMS = [
 ANSWERS = "data/live_bench/coding/LCB_generation/model_answer/m.jsonl"
 TARGETS = [
     Target("actions-and-votes", text_of(_say), lambda: ACTIONS, words=MARKS),
+    Target("summaries", text_of(_summary), lambda: SUMMARIES, words=MARKS),
     Target("written-tests", text_of(_tests), lambda: WRITTEN, words=MARKS),
     Target("programs", text_of(_program), lambda: PROGRAMS, words=MARKS),
     Target("rewritten-problem", _problem, lambda: PROBLEMS, words=MARKS),
@@ -229,6 +254,12 @@ TARGETS = [
         "rewritten-game",
         lambda data, folder: _rewrite("alfworld", data, folder),
         lambda: _rewrites("alfworld"),
+        words=MARKS,
+    ),
+    Target(
+        "rewritten-types",
+        lambda data, folder: _rewrite("tokens", data, folder),
+        _types,
         words=MARKS,
     ),
     Target("livebench-answers", file_of(ANSWERS, _answers), _answer_rows, "lines", MARKS, "m.json"),

@@ -161,6 +161,7 @@ def prompts(
         "policy_history_step": "$observation > $action",
         "judge_history": "judge [$prompt] [$response] $action: $observation?",
         "critic": "$task: $steps",
+        "critic_step": "$task: $step because $reasons",
         "adapter": "$facts, $direction, $accuracy, $critic",
         **changed,
     }

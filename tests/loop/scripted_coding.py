@@ -91,6 +91,9 @@ class Problems:
     def criticism(self, task: Task, tables: Tables) -> str:
         return f"{len(tables.dataset)} programs of {task.instruction}, tests {' '.join(tables.tests)}"
 
+    def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
+        return [{k: f"test {k}" for k, ok in enumerate(row) if not ok} for row in tables.dataset]
+
     def program(self, task: Task, answer: str) -> str:
         return answer.partition("#")[0].strip()  # what follows is said about it
 
@@ -114,6 +117,7 @@ class CodingWorld:
         adapter: Callable[[Request], str] = lambda _: "nonsense",
         arm: ArmConfig = FULL,
         reward_context: int = 10_000,
+        critic: str = "extractive",
         **signals: object,
     ) -> None:
         self.family = Problems()
@@ -134,7 +138,7 @@ class CodingWorld:
             rollout=RolloutConfig(tasks=len(programs), rollouts=4, max_steps=1, max_tokens=8),
             judge=JudgeConfig(writes="tests", m=len(replies), max_tokens=8),
             signals=SignalsConfig(**signals),
-            adaptation=AdaptationConfig(critic="extractive", max_tokens=16),
+            adaptation=AdaptationConfig(critic=critic, max_tokens=16),
         )
         spoken = prompts()
         writer = UnitTestWriter(self.reward, spoken, config.judge, self.family)

@@ -10,7 +10,7 @@ from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import AdaptationConfig
 from rlanything.core.types import Direction, Episode, EventKind, Judgement, Status, Step, Trajectory, Vote
 from rlanything.loop.adapt import Adapter
-from rlanything.rewards.step_votes.critic import critic_input, marked_steps, summarise
+from rlanything.rewards.step_votes.critic import failed_rollout, marked_steps, summarise
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
 SHARE = st.integers(0, 16).map(lambda k: k / 16)
@@ -25,10 +25,15 @@ def vote(verdict: int | None, reasoning: str = "") -> Vote:
     return Vote(verdict, reasoning, (), ())
 
 
-def judged(*votes: tuple[Vote, ...]) -> list[tuple[str, str]]:
-    steps = tuple(Step((), (), (), (), f"act {k}", True, "") for k in range(len(votes)))
-    trajectory = Trajectory("t", 0, 0, 0, "", steps, -1, Status.OK)
-    return marked_steps(Episode(trajectory, tuple(Judgement((), v) for v in votes)))
+def episode(*votes: tuple[Vote, ...], unjudged: int = 0) -> Episode:
+    count = len(votes) + unjudged
+    steps = tuple(Step((), (), (), (), f"act {k}", True, f"saw {k}") for k in range(count))
+    trajectory = Trajectory("t", 0, 2, 0, "a room", steps, -1, Status.TRUNCATED)
+    return Episode(trajectory, tuple(Judgement((), v) for v in votes))
+
+
+def judged(*votes: tuple[Vote, ...], rule: str = "all") -> list[tuple[str, str]]:
+    return marked_steps(episode(*votes), rule)
 
 
 def test_steps_are_marked_when_every_valid_vote_is_against_them():
@@ -42,6 +47,23 @@ def test_steps_are_marked_when_every_valid_vote_is_against_them():
 
 def test_the_reason_of_a_marked_step_is_that_of_a_valid_vote():
     assert judged((vote(None, "gibberish"), vote(-1, "useless"))) == [("act 0", "useless")]
+
+
+def test_the_rule_any_marks_a_step_that_one_vote_calls_wrong():
+    votes = (vote(1), vote(None), vote(-1, "late")), (vote(1), vote(1)), (vote(None),)
+    assert judged(*votes, rule="any") == [("act 0", "late")]
+
+
+def test_a_failed_rollout_holds_every_step_with_its_index_and_the_reasons_against_it():
+    found = failed_rollout(episode((vote(-1, "lost"), vote(-1)), (vote(1), vote(-1)), unjudged=1), "all")
+    assert (found.rollout, found.opening) == (2, "a room")
+    assert [s.text for s in found.steps] == [f"action: act {k}\nobservation: saw {k}" for k in range(3)]
+    assert [(s.number, s.wrong, s.reasons) for s in found.steps] == [
+        (0, True, "- lost\n- no reason"),
+        (1, False, ""),
+        (2, False, ""),
+    ]
+    assert found.ending == "The task is not done after 3 steps: the step limit is reached."
 
 
 def test_the_extractive_critic_names_the_most_frequent_reasons_with_counts():
@@ -112,23 +134,6 @@ def test_a_slot_never_gets_a_task_again_that_it_had_or_refused(kind):
         assert (again.task, again.reason) == (None, reason)
     (other,) = asking.propose((1, HARDER, 1.0, ""))
     assert other.task == task(7)
-
-
-def test_the_model_critic_is_asked_once_per_task_with_the_marked_steps():
-    asking = Asking("it wanders", "it is blind", critic="model")
-    critics = asking.adapter.critics(
-        [task(5), task(6)], [critic_input([("go", "lost")]), critic_input([])], 1, 0
-    )
-    assert critics == ["it wanders", "it is blind"]
-    first, second = (read(r.prompt_ids) for r in asking.chat_model.engine.asked)
-    assert "reach level 5: - go: lost" in first
-    assert "reach level 6: - no step was criticised" in second
-
-
-def test_the_extractive_critic_asks_no_model():
-    asking = Asking()
-    assert asking.adapter.critics([task(5)], [critic_input([("go", "lost")])], 1, 0) == ["lost x1"]
-    assert asking.chat_model.engine.asked == []
 
 
 def test_nobody_wanted_means_no_proposal():

@@ -136,6 +136,17 @@ def test_the_adapter_reads_the_tests_and_how_the_programs_did():
     assert event.kind is EventKind.PROPOSED
 
 
+def test_a_model_critic_reads_every_wrong_program_with_the_tests_that_it_fails():
+    programs = {0: ["half", "wrong", "crash", "wrong"]}
+    world = CodingWorld(programs, critic="model", adapter=lambda _: r"\boxed{It stops early.}")
+    result = world.loop.collect(world.start(problem(0)))
+    first, second, third, _ = (read(r.prompt_ids) for r in world.adapter.engine.asked[:4])
+    assert "The program:\nhalf\n[1] failed test: test 1\nRollout 0 ends." in first
+    assert "[0] failed test: test 0\n[1] failed test: test 1\nRollout 1 ends." in second
+    assert "Rollout 3 begins." in third
+    assert result.events[0].critic.count("It stops early.") == 3
+
+
 def decided(programs, **payload):
     """What becomes of problem 1, a harder rewrite of problem 0, with these programs."""
     world = CodingWorld({0: MIXED, 1: programs})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scripted import ACTIONS, Family, Levels, World, chat_model, prompts, read, rollout_worker, task
+from scripted import ACTIONS, Family, Levels, World, chat_model, prompts, rollout_worker, task
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig, JudgeConfig
@@ -12,7 +12,6 @@ from rlanything.engines.chat import Chat
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.rollout import Assignment, Sampling
-from rlanything.rewards.step_votes.critic import critic_input
 from rlanything.rewards.step_votes.judge import Judge
 from rlanything.stages.bootstrap.tokenizer import END, train_tokenizer
 
@@ -80,14 +79,6 @@ def test_a_request_that_does_not_fit_the_adapters_context_is_an_invalid_proposal
     )
     assert short.task == task(7)
     assert len(asked.chat_model.engine.asked) == 1
-
-
-def test_steps_that_do_not_fit_the_adapters_context_are_summarised_without_it():
-    asked = adapter(lambda _: "it wanders", max_context=80, critic="model")
-    remarks = [critic_input([("go", "lost")] * 20), critic_input([("go", "lost")])]
-    critics = asked.critics([task(5), task(6)], remarks, 1, 0)
-    assert critics == ["lost x20", "it wanders"]
-    assert "level 6" in read(asked.chat_model.engine.asked[0].prompt_ids)
 
 
 def test_a_first_question_that_does_not_fit_leaves_the_trajectory_without_votes():

@@ -45,7 +45,17 @@ def test_every_setting_composes_and_validates_under_the_names_of_its_environment
     check.arguments(config.env, "env", TaskFamily)
     model = config.model
     Prompts.load(ROOT / model.prompts, model.action_format, model.verdict_format, model.context)
-    assert (config.scale, config.judge.writes, config.rollout.max_steps) == (scale, "tests", 1)
+    writes, steps = ("tests", 1) if env.startswith("coding") else ("votes", 40)
+    assert (config.scale, config.judge.writes, config.rollout.max_steps) == (scale, writes, steps)
+
+
+@pytest.mark.parametrize("env", ["alfworld_data", "alfworld"])
+def test_in_the_paper_s_experiment_the_adapter_changes_two_types_and_a_model_is_the_critic(env):
+    config = parse(compose.compose([f"env={env}", "scale=paper"], ROOT))
+    adaptation = config.adaptation
+    assert config.env["edit"] == "tokens"
+    assert (adaptation.critic, adaptation.marked, adaptation.critic_stages) == ("model", "all", 1)
+    assert parse(compose.compose([], ROOT)).env["edit"] == "scene"
 
 
 def test_a_setting_is_not_chosen_but_follows_from_its_names():

@@ -16,9 +16,17 @@ from envs.alfworld.tasks.sampling import ENV
 from rlanything.core.ids import content_id
 from rlanything.core.types import InvalidProposal, Task
 
+Change = Callable[[Game, Wish, random.Random], Game]
+"""A game changed as a wish asks. Raises `InvalidProposal`."""
+
 
 def parse_proposal(parent: Task, reply: str) -> Task:
-    """The task that a reply asks for, in the parent's room; the same for the same parent and wish.
+    """The task that a reply asks for, in the parent's room. Raises `InvalidProposal`."""
+    return rewritten(parent, reply, fit)
+
+
+def rewritten(parent: Task, reply: str, change: Change) -> Task:
+    """The task that a reply asks for, as `change` makes it; the same for the same parent and wish.
 
     Raises `InvalidProposal` for replies without a wish, and for wishes that are impossible, hold from the start or
     describe the parent.
@@ -29,7 +37,7 @@ def parse_proposal(parent: Task, reply: str) -> Task:
         raise InvalidProposal(f"the parent is no game: {error}") from error
     wish = read_wish(reply)
     rng = random.Random(content_id([parent.task_id, wish.line]))
-    changed = fit(game, wish, rng)
+    changed = change(game, wish, rng)
     if reason := why_unplayable(changed):
         raise InvalidProposal(reason)
     if changed.payload == game.payload:

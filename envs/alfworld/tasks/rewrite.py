@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from envs.alfworld.games.alfred import LAMP_CLASSES
 from envs.alfworld.games.game import Game
@@ -23,32 +24,55 @@ ENOUGH = (1.0, 6.0)
 def rewrite_task(task: Task, direction: Direction, seed: int) -> str:
     """A reply that `parse_proposal` accepts and whose task needs more (harder) or fewer (easier) expected commands.
 
-    Where no change is in the range `ENOUGH`, the best one is taken. Raises `ValueError` when the room allows none.
+    Where no change is in the range `ENOUGH`, the best one is taken. Raises `InvalidProposal` when the room allows none.
     """
     game = Game.from_payload(task.payload)
     rng = random.Random(seed)
-    before, sign = expected_steps(game), 1 if direction is Direction.HARDER else -1
-    best: tuple[float, str] | None = None
-    for _ in range(TRIES):
-        wish = _changed(game, direction, rng)
+    wishes = (_changed(game, direction, rng) for _ in range(TRIES))
+    found = best_rewrite(task, direction, wishes, _parse_in_full)
+    if found is None:
+        raise InvalidProposal(
+            f"task {task.task_id[:12]} cannot be made {direction}: its room allows no change"
+        )
+    return wish_of(found.game).line
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """A reply, the game that it gives, and how many more (harder) or fewer (easier) commands that one needs."""
+
+    line: str
+    game: Game
+    gain: float
+
+
+def best_rewrite(
+    task: Task, direction: Direction, wishes: Iterable[Wish], parse: Callable[[Task, str], Task]
+) -> Rewrite | None:
+    """The first of at most `TRIES` wishes with a gain in the range `ENOUGH`, or the one with the largest gain.
+
+    None where `parse` accepts none of them.
+    """
+    before = expected_steps(Game.from_payload(task.payload))
+    sign = 1 if direction is Direction.HARDER else -1
+    best: Rewrite | None = None
+    for wish in islice(wishes, TRIES):
         try:
-            line = _full_line(task, wish)
-            after = expected_steps(Game.from_payload(parse_proposal(task, line).payload))
+            game = Game.from_payload(parse(task, wish.line).payload)
         except InvalidProposal:
             continue
-        gain = sign * (after - before)
-        if ENOUGH[0] <= gain <= ENOUGH[1]:
-            return line
-        if best is None or gain > best[0]:
-            best = gain, line
-    if best is None:
-        raise ValueError(f"task {task.task_id[:12]} cannot be made {direction}: its room allows no change")
-    return best[1]
+        found = Rewrite(wish.line, game, sign * (expected_steps(game) - before))
+        if ENOUGH[0] <= found.gain <= ENOUGH[1]:
+            return found
+        if best is None or found.gain > best.gain:
+            best = found
+    return best
 
 
-def _full_line(task: Task, wish: Wish) -> str:
-    """The wish with all knobs as they come out, so that demonstrations have the same form."""
-    return wish_of(Game.from_payload(parse_proposal(task, wish.line).payload)).line
+def _parse_in_full(task: Task, line: str) -> Task:
+    """The task of the line with all knobs as they come out, so that demonstrations have the same form."""
+    full = wish_of(Game.from_payload(parse_proposal(task, line).payload)).line
+    return parse_proposal(task, full)
 
 
 def _changed(game: Game, direction: Direction, rng: random.Random) -> Wish:

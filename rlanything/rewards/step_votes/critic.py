@@ -1,36 +1,68 @@
-"""The critic of a task: the reasons for the steps that the reward model called wrong."""
+"""What the critic of a task is made from, where the reward model votes on steps: the steps that it called wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
-from rlanything.core.types import Episode
-from rlanything.loop.reward_model import CriticInput
+from rlanything.core.types import Episode, Judgement, Status, Trajectory
+from rlanything.loop.group import Group, compared
+from rlanything.loop.reward_model import CriticInput, FailedRollout, FailedStep
+
+Marked = Literal["all", "any"]
+"""Which steps are marked: those that all valid votes call wrong (text), or those that any vote calls wrong (GUI)."""
 
 
-def critic_input(steps: Sequence[tuple[str, str]]) -> CriticInput:
-    """From marked steps: (action, reasoning)."""
-    return CriticInput(summarise(steps), listed(steps))
+def critic_input(group: Group, rule: Marked) -> CriticInput:
+    """The most frequent reasons for the marked steps of all episodes, and the failed episodes with these marks."""
+    marked = [step for episode in group.episodes for step in marked_steps(episode, rule)]
+    failed = [e for e in group.episodes if compared(e) and e.trajectory.outcome < 0]
+    return CriticInput(summarise(marked), tuple(failed_rollout(episode, rule) for episode in failed))
 
 
-def marked_steps(episode: Episode) -> list[tuple[str, str]]:
-    """(action, reasoning) of the steps that every valid vote calls wrong (the paper's rule for text environments)."""
-    marked = []
-    for step, judgement in zip(episode.trajectory.steps, episode.judgements, strict=False):
-        valid = [v for v in judgement.votes if v.verdict is not None]
-        if valid and all(v.verdict == -1 for v in valid):
-            marked.append((step.action, valid[0].reasoning))
-    return marked
+def marked_steps(episode: Episode, rule: Marked) -> list[tuple[str, str]]:
+    """(action, first reason) of the marked steps."""
+    pairs = zip(episode.trajectory.steps, episode.judgements, strict=False)
+    return [(step.action, reasons[0]) for step, judged in pairs if (reasons := objections(judged, rule))]
+
+
+def objections(judgement: Judgement, rule: Marked) -> list[str]:
+    """The reasons of the votes against a step that the rule marks; empty where it does not mark the step."""
+    valid = [vote for vote in judgement.votes if vote.verdict is not None]
+    against = [vote.reasoning for vote in valid if vote.verdict == -1]
+    return [] if rule == "all" and len(against) < len(valid) else against
+
+
+def failed_rollout(episode: Episode, rule: Marked) -> FailedRollout:
+    """The episode as a critic reads it. Steps whose question did not fit the judge's context have no mark."""
+    trajectory = episode.trajectory
+    unjudged = [Judgement((), ())] * (len(trajectory.steps) - len(episode.judgements))
+    reasons = [objections(judged, rule) for judged in (*episode.judgements, *unjudged)]
+    steps = [
+        FailedStep(
+            number,
+            f"action: {step.action}\nobservation: {step.observation}",
+            bool(against),
+            "\n".join(f"- {reason or 'no reason'}" for reason in against),
+        )
+        for number, (step, against) in enumerate(zip(trajectory.steps, reasons, strict=True))
+    ]
+    return FailedRollout(trajectory.rollout, trajectory.first_observation, tuple(steps), _ending(trajectory))
 
 
 def summarise(steps: Sequence[tuple[str, str]], most: int = 3) -> str:
-    """The most frequent reasons of the marked steps, with counts; deterministic."""
+    """The most frequent reasons of the marked steps, (action, reason), with counts; deterministic."""
     counts = Counter(reason or "no reason" for _, reason in steps)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
     return "; ".join(f"{reason} x{count}" for reason, count in ranked) or "nothing was criticised"
 
 
-def listed(steps: Sequence[tuple[str, str]]) -> str:
-    """The marked steps, one a line, for a model that summarises them."""
-    return "\n".join(f"- {action}: {reason}" for action, reason in steps) or "- no step was criticised"
+def _ending(trajectory: Trajectory) -> str:
+    truncated = trajectory.status is Status.TRUNCATED
+    end = (
+        (trajectory.error or "the step limit is reached")
+        if truncated
+        else "the environment ended the episode"
+    )
+    return f"The task is not done after {len(trajectory.steps)} steps: {end}."

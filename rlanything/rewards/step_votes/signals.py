@@ -17,7 +17,7 @@ from rlanything.core.signals import (
 from rlanything.core.types import Episode, Judgement, Lesson, ScoredReplies, Trajectory
 from rlanything.loop.group import Group, compared
 from rlanything.loop.reward_model import CriticInput
-from rlanything.rewards.step_votes.critic import critic_input, marked_steps
+from rlanything.rewards.step_votes.critic import critic_input
 from rlanything.rewards.step_votes.metrics import force_metrics, vote_metrics
 
 
@@ -95,8 +95,8 @@ class StepVoteModel:
         return [ScoredReplies.of(pairs) for pairs in taught]
 
     def critic_input(self, group: Group) -> CriticInput:
-        """The steps that every vote calls wrong, with the reasons given."""
-        return critic_input([step for e in group.episodes for step in marked_steps(e)])
+        """The failed episodes with the steps that the votes call wrong, and the reasons given."""
+        return critic_input(group, self.config.adaptation.marked)
 
     def objection(self, group: Group) -> str:
         """None: an environment refuses an unsolvable rewrite before it is rolled out."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import nan
 from typing import Protocol
 
 from rlanything.config import ArmConfig, Config
 from rlanything.core.coding_signals import generated_advantages, program_advantages
-from rlanything.core.types import Lesson, ScoredReplies
+from rlanything.core.types import Lesson, ScoredReplies, Task, Trajectory
+from rlanything.core.unittests import Tables
 from rlanything.loop.group import Group, compared
-from rlanything.loop.reward_model import CriticInput
+from rlanything.loop.reward_model import CriticInput, FailedRollout, FailedStep
 from rlanything.rewards.unit_tests.metrics import unit_test_metrics
 from rlanything.rewards.unit_tests.writer import Attempts, Examined, examined
 
@@ -23,6 +24,10 @@ class TestSource(Protocol):
         self, work: Sequence[Attempts], run_seed: int, iteration: int, *, write: bool
     ) -> list[Examined]:
         """Tests for each task, run on its answers. write=False: only the task's own tests are run."""
+        ...
+
+    def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
+        """For each program, those of the task's own tests that it fails: number -> text."""
         ...
 
 
@@ -59,9 +64,12 @@ class UnitTestModel:
         return [] if result.lesson is None else [ScoredReplies.of([(result, result.lesson)])]
 
     def critic_input(self, group: Group) -> CriticInput:
-        """The tests with the share of programs that pass each."""
-        text = examined(group).criticism
-        return CriticInput(text, text)
+        """The tests with the share of programs that pass each, and the wrong programs with the tests they fail."""
+        result = examined(group)
+        kept = [episode.trajectory for episode in group.episodes if compared(episode)]
+        failed = self.tests.failed_tests(group.task, result.tables)
+        pairs = zip(kept, failed, strict=True)
+        return CriticInput(result.criticism, tuple(_failed(t, tests) for t, tests in pairs if t.outcome < 0))
 
     def objection(self, group: Group) -> str:
         """A rewritten problem's tests must agree: a known solution passes them all, or two programs do."""
@@ -81,6 +89,13 @@ def _scored(result: Examined) -> Examined:
     tables = result.tables
     lesson = Lesson(tuple(generated_advantages(tables.dataset, tables.generated, tables.readable)), 1.0)
     return replace(result, lesson=lesson if lesson.trains else None)
+
+
+def _failed(trajectory: Trajectory, tests: Mapping[int, str]) -> FailedRollout:
+    """A wrong program as a critic reads it."""
+    steps = tuple(FailedStep(number, f"failed test: {text}") for number, text in tests.items())
+    opening = f"The program:\n{trajectory.steps[-1].action}"
+    return FailedRollout(trajectory.rollout, opening, steps, f"The program fails {len(tests)} tests.")
 
 
 def _attempts(group: Group) -> Attempts:

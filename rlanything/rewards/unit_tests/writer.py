@@ -84,6 +84,10 @@ class UnitTestWriter:
         samples = self.config.m if write else 0
         return shared(work, lambda part: self._examine(part, (run_seed, phase, iteration), samples))
 
+    def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
+        """For each program, those of the task's own tests that it fails: number -> text."""
+        return self.family.failed_tests(task, tables)
+
     def _examine(self, work: Sequence[Attempts], key: tuple[int, str, int], samples: int) -> list[Examined]:
         """The tests of each task, written and run in this process."""
         prompts = [self._question(attempts) if samples else () for attempts in work]

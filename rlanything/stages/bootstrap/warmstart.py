@@ -15,9 +15,10 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import Architecture, Config, SupervisedConfig, parse
+from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import SPLITS, TRAIN
-from rlanything.core.types import Direction, Step, Task, TaskFamily, Teacher
+from rlanything.core.types import Direction, InvalidProposal, Step, Task, TaskFamily, Teacher
 from rlanything.engines import checkpoint
 from rlanything.engines.trial import NO_CODE
 from rlanything.files import atomic
@@ -162,16 +163,29 @@ def _demonstrations(config: Config, expert: Teacher, tasks: Sequence[Task]) -> l
 def _rewrites(
     config: Config, family: TaskFamily, prompts: Prompts, taught: WarmStart, tasks: Sequence[Task]
 ) -> list[tuple[str, str]]:
-    """(prompt, reply) pairs for the adapter: each task in both directions, with plausible accuracies and critics."""
+    """(prompt, reply) pairs for the adapter: each task in both directions, with plausible accuracies and critics.
+
+    A direction in which a task cannot be rewritten is left out. Raises `ConfigError` when nothing is left.
+    """
     pairs = []
     rewriter = teacher(family)
     for task in tasks:
         for way, rates in ((Direction.HARDER, (0.875, 1.0)), (Direction.EASIER, (0.0, 0.125))):
             seed = derive_seed(config.seed, "rewrite", task.task_id, way.value)
+            try:
+                reply = rewriter.rewrite(task, way, seed)
+            except InvalidProposal:
+                continue
             facts, acc = family.describe(task), f"{random.Random(seed).choice(rates):.0%}"
             critic = taught.critic(task, seed)
             text = prompts.fill("adapter", facts=facts, direction=way.value, accuracy=acc, critic=critic)
-            pairs.append((text, rewriter.rewrite(task, way, seed)))
+            pairs.append((text, reply))
+    if not pairs:
+        raise ConfigError(
+            f"bootstrap: the teacher of {type(family).__name__} can rewrite none of {len(tasks)} tasks, so that the "
+            "adapter has nothing to learn from. Larger rooms, or another `env.edit` where there is one, leave more to "
+            "change"
+        )
     return pairs
 
 
