@@ -1,0 +1,31 @@
+"""The table: one row for every key of the configuration, or for a section whose keys all have the same source."""
+
+from __future__ import annotations
+
+from rlanything.config.sources.algorithm import ADAPTATION, JUDGE, LEARN, ROLLOUT, SIGNALS
+from rlanything.config.sources.environment import ENGINE, ENVIRONMENT
+from rlanything.config.sources.experiment import EVALUATE, GENERAL, MODEL, TASKS, TRAIN
+from rlanything.config.sources.source import Row
+
+SOURCES: dict[str, Row] = {
+    **GENERAL,
+    **ENVIRONMENT,
+    **ENGINE,
+    **TASKS,
+    **MODEL,
+    **ROLLOUT,
+    **JUDGE,
+    **SIGNALS,
+    **ADAPTATION,
+    **LEARN,
+    **TRAIN,
+    **EVALUATE,
+}
+"""By dotted key."""
+
+
+def row_for(key: str) -> Row | None:
+    """The row of a dotted key, else of the nearest section around it."""
+    while key and key not in SOURCES:
+        key = key.rpartition(".")[0]
+    return SOURCES.get(key)
