@@ -18,7 +18,13 @@ from rlanything.files.atomic import write_text
 
 EVERY = ("config.yaml", "setting/*-paper.yaml")
 """Files in which every key with a row of its own has its source beside it."""
-STATED = ("env/alfworld.yaml", "env/alfworld_data.yaml", "env/coding.yaml", "env/coding_data.yaml", "model/*.yaml")
+STATED = (
+    "env/alfworld.yaml",
+    "env/alfworld_data.yaml",
+    "env/coding.yaml",
+    "env/coding_data.yaml",
+    "model/*.yaml",
+)
 """Files in which a source stands beside every key for which the paper or its code has a value."""
 OTHER = ("scale/*.yaml", "env/*.yaml", "engine/*.yaml", "setting/*.yaml")
 """Files that say why they differ; a source that one of their comments has is the table's too."""

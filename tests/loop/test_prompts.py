@@ -129,11 +129,20 @@ def test_the_reasoning_is_the_reply_without_its_verdict():
     assert prompts(verdict_format="boxed").reasoning("nothing found. \\boxed{-1}") == "nothing found"
 
 
-@pytest.mark.parametrize("folder", ["embedded", "instruct"])
+@pytest.mark.parametrize(
+    "folder", ["embedded", "coding_embedded", "instruct", "paper/alfworld", "paper/coding"]
+)
 def test_the_shipped_prompts_load_and_mention_all_that_they_are_given(folder):
     loaded = Prompts.load(SHIPPED / folder, "boxed_index", "boxed")
     assert set(loaded.templates) == set(NAMES)
     assert "observation" in loaded.templates["policy_turn"].get_identifiers()
+
+
+@pytest.mark.parametrize("folder", ["instruct", "paper/alfworld"])
+@pytest.mark.parametrize("name", NAMES)
+def test_prompts_for_text_games_show_all_that_there_is(folder, name):
+    template = Prompts.load(SHIPPED / folder, "boxed_index", "boxed").templates[name]
+    assert set(template.get_identifiers()) == PLACEHOLDERS[name]
 
 
 @pytest.fixture

@@ -6,6 +6,16 @@ changed source makes no run stale.
 """
 
 from rlanything.config.sources.source import SETTINGS, Setting, Source, Statement, same, setting_of
-from rlanything.config.sources.table import SOURCES, row_for
+from rlanything.config.sources.table import SOURCES, paper_value, row_for
 
-__all__ = ["SETTINGS", "SOURCES", "Setting", "Source", "Statement", "row_for", "same", "setting_of"]
+__all__ = [
+    "SETTINGS",
+    "SOURCES",
+    "Setting",
+    "Source",
+    "Statement",
+    "paper_value",
+    "row_for",
+    "same",
+    "setting_of",
+]
