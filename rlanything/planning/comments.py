@@ -74,7 +74,7 @@ def _setting(path: Path) -> Setting | None:
     return next((setting for setting in SETTINGS if path.stem.startswith(setting)), None)
 
 
-def _keys(node: yaml.Node, prefix: str) -> Iterator[tuple[str, int, int]]:
+def _keys(node: yaml.Node | None, prefix: str) -> Iterator[tuple[str, int, int]]:
     """(dotted key, index of its line, column behind its value), in the order of the file."""
     if not isinstance(node, yaml.MappingNode):
         return
@@ -107,9 +107,10 @@ def _lines(start: str, meaning: str, source: str) -> list[str]:
     whole = f"{meaning} {source}".strip()
     wrapped = [whole]
     if len(whole) > room:
-        wrapped = [line for part in (meaning, source) for line in textwrap.wrap(part, room - 2, **_UNBROKEN)]
+        wrapped = [line for part in (meaning, source) for line in _wrap(part, room - 2)]
     first, *rest = wrapped
     return [f"{start}# {first}", *(f"{'':{len(start)}}#   {line}" for line in rest)]
 
 
-_UNBROKEN = {"break_long_words": False, "break_on_hyphens": False}
+def _wrap(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from rlanything.cli import main
 from rlanything.config import Config, EvaluateConfig, JudgeConfig, parse
 from rlanything.config.sources import SOURCES, Setting, paper_value, row_for, same, setting_of
 from rlanything.config.sources.source import Statement, code, ours, paper, row
@@ -155,6 +156,17 @@ def test_a_false_source_is_corrected_and_the_meaning_stays():
     assert "  writes: votes           # Paper: votes (3.1.3); coding: tests (3.1.3)\n" in new
     assert new.endswith("other: 1\n")
     assert comments.commented(Path("config.yaml"), new) == new
+
+
+def test_the_command_writes_what_differs_and_says_so(tmp_path, capsys):
+    path = tmp_path / "experiments" / "config.yaml"
+    path.parent.mkdir()
+    path.write_text("learn:\n  updates: 4              # optimizer steps. Paper: 4\n")
+    assert main(["--root", str(tmp_path), "config", "comments"]) == 0
+    assert capsys.readouterr().out == f"{path}: written\n"
+    assert "Reference code: 4 (configs/alfworld_rl.yaml)" in path.read_text()
+    assert main(["--root", str(tmp_path), "config", "comments"]) == 0
+    assert capsys.readouterr().out == "experiments/: up to date\n"
 
 
 def test_files_of_one_setting_name_its_source_alone_and_only_where_one_stands():
