@@ -94,6 +94,10 @@ def _add_config(commands: Commands[argparse.ArgumentParser]) -> None:
     check = actions.add_parser("check", help="check a configuration file; prints every problem")
     check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="default: params.yaml")
     check.set_defaults(run=_config_check)
+    comments = actions.add_parser(
+        "comments", help="write the sources of values (rlanything/config/sources/) into experiments/"
+    )
+    comments.set_defaults(run=_config_comments)
     pipeline = actions.add_parser(
         "pipeline", help="bring dvc.yaml up to date with stages, imports and params.yaml"
     )
@@ -171,6 +175,15 @@ def _config_check(args: argparse.Namespace) -> int:
     path = args.file or _params(args)
     config = check.read(path, args.root)
     print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
+    return 0
+
+
+def _config_comments(args: argparse.Namespace) -> int:
+    from rlanything.planning import comments
+    from rlanything.planning.compose import FOLDER
+
+    changed = comments.write(args.root / FOLDER)
+    print("\n".join(f"{path}: written" for path in changed) or f"{FOLDER}/: up to date")
     return 0
 
 

@@ -2,7 +2,8 @@
 
 `params.yaml` is the composed configuration (Hydra groups in `experiments/`); `parse` turns it into `Config` or
 raises `ConfigError` that names every bad key, its value, what is allowed and the nearest known name.
-Defaults here are the paper's; what differs from the paper says so.
+Defaults are those of the paper's ALFWorld experiment, else of its reference code, else ours:
+`rlanything.config.sources` says which.
 """
 
 from rlanything.config.algorithm import (

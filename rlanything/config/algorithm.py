@@ -18,7 +18,7 @@ class RolloutConfig(Section):
     max_steps: Positive = 40
     temperature: Rate = 0.8
     decoding: Literal["free", "constrained"] = "free"
-    max_tokens: Positive = 512
+    max_tokens: Positive = 2000
     timeout_s: Rate = 60.0
 
 
@@ -27,8 +27,8 @@ class JudgeConfig(Section):
 
     writes: Literal["votes", "tests"] = "votes"
     m: Positive = 3
-    temperature: Rate = 1.0
-    max_tokens: Positive = 512
+    temperature: Rate = 0.8
+    max_tokens: Positive = 4000
     max_invalid: Share = 0.9
     """A run stops with an error when more than this share of an iteration's replies has no verdict, or no test."""
 
@@ -45,8 +45,8 @@ class SignalsConfig(Section):
     policy_max: Share = 1.0
     reward_min: Share = 0.2
     reward_max: Share = 0.8
-    reward_balance: Literal["none", "outcome"] = "outcome"
-    """`none` is the paper; `outcome` lets steps of successes and of failures count the same in the RM's loss."""
+    reward_balance: Literal["none", "outcome"] = "none"
+    """`outcome` lets steps of successes and of failures count the same in the RM's loss."""
 
     @model_validator(mode="after")
     def _ordered(self) -> SignalsConfig:
@@ -61,7 +61,7 @@ class SignalsConfig(Section):
 
 
 class AdaptationConfig(Section):
-    """Section 3 of the paper: when a task is rewritten and when the rewrite is accepted."""
+    """Section 2.4 of the paper: when a task is rewritten and when the rewrite is accepted."""
 
     alpha_low: Share = AcceptanceRule.alpha_low
     alpha_high: Share = AcceptanceRule.alpha_high
@@ -71,9 +71,9 @@ class AdaptationConfig(Section):
     """Which steps the critic is told are wrong: those that all valid votes, or any vote, call wrong."""
     critic_stages: Literal[1, 2] = 1
     """1: a summary of each failed rollout. 2: first one of each of its marked steps, then of the rollout."""
-    temperature: Rate = 1.0
-    max_tokens: Positive = 512
-    attempts: Positive = 2
+    temperature: Rate = 0.8
+    max_tokens: Positive = 8192
+    attempts: Positive = 8
     """Replies sampled for a slot before its proposal is given up as invalid for this iteration."""
 
     @model_validator(mode="after")

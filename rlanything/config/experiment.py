@@ -53,9 +53,9 @@ class TrainConfig(Section):
 
     iterations: Positive
     seeds: Positive = 1
-    workers: Positive = 2
+    workers: Positive = 1
     """Processes at once inside a stage; does not change any result."""
-    precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "32-true"
+    precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "bf16-mixed"
     strategy: str = "auto"
     accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
     """Where the models train; the samplers of those models follow. `native` samples on the CPU and needs `cpu`."""
@@ -75,8 +75,8 @@ class EvaluateConfig(Section):
     repeats: Positive = 3
     votes: Positive = 3
     reward_rollouts: Positive = 16
-    every: Positive = 10
-    curve_tasks: Positive = 32
+    every: Positive = 5
+    curve_tasks: Positive = 140
 
 
 class Config(Section):
@@ -110,7 +110,7 @@ class Config(Section):
                 raise ValueError(
                     f"model.action_format = {self.model.action_format!r}: with judge.writes = tests the reply is the "
                     "answer; must be verbatim (and model.prompts a folder that asks for programs, as "
-                    "experiments/prompts/coding does)"
+                    "experiments/prompts/paper/coding does)"
                 )
             for name, arm in self.arms.items():
                 if arm.train_reward and not arm.step_votes:

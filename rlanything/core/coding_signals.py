@@ -42,7 +42,9 @@ def gt_tests(generated: Table, right: Sequence[bool | None], readable: Sequence[
 def generated_rewards(dataset: Table, generated: Table, readable: Sequence[bool]) -> list[float | None]:
     """Reward of each generated test, None where it has none.
 
-    GT: + the number of wrong programs that it rejects. Not GT: - the number of wrong programs that it lets pass.
+    GT: + the number of wrong programs that it rejects. Not GT: - the number of wrong programs that it lets pass
+    (3.2.7 of the paper). Divided by the number of wrong programs that is Alg. 2 line 18: 1 - p and -p, where p is the
+    test's pass rate on them. The z-score over the task's tests is the same (A.2, Remark 2).
     Where no program is wrong: +1 and -1. Where no program is right, and for an unreadable test: None.
     """
     right = gt_programs(dataset)

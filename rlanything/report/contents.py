@@ -48,8 +48,6 @@ class Contents:
     paper: Paper
     measured: str
     """How the reward model's metrics are measured, after the meaning of each."""
-    defaults: str
-    """What the defaults of the configuration are."""
     training: tuple[Drawing, ...]
     """Figures of what is only measured while training."""
 
@@ -101,7 +99,6 @@ VOTES = Contents(
     writes="votes",
     paper=ALFWORLD,
     measured="",
-    defaults="the paper's value where the paper names one",
     training=(
         Drawing(
             "health",
@@ -118,7 +115,6 @@ TESTS = Contents(
         "A right program is one that passes all of its task's own tests. Both are measured on the same programs for "
         "every reward model, while training on the policy's own, which change with it."
     ),
-    defaults="the paper's value for text games where the paper names one",
     training=(
         Drawing(
             "tests",

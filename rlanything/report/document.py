@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rlanything.config.sources import SETTINGS, setting_of
 from rlanything.report import configuration, findings, health, tables
 from rlanything.report.buffers import buffer_run
 from rlanything.report.caveats import caveats
-from rlanything.report.formatting import code, markdown_table
+from rlanything.report.formatting import code, markdown_table, plain
 from rlanything.report.material import Material
 
 
@@ -128,17 +129,27 @@ def _health(material: Material) -> str:
 
 
 def _settings(material: Material) -> str:
-    rows = [
-        [code(name), code(value), code(default) if default else ""]
-        for name, value, default in configuration.rows(material.config)
+    rows = configuration.rows(material.config)
+    differing = [
+        [code(row.name), code(row.value), code(row.reference), plain(row.place)]
+        for row in rows
+        if row.differs
     ]
+    every = [[code(row.name), code(row.value), plain(row.source)] for row in rows]
+    experiment = f"the paper's {SETTINGS[setting_of(material.config)]} experiment"
     return (
         "## Settings\n\n"
-        f"{len(configuration.differing(material.config))} settings differ from their default, which is "
-        f"{material.contents.defaults}.\n\n"
+        f"{len(differing)} settings differ from {experiment}: from the paper's value, or, where it has none, from that "
+        f"of its reference code. {PLACES}\n\n"
+        f"{markdown_table(['setting', 'here', 'paper or reference code', 'source'], differing)}\n"
         "<details><summary>All settings</summary>\n\n"
-        f"{markdown_table(['setting', 'value', 'default, where it differs'], rows)}\n</details>\n"
+        f"{markdown_table(['setting', 'value', 'source'], every)}\n</details>\n"
     )
+
+
+PLACES = (
+    "Places: of arXiv 2602.02488 v1; files of the reference code, Gen-Verse/Open-AgentRL at commit 1fe5dbd."
+)
 
 
 def _reading(material: Material) -> str:

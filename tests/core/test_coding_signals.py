@@ -200,3 +200,42 @@ def test_metrics_are_ordered(task: dict[str, Json]) -> None:
     assert 0 <= found.code <= found.code_of
     assert 0 <= found.detect <= found.ut <= found.ut_of
     assert found.detect_of <= found.ut_of
+
+
+def algorithm_2(task: dict[str, Json]) -> list[float]:
+    """Lines 16-18 word for word: 1 - p for a test that all right programs pass, -p otherwise; p on the wrong ones."""
+    right = signals.gt_programs(task["dataset"])
+    good, bad = ([i for i, found in enumerate(right) if found is kind] for kind in (True, False))
+    columns = list(zip(*task["generated"], strict=True))
+    rates = [sum(column[i] for i in bad) / len(bad) for column in columns]
+    return [1 - p if all(column[i] for i in good) else -p for column, p in zip(columns, rates, strict=True)]
+
+
+def test_algorithm_2_by_hand() -> None:
+    """Of two wrong programs the tests reject 2, 1, 0, 0 and 2; the first three are right."""
+    task = {"dataset": DATASET, "generated": GENERATED, "readable": READABLE}
+    assert algorithm_2(task) == [1.0, 0.5, 0.0, -1.0, 0.0]
+    counted = signals.generated_rewards(**task)
+    assert [2 * r for r in algorithm_2(task)] == counted, (
+        "each is the count over the number of wrong programs"
+    )
+
+
+@st.composite
+def tasks_with_both(draw: st.DrawFn) -> dict[str, Json]:
+    """Tasks with a right and a wrong program, of which everything could be run."""
+    right, wrong, tests = draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 6))
+    row = st.lists(st.booleans(), min_size=tests, max_size=tests)
+    generated = draw(st.lists(row, min_size=right + wrong, max_size=right + wrong))
+    return {"dataset": [[T]] * right + [[F]] * wrong, "generated": generated, "readable": [T] * tests}
+
+
+@given(task=tasks_with_both())
+def test_counts_and_the_rates_of_algorithm_2_give_the_same_advantages(task: dict[str, Json]) -> None:
+    rates, found = algorithm_2(task), signals.generated_advantages(**task)
+    centre = sum(rates) / len(rates)
+    std = sqrt(sum((r - centre) ** 2 for r in rates) / len(rates))
+    if std < 1e-9:
+        assert found == [None] * len(rates)
+    else:
+        assert found == pytest.approx([(r - centre) / std for r in rates], abs=1e-9)

@@ -184,7 +184,9 @@ def test_with_a_history_a_question_for_a_test_is_one_turn():
 
 
 @pytest.mark.parametrize("context", NAMES)
-@pytest.mark.parametrize("folder", [path.name for path in SHIPPED.iterdir()])
+@pytest.mark.parametrize(
+    "folder", ["embedded", "coding_embedded", "instruct", "paper/alfworld", "paper/coding"]
+)
 def test_the_shipped_prompts_load_and_mention_all_that_they_are_given(folder, context):
     loaded = Prompts.load(SHIPPED / folder, "boxed_index", "boxed", context)
     assert set(loaded.templates) == set(NAMES[context])
@@ -204,6 +206,13 @@ def test_for_tasks_of_one_step_the_embedded_prompts_say_the_same_in_both_context
 @pytest.fixture(params=NAMES)
 def context(request):
     return request.param
+
+
+@pytest.mark.parametrize("folder", ["instruct", "paper/alfworld"])
+@pytest.mark.parametrize(("context", "name"), [(c, name) for c, names in NAMES.items() for name in names])
+def test_prompts_for_text_games_show_all_that_there_is(folder, context, name):
+    template = Prompts.load(SHIPPED / folder, "boxed_index", "boxed", context).templates[name]
+    assert set(template.get_identifiers()) == PLACEHOLDERS[name]
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ def config(**changes: Any) -> Config:
         "rollout": {"tasks": 8},
         "judge": {},
         "signals": {"lambda": 0.5},
-        "adaptation": {},
+        "adaptation": {"max_tokens": 48},
         "learn": {},
         "arms": {
             arm: {"step_votes": votes, "train_reward": reward, "adapt": adapt}

@@ -149,16 +149,21 @@ def test_a_healthy_or_empty_run_gives_no_warning():
 
 
 def test_settings_show_what_differs_and_no_options_of_env_or_engine():
-    rows = configuration.rows(config())
-    assert ("signals.lambda", "0.5", "1.0") in rows
-    assert ("learn.policy.lr", "1e-06", "") in rows
-    assert not any("do not print" in value for _, value, _ in rows)
+    rows = {row.name: row for row in configuration.rows(config())}
+    changed = rows["signals.lambda"]
+    assert (changed.value, changed.reference, changed.place) == ("0.5", "1.0", "paper, 2.1")
+    assert changed.differs
+    assert not rows["learn.policy.lr"].differs
+    assert rows["adaptation.max_tokens"].place == "reference code, sample/alfworld_rl_rollout.py"
+    assert not rows["train.seeds"].differs, "neither the paper nor its code has a number"
+    assert rows["train.seeds"].source.startswith("ours: ")
+    assert not any("do not print" in row.value for row in rows.values())
 
 
 def test_settings_show_no_options_of_loggers():
     logger = {"mine": {"_target_": "lightning.pytorch.loggers.CSVLogger", "save_dir": "do not print"}}
     rows = configuration.rows(config(train={"iterations": 24, "seeds": 3, "loggers": logger}))
-    assert not any("do not print" in value for _, value, _ in rows)
+    assert not any("do not print" in row.value for row in rows)
 
 
 def test_terminal_table_fits_eighty_columns_and_takes_names_literally():

@@ -8,18 +8,17 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from rlanything.config import LISTED, Config, Positive, Section
+from rlanything.config.sources import paper_value
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.sweep.declare.metrics import CURVES, METRICS, REWARD_CURVES, measured_metrics
 from rlanything.sweep.declare.parameters import Band, Parameter, Value
 from rlanything.sweep.declare.samplers import SAMPLERS
 
 PAPER: Mapping[str, Value] = {
-    "signals.lambda": 1.0,
-    "signals.reward_lambda": 1.0,
-    "adaptation.alpha_low": 0.2,
-    "adaptation.alpha_high": 0.8,
+    **{key: paper_value(key) for key in ("signals.lambda", "adaptation.alpha_low", "adaptation.alpha_high")},
+    "signals.reward_lambda": paper_value("signals.lambda"),
 }
-"""The paper's setting; trial 0 of every sweep. A key that is null follows another one, and is left as it is."""
+"""The paper's setting of what sweeps vary; trial 0 of every sweep. A key that is null follows another one, and is left as it is."""
 SET_BY_SWEEP = {"train.seeds": "seeds", "train.workers": "--workers"}
 """Keys that neither the space nor `overrides` may set, and what sets them."""
 

@@ -1,0 +1,43 @@
+"""Sources of the environments' and the engine's arguments (`experiments/env/`, `experiments/engine/`)."""
+
+from __future__ import annotations
+
+from rlanything.config.sources.source import Row, code, ours, paper, row
+
+_GENERATED = ours("for generated tasks, which the paper does not have")
+_SANDBOX = ours("how programs are contained changes no verdict")
+
+ENVIRONMENT: dict[str, Row] = {
+    "env._target_": row(ours("a class of this project")),
+    "env.engine": row(paper("textworld", "3.1.1, through ALFWorld")),
+    "env.data": row(ours("where the downloaded set is")),
+    "env.on_bad_file": row(ours("some games of the set cannot be solved (envs/alfworld/README.md)")),
+    "env.task_types": row(
+        paper(["pick", "look", "clean", "heat", "cool", "two"], "3.1.2, the official split")
+    ),
+    "env.edit": row(paper("tokens", "C.7: two types, within the goal's framework")),
+    "env.levels": row(_GENERATED),
+    "env.receptacles": row(_GENERATED),
+    "env.distractors": row(_GENERATED),
+    "env.ood_levels": row(_GENERATED),
+    "env.ood_receptacles": row(_GENERATED),
+    "env.ood_distractors": row(_GENERATED),
+    "env.timeout": row(ours("the real engine can hang")),
+    "env.kinds": row(_GENERATED),
+    "env.tests": row(code(8, "data/preprocess_data.ipynb: at most")),
+    "env.problems": row(ours("where the files are")),
+    "env.form": row(code("reference", "data/preprocess_data.ipynb")),
+    "env.on_bad_problem": row(ours("files of others hold records that cannot be run")),
+    "env.rewrite_tests": row(code(4, "sample/llm_env_rollout.py")),
+    "env.shown_tests": row(ours("bounds the adapter's prompt; a model that reads more can be shown more")),
+    "env.backend": row(_SANDBOX),
+    "env.image": row(_SANDBOX),
+    "env.trusted": row(_SANDBOX),
+    "env.workers": row(ours("changes no result")),
+    "env.memory_mb": row(ours("neither the paper nor its code has a limit")),
+}
+
+ENGINE: dict[str, Row] = {
+    "engine._target_": row(ours("the reference code samples with vLLM; the same models sample here")),
+    "engine.max_batch": row(ours("bounds memory; changes results by rounding only")),
+}

@@ -1,0 +1,101 @@
+"""Sources of the experiment's sizes: tasks, models, training, evaluation."""
+
+from __future__ import annotations
+
+from rlanything.config.sources.algorithm import ALFWORLD, CODING, EACH, OSWORLD
+from rlanything.config.sources.source import Row, Source, code, ours, paper, row
+
+WHOLE_FILE = "the paper gives no count; this is the whole file of the reference code's data"
+
+GENERAL: dict[str, Row] = {
+    "seed": row(ours("no result of the paper is of one named seed")),
+    "scale": row(ours("the name of a file")),
+    "bootstrap": row(ours("the paper starts from instruct models, which need no warm start")),
+    "arms": row(
+        ours("switches; Table 1 has policy, policy_reward and full, Figure 6a outcome and step_only")
+    ),
+}
+
+TASKS: dict[str, Row] = {
+    "tasks.train": row(
+        paper(3553, "3.1.2 says 3.5k, ALFWorld's training games"),
+        paper(4500, "3.1.2, CodeContests of difficulty 2 and less"),
+        paper(230, "3.1.4; 295 with the templates of C.7"),
+    ),
+    "tasks.in_domain": row(
+        paper(140, "3.1.2"),
+        paper(200, "3.1.2, CodeContests", ours="this panel is LiveBench, whose file holds 128"),
+        paper(230, "3.1.2"),
+    ),
+    "tasks.out_of_domain": row(paper(134, "3.1.2"), ours(WHOLE_FILE), paper(139, "3.1.2")),
+    "tasks.reward_panel": row(
+        paper(134, "C.2"), ours(WHOLE_FILE), ours("C.2: the tasks of Multiple Apps, without a count")
+    ),
+    "tasks.start": row(ours("the paper starts from the environment's own tasks")),
+    "tasks.start_digest": row(ours("goes with tasks.start")),
+}
+
+
+def _checkpoint(name: str, path: Row) -> dict[str, Row]:
+    return {
+        f"model.{name}.path": path,
+        f"model.{name}.revision": row(ours("the paper names no revision")),
+        f"model.{name}.allow_pickle": row(ours("reading a pickle can run code")),
+    }
+
+
+_GUI = paper("Qwen/Qwen3-VL-8B-Thinking", "3.1.1")
+MODEL: dict[str, Row] = {
+    "model.embedded": row(ours("the paper's models are real checkpoints")),
+    **_checkpoint("policy", row(paper("Qwen/Qwen2.5-7B-Instruct", "3.1.1"), osworld=_GUI)),
+    **_checkpoint("reward", row(paper("Qwen/Qwen2.5-14B-Instruct", "3.1.1"), osworld=_GUI)),
+    **_checkpoint("adapter", row(paper("Qwen/Qwen3-4B", "3.1.1"))),
+    "model.prompts": row(ours("the content is that of C.4 to C.7, the words are not")),
+    "model.action_format": row(
+        paper("boxed_index", "C.4"),
+        ours("the reply is the answer; the environment finds the program in it"),
+        ours("C.4 has tool calls, which are not there yet"),
+    ),
+    "model.verdict_format": row(paper("boxed", "C.5")),
+    "model.context": row(
+        paper("history", "C.4, C.5: one turn with the actions and observations so far"),
+        ours("a program is one step: both contexts read the same"),
+        paper("history", "C.4, C.5"),
+    ),
+}
+
+TRAIN: dict[str, Row] = {
+    "train.iterations": row(paper(200, "C.1"), paper(300, "C.1"), paper(240, "C.1")),
+    "train.seeds": row(ours("the paper does not say how many trainings a number is of")),
+    "train.workers": row(ours("changes no result")),
+    "train.precision": row(code("bf16-mixed", EACH)),
+    "train.strategy": row(ours("the reference code uses DeepSpeed ZeRO-3")),
+    "train.accelerator": row(ours("a GPU where there is one; the paper's machines are not named")),
+    "train.devices": row(
+        ours("C.1: 8 nodes for ALFWorld, 4 for coding, 12 for OSWorld; one run here has one machine")
+    ),
+    "train.save_rollouts": row(ours("replay and provenance read them")),
+    "train.loggers": row(ours("they change no result")),
+    "train.callbacks": row(ours("the paper has none")),
+}
+
+_GREEDY: Source = code(
+    0.0,
+    "configs/coding_*.yaml",
+    ours="at 0 the solutions of a problem would all be one, which could not be measured",
+)
+EVALUATE: dict[str, Row] = {
+    "evaluate.temperature": row(paper(0.8, "C.1"), _GREEDY, paper(0.0, "C.1")),
+    "evaluate.max_steps": row(
+        paper(60, "3.1.1"), paper(1, "3.2.7"), paper(50, "3.1.1; 30 on the curves, 3.2.1")
+    ),
+    "evaluate.repeats": row(paper(3, "C.1"), paper(16, "C.2"), paper(3, "C.1")),
+    "evaluate.votes": row(paper(3, "3.1.3"), paper(32, "C.2"), paper(3, "3.1.3")),
+    "evaluate.reward_rollouts": row(paper(16, "C.2")),
+    "evaluate.every": row(code(5, ALFWORLD), code(10, CODING), code(20, OSWORLD)),
+    "evaluate.curve_tasks": row(
+        code(140, f"{ALFWORLD}, every in-domain game"),
+        ours("the whole of LiveBench, as in the reference code"),
+        code(230, f"{OSWORLD}, every in-domain task"),
+    ),
+}
