@@ -31,8 +31,14 @@ TOLERANCE = 2e-5
 
 
 def configuration(*overrides: str) -> Config:
-    """The smallest training with a history; the trainer's own log-probs are compared with the recorded ones."""
-    return small("model.context=history", "model.prompts=prompts", "learn.importance=recomputed", *overrides)
+    """The smallest training with a history; the trainer's own log-probs are compared with the recorded ones.
+
+    Votes train the reward model also where every episode fails.
+    """
+    short = "bootstrap.policy.steps=30", "bootstrap.policy.episodes=60"
+    history = "model.context=history", "model.prompts=prompts"
+    learn = "learn.importance=recomputed", "signals.reward_balance=none"
+    return small(*history, *short, *learn, *overrides)
 
 
 @pytest.fixture(scope="module")
@@ -95,11 +101,11 @@ def test_the_reward_model_learns_from_what_it_sampled(run):
 
 
 def test_the_trainer_finds_no_mismatch_in_any_iteration(run):
-    rows = [row for row in lines(Layout(run).run(ARM, 0) / "metrics.jsonl") if "policy/mismatch_kl" in row]
-    assert len(rows) == configuration().train.iterations
-    for row in rows:
-        assert 0 <= row["policy/mismatch_kl"] < TOLERANCE**2
-        assert 0 <= row["reward/mismatch_kl"] < TOLERANCE**2
+    rows = lines(Layout(run).run(ARM, 0) / "metrics.jsonl")
+    for model in ("policy", "reward"):
+        trained = [row for row in rows if row.get(f"{model}/rows")]
+        assert trained
+        assert all(0 <= row[f"{model}/mismatch_kl"] < TOLERANCE**2 for row in trained)
 
 
 def test_what_was_read_is_stored_as_text(run):
