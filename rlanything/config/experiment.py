@@ -17,7 +17,7 @@ from rlanything.config.algorithm import (
     SignalsConfig,
 )
 from rlanything.config.models import BootstrapConfig, ModelConfig
-from rlanything.config.section import Named, Positive, Rate, Section
+from rlanything.config.section import Named, Positive, Rate, Section, Temperature
 from rlanything.core.errors import ConfigError, unknown
 
 BASE = "base"
@@ -70,7 +70,7 @@ class TrainConfig(Section):
 class EvaluateConfig(Section):
     """How the panels are measured."""
 
-    temperature: Rate = 0.8
+    temperature: Temperature = 0.8
     max_steps: Positive = 60
     repeats: Positive = 3
     votes: Positive = 3
