@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import BASE, ArmConfig, Config
+from rlanything.config import BASE, ArmConfig, Checkpoint, Config
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.splits import POLICY_PANELS, TRAIN
 from rlanything.core.types import Json
@@ -41,6 +41,9 @@ class Stage:
     """The arms that the stage runs for, one at a time; None for a stage that runs once."""
     makes: Sequence[str] = ("env", "engine")
     """Sections of the configuration that name classes (`_target_`) of which the stage makes objects."""
+
+    needed: Callable[[Config], bool] = lambda config: True
+    """Whether the pipeline of a configuration has the stage."""
 
     @property
     def engine(self) -> bool:
@@ -75,6 +78,12 @@ def _evaluate(config: Config, root: Path, arm: str) -> None:
     from rlanything.stages import evaluate
 
     evaluate.evaluate_arm(config, root, arm)
+
+
+def _label(config: Config, root: Path, arm: str) -> None:
+    from rlanything.stages import label
+
+    label.make_labels(config, root)
 
 
 def _report(config: Config, root: Path, arm: str) -> None:
@@ -112,6 +121,19 @@ def _measured(config: Config) -> dict[str, Columns]:
 def _results(config: Config) -> list[str]:
     evaluations = [f"evaluation/{arm}.json" for arm in _measured(config)]
     return [*evaluations, *(f"runs/{arm}" for arm in config.arms)]
+
+
+def _reward_panel(config: Config) -> tuple[str, ...]:
+    """The files with the reward panel of the final measurement."""
+    if not config.evaluate.own_panel:
+        return ("models/reward_panel.jsonl.gz",)
+    return tuple(f"labels/{name}.jsonl.gz" for name in config.evaluate.labellers)
+
+
+def _made(*checkpoints: Checkpoint | None) -> tuple[str, ...]:
+    """Those checkpoints that a stage makes, as DVC knows them: runs/<arm>, models/<name>."""
+    places = [Path(c.path).parts for c in checkpoints if c is not None]
+    return tuple(dict.fromkeys("/".join(p[:2]) for p in places if p[0] in ("models", "runs") and len(p) > 1))
 
 
 def _of(section: str, *names: str) -> tuple[str, ...]:
@@ -207,11 +229,36 @@ STAGES = (
                 "devices",
                 "save_rollouts",
             ),
-            *_of("evaluate", "every", "curve_tasks", "temperature", "max_steps"),
+            *_of("evaluate", "every", "curve_tasks", "curve_rollouts", "temperature", "max_steps"),
         ),
         outs=("runs/${key}",),
         arms=_trained,
         makes=("env", "engine", "train.callbacks"),
+    ),
+    Stage(
+        name="label",
+        module="rlanything.stages.label",
+        help="label the final reward panel with judges' votes, or make it of another policy's trajectories",
+        about="The reward panel of the final measurement, with the labels of its judges",
+        work=_label,
+        deps=lambda config: (
+            "data/tasks/reward_panel.jsonl",
+            "models/reward_panel.jsonl.gz",
+            *_made(config.evaluate.reward_policy, *config.evaluate.judges.values()),
+            "${model.prompts}",
+            *(judge.prompts for judge in config.evaluate.judges.values() if judge.prompts is not None),
+        ),
+        params=(
+            "seed",
+            "env",
+            "engine",
+            *_of("model", "action_format", "verdict_format"),
+            *_of("rollout", "max_steps", "temperature", "decoding", "max_tokens", "timeout_s"),
+            "judge",
+            *_of("evaluate", "labels", "judges", "reward_policy", "reward_rollouts"),
+        ),
+        outs=("labels",),
+        needed=lambda config: config.evaluate.own_panel,
     ),
     Stage(
         name="evaluate",
@@ -223,7 +270,7 @@ STAGES = (
             "${item.policy}",
             "${item.reward}",
             *_PANELS,
-            "models/reward_panel.jsonl.gz",
+            *_reward_panel(config),
             *_PROMPTS,
         ),
         params=(
@@ -235,6 +282,7 @@ STAGES = (
             *_of("rollout", "decoding", "max_tokens", "timeout_s"),
             *_of("judge", "temperature", "max_tokens"),
             *_of("evaluate", "temperature", "max_steps", "repeats", "votes"),
+            *_of("evaluate", "labels", "judges", "reward_policy"),
             "train.seeds",
         ),
         outs=("evaluation/${key}.json",),

@@ -13,7 +13,7 @@ from rlanything.core.splits import POLICY_PANELS
 from rlanything.files import locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.reader import read_objects
-from rlanything.files.records import read_lines, write_json
+from rlanything.files.records import write_json
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.workers import run_all
 
@@ -23,7 +23,7 @@ def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     if arm != BASE:
         config.arm(arm)
     place = Layout(root).evaluation(arm)
-    apart = (*locks.MAKERS, f"train --arm {arm}")
+    apart = (*locks.MAKERS, "label", f"train --arm {arm}")
     with locks.stage(root, f"evaluate --arm {arm}", place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
@@ -49,6 +49,7 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     from rlanything.loop.rollout import RolloutWorker
     from rlanything.rewards.kind import kind_of
     from rlanything.runs import build
+    from rlanything.stages.label import final_panels
 
     build.one_thread()
     config = parse(data)
@@ -68,7 +69,7 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     reward = build.chat_model(config, *build.load(reward_at, root))
     asking = config.model_copy(update={"judge": config.judge.model_copy(update={"m": evaluate.votes})})
     evaluation = kind_of(config).evaluation(asking, family, reward, prompts)
-    result |= evaluation.results(list(read_lines(layout.reward_panel, "rlanything bootstrap")), run_seed)
+    result |= evaluation.results(final_panels(config, layout), run_seed)
     result["accepted_tasks"] = _accepted(layout, arm, seed)
     return result
 
