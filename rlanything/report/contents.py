@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rlanything.config import Config
 from rlanything.report.results.evaluations import EVALUATE, Panels, ReportError
-from rlanything.report.results.metrics import SUCCESS, Metric, metrics_for
+from rlanything.report.results.metrics import METRICS, SUCCESS, Metric, metrics_for
 from rlanything.report.results.paper import ALFWORLD, CODING, Paper
 
 
@@ -141,7 +141,7 @@ def contents_for(config: Config, measured: Panels) -> Contents:
     contents = CONTENTS[config.judge.writes]
     known = {metric.name for metric in contents.metrics}
     for arm, row in measured.items():
-        foreign = [name for name in row if name not in known]
+        foreign = dict.fromkeys(METRICS[name].stored for name in row if name not in known)
         if foreign:
             raise ReportError(
                 f"evaluation/{arm}.json: holds {', '.join(foreign)}, which is not measured where judge.writes is "

@@ -35,11 +35,18 @@ def terminal(cells: Cells, contents: Contents) -> Table:
 
 def terminal_peaks(peaks: Peaks, contents: Contents) -> Table:
     """The best point of each curve and its iteration, labelled for what it is."""
-    table = _table("Peaks of the curves", ("arm", *(m.short for m in contents.shares)))
+    shares = _with_peaks(peaks, contents)
+    table = _table("Peaks of the curves", ("arm", *(m.short for m in shares)))
+    table.pad_edge = False  # five columns fit 80 characters without the margins
     table.caption = "highest point on the small curve panels @ iteration: optimistic, not the result"
     for arm, row in peaks.items():
-        table.add_row(*_texts(arm, [_short_peak(row.get(m.name), m) for m in contents.shares]))
+        table.add_row(*_texts(arm, [_short_peak(row.get(m.name), m) for m in shares]))
     return table
+
+
+def _with_peaks(peaks: Peaks, contents: Contents) -> list[Metric]:
+    """The shares that have a curve in any arm; results of older versions lack some."""
+    return [metric for metric in contents.shares if any(metric.name in row for row in peaks.values())]
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
@@ -127,8 +134,9 @@ def _beside(value: float | None, gain: float | None, arm: str, metric: Metric) -
 
 def peak_table(peaks: Peaks, contents: Contents) -> str:
     """Markdown: the best and the last point of each curve on the small panel."""
-    header = ["arm", *(f"{contents.title(m)}: peak (iteration) / last" for m in contents.shares)]
-    rows = [[code(arm), *(_peak(row.get(m.name), m) for m in contents.shares)] for arm, row in peaks.items()]
+    shares = _with_peaks(peaks, contents)
+    header = ["arm", *(f"{contents.title(m)}: peak (iteration) / last" for m in shares)]
+    rows = [[code(arm), *(_peak(row.get(m.name), m) for m in shares)] for arm, row in peaks.items()]
     return markdown_table(header, rows)
 
 

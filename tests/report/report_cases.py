@@ -73,7 +73,7 @@ def _seed(arm: str, seed: int, panel: np.ndarray, repeats: int) -> dict[str, Any
     return {
         "in_domain": {f"in-{t}": outcomes[0, t].astype(int).tolist() for t in range(odds.shape[1])},
         "out_of_domain": {f"out-{t}": outcomes[1, t].astype(int).tolist() for t in range(odds.shape[1])},
-        "rm_process": {f"rm-{t}": {"good": [g, 30], "bad": [b, 30]} for t, (g, b, _) in enumerate(hits)},
+        "rm_process": {f"rm-{t}": {"good": [2 * g, 60], "bad": [b, 30]} for t, (g, b, _) in enumerate(hits)},
         "rm_outcome": {f"rm-{t}": [o, 30] for t, (_, _, o) in enumerate(hits)},
         "accepted_tasks": int(rng.integers(90, 110)) if arm == "full" else 0,
     }
@@ -114,7 +114,8 @@ def _line(arm: str, i: int, iterations: int, rng: np.random.Generator) -> dict[s
     if i % 6 == 0 and (i == 0 or arm in RM):
         skill = 0.66 + RM.get(arm, 0.0) * learned
         line |= {
-            "panel/rm_process": skill + 0.01 * rng.normal(),
+            "panel/rm_process": (balanced := skill + 0.01 * rng.normal()),
+            "panel/rm_process_plain": balanced - 0.02,
             "panel/rm_outcome": skill - 0.05 + 0.01 * rng.normal(),
         }
     return line

@@ -18,7 +18,7 @@ from rlanything.report.results.metrics import METRICS
 from rlanything.report.results.paper import ALFWORLD
 from rlanything.report.results.statistics import Contrast, Estimate, corrected
 
-IN_DOMAIN, ACCEPTED, PROCESS = METRICS["in_domain"], METRICS["accepted_tasks"], METRICS["rm_process"]
+IN_DOMAIN, ACCEPTED, PROCESS = METRICS["in_domain"], METRICS["accepted_tasks"], METRICS["rm_process_plain"]
 EVIL = "a|b`c<script>\n[link](http://x) \x1b[31m**"
 
 

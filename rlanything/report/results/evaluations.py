@@ -84,12 +84,12 @@ def _panel(metric: Metric, seeds: Mapping[int, Mapping[str, Any]], path: Path) -
 
 
 def _channels(metric: Metric, results: Mapping[str, Any], where: str, path: Path) -> dict[str, Channels]:
-    if metric.name not in results:
+    if metric.stored not in results:
         return {}
     try:
-        stored = TypeAdapter(metric.evidence.stored).validate_python(results[metric.name])
+        stored = TypeAdapter(metric.evidence.stored).validate_python(results[metric.stored])
     except ValidationError as error:
-        raise ReportError(_broken(path, _first(error, where, metric.name))) from None
+        raise ReportError(_broken(path, _first(error, where, metric.stored))) from None
     return metric.evidence.channels(stored)
 
 
