@@ -12,7 +12,7 @@ from scripted import chat_model, prompts, read, rollout_worker, task, voting, wi
 
 from rlanything.config import JudgeConfig, parse
 from rlanything.core.types import Status, Step, Trajectory
-from rlanything.loop.panel import measure_policy, success_rate
+from rlanything.loop.panel import lengths, measure_policy, play_panel, success_rate, success_within
 from rlanything.planning import compose
 from rlanything.rewards.step_votes.evaluation import (
     RewardScore,
@@ -217,6 +217,21 @@ def test_a_panel_counts_successes_per_task_and_leaves_crashes_out():
     tasks = [task(0), task(1), task(2, fault="raise in step")]
     results = measure_policy(rollout_worker(winning({0: 3, 1: 1, 2: 3})), tasks, 5, 3, 0.8, 4)
     assert results == {tasks[0].task_id: [1, 1, 1], tasks[1].task_id: [1, 0, 0], tasks[2].task_id: []}
+
+
+def test_success_within_k_steps_is_what_a_limit_of_k_would_have_given():
+    tasks = [task(0), task(1), task(2, steps=3), task(3, fault="raise in step")]
+    script = winning({0: 2, 1: 1, 2: 2, 3: 2})
+    played = play_panel(rollout_worker(script), tasks, 5, 2, 0.8, 4)
+    within = success_within(tasks, played, 4)
+    assert within == pytest.approx([0, 0.5, 5 / 6, 5 / 6])
+    for limit in (1, 2, 3, 4):
+        limited = measure_policy(rollout_worker(script), tasks, 5, 2, 0.8, limit)
+        assert success_rate(limited) == pytest.approx(within[limit - 1])
+    assert lengths(tasks, played) == {
+        t.task_id: [n, n] if n else [] for t, n in zip(tasks, (2, 2, 3, 0), strict=True)
+    }
+    assert success_within(tasks, [], 2) == [None, None]
 
 
 def test_two_policies_meet_the_same_panel_draws():

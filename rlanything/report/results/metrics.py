@@ -100,7 +100,8 @@ METRICS: Mapping[str, Metric] = {
             "RM outcome",
             {"votes": "RM outcome accuracy"},
             HITS,
-            "Outcome accuracy: share of the steps whose verdict is the outcome of their episode (plain, as in the paper).",
+            "Outcome accuracy: share of the steps whose verdict is the outcome of their episode (plain, as in the "
+            "paper).",
             paper={"ALFWorld": (0.596, 0.596, 0.611, 0.625)},
         ),
         Metric(
