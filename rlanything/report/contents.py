@@ -50,6 +50,8 @@ class Contents:
     """How the reward model's metrics are measured, after the meaning of each."""
     defaults: str
     """What the defaults of the configuration are."""
+    acts: bool
+    """Whether an episode has many steps, so that success can be drawn against their number."""
     training: tuple[Drawing, ...]
     """Figures of what is only measured while training."""
 
@@ -95,6 +97,18 @@ class Contents:
 
 
 POINT_AT_START = "Arms that do not train their reward model have one point, at the start."
+RESPONSES = Drawing(
+    "responses",
+    "learning",
+    "Length of the policy's responses",
+    (Plot("response_tokens", "Tokens of a response"),),
+)
+ACCEPTED = Drawing(
+    "accepted_accuracy",
+    "tasks",
+    "Accuracy on accepted tasks",
+    (Plot("accepted_accuracy", "Accuracy on accepted tasks (%)", True),),
+)
 BAND = Plot("band_coverage", "Tasks between alpha_low and alpha_high (%)", True)
 
 VOTES = Contents(
@@ -102,7 +116,10 @@ VOTES = Contents(
     paper=ALFWORLD,
     measured="",
     defaults="the paper's value where the paper names one",
+    acts=True,
     training=(
+        RESPONSES,
+        ACCEPTED,
         Drawing(
             "health",
             "tasks",
@@ -119,7 +136,10 @@ TESTS = Contents(
         "every reward model, while training on the policy's own, which change with it."
     ),
     defaults="the paper's value for text games where the paper names one",
+    acts=False,
     training=(
+        RESPONSES,
+        ACCEPTED,
         Drawing(
             "tests",
             "reward",

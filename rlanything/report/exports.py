@@ -25,6 +25,8 @@ COLUMNS = ("arm", "seed", "iteration", "metric", "value")
 CURVES = {metric.curve: name for name, metric in METRICS.items()} | {
     "accuracy": "train_accuracy",
     "band_coverage": "band_coverage",
+    "accepted_accuracy": "accepted_accuracy",
+    "response_tokens": "response_tokens",
     "mu": "mu",
     "mean_vote": "mean_vote",
     "ut": "train_ut",

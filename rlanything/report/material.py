@@ -9,6 +9,7 @@ from rlanything.config import Config
 from rlanything.report.contents import Contents, contents_for
 from rlanything.report.results.comparison import Cells, Comparison
 from rlanything.report.results.curves import Curves, Peaks, peaks, read_curves
+from rlanything.report.results.details import Extras, read_extras
 from rlanything.report.results.evaluations import read_evaluations
 
 
@@ -22,6 +23,7 @@ class Material:
     cells: Cells
     curves: Curves
     peaks: Peaks
+    extras: Extras
 
 
 def gather(config: Config, root: Path) -> Material:
@@ -30,4 +32,6 @@ def gather(config: Config, root: Path) -> Material:
     contents = contents_for(config, panels)
     curves = read_curves(root, config.arms)
     comparison = Comparison(panels)
-    return Material(config, contents, comparison, comparison.cells(), curves, peaks(curves, contents.shares))
+    highest = peaks(curves, contents.shares)
+    extras = read_extras(root, config.arms)
+    return Material(config, contents, comparison, comparison.cells(), curves, highest, extras)

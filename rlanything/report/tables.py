@@ -11,10 +11,12 @@ from rich.text import Text
 from rlanything.config import BASE
 from rlanything.report.contents import Contents
 from rlanything.report.formatting import NONE, code, interval, markdown_table, number, p_text, plain
+from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Cell, Cells
 from rlanything.report.results.curves import Peak, Peaks
-from rlanything.report.results.metrics import Metric
-from rlanything.report.results.paper import ORDER, Paper
+from rlanything.report.results.metrics import METRICS, Metric
+from rlanything.report.results.paper import ORDER, TABLE_3, Paper
+from rlanything.report.results.statistics import Estimate
 
 UNIT = "percent; [95 % interval]; differences in points"
 
@@ -144,3 +146,19 @@ def _peak(found: Peak | None, metric: Metric) -> str:
     if found is None:
         return NONE
     return f"{number(found.value, metric)} ({found.iteration}) / {number(found.last, metric)}"
+
+
+def judges(judged: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> str:
+    """Markdown: a line per judge and metric, a column per arm; below, the paper's judges."""
+    arms = ordered({arm for row in judged.values() for arm in row})
+    rows = [
+        [code(judge), kind, *(interval(row.get(arm, {}).get(name), METRICS[name]) for arm in arms)]
+        for judge, row in judged.items()
+        for name, kind in (("rm_process_plain", "plain"), ("rm_process", "balanced"))
+    ]
+    for judge, values in TABLE_3.items():
+        theirs = dict(zip(ORDER, values, strict=True))
+        rows.append(
+            [f"paper: {judge}", "plain", *(number(theirs.get(a), METRICS["rm_process"]) for a in arms)]
+        )
+    return markdown_table(["labels", "", *(code(arm) for arm in arms)], rows)
