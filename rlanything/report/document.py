@@ -147,12 +147,16 @@ def _solved(material: Material) -> str:
     lines = [
         f"{code(arm)}: {solver} solves {found.solved} of {found.tasks} accepted tasks in at most "
         f"{evaluate.solver_tries} tries ({100 * found.solved / found.tasks:.1f} %)."
+        + (f" Left out: {found.untried} that it could not try." if found.untried else "")
         for arm, found in material.extras.solved.items()
     ]
     return _bullets([*lines, PAPER_SOLVED]) if lines else ""
 
 
-PAPER_SOLVED = "Paper (Fig. 7a): a stronger policy solves 96.0, 96.7 and 94.2 % of its accepted tasks in at least one of 16 tries."
+PAPER_SOLVED = (
+    "Paper (Fig. 7a): a stronger policy solves 96.0, 96.7 and 94.2 % of its accepted tasks in at least one of 16 "
+    "tries."
+)
 
 
 def _tasks(material: Material) -> str:

@@ -40,10 +40,10 @@ def family(config: Config) -> TaskFamily:
     return made
 
 
-def prompts(config: Config, root: Path) -> Prompts:
-    """The prompt templates."""
+def prompts(config: Config, root: Path, folder: str | None = None) -> Prompts:
+    """The prompt templates, or those of another folder."""
     model = config.model
-    return Prompts.load(root / model.prompts, model.action_format, model.verdict_format)
+    return Prompts.load(root / (folder or model.prompts), model.action_format, model.verdict_format)
 
 
 def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -16,7 +16,6 @@ from rlanything.core.splits import REWARD_PANEL
 from rlanything.core.types import Json
 from rlanything.files import atomic, locks
 from rlanything.files.records import read_lines, write_lines
-from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import try_tasks
@@ -73,9 +72,8 @@ def _labelled(config: Config, root: Path, name: str, panel: PanelLines) -> Seque
 
 def _judge(config: Config, root: Path, name: str) -> PanelEvaluation:
     """A judge of `evaluate.judges`, with its own prompts, temperature and number of votes."""
-    source, model = config.evaluate.judges[name], config.model
-    folder = root / (source.prompts or model.prompts)
-    prompts = Prompts.load(folder, model.action_format, model.verdict_format)
+    source = config.evaluate.judges[name]
+    prompts = build.prompts(config, root, source.prompts)
     given = {"m": source.votes, "temperature": source.temperature, "max_tokens": source.max_tokens}
     own = {key: value for key, value in given.items() if value is not None}
     asking = config.model_copy(update={"judge": config.judge.model_copy(update=own)})

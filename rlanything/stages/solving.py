@@ -12,6 +12,7 @@ from rlanything.buffer import read_snapshot, snapshot_path
 from rlanything.config import Config
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task, TaskFamily, Teacher
+from rlanything.loop.guard import deadline
 from rlanything.loop.panel import measure_policy
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.runs import build
@@ -28,7 +29,8 @@ def solve(
 ) -> dict[str, list[int]]:
     """Task id -> 1 or 0 for each try of the solver; the expert stops at its first success.
 
-    Empty without tasks, and where the environment has no expert and no solver is configured.
+    A task has no try where every one crashed, or where the expert has no demonstration of it. Empty without tasks, and
+    where the environment has no expert and no solver is configured.
     """
     solver, tries = config.evaluate.solver, config.evaluate.solver_tries
     if not tasks:
@@ -40,25 +42,36 @@ def solve(
         return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
     if not isinstance(family, Teacher):
         return {}
-    return {task.task_id: _by_expert(family, task, tries, run_seed) for task in tasks}
+    return {task.task_id: _by_expert(family, task, config, run_seed) for task in tasks}
 
 
-def _by_expert(family: TaskFamily, task: Task, tries: int, run_seed: int) -> list[int]:
-    """The tries of the environment's expert, up to the first that the environment calls a success."""
+def _by_expert(family: TaskFamily, task: Task, config: Config, run_seed: int) -> list[int]:
+    """The tries of the environment's expert, up to the first that the environment calls a success.
+
+    A try that crashes is left out, and so is one that the expert has no demonstration for.
+    """
     outcomes: list[int] = []
-    while len(outcomes) < tries and 1 not in outcomes:
-        seed = derive_seed(run_seed, "expert", task.task_id, len(outcomes))
-        outcomes.append(int(_succeeds(family, task, seed)))
+    for number in range(config.evaluate.solver_tries):
+        succeeded = _try(family, task, derive_seed(run_seed, "expert", task.task_id, number), config)
+        if succeeded is not None:
+            outcomes.append(int(succeeded))
+        if succeeded:
+            break
     return outcomes
 
 
-def _succeeds(family: TaskFamily, task: Task, seed: int) -> bool:
-    """Whether the expert's commands succeed when they are played. It has no demonstration of some tasks."""
-    assert isinstance(family, Teacher)
+def _try(family: TaskFamily, task: Task, seed: int, config: Config) -> bool | None:
+    """Whether the expert's commands succeed when they are played; None where that cannot be found out."""
     try:
-        actions = [action for _, action in family.demonstrate(task, seed, 0.0)]
-    except ValueError:
-        return False
+        with deadline(config.rollout.timeout_s):
+            return _succeeds(family, task, seed)
+    except Exception:  # an environment's exception is an error of this try, not of the evaluation
+        return None
+
+
+def _succeeds(family: TaskFamily, task: Task, seed: int) -> bool:
+    assert isinstance(family, Teacher)
+    actions = [action for _, action in family.demonstrate(task, seed, 0.0)]
     environment = family.environment()
     try:
         environment.reset(task, seed)

@@ -82,8 +82,17 @@ def _seed(arm: str, seed: int, panel: np.ndarray, repeats: int) -> dict[str, Any
             for name, rate in zip(("in_domain", "out_of_domain"), rates, strict=True)
         },
         "accepted_tasks": accepted,
-        **({"solvable": {f"new-{t}": [0, 0, int(t % 9 != 0)] for t in range(accepted)}} if accepted else {}),
+        **(
+            {"solvable": {f"new-{t}": [0, 0, int(t % 9 != 0)] if t % 20 else [] for t in range(accepted)}}
+            if accepted
+            else {}
+        ),
     }
+
+
+def _tries(number: int) -> list[int]:
+    """The solver's tries of an accepted task: one in nine is not solved, one in twenty could not be tried."""
+    return [0, 0, int(number % 9 != 0)] if number % 20 else []
 
 
 def metrics(arm: str, seed: int, iterations: int = 24) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ import pytest
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import read_lines
-from rlanything.planning import dvcfile
+from rlanything.planning import check, dvcfile
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, read_tasks
@@ -119,6 +119,20 @@ def test_the_expert_solves_every_task_that_it_made(root):
     assert solve(config, root, build.family(config), [], 1) == {}
 
 
+def test_a_task_that_the_expert_cannot_play_has_no_try(root, monkeypatch):
+    config = configured(solver_tries=2)
+    family = build.family(config)
+    (task, *_) = read_tasks(Layout(root).tasks("in_domain"))
+
+    def missing(*_):
+        raise ValueError("comes without a solution")
+
+    monkeypatch.setattr(family, "demonstrate", missing)
+    assert solve(config, root, family, [task], 1) == {task.task_id: []}
+    monkeypatch.setattr(family, "demonstrate", lambda *_: [])
+    assert solve(config, root, family, [task], 1) == {task.task_id: [0, 0]}
+
+
 def test_a_checkpoint_tries_every_task_as_often_as_it_is_told(root):
     config = configured(solver={"path": "models/policy"}, solver_tries=3)
     tasks = read_tasks(Layout(root).tasks("in_domain"))
@@ -146,6 +160,12 @@ def test_wrong_values_are_refused_with_their_key(changes, expected):
     with pytest.raises(ConfigError) as caught:
         configured(**changes)
     assert expected in str(caught.value)
+
+
+def test_a_judges_prompts_are_checked_before_any_work(root):
+    config = configured(judges={"a": {"path": "x", "prompts": "experiments/nowhere"}})
+    with pytest.raises(ConfigError, match=r"experiments/nowhere/policy_system\.txt is missing"):
+        check.check(config, root, engine=False)
 
 
 def test_programs_have_no_judge():

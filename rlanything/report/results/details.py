@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
 from rlanything.config import BASE
@@ -47,10 +46,14 @@ class Evaluation(BaseModel):
 
 @dataclass(frozen=True)
 class Solved:
-    """How many of an arm's accepted tasks, over all seeds, the solver solved in at least one of its tries."""
+    """How many of an arm's accepted tasks, over all seeds, the solver tried, and solved in at least one of its tries.
+
+    untried: those that it has no demonstration of, or on which every try crashed.
+    """
 
     tasks: int
     solved: int
+    untried: int
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def read_extras(root: Path, arms: Iterable[str]) -> Extras:
         {arm: within for arm, seeds in found.items() if (within := _within(seeds))},
         {judge: _judged(judge, found) for judge in judges},
         {judge: _left_out(judge, found) for judge in judges},
-        {arm: _solved(seeds) for arm, seeds in found.items() if any(d.solvable for d in seeds.values())},
+        {arm: solved for arm, seeds in found.items() if (solved := _solved(seeds)).tasks},
     )
 
 
@@ -132,4 +135,5 @@ def _left_out(judge: str, found: Mapping[str, Mapping[int, Details]]) -> Mapping
 
 def _solved(seeds: Mapping[int, Details]) -> Solved:
     tries = [outcomes for details in seeds.values() for outcomes in details.solvable.values()]
-    return Solved(len(tries), int(np.sum([any(outcomes) for outcomes in tries])))
+    tried = [outcomes for outcomes in tries if outcomes]
+    return Solved(len(tried), sum(any(outcomes) for outcomes in tried), len(tries) - len(tried))
