@@ -24,14 +24,14 @@ from rlanything.rewards.step_votes.evaluation import RewardScore, VoteEvaluation
 from rlanything.stages.report import write_report
 
 class Measured(VoteEvaluation):
-    def _scores(self, panel, run_seed):
-        return {f"rm-{t}": RewardScore((3, 4), (1, 4), (4, 8)) for t in range(4)}
+    def _scores(self, panels, run_seed):
+        return {"oracle": {f"rm-{t}": RewardScore((3, 4), (1, 4), (4, 8)) for t in range(4)}}
 
 root = project(Path("made-up"), ("base", "full"))
 for arm in ("base", "full"):
     data = evaluation(arm)
     for result in data["seeds"].values():
-        result |= Measured(config(), None, None).results([], 0)
+        result |= Measured(config(), None, None).results({}, 0)
     write_evaluation(root, data)
 write_report(config(), root)
 """
@@ -80,7 +80,7 @@ def test_a_metric_is_measured_and_declared(copy):
     insert(
         copy / "rlanything/rewards/step_votes/evaluation.py",
         '            "rm_outcome": {task: list(s.outcome)',
-        '            "rm_good": {task: list(s.good) for task, s in scores.items()},\n',
+        '            "rm_good": {task: list(s.good) for task, s in first.items()},\n',
     )
     insert(
         copy / "rlanything/report/results/metrics.py",
@@ -92,7 +92,7 @@ def test_a_metric_is_measured_and_declared(copy):
     report = copy / "made-up" / "report"
     page = (report / "report.md").read_text()
     assert "| arm | Accuracy in-domain | paper |" in page
-    assert "RM process accuracy | paper | RM on good steps | RM outcome accuracy | paper |" in page
+    assert "RM process accuracy, balanced | RM on good steps | RM outcome accuracy | paper |" in page
     assert "### RM on good steps\n" in page
     assert "Meaning of it." in page
     summary = json.loads((report / "summary.json").read_text())

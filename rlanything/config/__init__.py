@@ -15,7 +15,15 @@ from rlanything.config.algorithm import (
     RolloutConfig,
     SignalsConfig,
 )
-from rlanything.config.experiment import BASE, Config, EvaluateConfig, TasksConfig, TrainConfig
+from rlanything.config.experiment import (
+    BASE,
+    ORACLE,
+    Config,
+    EvaluateConfig,
+    LabelJudge,
+    TasksConfig,
+    TrainConfig,
+)
 from rlanything.config.models import Architecture, BootstrapConfig, Checkpoint, ModelConfig, SupervisedConfig
 from rlanything.config.reading import load, parse
 from rlanything.config.section import LISTED, Positive, Section
@@ -23,6 +31,7 @@ from rlanything.config.section import LISTED, Positive, Section
 __all__ = [
     "BASE",
     "LISTED",
+    "ORACLE",
     "AdaptationConfig",
     "Architecture",
     "ArmConfig",
@@ -31,6 +40,7 @@ __all__ = [
     "Config",
     "EvaluateConfig",
     "JudgeConfig",
+    "LabelJudge",
     "LearnConfig",
     "ModelConfig",
     "OptimizerConfig",

@@ -16,12 +16,14 @@ from rlanything.config.algorithm import (
     RolloutConfig,
     SignalsConfig,
 )
-from rlanything.config.models import BootstrapConfig, ModelConfig
-from rlanything.config.section import Named, Positive, Rate, Section
+from rlanything.config.models import BootstrapConfig, Checkpoint, ModelConfig
+from rlanything.config.section import Named, Positive, Section, Temperature
 from rlanything.core.errors import ConfigError, unknown
 
 BASE = "base"
 """Stands for an arm where results are named: the first policy and reward model, which never trained."""
+ORACLE = "oracle"
+"""Stands for a judge where labels are named: the environment knows which steps are good."""
 ARM_NAME = re.compile(r"[^./\x00-\x1f][^/\x00-\x1f]{0,99}")
 """An arm names a folder."""
 
@@ -67,16 +69,60 @@ class TrainConfig(Section):
     """Lightning callbacks; they may change results."""
 
 
+class LabelJudge(Checkpoint):
+    """A model whose votes label the steps that the reward model is measured on: the majority of `votes`."""
+
+    votes: Positive = 8
+    temperature: Temperature | None = None
+    """Of its sampling; None: `judge.temperature`."""
+    max_tokens: Positive | None = None
+    """The longest vote; None: `judge.max_tokens`."""
+    prompts: str | None = None
+    """A folder of prompt templates; None: `model.prompts`."""
+
+
 class EvaluateConfig(Section):
     """How the panels are measured."""
 
-    temperature: Rate = 0.8
+    temperature: Temperature = 0.8
     max_steps: Positive = 60
     repeats: Positive = 3
     votes: Positive = 3
     reward_rollouts: Positive = 16
+    reward_policy: Checkpoint | None = None
+    """Whose trajectories the reward model is measured on; None: the untrained policy's."""
+    labels: Literal["oracle", "judge"] = "oracle"
+    judges: dict[str, LabelJudge] = Field(default_factory=dict)
     every: Positive = 5
     curve_tasks: Positive = 140
+    curve_rollouts: Positive = 2
+    solver: Checkpoint | None = None
+    """Who shows that accepted tasks can be solved; None: the environment's own expert, where it has one."""
+    solver_tries: Positive = 16
+
+    @model_validator(mode="after")
+    def _named(self) -> EvaluateConfig:
+        for name in self.judges:
+            if not ARM_NAME.fullmatch(name) or name == ORACLE:
+                raise ValueError(
+                    f"judges.{name}: a judge names a file: 100 characters at most, no /, no . at the start, and not "
+                    f"{ORACLE!r}"
+                )
+        if self.labels == "judge" and not self.judges:
+            raise ValueError(
+                "labels = 'judge': judges is empty; declare one, e.g. judges.strong.path = Qwen/Qwen3-32B"
+            )
+        return self
+
+    @property
+    def labellers(self) -> tuple[str, ...]:
+        """Who labels the steps that the reward model is measured on; the tables of the report show the first one."""
+        return tuple(self.judges) if self.labels == "judge" else (ORACLE,)
+
+    @property
+    def own_panel(self) -> bool:
+        """Whether the final measurement has a reward panel of its own; if not, it is the bootstrap's."""
+        return self.labels == "judge" or self.reward_policy is not None
 
 
 class Config(Section):
@@ -106,6 +152,11 @@ class Config(Section):
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
         if self.judge.writes == "tests":
+            if self.evaluate.labels != ORACLE:
+                raise ValueError(
+                    f"evaluate.labels = {self.evaluate.labels!r}: with judge.writes = tests programs are run and "
+                    "nobody judges them; must be oracle"
+                )
             if self.model.action_format != "verbatim":
                 raise ValueError(
                     f"model.action_format = {self.model.action_format!r}: with judge.writes = tests the reply is the "

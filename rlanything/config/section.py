@@ -10,6 +10,8 @@ LISTED = Field(strict=False)
 """Marks a tuple, which YAML writes as a list. Its elements stay strict."""
 Positive = Annotated[int, Field(gt=0)]
 Rate = Annotated[float, Field(gt=0)]
+Temperature = Annotated[float, Field(ge=0)]
+"""Of sampling that is only measured; 0 takes the most likely token. Training samples at a `Rate`, above 0."""
 Share = Annotated[float, Field(ge=0, le=1)]
 
 

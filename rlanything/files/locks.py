@@ -19,7 +19,7 @@ from rlanything.files import atomic
 
 MAKERS = ("tasks", "bootstrap")
 """Commands that write what all others read."""
-ALL = (*MAKERS, "train*", "evaluate*", "livebench*")
+ALL = (*MAKERS, "train*", "label", "evaluate*", "livebench*")
 """Every command that reads it, or writes it."""
 PATIENCE = 1.0
 """Seconds to wait for a lock: the kernel needs a moment to end a process that was just killed."""

@@ -34,6 +34,7 @@ def iteration_metrics(
         "accuracy": mean(measured),
         "band_coverage": mean([float(low <= a <= high) for a in measured]),
         "episode_steps": mean([float(n) for n in lengths]),
+        "response_tokens": mean([float(len(s.response_ids)) for s in steps]),
         "invalid_actions": mean([float(not s.valid) for s in steps]),
         "policy_tokens": float(sum(len(s.response_ids) for s in steps)),
         "rolled_out_tasks": float(len(groups)),
@@ -42,7 +43,19 @@ def iteration_metrics(
         "reward_steps": float(sum(len(lesson.questions) for lesson in reward_lessons)),
         **{f"status/{status.value}": float(statuses[status]) for status in Status},
         **adaptation_metrics(events, buffer),
+        **accepted_accuracy(groups, buffer),
     }
+
+
+def accepted_accuracy(groups: Sequence[Group], buffer: TaskBuffer) -> dict[str, float]:
+    """Mean accuracy on the accepted rewrites that were rolled out, those of this iteration included; or nothing."""
+    found = [g.accuracy for g in groups if g.accuracy is not None and _accepted(g, buffer)]
+    return {"accepted_accuracy": mean(found)} if found else {}
+
+
+def _accepted(group: Group, buffer: TaskBuffer) -> bool:
+    """Whether the group's task became a version of its slot."""
+    return any(version.task.task_id == group.task.task_id for version in buffer.versions(group.slot)[1:])
 
 
 def adaptation_metrics(events: Sequence[Event], buffer: TaskBuffer) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rlanything.core.types import Task
+from rlanything.core.types import Task, Trajectory
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
 
@@ -16,17 +16,52 @@ def measure_policy(
     temperature: float,
     max_steps: int,
 ) -> dict[str, list[int]]:
-    """Successes (1) and failures (0) per task id; crashed episodes are left out.
+    """Successes (1) and failures (0) per task id; crashed episodes are left out."""
+    return successes(tasks, play_panel(rollout_worker, tasks, run_seed, repeats, temperature, max_steps))
+
+
+def play_panel(
+    rollout_worker: RolloutWorker,
+    tasks: Sequence[Task],
+    run_seed: int,
+    repeats: int,
+    temperature: float,
+    max_steps: int,
+) -> list[Trajectory]:
+    """The policy's episodes on the panel that count.
 
     The seeds depend only on the task and the run seed, so that two policies meet the same draws.
     """
     sampling = Sampling(run_seed, "panel", 0, temperature, max_steps)
     work = [Assignment(k, task, repeats) for k, task in enumerate(tasks)]
+    return [trajectory for trajectory in rollout_worker.roll_out(work, sampling) if trajectory.counts]
+
+
+def successes(
+    tasks: Sequence[Task], played: Sequence[Trajectory], within: int | None = None
+) -> dict[str, list[int]]:
+    """Successes (1) and failures (0) per task id. within: a longer episode is a failure; None: none is too long."""
     results: dict[str, list[int]] = {task.task_id: [] for task in tasks}
-    for trajectory in rollout_worker.roll_out(work, sampling):
-        if trajectory.counts:
-            results[trajectory.task_id].append(int(trajectory.outcome == 1))
+    for t in played:
+        results[t.task_id].append(int(t.outcome == 1 and (within is None or len(t.steps) <= within)))
     return results
+
+
+def lengths(tasks: Sequence[Task], played: Sequence[Trajectory]) -> dict[str, list[int]]:
+    """Steps of every episode per task id, in the order of `successes`."""
+    results: dict[str, list[int]] = {task.task_id: [] for task in tasks}
+    for trajectory in played:
+        results[trajectory.task_id].append(len(trajectory.steps))
+    return results
+
+
+def success_within(tasks: Sequence[Task], played: Sequence[Trajectory], max_steps: int) -> list[float | None]:
+    """The success rate that a limit of 1, 2, ... `max_steps` steps would give (Fig. 6b); None where all crashed.
+
+    The policy is not told the limit, so that one evaluation answers for all limits up to its own.
+    """
+    rates = [success_rate(successes(tasks, played, k)) for k in range(1, max_steps + 1)]
+    return [rate if rate == rate else None for rate in rates]
 
 
 def success_rate(results: Mapping[str, Sequence[int]]) -> float:

@@ -17,7 +17,7 @@ _END = re.compile(r"""[.!?]["')\]]*\s+(?=["'(\[]?[A-Z])""")
 
 
 def read_summary(reply: str) -> tuple[str, str]:
-    r"""(summary, '') from untrusted text, or ('', why there is none). The last closed \boxed{...} after a thought counts."""
+    r"""(summary, '') from untrusted text, or ('', why there is none). The last closed \boxed{...} counts."""
     answer = after_thought(reply) or ""
     place = _box(answer)
     if place is None:

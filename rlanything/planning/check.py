@@ -45,7 +45,8 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
     arguments(config.env, "env", TaskFamily)
     if targets.is_ours(config.env):
         build.family(config)
-    build.prompts(config, root)
+    for folder in (None, *(judge.prompts for judge in config.evaluate.judges.values())):
+        build.prompts(config, root, folder)
     memory(config)
     if engine:
         arguments(config.engine, "engine", Engine)

@@ -36,7 +36,7 @@ def write(root: Path, config: Config) -> bool:
 
 def text(config: Config) -> str:
     """The content of dvc.yaml for this configuration."""
-    stages = {stage.name: _entry(stage, config) for stage in STAGES}
+    stages = {stage.name: _entry(stage, config) for stage in STAGES if stage.needed(config)}
     return HEADER + yaml.dump({"stages": stages}, Dumper=_Plain, sort_keys=False, width=110)
 
 

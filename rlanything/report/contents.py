@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rlanything.config import Config
 from rlanything.report.results.evaluations import EVALUATE, Panels, ReportError
-from rlanything.report.results.metrics import SUCCESS, Metric, metrics_for
+from rlanything.report.results.metrics import METRICS, SUCCESS, Metric, metrics_for
 from rlanything.report.results.paper import ALFWORLD, CODING, Paper
 
 
@@ -48,6 +48,8 @@ class Contents:
     paper: Paper
     measured: str
     """How the reward model's metrics are measured, after the meaning of each."""
+    acts: bool
+    """Whether an episode has many steps, so that success can be drawn against their number."""
     training: tuple[Drawing, ...]
     """Figures of what is only measured while training."""
 
@@ -93,13 +95,28 @@ class Contents:
 
 
 POINT_AT_START = "Arms that do not train their reward model have one point, at the start."
+RESPONSES = Drawing(
+    "responses",
+    "learning",
+    "Length of the policy's responses",
+    (Plot("response_tokens", "Tokens of a response"),),
+)
+ACCEPTED = Drawing(
+    "accepted_accuracy",
+    "tasks",
+    "Accuracy on accepted tasks",
+    (Plot("accepted_accuracy", "Accuracy on accepted tasks (%)", True),),
+)
 BAND = Plot("band_coverage", "Tasks between alpha_low and alpha_high (%)", True)
 
 VOTES = Contents(
     writes="votes",
     paper=ALFWORLD,
     measured="",
+    acts=True,
     training=(
+        RESPONSES,
+        ACCEPTED,
         Drawing(
             "health",
             "tasks",
@@ -115,7 +132,10 @@ TESTS = Contents(
         "A right program is one that passes all of its task's own tests. Both are measured on the same programs for "
         "every reward model, while training on the policy's own, which change with it."
     ),
+    acts=False,
     training=(
+        RESPONSES,
+        ACCEPTED,
         Drawing(
             "tests",
             "reward",
@@ -137,7 +157,7 @@ def contents_for(config: Config, measured: Panels) -> Contents:
     contents = CONTENTS[config.judge.writes]
     known = {metric.name for metric in contents.metrics}
     for arm, row in measured.items():
-        foreign = [name for name in row if name not in known]
+        foreign = dict.fromkeys(METRICS[name].stored for name in row if name not in known)
         if foreign:
             raise ReportError(
                 f"evaluation/{arm}.json: holds {', '.join(foreign)}, which is not measured where judge.writes is "

@@ -91,7 +91,7 @@ def _equal_tokens(material: Material) -> str:
 
 
 def _curves(material: Material) -> str:
-    body = f"## Learning curves\n\n{_images(material, 'learning')}{READING_A_CURVE}\n"
+    body = f"## Learning curves\n\n{_images(material, 'learning')}{READING_A_CURVE}\n{_steps(material)}"
     if not material.peaks:
         return body
     return (
@@ -102,6 +102,17 @@ def _curves(material: Material) -> str:
     )
 
 
+def _steps(material: Material) -> str:
+    """The figure of success against steps, where an episode has many."""
+    if not material.contents.acts:
+        return ""
+    return (
+        "\n![Success against the number of steps](figures/steps.png)\n\n"
+        "Final checkpoints: the share of the games that are solved within so many steps. The policy is not told the "
+        "limit, so that one evaluation gives the whole curve.\n"
+    )
+
+
 READING_A_CURVE = (
     "Lines: mean over seeds on the small curve panel; bands: lowest to highest seed. Markers at the right edge: final "
     "checkpoint on the full panel with its 95 % interval; dashed line: the base on the full panel."
@@ -109,7 +120,61 @@ READING_A_CURVE = (
 
 
 def _reward(material: Material) -> str:
-    return f"## Reward model\n\n{_images(material, 'reward')}{material.contents.reward}\n"
+    labels = f" {_labels(material)}" if material.contents.acts else ""
+    return f"## Reward model\n\n{_images(material, 'reward')}{material.contents.reward}{labels}\n{_judges(material)}"
+
+
+def _labels(material: Material) -> str:
+    """Where the labels of steps are from, and whose steps they are."""
+    evaluate = material.config.evaluate
+    first = evaluate.labellers[0]
+    judge = evaluate.judges.get(first) if evaluate.labels == "judge" else None
+    by = (
+        "the environment's oracle"
+        if judge is None
+        else f"the majority of {judge.votes} votes of {code(first)}"
+    )
+    whose = (
+        "the untrained policy's"
+        if evaluate.reward_policy is None
+        else f"{code(evaluate.reward_policy.path)}'s"
+    )
+    return f"The labels of steps are from {by}; the steps are {whose}."
+
+
+def _judges(material: Material) -> str:
+    """Process accuracy against the labels of each judge, where there are judges."""
+    extras = material.extras
+    if not extras.judged:
+        return ""
+    counted = [
+        f"{code(judge)}: {counts['labelled']:,} steps labelled; left out: "
+        + ", ".join(f"{n:,} {why}" for why, n in counts.items() if why != "labelled")
+        for judge, counts in extras.left_out.items()
+    ]
+    return (
+        "\n### Process accuracy by judge\n\nPercent, with 95 % intervals. Paper: arXiv 2602.02488 v1, Table 3 "
+        f"(ALFWorld), plain.\n\n{tables.judges(extras.judged)}{_bullets(counted)}"
+    )
+
+
+def _solved(material: Material) -> str:
+    """Whether the accepted tasks can be solved, arm by arm."""
+    evaluate = material.config.evaluate
+    solver = "the environment's expert" if evaluate.solver is None else code(evaluate.solver.path)
+    lines = [
+        f"{code(arm)}: {solver} solves {found.solved} of {found.tasks} accepted tasks in at most "
+        f"{evaluate.solver_tries} tries ({100 * found.solved / found.tasks:.1f} %)."
+        + (f" Left out: {found.untried} that it could not try." if found.untried else "")
+        for arm, found in material.extras.solved.items()
+    ]
+    return _bullets([*lines, PAPER_SOLVED]) if lines else ""
+
+
+PAPER_SOLVED = (
+    "Paper (Fig. 7a): a stronger policy solves 96.0, 96.7 and 94.2 % of its accepted tasks in at least one of 16 "
+    "tries."
+)
 
 
 def _tasks(material: Material) -> str:
@@ -119,6 +184,7 @@ def _tasks(material: Material) -> str:
         f"## Tasks\n\n{_images(material, 'tasks')}"
         "What each run changed, first buffer against last, is in [buffers.md](buffers.md).\n\n"
         f"{where if folder else 'No arm that adapts its tasks was run, so there is no changed buffer to show.'}\n"
+        + _solved(material)
     )
 
 

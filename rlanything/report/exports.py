@@ -26,6 +26,8 @@ CURVES = {metric.curve: name for name, metric in METRICS.items()} | {
     "tokens_before": "tokens",
     "accuracy": "train_accuracy",
     "band_coverage": "band_coverage",
+    "accepted_accuracy": "accepted_accuracy",
+    "response_tokens": "response_tokens",
     "mu": "mu",
     "mean_vote": "mean_vote",
     "ut": "train_ut",

@@ -19,12 +19,13 @@ from matplotlib.ticker import MaxNLocator
 from rlanything.config import BASE
 from rlanything.report.contents import Contents, Plot
 from rlanything.report.formatting import plain
+from rlanything.report.material import Material
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Cells
 from rlanything.report.results.curves import Curves, Run, mean_series
-from rlanything.report.results.metrics import Metric
+from rlanything.report.results.metrics import SUCCESS, Metric
 from rlanything.report.results.paper import Paper
-from rlanything.report.style import INK, PALE, SETTINGS, looks
+from rlanything.report.style import INK, PALE, SETTINGS, Look, looks
 
 FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 """Metadata that would change with the day or the version is left out."""
@@ -32,14 +33,19 @@ FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
 GAINS = "gains"
 """Name of the figure of differences from the base."""
+STEPS = "steps"
+"""Name of the figure of success against the number of steps allowed."""
 
 
-def draw(curves: Curves, cells: Cells, contents: Contents) -> Iterator[tuple[str, bytes]]:
+def draw(material: Material) -> Iterator[tuple[str, bytes]]:
     """(file name, content) of every figure; a panel without data says so."""
+    curves, cells, contents = material.curves, material.cells, material.contents
     with mpl.rc_context(SETTINGS):
         for drawing in contents.drawings:
             yield from _render(drawing.name, _curves(drawing.plots, curves, cells))
         yield from _render(GAINS, _gains(cells, contents))
+        if contents.acts:
+            yield from _render(STEPS, _steps(material.extras.within, contents, cells))
 
 
 def _render(name: str, figure: Figure) -> Iterator[tuple[str, bytes]]:
@@ -193,3 +199,40 @@ def _gain(axis: Axes, row: int, arm: str, metric: Metric, cells: Cells, paper: P
         axis.plot(
             [100 * theirs], [row - 0.27], marker=look.marker, mfc="none", mec=look.colour, markersize=5, ls=""
         )
+
+
+def _steps(within: Mapping[str, Mapping[str, list[list[float]]]], contents: Contents, cells: Cells) -> Figure:
+    """Success of the final checkpoints against the number of steps allowed, the mean over seeds with their range."""
+    panels = [metric for metric in contents.shares if metric in SUCCESS]
+    figure, axes = _figure(4.6 * len(panels) + 0.4, 3.6, len(panels), level=True)
+    shown = ordered([*cells, *within])
+    for axis, metric in zip(axes, panels, strict=True):
+        axis.set_title(f"{contents.title(metric)} (%)")
+        axis.set_xlabel("steps allowed")
+        axis.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        drawn = [arm for arm in shown if metric.name in within.get(arm, {})]
+        for arm in drawn:
+            _success(axis, within[arm][metric.name], looks(shown)[arm])
+        if not drawn:
+            axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center", color=INK)
+    _legend(figure, [arm for arm in shown if arm in within], shown)
+    return figure
+
+
+def _success(axis: Axes, seeds: Sequence[Sequence[float]], look: Look) -> None:
+    """One arm: a line through the means over seeds, and a band from the lowest to the highest."""
+    limits = range(1, len(seeds[0]) + 1)
+    columns = [[100.0 * rate for rate in column] for column in zip(*seeds, strict=True)]
+    means = [sum(column) / len(column) for column in columns]
+    axis.plot(
+        limits,
+        means,
+        look.line,
+        color=look.colour,
+        marker=look.marker,
+        markersize=4,
+        markevery=max(1, len(means) // 8),
+    )
+    axis.fill_between(
+        limits, [min(c) for c in columns], [max(c) for c in columns], color=look.colour, alpha=0.15, lw=0
+    )

@@ -9,6 +9,7 @@ from rlanything.config import Config
 from rlanything.report.contents import Contents, contents_for
 from rlanything.report.results.comparison import Cells, Comparison
 from rlanything.report.results.curves import Curves, Peaks, peaks, read_curves
+from rlanything.report.results.details import Extras, read_extras
 from rlanything.report.results.equal_tokens import EqualTokens, at_equal_tokens
 from rlanything.report.results.evaluations import read_evaluations
 from rlanything.report.results.metrics import SUCCESS
@@ -25,6 +26,7 @@ class Material:
     curves: Curves
     peaks: Peaks
     equal_tokens: EqualTokens | None
+    extras: Extras
 
 
 def gather(config: Config, root: Path) -> Material:
@@ -42,4 +44,5 @@ def gather(config: Config, root: Path) -> Material:
         curves,
         peaks(curves, contents.shares),
         at_equal_tokens(curves, success),
+        read_extras(root, config.arms),
     )

@@ -11,11 +11,13 @@ from rich.text import Text
 from rlanything.config import BASE
 from rlanything.report.contents import Contents
 from rlanything.report.formatting import NONE, code, interval, markdown_table, number, p_text, plain
+from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Cell, Cells
 from rlanything.report.results.curves import Peak, Peaks
 from rlanything.report.results.equal_tokens import ArmAtTokens, EqualTokens
-from rlanything.report.results.metrics import Metric
-from rlanything.report.results.paper import ORDER, Paper
+from rlanything.report.results.metrics import METRICS, Metric
+from rlanything.report.results.paper import ORDER, TABLE_3, Paper
+from rlanything.report.results.statistics import Estimate
 
 UNIT = "percent; [95 % interval]; differences in points"
 
@@ -36,11 +38,18 @@ def terminal(cells: Cells, contents: Contents) -> Table:
 
 def terminal_peaks(peaks: Peaks, contents: Contents) -> Table:
     """The best point of each curve and its iteration, labelled for what it is."""
-    table = _table("Peaks of the curves", ("arm", *(m.short for m in contents.shares)))
+    shares = _with_peaks(peaks, contents)
+    table = _table("Peaks of the curves", ("arm", *(m.short for m in shares)))
+    table.pad_edge = False  # five columns fit 80 characters without the margins
     table.caption = "highest point on the small curve panels @ iteration: optimistic, not the result"
     for arm, row in peaks.items():
-        table.add_row(*_texts(arm, [_short_peak(row.get(m.name), m) for m in contents.shares]))
+        table.add_row(*_texts(arm, [_short_peak(row.get(m.name), m) for m in shares]))
     return table
+
+
+def _with_peaks(peaks: Peaks, contents: Contents) -> list[Metric]:
+    """The shares that have a curve in any arm; results of older versions lack some."""
+    return [metric for metric in contents.shares if any(metric.name in row for row in peaks.values())]
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
@@ -128,8 +137,9 @@ def _beside(value: float | None, gain: float | None, arm: str, metric: Metric) -
 
 def peak_table(peaks: Peaks, contents: Contents) -> str:
     """Markdown: the best and the last point of each curve on the small panel."""
-    header = ["arm", *(f"{contents.title(m)}: peak (iteration) / last" for m in contents.shares)]
-    rows = [[code(arm), *(_peak(row.get(m.name), m) for m in contents.shares)] for arm, row in peaks.items()]
+    shares = _with_peaks(peaks, contents)
+    header = ["arm", *(f"{contents.title(m)}: peak (iteration) / last" for m in shares)]
+    rows = [[code(arm), *(_peak(row.get(m.name), m) for m in shares)] for arm, row in peaks.items()]
     return markdown_table(header, rows)
 
 
@@ -158,3 +168,19 @@ def _at_tokens(row: ArmAtTokens, metric: Metric) -> str:
     if metric.name not in row.at:
         return NONE
     return f"{number(row.at[metric.name], metric)} / {number(row.end[metric.name], metric)}"
+
+
+def judges(judged: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> str:
+    """Markdown: a line per judge and metric, a column per arm; below, the paper's judges."""
+    arms = ordered({arm for row in judged.values() for arm in row})
+    rows = [
+        [code(judge), kind, *(interval(row.get(arm, {}).get(name), METRICS[name]) for arm in arms)]
+        for judge, row in judged.items()
+        for name, kind in (("rm_process_plain", "plain"), ("rm_process", "balanced"))
+    ]
+    for judge, values in TABLE_3.items():
+        theirs = dict(zip(ORDER, values, strict=True))
+        rows.append(
+            [f"paper: {judge}", "plain", *(number(theirs.get(a), METRICS["rm_process"]) for a in arms)]
+        )
+    return markdown_table(["labels", "", *(code(arm) for arm in arms)], rows)

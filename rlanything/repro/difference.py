@@ -10,7 +10,7 @@ from typing import Protocol
 from rlanything.core.errors import ConfigError
 from rlanything.repro.file_difference import Place, first_place
 
-STAGES = ("data", "models", "runs", "evaluation", "report")
+STAGES = ("data", "models", "runs", "labels", "evaluation", "report")
 """Folders of results in the order in which the pipeline makes them."""
 _IN_RUN = (
     "buffer",

@@ -37,14 +37,12 @@ class Replies:
 
 
 @dataclass(frozen=True, slots=True)
-class RewardPanel:
-    """The reward panel, and what the first reward model does on it.
+class FirstModel:
+    """What the first reward model does on the reward panel.
 
-    lines: the panel as it is written. metrics: for bootstrap.json. objection: why this reward model must not be trained
-    with, or ''.
+    metrics: for bootstrap.json. objection: why this reward model must not be trained with, or ''.
     """
 
-    lines: list[dict[str, Json]]
     metrics: dict[str, float]
     objection: str
 
@@ -52,19 +50,34 @@ class RewardPanel:
 class PanelEvaluation(Protocol):
     """Measures a reward model on the reward panel, which is made once and is the same for every arm."""
 
-    def make(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> RewardPanel:
-        """The panel, from the base policy's trajectories on `tasks` (a trajectory's slot is the task's index).
+    def panel(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[dict[str, Json]]:
+        """The panel's lines, from a policy's trajectories on `tasks` (a trajectory's slot is the task's index).
 
-        Raises `ConfigError` for a family that does not offer what it takes.
+        The environment labels them. Raises `ConfigError` for a family that cannot.
         """
+        ...
+
+    def relabel(self, panel: PanelLines, run_seed: int) -> list[dict[str, Json]]:
+        """The panel with labels of this model instead. Raises `ConfigError` where labels are no opinion."""
+        ...
+
+    def assess(self, panel: PanelLines) -> FirstModel:
+        """Whether this reward model is fit to begin with."""
+        ...
+
+    def part(self, panel: PanelLines, tasks: int, rollouts: int) -> PanelLines:
+        """The lines of the first `tasks` tasks, with at most `rollouts` trajectories of each."""
         ...
 
     def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
         """Points of the learning curve."""
         ...
 
-    def results(self, panel: PanelLines, run_seed: int) -> dict[str, Any]:
-        """Raw results by task, as evaluation/<arm>.json holds them."""
+    def results(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, Any]:
+        """Raw results by task, as evaluation/<arm>.json holds them.
+
+        panels: who labelled it -> the panel; the first one is what the report's tables show.
+        """
         ...
 
 

@@ -40,13 +40,17 @@ def family(config: Config) -> TaskFamily:
     return made
 
 
-def prompts(config: Config, root: Path) -> Prompts:
-    """The prompt templates. Raises `ConfigError`, also for a folder elsewhere: no pipeline could follow its changes."""
+def prompts(config: Config, root: Path, folder: str | None = None) -> Prompts:
+    """The prompt templates, or those of another folder.
+
+    Raises `ConfigError`, also for a folder elsewhere: no pipeline could follow its changes.
+    """
     model = config.model
+    chosen = folder or model.prompts
     project = Path(os.path.abspath(root))
-    if project not in Path(os.path.abspath(root / model.prompts)).parents:
-        raise ConfigError(f"model.prompts = {model.prompts}: must be a folder in the project, {project}")
-    return Prompts.load(root / model.prompts, model.action_format, model.verdict_format, model.context)
+    if project not in Path(os.path.abspath(root / chosen)).parents:
+        raise ConfigError(f"model.prompts = {chosen}: must be a folder in the project, {project}")
+    return Prompts.load(root / chosen, model.action_format, model.verdict_format, model.context)
 
 
 def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:

@@ -18,6 +18,8 @@ from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.machine import versions
 
 FOLDERS = ("data", "models")
+FINAL = ("labels", "judges", "reward_policy", "solver", "solver_tries")
+"""Keys of `evaluate` that only the measurement of finished models reads."""
 TRAIN = "rlanything.stages.train"
 """The module that makes a run."""
 
@@ -56,6 +58,8 @@ def run_config(config: Config, arm: str) -> dict[str, Any]:
     relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks"})
     for name in ("workers", "loggers"):
         relevant["train"].pop(name)
+    for name in FINAL:
+        relevant["evaluate"].pop(name)
     return {**relevant, "arms": {arm: config.arm(arm).model_dump()}}
 
 

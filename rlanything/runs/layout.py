@@ -31,6 +31,10 @@ class Layout:
         """The base policy's trajectories with the oracle's labels."""
         return self.root / "models" / "reward_panel.jsonl.gz"
 
+    def labelled(self, labeller: str) -> Path:
+        """The trajectories that the final reward models are measured on, with the labels of one labeller."""
+        return self.root / "labels" / f"{labeller}.jsonl.gz"
+
     @property
     def bootstrap(self) -> Path:
         """What the bootstrap stage recorded about the base models; written last, so that they are whole with it."""

@@ -35,7 +35,8 @@ class Curve:
         # Read once: what is measured at the end is what was measured at the beginning.
         most = config.evaluate.curve_tasks
         self.tasks = {split: read_tasks(layout.tasks(split))[:most] for split in POLICY_PANELS}
-        self.panel = list(read_lines(layout.reward_panel, "rlanything bootstrap"))[:most]
+        panel = list(read_lines(layout.reward_panel, "rlanything bootstrap"))
+        self.panel = evaluation.part(panel, most, config.evaluate.curve_rollouts)
 
     @phase("panels")
     def measure(self, iteration: int) -> dict[str, float]:

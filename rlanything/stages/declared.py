@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import BASE, ArmConfig, Config
+from rlanything.config import BASE, ArmConfig, Checkpoint, Config
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.splits import POLICY_PANELS, TRAIN
 from rlanything.core.types import Json
@@ -42,6 +42,9 @@ class Stage:
     """The arms that the stage runs for, one at a time; None for a stage that runs once."""
     makes: Sequence[str] = ("env", "engine")
     """Sections of the configuration that name classes (`_target_`) of which the stage makes objects."""
+
+    needed: Callable[[Config], bool] = lambda config: True
+    """Whether the pipeline of a configuration has the stage."""
 
     @property
     def engine(self) -> bool:
@@ -76,6 +79,12 @@ def _evaluate(config: Config, root: Path, arm: str) -> None:
     from rlanything.stages import evaluate
 
     evaluate.evaluate_arm(config, root, arm)
+
+
+def _label(config: Config, root: Path, arm: str) -> None:
+    from rlanything.stages import label
+
+    label.make_labels(config, root)
 
 
 def _report(config: Config, root: Path, arm: str) -> None:
@@ -121,6 +130,19 @@ def _results(config: Config) -> list[str]:
     return [*evaluations, *(f"runs/{arm}" for arm in config.arms)]
 
 
+def _reward_panel(config: Config) -> tuple[str, ...]:
+    """The files with the reward panel of the final measurement."""
+    if not config.evaluate.own_panel:
+        return ("models/reward_panel.jsonl.gz",)
+    return tuple(f"labels/{name}.jsonl.gz" for name in config.evaluate.labellers)
+
+
+def _made(*checkpoints: Checkpoint | None) -> tuple[str, ...]:
+    """Those checkpoints that a stage makes, as DVC knows them: runs/<arm>, models/<name>."""
+    places = [Path(c.path).parts for c in checkpoints if c is not None]
+    return tuple(dict.fromkeys("/".join(p[:2]) for p in places if p[0] in ("models", "runs") and len(p) > 1))
+
+
 def _of(section: str, *names: str) -> tuple[str, ...]:
     """Parameters of one section."""
     return tuple(f"{section}.{name}" for name in names)
@@ -131,7 +153,7 @@ _PANELS = tuple(f"data/tasks/{panel}.jsonl" for panel in POLICY_PANELS)
 
 def _prompts(config: Config) -> list[str]:
     """The prompt templates of policy and reward model."""
-    names = [name for name in NAMES[config.model.context] if name not in ("critic", "adapter")]
+    names = [name for name in NAMES[config.model.context] if name not in ("critic", "critic_step", "adapter")]
     return [f"${{model.prompts}}/{name}.txt" for name in names]
 
 
@@ -221,11 +243,36 @@ STAGES = (
                 "devices",
                 "save_rollouts",
             ),
-            *_of("evaluate", "every", "curve_tasks", "temperature", "max_steps"),
+            *_of("evaluate", "every", "curve_tasks", "curve_rollouts", "temperature", "max_steps"),
         ),
         outs=("runs/${key}",),
         arms=_trained,
         makes=("env", "engine", "train.callbacks"),
+    ),
+    Stage(
+        name="label",
+        module="rlanything.stages.label",
+        help="label the final reward panel with judges' votes, or make it of another policy's trajectories",
+        about="The reward panel of the final measurement, with the labels of its judges",
+        work=_label,
+        deps=lambda config: (
+            "data/tasks/reward_panel.jsonl",
+            "models/reward_panel.jsonl.gz",
+            *_made(config.evaluate.reward_policy, *config.evaluate.judges.values()),
+            "${model.prompts}",
+            *(judge.prompts for judge in config.evaluate.judges.values() if judge.prompts is not None),
+        ),
+        params=(
+            "seed",
+            "env",
+            "engine",
+            *_of("model", "action_format", "verdict_format", "context"),
+            *_of("rollout", "max_steps", "temperature", "decoding", "max_tokens", "timeout_s"),
+            "judge",
+            *_of("evaluate", "labels", "judges", "reward_policy", "reward_rollouts"),
+        ),
+        outs=("labels",),
+        needed=lambda config: config.evaluate.own_panel,
     ),
     Stage(
         name="evaluate",
@@ -237,7 +284,8 @@ STAGES = (
             "${item.policy}",
             "${item.reward}",
             *_PANELS,
-            "models/reward_panel.jsonl.gz",
+            *_reward_panel(config),
+            *_made(config.evaluate.solver),
             *_prompts(config),
         ),
         params=(
@@ -246,9 +294,10 @@ STAGES = (
             "engine",
             *_of("model", "policy", "reward", "action_format", "verdict_format", "context"),
             "judge.writes",
-            *_of("rollout", "decoding", "max_tokens", "timeout_s"),
+            *_of("rollout", "temperature", "decoding", "max_tokens", "timeout_s"),
             *_of("judge", "temperature", "max_tokens"),
             *_of("evaluate", "temperature", "max_steps", "repeats", "votes"),
+            *_of("evaluate", "labels", "judges", "reward_policy", "solver", "solver_tries"),
             "train.seeds",
         ),
         outs=("evaluation/${key}.json",),

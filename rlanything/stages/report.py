@@ -29,7 +29,7 @@ def write_report(config: Config, root: Path) -> None:
 
 def _write(material: Material, folder: Path) -> None:
     """The document is written last: where it stands, what it links to stands too."""
-    for name, content in figures.draw(material.curves, material.cells, material.contents):
+    for name, content in figures.draw(material):
         write_bytes(folder / "figures" / name, content)
     write_text(folder / "plots" / "learning.csv", exports.learning_csv(material.curves))
     write_text(folder / "summary.json", exports.summary_json(material.cells))

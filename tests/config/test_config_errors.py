@@ -66,6 +66,7 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
         ({"judge__m": 2.5}, "judge.m = 2.5"),
         ({"rollout__rollouts": 1}, "rollout.rollouts = 1"),
         ({"rollout__temperature": 0}, "rollout.temperature = 0"),
+        ({"evaluate__temperature": -0.1}, "evaluate.temperature = -0.1"),
         ({"rollout__tasks": "many"}, "rollout.tasks = 'many'"),
         (
             {"rollout__decoding": "greedy"},
@@ -116,6 +117,10 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
 )
 def test_wrong_types_and_ranges_are_refused_with_key_and_value(values, expected):
     assert expected in problem(**values)
+
+
+def test_a_panel_may_be_measured_greedily():
+    assert parse(changed(evaluate__temperature=0)).evaluate.temperature == 0.0
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.8, 0.2), (0.5, 0.5)])

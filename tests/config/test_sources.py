@@ -128,7 +128,8 @@ def test_defaults_of_the_code_are_those_of_the_papers_text_games():
     found = dict(defaults(Config))
     assert len(found) > 40
     del found["model.context"]  # files that are older than this key mean `chat`
-    stated = {key: known.alfworld.reference for key in found if (known := row_for(key))}
+    rows = {key: known.alfworld for key in found if (known := row_for(key))}
+    stated = {key: source.reference for key, source in rows.items() if not source.why}
     assert {k: found[k] for k, s in stated.items() if s and not same(found[k], s.value)} == {}
     assert (JudgeConfig().temperature, EvaluateConfig().every) == (0.8, 5)
 

@@ -57,6 +57,25 @@ def test_constrained_decoding(engines, model):
         assert completion.ids in request.choices
 
 
+def test_greedy_decoding_takes_the_most_likely_token_whatever_the_seed(engines, model):
+    rng = random.Random(3)
+    prompts = [cases.words(rng, 1, 30) for _ in range(6)]
+    free = [Request(prompt, seed, 6, 0.0) for prompt in prompts for seed in (1, 2)]
+    for request, completion in zip(free, agree(engines, model, free), strict=True):
+        for end, token in enumerate(completion.ids):
+            with torch.no_grad():
+                logits = model(torch.tensor([request.prompt_ids + completion.ids[:end]])).logits[0, -1]
+            assert token == int(logits.argmax())
+    choices = cases.actions(rng, 6)
+    constrained = [Request(prompt, seed, 8, 0.0, choices) for prompt in prompts for seed in (1, 2)]
+    for request, completion in zip(constrained, agree(engines, model, constrained), strict=True):
+        assert completion.ids in choices
+        for end, token in enumerate(completion.ids):
+            with torch.no_grad():
+                logits = model(torch.tensor([request.prompt_ids + completion.ids[:end]])).logits[0, -1]
+            assert token == max(completion.allowed[end], key=lambda option: float(logits[option]))
+
+
 def test_groups(engines, model):
     rng = random.Random(3)
     requests = []

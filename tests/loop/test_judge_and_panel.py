@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from math import isnan
+from pathlib import Path
 
 import pytest
 from scripted import chat_model, prompts, read, rollout_worker, task, voting, winning
 
-from rlanything.config import JudgeConfig
+from rlanything.config import JudgeConfig, parse
 from rlanything.core.types import Status, Step, Trajectory
-from rlanything.loop.panel import measure_policy, success_rate
+from rlanything.loop.panel import lengths, measure_policy, play_panel, success_rate, success_within
+from rlanything.planning import compose
 from rlanything.rewards.step_votes.evaluation import (
-    LabelledTrajectory,
     RewardScore,
-    measure_reward,
+    VoteEvaluation,
+    left_out,
     outcome_accuracy,
+    plain_accuracy,
     process_accuracy,
+    score,
+    verdicts,
 )
 from rlanything.rewards.step_votes.judge import Judge
+from rlanything.rewards.step_votes.labels import LabelledTrajectory, label_by_votes
+
+ROOT = Path(__file__).parents[2]
 
 
 def judge(*verdicts: str, max_context: int = 10_000, m: int = 3) -> Judge:
@@ -92,7 +100,11 @@ def test_judgements_stay_with_their_steps_when_an_early_question_is_too_long():
     assert judge("good", max_context=len(second) + 8).questions(wordy) == []
 
 
-def labelled(*labels: bool, outcome: int = 1, name: str = "t") -> LabelledTrajectory:
+def measured(asking: Judge, panel: list[LabelledTrajectory]) -> dict[str, RewardScore]:
+    return score(panel, verdicts(asking, panel, 1))
+
+
+def labelled(*labels: bool | None, outcome: int = 1, name: str = "t") -> LabelledTrajectory:
     return LabelledTrajectory(episode(*["a"] * len(labels), outcome=outcome, name=name), labels)
 
 
@@ -102,7 +114,7 @@ def test_a_labelled_trajectory_survives_json():
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "expected"),
+    ("votes", "expected"),
     [
         (("good", "good", "bad"), RewardScore((3, 3), (0, 1), (4, 4))),
         (("bad", "bad", "good"), RewardScore((0, 3), (1, 1), (0, 4))),
@@ -110,21 +122,90 @@ def test_a_labelled_trajectory_survives_json():
         (("good", "?", "?"), RewardScore((3, 3), (0, 1), (4, 4))),
     ],
 )
-def test_the_majority_of_the_valid_votes_is_compared_with_the_label_and_the_outcome(verdicts, expected):
-    assert measure_reward(judge(*verdicts), [labelled(True, True, True, False)], 1) == {"t": expected}
+def test_the_majority_of_the_valid_votes_is_compared_with_the_label_and_the_outcome(votes, expected):
+    assert measured(judge(*votes), [labelled(True, True, True, False)]) == {"t": expected}
 
 
 def test_a_reward_model_that_always_approves_has_balanced_accuracy_one_half():
     panel = [labelled(True, True, True, False), labelled(True, False, outcome=-1, name="u")]
-    scores = measure_reward(judge("good"), panel, 1)
+    scores = measured(judge("good"), panel)
     assert process_accuracy(scores) == 0.5
+    assert plain_accuracy(scores) == pytest.approx(4 / 6)
     assert outcome_accuracy(scores) == pytest.approx(4 / 6)
 
 
 def test_process_accuracy_weighs_good_and_bad_steps_the_same():
     scores = {"a": RewardScore((9, 10), (1, 2), (0, 12)), "b": RewardScore((9, 10), (0, 0), (6, 12))}
     assert process_accuracy(scores) == pytest.approx((0.9 + 0.5) / 2)
+    assert plain_accuracy(scores) == pytest.approx(19 / 22)
     assert outcome_accuracy(scores) == 0.25
+
+
+@pytest.mark.parametrize(
+    ("votes", "labels", "missing"),
+    [
+        (("good", "good", "bad", "good"), (True, True), {}),
+        (("bad", "bad", "?", "good"), (False, False), {}),
+        (("good", "bad", "?", "?"), (None, None), {"ties": 2}),
+        (("?", "?", "hm", ""), (None, None), {"invalid": 2}),
+    ],
+)
+def test_a_judges_label_is_the_majority_of_its_votes_and_a_tie_is_none(votes, labels, missing):
+    (item,) = label_by_votes(judge(*votes, m=4), [episode("a", "b")], 1)
+    assert (item.labels, item.left_out) == (labels, missing)
+    assert LabelledTrajectory.from_json(json.loads(json.dumps(item.to_json()))) == item
+
+
+def test_steps_that_the_judge_cannot_be_asked_about_have_no_label():
+    (item,) = label_by_votes(judge("good", max_context=90), [episode(*"abcdefgh")], 1)
+    unasked = item.left_out["unasked"]
+    assert 0 < unasked < 8
+    assert item.labels == (True,) * (8 - unasked) + (None,) * unasked
+    assert left_out([item]) == {"labelled": 8 - unasked, "ties": 0, "invalid": 0, "unasked": unasked}
+
+
+def test_a_step_without_a_label_counts_for_the_outcome_alone():
+    scores = measured(judge("good"), [labelled(True, None, False)])
+    assert scores == {"t": RewardScore((1, 1), (0, 1), (3, 3))}
+
+
+def evaluated(asking: Judge, **changes: object) -> VoteEvaluation:
+    config = parse(compose.compose([], ROOT))
+    evaluate = config.evaluate.model_copy(update=changes)
+    return VoteEvaluation(config.model_copy(update={"evaluate": evaluate}), None, asking)
+
+
+def test_two_judges_stand_side_by_side_and_the_steps_are_judged_once():
+    asking = judge("good")
+    strict, kind = labelled(True, False, None).to_json(), labelled(True, True, True).to_json()
+    found = evaluated(asking, labels="judge").results({"strict": [strict], "kind": [kind]}, 1)
+    assert len(asking.reward.engine.batches) == 1
+    assert (
+        found["rm_process"]
+        == found["labels"]["strict"]["rm_process"]
+        == {"t": {"good": [1, 1], "bad": [0, 1]}}
+    )
+    assert found["labels"]["kind"]["rm_process"] == {"t": {"good": [3, 3], "bad": [0, 0]}}
+    assert found["rm_outcome"] == {"t": [3, 3]}
+    assert found["labels"]["kind"]["left_out"] == {"labelled": 3, "ties": 0, "invalid": 0, "unasked": 0}
+
+
+def test_the_oracles_labels_are_one_block_of_the_results():
+    found = evaluated(judge("good")).results({"oracle": [labelled(True).to_json()]}, 1)
+    assert list(found) == ["rm_process", "rm_outcome"]
+
+
+def test_a_curve_takes_whole_tasks_with_a_few_trajectories_of_each():
+    lines = [
+        LabelledTrajectory(episode("a", name=name, rollout=k), (True,)).to_json()
+        for name in "tuv"
+        for k in range(3)
+    ]
+    part = evaluated(judge("good")).part(lines, 2, 2)
+    assert [(x["trajectory"]["task_id"], x["trajectory"]["rollout"]) for x in part] == [
+        ("t", 0), ("t", 1), ("u", 0), ("u", 1),
+    ]  # fmt: skip
+    assert evaluated(judge("good")).part(lines, 9, 9) == lines
 
 
 def test_success_rate_is_the_mean_over_tasks_and_leaves_out_what_only_crashed():
@@ -136,6 +217,21 @@ def test_a_panel_counts_successes_per_task_and_leaves_crashes_out():
     tasks = [task(0), task(1), task(2, fault="raise in step")]
     results = measure_policy(rollout_worker(winning({0: 3, 1: 1, 2: 3})), tasks, 5, 3, 0.8, 4)
     assert results == {tasks[0].task_id: [1, 1, 1], tasks[1].task_id: [1, 0, 0], tasks[2].task_id: []}
+
+
+def test_success_within_k_steps_is_what_a_limit_of_k_would_have_given():
+    tasks = [task(0), task(1), task(2, steps=3), task(3, fault="raise in step")]
+    script = winning({0: 2, 1: 1, 2: 2, 3: 2})
+    played = play_panel(rollout_worker(script), tasks, 5, 2, 0.8, 4)
+    within = success_within(tasks, played, 4)
+    assert within == pytest.approx([0, 0.5, 5 / 6, 5 / 6])
+    for limit in (1, 2, 3, 4):
+        limited = measure_policy(rollout_worker(script), tasks, 5, 2, 0.8, limit)
+        assert success_rate(limited) == pytest.approx(within[limit - 1])
+    assert lengths(tasks, played) == {
+        t.task_id: [n, n] if n else [] for t, n in zip(tasks, (2, 2, 3, 0), strict=True)
+    }
+    assert success_within(tasks, [], 2) == [None, None]
 
 
 def test_two_policies_meet_the_same_panel_draws():

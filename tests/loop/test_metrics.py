@@ -101,6 +101,21 @@ def test_adaptation_is_counted():
     assert isnan(found["accuracy"])
 
 
+def test_the_accuracy_on_accepted_tasks_counts_them_when_they_are_accepted_and_later():
+    world = World({1: 0, 3: 2}, adapter=lambda _: "level 3")
+    first = world.loop.collect(world.start(task(1)))
+    assert "accepted_accuracy" not in first.metrics
+    second = world.loop.collect(first.state)
+    third = world.loop.collect(second.state)
+    assert (second.metrics["accepted"], third.metrics["accepted"]) == (1.0, 0.0)
+    assert second.metrics["accepted_accuracy"] == third.metrics["accepted_accuracy"] == 0.5
+
+
+def test_response_tokens_are_the_mean_over_steps_with_the_end_of_turn():
+    found = collected({0: 2}, task(0))
+    assert found["response_tokens"] == (len("win") + len("lose")) / 2 + 1
+
+
 def test_a_healthy_run_has_no_warning():
     assert warnings([HEALTHY] * 10) == []
 

@@ -16,6 +16,7 @@ from rlanything.stages.declared import STAGES, Stage
 BODIES = {name: stage.get("do", stage) for name, stage in pipeline()["stages"].items()}
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text())
 CONFIG = load(ROOT / "params.yaml")
+NEEDED = [stage for stage in STAGES if stage.needed(CONFIG)]
 BY_NAME = {stage.name: stage for stage in STAGES}
 
 
@@ -35,7 +36,7 @@ def test_the_stages_are_those_of_the_pipeline():
     assert list(stages["evaluate"]["foreach"]) == list(ARMS)
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("stage", NEEDED, ids=lambda stage: stage.name)
 def test_commands_are_commands_of_the_command_line(stage: Stage):
     for arm in stage.arms(CONFIG) if stage.arms else [""]:
         python, flag, module, *words = shlex.split(BODIES[stage.name]["cmd"].replace("${key}", arm))
@@ -51,7 +52,7 @@ def test_code_that_is_named_exists(name):
     assert [dep for dep in code if not (ROOT / dep).exists()] == []
 
 
-@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("stage", NEEDED, ids=lambda stage: stage.name)
 def test_parameters_that_are_named_exist(stage: Stage):
     for key, item in dict(stage.arms(CONFIG) if stage.arms else {"": {}}).items():
         for param in stage.params:

@@ -70,13 +70,29 @@ def _seed(arm: str, seed: int, panel: np.ndarray, repeats: int) -> dict[str, Any
     skill = 0.66 + RM.get(arm, 0.0)
     judge = rng if arm in RM else np.random.default_rng(seed)
     hits = judge.binomial(30, skill, size=(12, 3)).tolist()
+    rates = outcomes.mean(axis=(1, 2))
+    accepted = int(rng.integers(90, 110)) if arm == "full" else 0
     return {
         "in_domain": {f"in-{t}": outcomes[0, t].astype(int).tolist() for t in range(odds.shape[1])},
         "out_of_domain": {f"out-{t}": outcomes[1, t].astype(int).tolist() for t in range(odds.shape[1])},
-        "rm_process": {f"rm-{t}": {"good": [g, 30], "bad": [b, 30]} for t, (g, b, _) in enumerate(hits)},
+        "rm_process": {f"rm-{t}": {"good": [2 * g, 60], "bad": [b, 30]} for t, (g, b, _) in enumerate(hits)},
         "rm_outcome": {f"rm-{t}": [o, 30] for t, (_, _, o) in enumerate(hits)},
-        "accepted_tasks": int(rng.integers(90, 110)) if arm == "full" else 0,
+        "success_within": {
+            name: [float(rate * k / 10) for k in range(1, 11)]
+            for name, rate in zip(("in_domain", "out_of_domain"), rates, strict=True)
+        },
+        "accepted_tasks": accepted,
+        **(
+            {"solvable": {f"new-{t}": [0, 0, int(t % 9 != 0)] if t % 20 else [] for t in range(accepted)}}
+            if accepted
+            else {}
+        ),
     }
+
+
+def _tries(number: int) -> list[int]:
+    """The solver's tries of an accepted task: one in nine is not solved, one in twenty could not be tried."""
+    return [0, 0, int(number % 9 != 0)] if number % 20 else []
 
 
 def metrics(arm: str, seed: int, iterations: int = 24) -> list[dict[str, Any]]:
@@ -94,6 +110,8 @@ def _line(arm: str, i: int, iterations: int, rng: np.random.Generator) -> dict[s
     if i < iterations:
         line |= {
             "accuracy": 0.4 + 0.1 * learned + 0.04 * rng.normal(),
+            "response_tokens": 6.0 + done,
+            **({"accepted_accuracy": 0.5 - 0.1 * done} if arm == "full" and i else {}),
             "band_coverage": 0.5 + (0.2 * learned if arm == "full" else -0.1 * done) + 0.05 * rng.normal(),
             "proposals": 3.0,
             "invalid_proposals": 0.1,
@@ -114,7 +132,8 @@ def _line(arm: str, i: int, iterations: int, rng: np.random.Generator) -> dict[s
     if i % 6 == 0 and (i == 0 or arm in RM):
         skill = 0.66 + RM.get(arm, 0.0) * learned
         line |= {
-            "panel/rm_process": skill + 0.01 * rng.normal(),
+            "panel/rm_process": (balanced := skill + 0.01 * rng.normal()),
+            "panel/rm_process_plain": balanced - 0.02,
             "panel/rm_outcome": skill - 0.05 + 0.01 * rng.normal(),
         }
     return line

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from report_cases import config, evaluation, metrics, project, write_evaluation, write_metrics
 
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.curves import read_curves
+from rlanything.report.results.details import read_extras
 from rlanything.report.results.evaluations import ReportError, read_evaluations
 from rlanything.report.results.statistics import estimate
 
@@ -120,3 +122,44 @@ def test_seeds_are_sorted_as_numbers(tmp_path):
     data = evaluation("base", seeds=11)
     write_evaluation(tmp_path, json.loads(json.dumps(data)))
     assert read_evaluations(tmp_path, ARMS)["base"]["in_domain"].seeds == tuple(range(11))
+
+
+def test_files_without_the_details_are_read(tmp_path):
+    project(tmp_path, ("base", "full"))
+    for arm in ("base", "full"):
+        path = tmp_path / "evaluation" / f"{arm}.json"
+        data = json.loads(path.read_text())
+        for result in data["seeds"].values():
+            del result["success_within"]
+            result.pop("solvable", None)
+        path.write_text(json.dumps(data))
+    extras = read_extras(tmp_path, ARMS)
+    assert (extras.within, extras.judged, extras.solved) == ({}, {}, {})
+    assert "rm_process_plain" in read_evaluations(tmp_path, ARMS)["full"]
+
+
+def test_success_within_is_read_for_every_seed_that_was_measured_everywhere(tmp_path):
+    seeds = {
+        "0": {"success_within": {"in_domain": [0.0, 0.5]}},
+        "1": {"success_within": {"in_domain": [0.25, None]}},
+        "2": {"success_within": {"in_domain": [0.25, 0.75]}},
+    }
+    write_evaluation(tmp_path, {"arm": "base", "seeds": seeds})
+    assert read_extras(tmp_path, []).within == {"base": {"in_domain": [[0.0, 0.5], [0.25, 0.75]]}}
+
+
+@pytest.mark.parametrize(
+    ("result", "place"),
+    [
+        ({"success_within": {"in_domain": [1.5]}}, "seeds.0.success_within.in_domain.0"),
+        ({"solvable": {"t": [2]}}, "seeds.0.solvable.t.0"),
+        (
+            {"labels": {"j": {"rm_process": {"t": {"good": [3, 2]}}, "left_out": {}}}},
+            "seeds.0.labels.j.rm_process.t",
+        ),
+    ],
+)
+def test_details_that_cannot_be_are_refused_with_their_place(tmp_path, result, place):
+    write_evaluation(tmp_path, {"arm": "base", "seeds": {"0": result}})
+    with pytest.raises(ReportError, match=rf"evaluation/base\.json: {re.escape(place)}.*make it again"):
+        read_extras(tmp_path, [])

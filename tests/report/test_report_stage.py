@@ -19,7 +19,7 @@ from rlanything.report.results.evaluations import ReportError
 from rlanything.report.style import KNOWN, looks
 from rlanything.stages import report
 
-FIGURES = (*(drawing.name for drawing in VOTES.drawings), figures.GAINS)
+FIGURES = (*(drawing.name for drawing in VOTES.drawings), figures.GAINS, figures.STEPS)
 FILES = {
     "buffers.md",
     "report.md",
@@ -56,7 +56,9 @@ def test_summary_has_every_arm_and_metric_in_order(tmp_path):
     data = json.loads((GOLDEN / "summary.json").read_text())
     assert list(data) == ["base", "outcome", "policy", "policy_reward", "full"]
     for arm, row in data.items():
-        assert list(row) == ["in_domain", "out_of_domain", "rm_process", "rm_outcome", "accepted_tasks"]
+        assert list(row) == [
+            "in_domain", "out_of_domain", "rm_process_plain", "rm_process", "rm_outcome", "accepted_tasks",
+        ]  # fmt: skip
         for cell in row.values():
             assert list(cell) == ["mean", "low", "high", "vs_base"]
             assert (cell["vs_base"] is None) == (arm == "base")
@@ -101,7 +103,7 @@ def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path):
     name = "_$\\frac"
     arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
     material = gather(config(arms=arms), project(tmp_path, ("base", name), seeds=1))
-    assert len(list(figures.draw(material.curves, material.cells, material.contents))) == 10
+    assert len(list(figures.draw(material))) == 2 * len(FIGURES)
 
 
 def test_an_arm_looks_the_same_everywhere():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 
 import pytest
-from report_cases import config, project
+from report_cases import config, evaluation, project, write_evaluation
 from rich.console import Console
 
 from rlanything.report import configuration, document, findings, formatting, health, tables
@@ -18,7 +19,7 @@ from rlanything.report.results.metrics import METRICS
 from rlanything.report.results.paper import ALFWORLD
 from rlanything.report.results.statistics import Contrast, Estimate, corrected
 
-IN_DOMAIN, ACCEPTED, PROCESS = METRICS["in_domain"], METRICS["accepted_tasks"], METRICS["rm_process"]
+IN_DOMAIN, ACCEPTED, PROCESS = METRICS["in_domain"], METRICS["accepted_tasks"], METRICS["rm_process_plain"]
 EVIL = "a|b`c<script>\n[link](http://x) \x1b[31m**"
 
 
@@ -71,7 +72,7 @@ def test_sentences_follow_the_numbers(tmp_path):
         "Accuracy in-domain: not the paper's order: `base` 38.0 < "
     )
     assert findings.order(comparison, VOTES)[2].startswith(
-        "RM process accuracy: the paper's order: `base` 65.5 = `policy` 65.5"
+        "RM process accuracy: the paper's order: `base` 65.6 = `policy` 65.6"
     )
 
 
@@ -193,3 +194,51 @@ def test_text_from_outside_is_harmless_in_the_document(tmp_path):
     bare = re.sub("`[^`\n]*`", "", page)
     assert formatting.code(EVIL) in page
     assert not any(piece in bare for piece in ("<b>", "<script>", "http://x", "\x1b", "frac"))
+
+
+def judged(good: int, bad: int) -> dict[str, object]:
+    left_out = {"labelled": 8, "ties": 1, "invalid": 2, "unasked": 0}
+    return {"rm_process": {"t": {"good": [good, 6], "bad": [bad, 2]}}, "left_out": left_out}
+
+
+def test_two_judges_stand_side_by_side_with_the_papers(tmp_path):
+    for arm, shift in (("base", 0), ("full", 1)):
+        data = evaluation(arm, seeds=2)
+        for result in data["seeds"].values():
+            result["labels"] = {"strong": judged(3 + shift, 1), "`weak`": judged(2 + shift, 2)}
+        write_evaluation(tmp_path, data)
+    judges = {"strong": {"path": "x/y"}, "`weak`": {"path": "x/z", "votes": 4}}
+    page = document.report_md(gather(config(evaluate={"labels": "judge", "judges": judges}), tmp_path))
+    table = page[page.index("### Process accuracy by judge") :]
+    assert "| labels |  | `base` | `full` |" in table
+    assert "| `strong` | plain | 50.0" in table
+    assert "| `strong` | balanced | 50.0" in table
+    assert "| `ˋweakˋ` | balanced | 66.7" in table
+    assert "| paper: gpt-oss-20b | plain | 40.5 | 52.2 |" in table
+    assert "- `strong`: 8 steps labelled; left out: 1 ties, 2 invalid, 0 unasked" in table
+    assert (
+        "The labels of steps are from the majority of 8 votes of `strong`; the steps are the untrained"
+        in page
+    )
+
+
+def test_the_report_says_whose_steps_and_labels_they_are(tmp_path):
+    project(tmp_path, ("base",))
+    page = document.report_md(gather(config(), tmp_path))
+    assert "from the environment's oracle; the steps are the untrained policy's." in page
+    assert "by judge" not in page
+    other = config(evaluate={"reward_policy": {"path": "some/model"}})
+    assert "the steps are `some/model`'s." in document.report_md(gather(other, tmp_path))
+
+
+def test_solved_tasks_are_counted_over_the_seeds(tmp_path):
+    page = document.report_md(gather(config(), project(tmp_path, ("base", "full"))))
+    counts = [
+        json.loads((tmp_path / "evaluation" / "full.json").read_text())["seeds"][str(s)] for s in range(3)
+    ]
+    tries = [t for result in counts for t in result["solvable"].values()]
+    tried = [t for t in tries if t]
+    told = f"`full`: the environment's expert solves {sum(map(any, tried))} of {len(tried)} accepted tasks"
+    assert told in page
+    assert f"Left out: {len(tries) - len(tried)} that it could not try." in page
+    assert "`base`: the environment's expert" not in page

@@ -106,7 +106,10 @@ def test_an_evaluation_measures_programs_and_tests_and_comes_out_the_same_twice(
         found.append(json.loads(Layout(root).evaluation("full").read_text())["seeds"]["0"])
     assert found[0] == found[1]
     config = small_coding()
-    assert set(found[0]) == {"in_domain", "out_of_domain", "ut", "detect", "accepted_tasks"}
+    panels = {"in_domain", "out_of_domain", "episode_steps", "success_within"}
+    solvable = {"solvable"} if found[0]["accepted_tasks"] else set()
+    assert set(found[0]) == panels | {"ut", "detect", "accepted_tasks"} | solvable
+    assert len(found[0].get("solvable", {})) == found[0]["accepted_tasks"]
     assert [len(tries) for tries in found[0]["in_domain"].values()] == [config.evaluate.repeats] * 2
     assert [of for _, of in found[0]["ut"].values()] == [config.evaluate.votes] * config.tasks.reward_panel
 

@@ -40,7 +40,9 @@ SIGNALS: dict[str, Row] = {
         paper(0.0, "Alg. 2 line 17: the reward has no other term"),
         paper(1.0, "2.1"),
     ),
-    "signals.reward_lambda": row(ours("null: the same as signals.lambda, as in all of the paper but Table 2")),
+    "signals.reward_lambda": row(
+        ours("null: the same as signals.lambda, as in all of the paper but Table 2")
+    ),
     "signals.advantage_scale": row(paper("step", "Alg. 1 line 9")),
     "signals.policy_min": row(
         paper(0.0, EVERYTHING, Statement(0.125, STEPS)),

@@ -92,10 +92,22 @@ EVALUATE: dict[str, Row] = {
     "evaluate.repeats": row(paper(3, "C.1"), paper(16, "C.2"), paper(3, "C.1")),
     "evaluate.votes": row(paper(3, "3.1.3"), paper(32, "C.2"), paper(3, "3.1.3")),
     "evaluate.reward_rollouts": row(paper(16, "C.2")),
+    "evaluate.reward_policy": row(paper(None, "C.2: the untrained policy; Table 4 has another one")),
+    "evaluate.labels": row(
+        paper("judge", "C.2", ours="the environment has an exact oracle"),
+        ours("a test is right or wrong by the right programs"),
+        paper("judge", "C.2", ours="this setting is not there yet"),
+    ),
+    "evaluate.judges": row(
+        ours("the paper has the majority of 8 votes of Qwen3-32B, and of gpt-oss-20b (Table 3)")
+    ),
     "evaluate.every": row(code(5, ALFWORLD), code(10, CODING), code(20, OSWORLD)),
     "evaluate.curve_tasks": row(
         code(140, f"{ALFWORLD}, every in-domain game"),
         ours("the whole of LiveBench, as in the reference code"),
         code(230, f"{OSWORLD}, every in-domain task"),
     ),
+    "evaluate.curve_rollouts": row(ours("neither the paper nor its code has a curve of these")),
+    "evaluate.solver": row(ours("Figure 7a names no solver; the environment's expert needs no model")),
+    "evaluate.solver_tries": row(paper(16, "3.2.5, Figure 7a")),
 }

@@ -57,18 +57,23 @@ def read_evaluation(path: Path, arm: str) -> dict[str, Panel]:
     try:
         evaluation = Evaluation.model_validate(read_json(path))
         if evaluation.arm != arm:
-            raise ReportError(_broken(path, f"holds arm {evaluation.arm!r}, not {arm!r}"))
+            raise broken(path, f"holds arm {evaluation.arm!r}, not {arm!r}")
         panels = {name: _panel(metric, evaluation.seeds, path) for name, metric in METRICS.items()}
     except ValidationError as error:
-        raise ReportError(_broken(path, _first(error))) from None
+        raise broken(path, first_error(error)) from None
     except FileError as error:
-        raise ReportError(_broken(path, f"not valid JSON ({error})")) from None
+        raise broken(path, f"not valid JSON ({error})") from None
     return {name: panel for name, panel in panels.items() if panel is not None}
 
 
 def _panel(metric: Metric, seeds: Mapping[int, Mapping[str, Any]], path: Path) -> Panel | None:
     """One metric of every seed that has it, or None."""
     cells = {seed: _channels(metric, seeds[seed], f"seeds.{seed}", path) for seed in sorted(seeds)}
+    return panel_of(metric, cells)
+
+
+def panel_of(metric: Metric, cells: Mapping[int, Mapping[str, Channels]]) -> Panel | None:
+    """The panel of seed -> task -> channels, or None when nothing was measured."""
     cells = {seed: found for seed, found in cells.items() if found}
     tasks = sorted({task for found in cells.values() for task in found})
     if not tasks:
@@ -84,20 +89,22 @@ def _panel(metric: Metric, seeds: Mapping[int, Mapping[str, Any]], path: Path) -
 
 
 def _channels(metric: Metric, results: Mapping[str, Any], where: str, path: Path) -> dict[str, Channels]:
-    if metric.name not in results:
+    if metric.stored not in results:
         return {}
     try:
-        stored = TypeAdapter(metric.evidence.stored).validate_python(results[metric.name])
+        stored = TypeAdapter(metric.evidence.stored).validate_python(results[metric.stored])
     except ValidationError as error:
-        raise ReportError(_broken(path, _first(error, where, metric.name))) from None
+        raise broken(path, first_error(error, where, metric.stored)) from None
     return metric.evidence.channels(stored)
 
 
-def _broken(path: Path, trouble: str) -> str:
-    return f"evaluation/{path.name}: {trouble}; make it again with `{EVALUATE}`"
+def broken(path: Path, trouble: str) -> ReportError:
+    """What to raise for an evaluation file with this trouble."""
+    return ReportError(f"evaluation/{path.name}: {trouble}; make it again with `{EVALUATE}`")
 
 
-def _first(error: ValidationError, *where: str) -> str:
+def first_error(error: ValidationError, *where: str) -> str:
+    """The place and the words of the first of the errors, and how many more there are."""
     item = error.errors()[0]
     place = ".".join([*where, *(str(part) for part in item["loc"])]) or "file"
     more = error.error_count() - 1

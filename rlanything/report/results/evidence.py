@@ -56,6 +56,14 @@ def _balanced(steps: Mapping[str, StepHits]) -> dict[str, Channels]:
     return {task: (found.good, found.bad) for task, found in steps.items()}
 
 
+def _plain(steps: Mapping[str, StepHits]) -> dict[str, Channels]:
+    return {task: (_both(found.good, found.bad),) for task, found in steps.items()}
+
+
+def _both(good: tuple[int, int], bad: tuple[int, int]) -> tuple[float, float]:
+    return good[0] + bad[0], good[1] + bad[1]
+
+
 def _count(count: int | None) -> dict[str, Channels]:
     return {} if count is None else {"run": ((count, 1.0),)}
 
@@ -66,5 +74,7 @@ HITS = Evidence(dict[str, Hits], _hits)
 """task -> [hits, total]; a task with a larger total weighs more."""
 BALANCED_HITS = Evidence(dict[str, StepHits], _balanced)
 """task -> {good: [hits, total], bad: [hits, total]}; the mean of both shares, so a constant answer scores 0.5."""
+PLAIN_HITS = Evidence(dict[str, StepHits], _plain)
+"""The same results as one share: all steps weigh the same, good or bad."""
 COUNT = Evidence(Count | None, _count, is_share=False)
 """A number of the whole run. It has no tasks to resample, so only the spread between seeds gives an interval."""

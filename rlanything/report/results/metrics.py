@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rlanything.core.splits import IN_DOMAIN, OUT_OF_DOMAIN
-from rlanything.report.results.evidence import BALANCED_HITS, COUNT, HITS, OUTCOMES, Evidence
+from rlanything.report.results.evidence import BALANCED_HITS, COUNT, HITS, OUTCOMES, PLAIN_HITS, Evidence
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Metric:
     """One number of the report."""
 
     name: str
-    """Its key in evaluation/<arm>.json and in summary.json."""
+    """Its key in summary.json, and in evaluation/<arm>.json unless `results` says another."""
     short: str
     """Its name where there is little room."""
     titles: Mapping[str, str]
@@ -26,12 +26,19 @@ class Metric:
     evidence: Evidence
     meaning: str = ""
     """A sentence that says what it is."""
+    results: str = ""
+    """The key of evaluation/<arm>.json with the hits that it is computed from, where another metric is named so."""
     counter: str = ""
     """For a count: the key of metrics.jsonl that has it so far."""
     chance: float | None = None
     """Value of a guess, marked in the figure."""
     paper: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Benchmark of the paper's Table 1 -> its values for the arms of `paper.ORDER`."""
+
+    @property
+    def stored(self) -> str:
+        """The key of evaluation/<arm>.json that holds its results."""
+        return self.results or self.name
 
     @property
     def is_share(self) -> bool:
@@ -72,21 +79,29 @@ METRICS: Mapping[str, Metric] = {
             paper={"ALFWorld": (0.449, 0.593, 0.618, 0.636)},
         ),
         Metric(
-            "rm_process",
+            "rm_process_plain",
             "RM process",
             {"votes": "RM process accuracy"},
-            BALANCED_HITS,
-            "Process accuracy: verdicts on steps against the oracle, mean of the accuracy on good and on bad steps (a "
-            "constant answer scores 50 %).",
-            chance=0.5,
+            PLAIN_HITS,
+            "Process accuracy: share of the steps whose verdict is their label (plain agreement, as in the paper).",
+            results="rm_process",
             paper={"ALFWorld": (0.470, 0.470, 0.524, 0.564)},
+        ),
+        Metric(
+            "rm_process",
+            "RM bal.",
+            {"votes": "RM process accuracy, balanced"},
+            BALANCED_HITS,
+            "Balanced: mean of the accuracy on good and on bad steps (a constant answer scores 50 %).",
+            chance=0.5,
         ),
         Metric(
             "rm_outcome",
             "RM outcome",
             {"votes": "RM outcome accuracy"},
             HITS,
-            "Outcome accuracy: verdicts on steps against the outcome of their episode.",
+            "Outcome accuracy: share of the steps whose verdict is the outcome of their episode (plain, as in the "
+            "paper).",
             paper={"ALFWorld": (0.596, 0.596, 0.611, 0.625)},
         ),
         Metric(

@@ -14,6 +14,14 @@ from rlanything.report.results.metrics import METRICS, Metric
 
 ORDER = ("base", "policy", "policy_reward", "full")
 """The paper's order of arms, worst first."""
+TABLE_3 = {
+    "Qwen3-32B": (0.470, 0.470, 0.524, 0.564),
+    "gpt-oss-20b": (0.405, 0.405, 0.498, 0.522),
+}
+"""Judge of the labels -> plain process accuracy of the arms of `ORDER` on ALFWorld (version 1, Table 3).
+
+The paper's columns are Before, +Reward and +Env. The reward model of Policy is the one of Before.
+"""
 
 
 @dataclass(frozen=True)

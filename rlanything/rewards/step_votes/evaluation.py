@@ -1,39 +1,23 @@
-"""A voting reward model on the reward panel: trajectories of the base policy with the oracle's label of every step."""
+"""A voting reward model on the reward panel: trajectories of one policy with a label for every step."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rlanything.config import Config
-from rlanything.core.records import trajectory_from_json, trajectory_to_json
 from rlanything.core.signals import mean_vote
 from rlanything.core.theory import precision
-from rlanything.core.types import Json, Task, TaskFamily, Teacher, Trajectory
+from rlanything.core.types import Json, Task, TaskFamily, Trajectory
 from rlanything.rewards.families import teacher
-from rlanything.rewards.protocols import PanelLines, RewardPanel
+from rlanything.rewards.protocols import FirstModel, PanelLines
 from rlanything.rewards.step_votes.judge import Judge
+from rlanything.rewards.step_votes.labels import LabelledTrajectory, label, label_by_votes, majority
 
 Hits = tuple[int, int]
 """(hits, total)."""
-
-
-@dataclass(frozen=True, slots=True)
-class LabelledTrajectory:
-    """A trajectory of the base policy with the oracle's label of every step (True: a good action)."""
-
-    trajectory: Trajectory
-    labels: tuple[bool, ...]
-
-    def to_json(self) -> dict[str, Json]:
-        """As a JSON record."""
-        return {"labels": list(self.labels), "trajectory": trajectory_to_json(self.trajectory)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> LabelledTrajectory:
-        """Inverse of `to_json`."""
-        return cls(trajectory_from_json(data["trajectory"]), tuple(data["labels"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +37,65 @@ class VoteEvaluation:
         self.family = family
         self.judge = judge
 
-    def make(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> RewardPanel:
-        """The labelled trajectories. Raises `ConfigError` for a family without an oracle."""
-        panel = label(teacher(self.family), tasks, trajectories)
-        metrics, least = self._precision(panel), self.config.bootstrap.min_mu
+    def panel(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[dict[str, Json]]:
+        """The trajectories with the oracle's labels. Raises `ConfigError` for a family without an oracle."""
+        return [item.to_json() for item in label(teacher(self.family), tasks, trajectories)]
+
+    def relabel(self, panel: PanelLines, run_seed: int) -> list[dict[str, Json]]:
+        """The trajectories with the majority of this judge's votes."""
+        trajectories = [item.trajectory for item in _read(panel)]
+        return [item.to_json() for item in label_by_votes(self.judge, trajectories, run_seed)]
+
+    def assess(self, panel: PanelLines) -> FirstModel:
+        """Whether its votes say something about the outcome."""
+        metrics, least = self._precision(_read(panel)), self.config.bootstrap.min_mu
         objection = (
             f"the first reward model has mu = {metrics['mu']:.3f}, below bootstrap.min_mu = {least}: its votes would "
             "mislead the policy. Raise bootstrap.reward.episodes or bootstrap.reward.steps, or lower "
             "bootstrap.reward.noise."
         )
-        return RewardPanel([p.to_json() for p in panel], metrics, objection if metrics["mu"] < least else "")
+        return FirstModel(metrics, objection if metrics["mu"] < least else "")
+
+    def part(self, panel: PanelLines, tasks: int, rollouts: int) -> PanelLines:
+        """The first `rollouts` trajectories of each of the first `tasks` tasks."""
+        taken: Counter[str] = Counter()
+        chosen = []
+        for line in panel:
+            task = str(line["trajectory"]["task_id"])
+            if taken[task] < rollouts and (task in taken or len(taken) < tasks):
+                taken[task] += 1
+                chosen.append(line)
+        return chosen
 
     def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
-        """Agreement with the oracle, and with the outcomes."""
-        scores = self._scores(panel, run_seed)
-        return {"panel/rm_process": process_accuracy(scores), "panel/rm_outcome": outcome_accuracy(scores)}
-
-    def results(self, panel: PanelLines, run_seed: int) -> dict[str, Any]:
-        """Steps judged rightly, by task."""
-        scores = self._scores(panel, run_seed)
+        """Agreement with the labels, balanced and plain, and with the outcomes."""
+        scores = self._scores({"labels": panel}, run_seed)["labels"]
         return {
-            "rm_process": {task: {"good": list(s.good), "bad": list(s.bad)} for task, s in scores.items()},
-            "rm_outcome": {task: list(s.outcome) for task, s in scores.items()},
+            "panel/rm_process": process_accuracy(scores),
+            "panel/rm_process_plain": plain_accuracy(scores),
+            "panel/rm_outcome": outcome_accuracy(scores),
         }
 
-    def _scores(self, panel: PanelLines, run_seed: int) -> dict[str, RewardScore]:
-        return measure_reward(self.judge, [LabelledTrajectory.from_json(line) for line in panel], run_seed)
+    def results(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, Any]:
+        """Steps judged rightly, by task; where judges gave the labels, for each of them."""
+        scores = self._scores(panels, run_seed)
+        first = next(iter(scores.values()))
+        found: dict[str, Any] = {
+            "rm_process": _process(first),
+            "rm_outcome": {task: list(s.outcome) for task, s in first.items()},
+        }
+        if self.config.evaluate.labels == "judge":
+            found["labels"] = {
+                name: {"rm_process": _process(scores[name]), "left_out": left_out(_read(panel))}
+                for name, panel in panels.items()
+            }
+        return found
+
+    def _scores(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, dict[str, RewardScore]]:
+        """Who labelled the panel -> task id -> score. The steps are judged once: panels differ in labels only."""
+        read = {name: _read(panel) for name, panel in panels.items()}
+        said = verdicts(self.judge, next(iter(read.values())), run_seed)
+        return {name: score(panel, said) for name, panel in read.items()}
 
     def _precision(self, panel: Sequence[LabelledTrajectory]) -> dict[str, float]:
         """Precision of the votes (p+, p-, mu), agreement with the labels, and the share of good steps."""
@@ -97,52 +114,69 @@ class VoteEvaluation:
             "p_plus": rates.p_plus,
             "p_minus": rates.p_minus,
             "mu": rates.mu,
-            "rm_process": process_accuracy(measure_reward(self.judge, panel, self.config.seed)),
+            "rm_process": process_accuracy(score(panel, verdicts(self.judge, panel, self.config.seed))),
             "good_steps": mean_vote([1 if good else -1 for item in panel for good in item.labels]) / 2 + 0.5,
         }
 
 
-def label(
-    oracle: Teacher, tasks: Sequence[Task], trajectories: Sequence[Trajectory]
-) -> list[LabelledTrajectory]:
-    """The trajectories, with the oracle's label of every step."""
-    by_id = {task.task_id: task for task in tasks}
-    return [
-        LabelledTrajectory(t, tuple(oracle.label_steps(by_id[t.task_id], [s.action for s in t.steps])))
-        for t in trajectories
-    ]
+def verdicts(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -> list[list[int]]:
+    """For each trajectory, the majority of the votes on each step: 1, -1, or 0 for none.
 
-
-def measure_reward(
-    judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int
-) -> dict[str, RewardScore]:
-    """Per task id: steps judged rightly among the good ones, among the bad ones, and by the outcome.
-
-    A step's verdict is the majority of its votes. A step without a majority is judged wrongly in every respect.
+    There is one for each step that the judge was asked about, from the first on.
     """
     judged = judge.judge([item.trajectory for item in panel], run_seed, 0, phase="panel-judge")
+    return [[majority(judgement) for judgement in judgements] for judgements in judged]
+
+
+def score(panel: Sequence[LabelledTrajectory], said: Sequence[Sequence[int]]) -> dict[str, RewardScore]:
+    """Per task id: steps judged rightly among the good ones, among the bad ones, and by the outcome.
+
+    said: the `verdicts` on the panel. A step without a majority is judged wrongly in every respect. A step without a
+    label counts for the outcome alone.
+    """
     counts: dict[str, list[int]] = {}
-    for item, judgements in zip(panel, judged, strict=True):
+    for item, steps in zip(panel, said, strict=True):
         tally = counts.setdefault(item.trajectory.task_id, [0] * 6)
-        for good, judgement in zip(item.labels, judgements, strict=False):
-            mean = mean_vote([v.verdict for v in judgement.votes])
-            verdict = (mean > 0) - (mean < 0)
-            kind = 0 if good else 2
-            tally[kind] += verdict == (1 if good else -1)
-            tally[kind + 1] += 1
+        for good, verdict in zip(item.labels, steps, strict=False):
             tally[4] += verdict == item.trajectory.outcome
             tally[5] += 1
+            if good is not None:
+                kind = 0 if good else 2
+                tally[kind] += verdict == (1 if good else -1)
+                tally[kind + 1] += 1
     return {task_id: RewardScore((t[0], t[1]), (t[2], t[3]), (t[4], t[5])) for task_id, t in counts.items()}
 
 
 def process_accuracy(scores: Mapping[str, RewardScore]) -> float:
-    """Balanced accuracy against the oracle: mean of the accuracy on good and on bad steps."""
+    """Balanced agreement with the labels: mean of the accuracy on good and on bad steps."""
     return (_rate([s.good for s in scores.values()]) + _rate([s.bad for s in scores.values()])) / 2
+
+
+def plain_accuracy(scores: Mapping[str, RewardScore]) -> float:
+    """Plain agreement with the labels, as the paper counts it: share of the labelled steps judged rightly."""
+    return _rate([hits for s in scores.values() for hits in (s.good, s.bad)])
 
 
 def outcome_accuracy(scores: Mapping[str, RewardScore]) -> float:
     """Share of steps whose verdict equals the outcome of their episode."""
     return _rate([s.outcome for s in scores.values()])
+
+
+def left_out(panel: Sequence[LabelledTrajectory]) -> dict[str, int]:
+    """Why steps have no label -> how many, and `labelled`: those that have one."""
+    missing: Counter[str] = Counter()
+    for item in panel:
+        missing.update(item.left_out)
+    labelled = sum(good is not None for item in panel for good in item.labels)
+    return {"labelled": labelled, **{why: missing[why] for why in ("ties", "invalid", "unasked")}}
+
+
+def _read(panel: PanelLines) -> list[LabelledTrajectory]:
+    return [LabelledTrajectory.from_json(line) for line in panel]
+
+
+def _process(scores: Mapping[str, RewardScore]) -> dict[str, dict[str, list[int]]]:
+    return {task: {"good": list(s.good), "bad": list(s.bad)} for task, s in scores.items()}
 
 
 def _rate(hits: Sequence[Hits]) -> float:

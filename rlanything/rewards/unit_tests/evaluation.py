@@ -13,10 +13,11 @@ from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.coding_signals import CodingCounts, counts
+from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json, Task, TaskFamily, Trajectory
 from rlanything.core.unittests import Row
 from rlanything.rewards.families import teacher
-from rlanything.rewards.protocols import PanelLines, RewardPanel
+from rlanything.rewards.protocols import FirstModel, PanelLines
 from rlanything.rewards.unit_tests.writer import Attempts, UnitTestWriter
 
 
@@ -57,21 +58,34 @@ class UnitTestEvaluation:
         self.family = family
         self.writer = writer
 
-    def make(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> RewardPanel:
+    def panel(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[dict[str, Json]]:
         """The tasks with the programs written for them. Raises `ConfigError` for a family without solutions."""
-        panel = self.problems(tasks, trajectories)
-        rates = _rates(measure_tests(self.writer, panel, self.config.seed))
+        return [problem.to_json() for problem in self.problems(tasks, trajectories)]
+
+    def relabel(self, panel: PanelLines, run_seed: int) -> list[dict[str, Json]]:
+        """Raises `ConfigError`: what a program does on a test is no opinion."""
+        raise ConfigError(
+            "evaluate.labels = 'judge': with judge.writes = tests programs are run; nobody judges them"
+        )
+
+    def assess(self, panel: PanelLines) -> FirstModel:
+        """Whether enough of its tests are right."""
+        rates = _rates(self._counts(panel, self.config.seed))
         objection = too_few_right(rates["ut"], self.config.bootstrap.min_ut)
-        metrics = {"ut": rates["ut"], "detect": rates["detect"]}
-        return RewardPanel([problem.to_json() for problem in panel], metrics, objection)
+        return FirstModel({"ut": rates["ut"], "detect": rates["detect"]}, objection)
+
+    def part(self, panel: PanelLines, tasks: int, rollouts: int) -> PanelLines:
+        """The first `tasks` problems, with all their programs: with fewer, other tests would count as right."""
+        return panel[:tasks]
 
     def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
         """Shares of right tests and of tests that detect wrong programs."""
         rates = _rates(self._counts(panel, run_seed))
         return {"panel/ut": rates["ut"], "panel/detect": rates["detect"]}
 
-    def results(self, panel: PanelLines, run_seed: int) -> dict[str, Any]:
-        """Right tests, and tests that detect wrong programs, by task."""
+    def results(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, Any]:
+        """Right tests, and tests that detect wrong programs, by task. There is one panel: the programs were run."""
+        (panel,) = panels.values()
         found = self._counts(panel, run_seed)
         return {
             "ut": {task: [c.ut, c.ut_of] for task, c in found.items()},

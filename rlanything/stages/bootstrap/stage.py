@@ -21,7 +21,7 @@ from rlanything.files.records import write_json, write_lines
 from rlanything.loop.panel import measure_policy, success_rate
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
-from rlanything.rewards.panel import make_panel
+from rlanything.rewards.panel import solved, try_tasks
 from rlanything.runs import build
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
@@ -105,13 +105,16 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     family = build.family(config)
     worker = RolloutWorker(family, policy, prompts, config.rollout)
     evaluation = kind_of(config).evaluation(config, family, reward, prompts)
-    panel = make_panel(config, read_tasks(layout.tasks(REWARD_PANEL)), worker, evaluation)
-    write_lines(layout.reward_panel, panel.lines)
-    report = _solved(config, layout, worker) | panel.metrics
+    tasks = read_tasks(layout.tasks(REWARD_PANEL))
+    tried = try_tasks(config, tasks, worker)
+    panel = evaluation.panel(tasks, tried)
+    first = evaluation.assess(panel)
+    write_lines(layout.reward_panel, panel)
+    report = _solved(config, layout, worker) | {"panel_success": solved(tried)} | first.metrics
     write_json(layout.bootstrap, report)
     print("bootstrap: " + ", ".join(f"{k} {v:.3f}" for k, v in report.items()))
-    if panel.objection:
-        raise ConfigError(f"bootstrap: {panel.objection}")
+    if first.objection:
+        raise ConfigError(f"bootstrap: {first.objection}")
 
 
 def _solved(config: Config, layout: Layout, worker: RolloutWorker) -> dict[str, float]:

@@ -1,0 +1,139 @@
+"""What evaluation/<arm>.json holds besides the metrics: success by steps, labels of several judges, solved tasks.
+
+Files of older versions hold none of it; then nothing of it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, Field, ValidationError
+
+from rlanything.config import BASE
+from rlanything.files.reader import read_json
+from rlanything.report.results.arms import ordered
+from rlanything.report.results.evaluations import broken, first_error, panel_of
+from rlanything.report.results.evidence import Count, Outcome, StepHits
+from rlanything.report.results.metrics import METRICS
+from rlanything.report.results.statistics import Estimate, estimate
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Judged(BaseModel):
+    """One seed's results against the labels of one judge."""
+
+    rm_process: dict[str, StepHits]
+    left_out: dict[str, Count]
+
+
+class Details(BaseModel):
+    """One seed's results beside the metrics."""
+
+    success_within: dict[str, list[Share | None]] = {}
+    labels: dict[str, Judged] = {}
+    solvable: dict[str, list[Outcome]] = {}
+
+
+class Evaluation(BaseModel):
+    """One arm's evaluation file; what else it holds is read by `evaluations`."""
+
+    seeds: dict[int, Details]
+
+
+@dataclass(frozen=True)
+class Solved:
+    """How many of an arm's accepted tasks, over all seeds, the solver tried, and solved in at least one of its tries.
+
+    untried: those that it has no demonstration of, or on which every try crashed.
+    """
+
+    tasks: int
+    solved: int
+    untried: int
+
+
+@dataclass(frozen=True)
+class Extras:
+    """The details of every arm.
+
+    within: arm -> panel -> success at limits of 1, 2, ... steps, for each seed. judged: judge -> arm -> metric.
+    left_out: judge -> why -> steps. solved: arm -> accepted tasks.
+    """
+
+    within: Mapping[str, Mapping[str, list[list[float]]]]
+    judged: Mapping[str, Mapping[str, Mapping[str, Estimate]]]
+    left_out: Mapping[str, Mapping[str, int]]
+    solved: Mapping[str, Solved]
+
+
+def read_extras(root: Path, arms: Iterable[str]) -> Extras:
+    """The details of `base` and `arms`; an arm that was not evaluated is left out. Raises `ReportError`."""
+    found = {arm: seeds for arm in ordered([BASE, *arms]) if (seeds := _seeds(root, arm))}
+    judges = dict.fromkeys(name for seeds in found.values() for d in seeds.values() for name in d.labels)
+    return Extras(
+        {arm: within for arm, seeds in found.items() if (within := _within(seeds))},
+        {judge: _judged(judge, found) for judge in judges},
+        {judge: _left_out(judge, found) for judge in judges},
+        {arm: solved for arm, seeds in found.items() if (solved := _solved(seeds)).tasks},
+    )
+
+
+def _seeds(root: Path, arm: str) -> Mapping[int, Details]:
+    path = root / "evaluation" / f"{arm}.json"
+    if not path.is_file():
+        return {}
+    try:
+        return Evaluation.model_validate(read_json(path)).seeds
+    except ValidationError as error:
+        raise broken(path, first_error(error)) from None
+
+
+def _within(seeds: Mapping[int, Details]) -> dict[str, list[list[float]]]:
+    """Panel -> the curve of each seed; one that is not measured at every limit is left out."""
+    curves: dict[str, list[list[float]]] = {}
+    for details in seeds.values():
+        for panel, rates in details.success_within.items():
+            measured = [rate for rate in rates if rate is not None]
+            if len(measured) == len(rates):
+                curves.setdefault(panel, []).append(measured)
+    return {panel: found for panel, found in curves.items() if len({len(curve) for curve in found}) == 1}
+
+
+def _judged(judge: str, found: Mapping[str, Mapping[int, Details]]) -> dict[str, dict[str, Estimate]]:
+    """arm -> metric -> estimate, against the labels of one judge."""
+    return {arm: _estimates(judge, seeds) for arm, seeds in found.items() if _estimates(judge, seeds)}
+
+
+def _estimates(judge: str, seeds: Mapping[int, Details]) -> dict[str, Estimate]:
+    estimates = {}
+    for metric in METRICS.values():
+        if metric.stored != "rm_process":
+            continue
+        cells = {
+            s: metric.evidence.channels(d.labels[judge].rm_process)
+            for s, d in seeds.items()
+            if judge in d.labels
+        }
+        panel = panel_of(metric, cells)
+        value = None if panel is None else estimate(panel)
+        if value is not None:
+            estimates[metric.name] = value
+    return estimates
+
+
+def _left_out(judge: str, found: Mapping[str, Mapping[int, Details]]) -> Mapping[str, int]:
+    """Steps with and without a label. They are the panel's, so every arm and seed says the same."""
+    counts = (
+        d.labels[judge].left_out for seeds in found.values() for d in seeds.values() if judge in d.labels
+    )
+    return next(counts)
+
+
+def _solved(seeds: Mapping[int, Details]) -> Solved:
+    tries = [outcomes for details in seeds.values() for outcomes in details.solvable.values()]
+    tried = [outcomes for outcomes in tries if outcomes]
+    return Solved(len(tried), sum(any(outcomes) for outcomes in tried), len(tries) - len(tried))

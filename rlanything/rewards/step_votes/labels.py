@@ -1,0 +1,80 @@
+"""Labels of steps: what a voting reward model is measured against. The environment's oracle gives them, or a judge.
+
+The paper measures process accuracy against the majority of a stronger judge's votes (8 of them; its Table 3).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rlanything.core.records import trajectory_from_json, trajectory_to_json
+from rlanything.core.types import Json, Judgement, Task, Teacher, Trajectory
+from rlanything.rewards.step_votes.judge import Judge
+
+Label = bool | None
+"""True: a good action. None: the judge gave no label, and the step leaves the statistics of process accuracy."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledTrajectory:
+    """A trajectory with a label for every step.
+
+    left_out: why steps have no label -> how many. `ties`: as many votes for as against; `invalid`: no vote has a
+    verdict; `unasked`: the question does not fit the judge's context.
+    """
+
+    trajectory: Trajectory
+    labels: tuple[Label, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Json]:
+        """As a JSON record."""
+        counted = {"left_out": dict(self.left_out)} if self.left_out else {}
+        return {"labels": list(self.labels), **counted, "trajectory": trajectory_to_json(self.trajectory)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> LabelledTrajectory:
+        """Inverse of `to_json`."""
+        left_out = data.get("left_out", {})
+        return cls(trajectory_from_json(data["trajectory"]), tuple(data["labels"]), left_out)
+
+
+def label(
+    oracle: Teacher, tasks: Sequence[Task], trajectories: Sequence[Trajectory]
+) -> list[LabelledTrajectory]:
+    """The trajectories, with the oracle's label of every step."""
+    by_id = {task.task_id: task for task in tasks}
+    return [
+        LabelledTrajectory(t, tuple(oracle.label_steps(by_id[t.task_id], [s.action for s in t.steps])))
+        for t in trajectories
+    ]
+
+
+def label_by_votes(
+    judge: Judge, trajectories: Sequence[Trajectory], run_seed: int
+) -> list[LabelledTrajectory]:
+    """The trajectories, with the majority of the judge's votes on every step."""
+    judged = judge.judge(trajectories, run_seed, 0, phase="label")
+    return [_labelled(t, judgements) for t, judgements in zip(trajectories, judged, strict=True)]
+
+
+def majority(judgement: Judgement) -> int:
+    """What most of the valid votes say, 1 or -1; 0 for a tie and where no vote has a verdict."""
+    total = sum(vote.verdict or 0 for vote in judgement.votes)
+    return (total > 0) - (total < 0)
+
+
+def _labelled(trajectory: Trajectory, judgements: Sequence[Judgement]) -> LabelledTrajectory:
+    found = [majority(judgement) for judgement in judgements]
+    unasked = len(trajectory.steps) - len(found)
+    labels = [verdict == 1 if verdict else None for verdict in found] + [None] * unasked
+    missing = Counter(_why(j) for j, verdict in zip(judgements, found, strict=True) if not verdict)
+    missing["unasked"] = unasked
+    return LabelledTrajectory(trajectory, tuple(labels), {why: n for why, n in sorted(missing.items()) if n})
+
+
+def _why(judgement: Judgement) -> str:
+    """Why the votes on a step have no majority."""
+    return "ties" if any(vote.verdict is not None for vote in judgement.votes) else "invalid"

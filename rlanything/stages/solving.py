@@ -1,0 +1,84 @@
+"""Whether the tasks that a run accepted can be solved: pass@k of the environment's expert, or of a stronger checkpoint.
+
+Fig. 7a of the paper: a stronger policy solves 94 to 97 % of the accepted tasks in one of 16 tries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlanything.buffer import read_snapshot, snapshot_path
+from rlanything.config import Config
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Task, TaskFamily, Teacher
+from rlanything.loop.guard import deadline
+from rlanything.loop.panel import measure_policy
+from rlanything.loop.rollout import RolloutWorker
+from rlanything.runs import build
+
+
+def accepted_tasks(run: Path, iterations: int) -> list[Task]:
+    """Every task that a finished run accepted, also those that another one replaced later."""
+    buffer = read_snapshot(snapshot_path(run, iterations))
+    return [version.task for lineage in buffer.lineages for version in lineage.versions[1:]]
+
+
+def solve(
+    config: Config, root: Path, family: TaskFamily, tasks: Sequence[Task], run_seed: int
+) -> dict[str, list[int]]:
+    """Task id -> 1 or 0 for each try of the solver; the expert stops at its first success.
+
+    A task has no try where every one crashed, or where the expert has no demonstration of it. Empty without tasks, and
+    where the environment has no expert and no solver is configured.
+    """
+    solver, tries = config.evaluate.solver, config.evaluate.solver_tries
+    if not tasks:
+        return {}
+    if solver is not None:
+        policy = build.chat_model(config, *build.load(solver, root))
+        worker = RolloutWorker(family, policy, build.prompts(config, root), config.rollout)
+        sampling = (config.rollout.temperature, config.evaluate.max_steps)
+        return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
+    if not isinstance(family, Teacher):
+        return {}
+    return {task.task_id: _by_expert(family, task, config, run_seed) for task in tasks}
+
+
+def _by_expert(family: TaskFamily, task: Task, config: Config, run_seed: int) -> list[int]:
+    """The tries of the environment's expert, up to the first that the environment calls a success.
+
+    A try that crashes is left out, and so is one that the expert has no demonstration for.
+    """
+    outcomes: list[int] = []
+    for number in range(config.evaluate.solver_tries):
+        succeeded = _try(family, task, derive_seed(run_seed, "expert", task.task_id, number), config)
+        if succeeded is not None:
+            outcomes.append(int(succeeded))
+        if succeeded:
+            break
+    return outcomes
+
+
+def _try(family: TaskFamily, task: Task, seed: int, config: Config) -> bool | None:
+    """Whether the expert's commands succeed when they are played; None where that cannot be found out."""
+    try:
+        with deadline(config.rollout.timeout_s):
+            return _succeeds(family, task, seed)
+    except Exception:  # an environment's exception is an error of this try, not of the evaluation
+        return None
+
+
+def _succeeds(family: TaskFamily, task: Task, seed: int) -> bool:
+    assert isinstance(family, Teacher)
+    actions = [action for _, action in family.demonstrate(task, seed, 0.0)]
+    environment = family.environment()
+    try:
+        environment.reset(task, seed)
+        for action in actions:
+            result = environment.step(action)
+            if result.done:
+                return result.success
+        return False
+    finally:
+        environment.close()

@@ -1,0 +1,176 @@
+"""Another reward panel for the final measurement: labels of judges, trajectories of another policy, solved tasks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import golden_cases as golden
+import pytest
+
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError
+from rlanything.files.records import read_lines
+from rlanything.planning import check, dvcfile
+from rlanything.report.results.evaluations import read_evaluation
+from rlanything.runs import build
+from rlanything.runs.layout import Layout, read_tasks
+from rlanything.stages import evaluate, label
+from rlanything.stages.solving import solve
+
+JUDGES = {"same": {"path": "models/reward", "votes": 5}, "other": {"path": "models/policy", "votes": 4}}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    return golden.project(tmp_path_factory.mktemp("label") / "project")
+
+
+def configured(**changes: object) -> Config:
+    data = golden.configuration().model_dump(by_alias=True)
+    return parse({**data, "evaluate": {**data["evaluate"], **changes}})
+
+
+def measured(config: Config, root: Path, arm: str = "base") -> dict[str, object]:
+    evaluate.evaluate_arm(config, root, arm)
+    return json.loads(Layout(root).evaluation(arm).read_text())["seeds"]["0"]
+
+
+def test_the_default_needs_no_label_stage(root):
+    config = configured()
+    with pytest.raises(ConfigError, match=r"evaluate\.labels = 'oracle'.*nothing to label"):
+        label.make_labels(config, root)
+    assert "  label:" not in dvcfile.text(config)
+    found = measured(config, root)
+    assert "labels" not in found
+    assert set(found) == {
+        "in_domain", "out_of_domain", "episode_steps", "success_within", "rm_process", "rm_outcome", "accepted_tasks",
+    }  # fmt: skip
+    for panel in ("in_domain", "out_of_domain"):
+        outcomes, lengths = found[panel], found["episode_steps"][panel]
+        within = found["success_within"][panel]
+        assert len(within) == config.evaluate.max_steps
+        assert within == sorted(within)
+        assert within[-1] == pytest.approx(sum(sum(o) / len(o) for o in outcomes.values()) / len(outcomes))
+        assert {t: len(o) for t, o in outcomes.items()} == {t: len(n) for t, n in lengths.items()}
+
+
+def test_two_judges_label_the_same_steps_side_by_side(root):
+    config = configured(labels="judge", judges=JUDGES)
+    with pytest.raises(ConfigError, match="rlanything label"):
+        evaluate.evaluate_arm(config, root, "base")
+    label.make_labels(config, root)
+    oracle = list(read_lines(Layout(root).reward_panel, "bootstrap"))
+    panels = label.final_panels(config, Layout(root))
+    assert list(panels) == ["same", "other"]
+    for lines in panels.values():
+        assert [x["trajectory"] for x in lines] == [x["trajectory"] for x in oracle]
+        assert [len(x["labels"]) for x in lines] == [len(x["labels"]) for x in oracle]
+    found = measured(config, root)
+    steps = sum(len(x["labels"]) for x in oracle)
+    for counted in found["labels"].values():
+        assert sum(counted["left_out"].values()) == steps
+        hits = [h for task in counted["rm_process"].values() for h in task.values()]
+        assert sum(total for _, total in hits) == counted["left_out"]["labelled"]
+    # The reward model's own majority labels agree with it far better than those of a model that never judged.
+    assert found["rm_process"] == found["labels"]["same"]["rm_process"]
+    assert found["labels"]["other"]["left_out"]["invalid"] > 0
+    plain = read_evaluation(Layout(root).evaluation("base"), "base")["rm_process_plain"]
+    assert plain.hits.sum() / plain.totals.sum() > 0.7
+
+
+def test_labels_are_made_again_as_the_same_bytes(root):
+    config = configured(labels="judge", judges=JUDGES)
+    place = Layout(root).labelled("same")
+    before = place.read_bytes() if place.is_file() else None
+    label.make_labels(config, root)
+    again = place.read_bytes()
+    shutil.rmtree(place.parent)
+    label.make_labels(config, root)
+    assert again == place.read_bytes() == (before or again)
+
+
+def test_the_trajectories_may_be_another_policys(root):
+    config = configured(reward_policy={"path": "models/reward"})
+    label.make_labels(config, root)
+    (lines,) = label.final_panels(config, Layout(root)).values()
+    ours = list(read_lines(Layout(root).reward_panel, "bootstrap"))
+    assert {x["trajectory"]["task_id"] for x in lines} == {x["trajectory"]["task_id"] for x in ours}
+    assert [x["trajectory"] for x in lines] != [x["trajectory"] for x in ours]
+    assert "labels" not in measured(config, root)
+
+
+def test_the_pipeline_labels_once_and_before_it_measures():
+    config = configured(
+        labels="judge", judges={**JUDGES, "run": {"path": "runs/full/seed-0/checkpoints/reward"}}
+    )
+    text = dvcfile.text(config)
+    assert "  label:" in text
+    assert "labels/same.jsonl.gz" in text
+    assert "- runs/full\n" in text.split("  label:")[1].split("  evaluate:")[0]
+
+
+def test_the_expert_solves_every_task_that_it_made(root):
+    config = configured(solver_tries=2)
+    tasks = read_tasks(Layout(root).tasks("in_domain"))
+    found = solve(config, root, build.family(config), tasks, 1)
+    assert found == {task.task_id: [1] for task in tasks}
+    assert solve(config, root, build.family(config), [], 1) == {}
+
+
+def test_a_task_that_the_expert_cannot_play_has_no_try(root, monkeypatch):
+    config = configured(solver_tries=2)
+    family = build.family(config)
+    (task, *_) = read_tasks(Layout(root).tasks("in_domain"))
+
+    def missing(*_):
+        raise ValueError("comes without a solution")
+
+    monkeypatch.setattr(family, "demonstrate", missing)
+    assert solve(config, root, family, [task], 1) == {task.task_id: []}
+    monkeypatch.setattr(family, "demonstrate", lambda *_: [])
+    assert solve(config, root, family, [task], 1) == {task.task_id: [0, 0]}
+
+
+def test_a_checkpoint_tries_every_task_as_often_as_it_is_told(root):
+    config = configured(solver={"path": "models/policy"}, solver_tries=3)
+    tasks = read_tasks(Layout(root).tasks("in_domain"))
+    found = solve(config, root, build.family(config), tasks, 1)
+    assert [len(tries) for tries in found.values()] == [3] * len(tasks)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"labels": "judge"}, "labels = 'judge': judges is empty"),
+        ({"labels": "expert"}, "evaluate.labels = 'expert': Input should be 'oracle' or 'judge'"),
+        ({"judges": {"a/b": {"path": "x"}}}, "judges.a/b: a judge names a file"),
+        ({"judges": {"oracle": {"path": "x"}}}, "judges.oracle: a judge names a file"),
+        (
+            {"judges": {"a": {"path": "x", "vote": 3}}},
+            "evaluate.judges.a.vote: unknown; did you mean 'votes'?",
+        ),
+        ({"judges": {"a": {"path": "x", "votes": 0}}}, "evaluate.judges.a.votes = 0"),
+        ({"reward_policy": "models/policy"}, "evaluate.reward_policy"),
+        ({"solver_tries": 0}, "evaluate.solver_tries = 0"),
+    ],
+)
+def test_wrong_values_are_refused_with_their_key(changes, expected):
+    with pytest.raises(ConfigError) as caught:
+        configured(**changes)
+    assert expected in str(caught.value)
+
+
+def test_a_judges_prompts_are_checked_before_any_work(root):
+    config = configured(judges={"a": {"path": "x", "prompts": "experiments/nowhere"}})
+    with pytest.raises(ConfigError, match=r"experiments/nowhere/policy_system\.txt is missing"):
+        check.check(config, root, engine=False)
+
+
+def test_programs_have_no_judge():
+    data = golden.configuration().model_dump(by_alias=True)
+    judge = {**data["judge"], "writes": "tests"}
+    changed = {**data, "judge": judge, "evaluate": {**data["evaluate"], "labels": "judge", "judges": JUDGES}}
+    with pytest.raises(ConfigError, match=r"evaluate\.labels = 'judge': with judge\.writes = tests"):
+        parse(changed)
