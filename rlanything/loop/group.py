@@ -14,7 +14,7 @@ class Group:
     """The episodes of one task in one iteration, with what was found out about the task as a whole.
 
     proposal: set when the task is a rewrite q' and these episodes decide about it.
-    trains: whether the episodes may train the models; False for a rejected rewrite.
+    trains: whether the episodes may train the models; False for a rejected rewrite, and for a task that was replaced.
     findings: what the reward model found out about the task as a whole, None for nothing. Its kind knows the type.
     """
 

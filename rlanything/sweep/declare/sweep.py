@@ -18,7 +18,7 @@ PAPER: Mapping[str, Value] = {
     **{key: paper_value(key) for key in ("signals.lambda", "adaptation.alpha_low", "adaptation.alpha_high")},
     "signals.reward_lambda": paper_value("signals.lambda"),
 }
-"""The paper's setting of what sweeps vary; trial 0 of every sweep. A key that is null follows another one and stays so."""
+"""The paper's setting of what sweeps vary; trial 0 of every sweep. A key that is null follows another one."""
 SET_BY_SWEEP = {"train.seeds": "seeds", "train.workers": "--workers"}
 """Keys that neither the space nor `overrides` may set, and what sets them."""
 
