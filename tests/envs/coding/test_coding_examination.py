@@ -303,3 +303,10 @@ def test_rehearsed_cells_are_those_of_the_sandbox(family: CodingFamily, tasks: l
         for reply, cell in zip(replies, found.generated[0], strict=True):
             case = read_test(reply, problem)
             assert cell == (chain.output(case.input).split() == case.output.split())
+
+
+def test_a_critic_reads_the_tests_that_each_program_fails() -> None:
+    """Written tests are not among them, and a test that could not be run is no failure."""
+    rows = ((True, True), (True, False), (False, None))
+    tables = Tables(("test: 5 5 -> 11",), rows, ((False,),) * 3)
+    assert CodingFamily().failed_tests(ADD, tables) == [{}, {1: "3 4 -> 7"}, {0: "1 2 -> 3"}]
