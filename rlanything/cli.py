@@ -188,6 +188,10 @@ def _stage(args: argparse.Namespace) -> int:
     stage.check_arm(config, args.arm)
     if args.dry_run:
         return _print_plan(args, config, [args.arm])
+    if stage.engine:
+        from rlanything.planning import check
+
+        check.machine(config)
     stage.work(config, args.root, args.arm)
     return 0
 

@@ -59,7 +59,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
 def devices(config: Config) -> None:
     """Raise `ConfigError` for a strategy that Lightning lacks, or an engine that cannot sample where models train."""
     train, engine = config.train, config.engine[targets.TARGET]
-    if train.accelerator in ("cuda", "mps") and engine == NATIVE:
+    if engine == NATIVE and train.accelerator in ("cuda", "mps"):
         raise ConfigError(
             f"train.accelerator = {train.accelerator!r}: {engine} samples on the CPU only; use engine=transformers"
         )
@@ -71,6 +71,18 @@ def devices(config: Config) -> None:
             raise ConfigError(
                 f"train.strategy = {train.strategy!r}: {unknown(train.strategy, ['auto', *known])}"
             )
+
+
+def machine(config: Config) -> None:
+    """Raise `ConfigError` where this machine lacks what the models are to lie on, before any of them is loaded."""
+    from rlanything.engines import placement
+
+    kind = placement.device(config.train).type
+    if kind != "cpu" and config.engine[targets.TARGET] == NATIVE:
+        raise ConfigError(
+            f"train.accelerator = {config.train.accelerator!r}: that is {kind!r} here, and {NATIVE} samples on the CPU "
+            "only; use engine=transformers, or train.accelerator=cpu"
+        )
 
 
 def memory(config: Config, total: int | None = None) -> None:
