@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rlanything import __version__
 from rlanything.core.errors import RLAnythingError
 from rlanything.planning.commands import add_arguments as add_plan_arguments
-from rlanything.planning.commands import composed, print_plan
+from rlanything.planning.commands import composed, print_plan, refuse_arguments
 
 if TYPE_CHECKING:
     from rlanything.config import Config
@@ -195,6 +195,8 @@ def _stage(args: argparse.Namespace) -> int:
     stage.check_arm(config, args.arm)
     if args.dry_run:
         return print_plan(args, config, [args.arm])
+    if stage.name == "train":
+        refuse_arguments(args)
     if stage.engine:
         from rlanything.planning import check
 

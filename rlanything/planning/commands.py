@@ -33,6 +33,13 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
         add(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=text)
 
 
+def refuse_arguments(args: argparse.Namespace) -> None:
+    """Raise `ConfigError` for an argument of a plan where none is printed."""
+    for name in ("device", "devices", "json", *ASSUMED):
+        if getattr(args, name):
+            raise ConfigError(f"--{name.replace('_', '-')}: belongs to --dry-run")
+
+
 def composed(args: argparse.Namespace) -> Config:
     """The configuration of overrides. Neither its environment nor its data needs to be here. Raises `ConfigError`."""
     from rlanything.config import parse

@@ -195,7 +195,7 @@ def _declared(checkpoint: Checkpoint, key: str, root: Path, *, local: bool) -> S
     if isinstance(fields, dict):
         return from_fields(fields, checkpoint.path, f"declared in {DECLARED}")
     advice = (
-        f"{checkpoint.path}: no config.json there; put the checkpoint's config.json into that folder"
+        "no config.json there; put the checkpoint's into that folder"
         if local
         else f"its config.json is not in the hub's cache; `hf download {checkpoint.path} config.json` fetches it "
         f"(with model.safetensors.index.json and the weights where its architecture is none of {', '.join(FAMILIES)}), "
