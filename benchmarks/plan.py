@@ -3,13 +3,15 @@
     python -m benchmarks.plan
 
 Small random models on the CPU, one update of two micro-batches after a first one that made the optimizer's state. The
-peak is the largest sum of what PyTorch's profiler saw allocated and freed.
+peak is the largest sum of what PyTorch's profiler saw allocated and freed. Times are of one thread, against the speed
+that the plan measures of this machine.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ from rlanything.config import Checkpoint
 from rlanything.engines.placement import Role, dtype
 from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import Row
+from rlanything.planning.costs.devices import this_cpu
 from rlanything.planning.costs.memory import activations
 from rlanything.planning.costs.sizes import Size, read_size
 
@@ -119,6 +122,42 @@ def predicted_step(size: Size, rows: Sequence[Row], precision: str) -> float:
     return 4 * weight + max(needed + copies, weight)
 
 
+WIDE = {"hidden_size": 512, "intermediate_size": 1408, "num_attention_heads": 8, "head_dim": 64}
+"""Sizes at which products take most of the time, as they do in large models."""
+
+
+def compare_times() -> list[Compared]:
+    """Milliseconds of an update and of the forward pass of a prompt."""
+    torch.set_num_threads(1)
+    rows, _ = random_rows(2 * ROWS)
+    model = random_model("qwen2", **WIDE)
+    with tempfile.TemporaryDirectory() as folder:
+        size = sizes_of(model, Path(folder))
+    products = size.parameters - size.embedding
+    here = this_cpu()
+    speed = here.of_flops * here.full_flops / 1000
+    tokens = sum(len(row.ids) for row in rows)
+    optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-6, foreach=True)
+    ids = torch.tensor([rows[0].ids])
+    with torch.no_grad():
+        read = _fastest(lambda: model(ids, logits_to_keep=1))
+    learn = _fastest(lambda: _update(model, optimizer, [rows[:ROWS], rows[ROWS:]], "32-true"))
+    return [
+        Compared("ms to read a prompt", 2 * products * ids.shape[1] / speed, read),
+        Compared("ms of a training step", 6 * products * tokens / speed, learn),
+    ]
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    """Milliseconds of the fastest of a few calls."""
+    spent = []
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        spent.append(1000 * (time.perf_counter() - start))
+    return min(spent)
+
+
 def compare() -> list[Compared]:
     """Every comparison."""
     policy, reward = random_rows(2 * ROWS)
@@ -140,7 +179,7 @@ def compare() -> list[Compared]:
 def main() -> None:
     """Print the table."""
     table = Table("", "predicted", "measured", "error")
-    for row in compare():
+    for row in [*compare(), *compare_times()]:
         table.add_row(row.what, f"{row.predicted:,.0f}", f"{row.measured:,.0f}", f"{row.error:+.1%}")
     Console().print(table)
 

@@ -26,6 +26,10 @@ class Device:
     bandwidth: float
     """Bytes a second from its memory."""
     source: str
+    of_flops: float = 0.4
+    """Share of the operations that is assumed to be reached. What was measured was reached."""
+    of_bandwidth: float = 0.6
+    """The same of the bandwidth."""
 
 
 DEVICES = (
@@ -84,6 +88,8 @@ def this_cpu() -> Device:
             products / _seconds(lambda: wide @ wide),
             long.nbytes / _seconds(long.sum),
             "measured on this machine, one thread",
+            of_flops=1.0,
+            of_bandwidth=1.0,
         )
     finally:
         torch.set_num_threads(threads)

@@ -16,8 +16,6 @@ from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
 
-OF_FLOPS, OF_BANDWIDTH = 0.4, 0.6
-"""Shares of the peaks that are assumed to be reached."""
 LAYER_S = 4e-4
 """Seconds that the Python of transformers takes for one layer of one decoding step. Assumed."""
 
@@ -48,7 +46,7 @@ def hours(
         width = dtype(config.train.precision, role).itemsize
         phases[calls.name] = _sampling(config, calls, sizes[calls.model], width, device, devices)
     passes = 6 + 2 * (config.learn.kl_reference == "base") + 2 * (config.learn.importance == "recomputed")
-    speed = OF_FLOPS * (device.half_flops if half else device.full_flops) * devices
+    speed = device.of_flops * (device.half_flops if half else device.full_flops) * devices
     for name in sorted(learns):
         phases[f"learn, {name}"] = passes * _products(sizes[name]) * work.trained[name] / speed
     side_by_side = min(config.train.workers, config.train.seeds) if device.name == CPU else 1
@@ -65,11 +63,11 @@ def _products(size: Size) -> int:
 def _sampling(config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int) -> float:
     """Seconds to read the prompts and to write the replies of some calls."""
     peak = device.half_flops if width == 2 else device.full_flops
-    reading = 2 * _products(size) * calls.read / (OF_FLOPS * peak * devices)
+    reading = 2 * _products(size) * calls.read / (device.of_flops * peak * devices)
     rows = max(1.0, min(int(config.engine.get("max_batch", 1)), calls.count / devices))
     steps = calls.written / rows / devices
     held = rows * calls.longest * size.layers * 2 * size.kv * width
-    moved = (_products(size) * width + held) / (OF_BANDWIDTH * device.bandwidth)
-    counted = 2 * _products(size) * rows / (OF_FLOPS * peak)
+    moved = (_products(size) * width + held) / (device.of_bandwidth * device.bandwidth)
+    counted = 2 * _products(size) * rows / (device.of_flops * peak)
     waiting = 0.0 if device.name == CPU else LAYER_S * size.layers
     return reading + steps * max(moved, counted, waiting)

@@ -8,8 +8,9 @@ from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.types import Json
+from rlanything.planning.costs.devices import Device
 from rlanything.planning.costs.estimate import USABLE, Estimate
-from rlanything.planning.costs.hours import LAYER_S, OF_BANDWIDTH, OF_FLOPS
+from rlanything.planning.costs.hours import LAYER_S
 from rlanything.planning.costs.memory import Part
 from rlanything.planning.costs.workload import Assumptions
 
@@ -24,7 +25,7 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
         f"device     {first.name}, {_gb(first.memory)}, {first.half_flops / GB:,.0f} GFLOP/s in bfloat16, "
         f"{first.full_flops / GB:,.0f} in float32, {first.bandwidth / GB:,.0f} GB/s ({first.source})",
         f"devices    {estimates[0].devices}, strategy {config.train.strategy}, precision {config.train.precision}",
-        *_assumed(given),
+        *_assumed(given, first),
     ]
     for found in estimates:
         lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *_hours(found), *_verdict(found)]
@@ -44,12 +45,12 @@ def as_json(estimate: Estimate) -> dict[str, Json]:
     return {**fields, "memory": memory, "nearest": nearest}
 
 
-def _assumed(given: Assumptions) -> list[str]:
+def _assumed(given: Assumptions, device: Device) -> list[str]:
     return [
         f"assumed    episodes {given.episode_share:.0%} of rollout.max_steps, replies {given.reply_share:.0%} of their "
         f"max_tokens, {given.opening_tokens} tokens to open a conversation,",
-        f"           {given.turn_tokens} a turn; {OF_FLOPS:.0%} of the peak operations, {OF_BANDWIDTH:.0%} of the "
-        f"bandwidth, {1000 * LAYER_S:.1f} ms a layer and decoding step; {USABLE:.0%} of the memory usable",
+        f"           {given.turn_tokens} a turn; {device.of_flops:.0%} of these operations, {device.of_bandwidth:.0%} of "
+        f"the bandwidth, {1000 * LAYER_S:.1f} ms a layer and decoding step; {USABLE:.0%} of the memory usable",
     ]
 
 
