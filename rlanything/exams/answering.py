@@ -80,9 +80,9 @@ def _answer(
     config: Config, root: Path, checkpoint: Checkpoint, seed: int, todo: Sequence[Question], answers: Answers
 ) -> list[str]:
     """Sample and keep an answer to each question; a message for each that does not fit the policy's context."""
-    build.one_thread()
     from rlanything.engines.placement import Role
 
+    build.one_thread()
     policy = build.chat_model(config, *build.load(config, checkpoint, root, Role.FROZEN))
     prompts = build.prompts(config, root)
     ticker = Ticker("livebench answer", len(todo))

@@ -59,7 +59,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
 def devices(config: Config) -> None:
     """Raise `ConfigError` for a strategy that Lightning lacks, or an engine that cannot sample where models train."""
     train, engine = config.train, config.engine[targets.TARGET]
-    if engine == NATIVE and train.accelerator in ("cuda", "mps"):
+    if train.accelerator in ("cuda", "mps") and engine == NATIVE:
         raise ConfigError(
             f"train.accelerator = {train.accelerator!r}: {engine} samples on the CPU only; use engine=transformers"
         )

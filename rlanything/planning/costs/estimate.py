@@ -15,7 +15,6 @@ from rlanything.planning.costs.workload import Assumptions, Workload, workload
 
 USABLE = 0.9
 """Share of a device's memory that tensors can have; the rest is the driver's and lost between them."""
-MODELS = ("policy", "reward", "adapter")
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ def _assumed(given: Assumptions, device: Device) -> list[str]:
     return [
         f"assumed    episodes {given.episode_share:.0%} of rollout.max_steps, replies {given.reply_share:.0%} of their "
         f"max_tokens, {given.opening_tokens} tokens to open a conversation,",
-        f"           {given.turn_tokens} a turn; {device.of_flops:.0%} of these operations, {device.of_bandwidth:.0%} of "
-        f"the bandwidth, {1000 * LAYER_S:.1f} ms a layer and decoding step; {USABLE:.0%} of the memory usable",
+        f"           {given.turn_tokens} a turn; {device.of_flops:.0%} of these operations, {device.of_bandwidth:.0%} "
+        f"of the bandwidth, {1000 * LAYER_S:.1f} ms a layer and decoding step; {USABLE:.0%} of the memory usable",
     ]
 
 

@@ -39,7 +39,7 @@ class Assumptions:
         for name in ("episode_share", "reply_share"):
             if not 0 < (value := getattr(self, name)) <= 1:
                 raise ConfigError(f"--{name.replace('_', '-')} {value}: must be above 0 and at most 1")
-        for name in ("opening_tokens", "turn_tokens", "action_tokens"):
+        for name in ("opening_tokens", "turn_tokens"):
             if not 0 < (count := getattr(self, name)) <= 1 << 20:
                 raise ConfigError(f"--{name.replace('_', '-')} {count}: must be from 1 to {1 << 20}")
 
@@ -89,11 +89,10 @@ def workload(config: Config, arm_name: str, positions: dict[str, int], given: As
         judged = _judging(config, episodes, steps, positions, given, once)
         calls.append(judged)
         if arm.train_reward:
-            count = judged.count / episodes
             trunk = given.opening_tokens + steps * (given.turn_tokens + given.action_tokens)
             tree = trunk + steps * given.turn_tokens + judged.written / episodes
             trained["reward"], rows["reward"] = episodes * tree, int(tree)
-            targets["reward"] = judged.written / (episodes * tree) if count else 0.0
+            targets["reward"] = judged.written / (episodes * tree)
     if arm.adapt:
         calls += _adapting(config, steps, positions, given)
     return Workload(episodes, tuple(calls), trained, rows, targets)
