@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from rlanything import __version__
 from rlanything.core.errors import RLAnythingError
+from rlanything.planning.commands import add_arguments as add_plan_arguments
+from rlanything.planning.commands import composed, print_plan, refuse_arguments
 
 if TYPE_CHECKING:
     from rlanything.config import Config
@@ -115,12 +117,17 @@ def _add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
             command.add_argument(
                 "--dry-run", action="store_true", help="print configuration and plan, do nothing"
             )
+            add_plan_arguments(command.add_argument_group("with --dry-run"))
         command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False)
 
 
 def _add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
     plan = commands.add_parser("plan", help="dry run: print the configuration and what every arm will cost")
+    plan.add_argument(
+        "overrides", nargs="*", metavar="key=value", help="plan this composition instead of params.yaml"
+    )
     plan.add_argument("--arm", action="append", help="only this arm; may be repeated")
+    add_plan_arguments(plan)
     plan.set_defaults(run=_plan)
 
 
@@ -200,7 +207,13 @@ def _stage(args: argparse.Namespace) -> int:
     config = _config(args, engine=stage.engine)
     stage.check_arm(config, args.arm)
     if args.dry_run:
-        return _print_plan(args, config, [args.arm])
+        return print_plan(args, config, [args.arm])
+    if stage.name == "train":
+        refuse_arguments(args)
+    if stage.engine:
+        from rlanything.planning import check
+
+        check.machine(config)
     stage.work(config, args.root, args.arm)
     return 0
 
@@ -230,23 +243,11 @@ def _rerun(args: argparse.Namespace, root: Path) -> int:
 
 
 def _plan(args: argparse.Namespace) -> int:
-    config = _config(args)
+    config = composed(args) if args.overrides else _config(args)
     arms = args.arm or list(config.arms)
     for arm in arms:
         config.arm(arm)
-    return _print_plan(args, config, arms)
-
-
-def _print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) -> int:
-    import yaml
-
-    from rlanything.planning import plan
-    from rlanything.planning.calibrate import seconds_per_iteration
-
-    print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
-    plans = [plan.plan_arm(config, args.root, arm, seconds_per_iteration) for arm in arms]
-    print(plan.render(config, args.root, plans), end="")
-    return 0
+    return print_plan(args, config, arms)
 
 
 def _params(args: argparse.Namespace) -> Path:

@@ -60,7 +60,7 @@ class TrainConfig(Section):
     precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "bf16-mixed"
     strategy: str = "auto"
     accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
-    """Where the models train; the samplers of those models follow. `native` samples on the CPU and needs `cpu`."""
+    """Where all models lie, in every stage. `native` samples on the CPU and needs `cpu`."""
     devices: Positive = 1
     save_rollouts: bool = True
     loggers: dict[str, Named] = Field(default_factory=dict)

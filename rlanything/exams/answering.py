@@ -72,6 +72,7 @@ def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> 
         "seeds": [config.seed, seed],
         "temperature": config.evaluate.temperature,
         "max_tokens": config.rollout.max_tokens,
+        "precision": config.train.precision,
         "engine": {k: v for k, v in config.engine.items() if k != "max_batch"},  # it changes no answer
     }
 
@@ -80,8 +81,11 @@ def _answer(
     config: Config, root: Path, checkpoint: Checkpoint, seed: int, todo: Sequence[Question], answers: Answers
 ) -> list[str]:
     """Sample and keep an answer to each question; a message for each that does not fit the policy's context."""
+    from rlanything.engines.placement import Role
+
     build.one_thread()
-    policy, prompts = build.chat_model(config, *build.load(checkpoint, root)), build.prompts(config, root)
+    policy = build.chat_model(config, *build.load(config, checkpoint, root, Role.FROZEN))
+    prompts = build.prompts(config, root)
     ticker = Ticker("livebench answer", len(todo))
     lost: list[str] = []
     for first in range(0, len(todo), AT_A_TIME):

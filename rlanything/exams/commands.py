@@ -81,6 +81,7 @@ def _answer(args: argparse.Namespace) -> int:
 
     root = args.root.resolve()
     config = check.read(args.params or root / "params.yaml", root)
+    check.machine(config)
     exam, env = _exam(root)
     if config.env["_target_"] != env["_target_"]:
         raise ConfigError(f"env._target_ = {config.env['_target_']!r}: LiveBench is for {env['_target_']!r}")

@@ -102,14 +102,14 @@ class JointModule(LightningModule):
             if recompute:
                 drift += self._recompute(model, group, anchored=reference is not None)
             if reference is not None:
-                _spread([r.reference for r in group], _frozen_logprobs(reference, group, self.device))
+                _spread([r.reference for r in group], _frozen_logprobs(reference, group))
         if not drift:
             return {}
         return {f"{name}/mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift)}
 
     def _recompute(self, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool) -> list[float]:
         """Truncated importance weights: the trainer's log-probs become `old`; weights get min(exp(new - old), cap)."""
-        fresh = _frozen_logprobs(model, rows, self.device)
+        fresh = _frozen_logprobs(model, rows)
         recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
         factor = (fresh - recorded).exp().clamp(max=self.config.importance_cap)
         weights = torch.tensor([x for r in rows for x in r.weight], device=fresh.device)
@@ -159,9 +159,8 @@ def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optim
 
 
 @torch.no_grad()
-def _frozen_logprobs(model: PreTrainedModel, rows: Sequence[Row], device: torch.device) -> Tensor:
-    batch: Packed = pack(rows, device)
-    model.to(device)  # type: ignore[arg-type]  # transformers' wrapper hides Module.to
+def _frozen_logprobs(model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
+    batch: Packed = pack(rows, model.device)
     return target_logprobs(model, batch)
 
 

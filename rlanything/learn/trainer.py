@@ -14,8 +14,11 @@ from lightning.fabric.plugins.io.torch_io import TorchCheckpointIO
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 from lightning.pytorch.loggers import Logger
+from lightning.pytorch.plugins import HalfPrecision
+from torch.nn import Module
 
 from rlanything.config import TrainConfig
+from rlanything.engines.placement import SHARDING
 
 
 class StateFile(TorchCheckpointIO):
@@ -35,6 +38,22 @@ class StateFile(TorchCheckpointIO):
             file.write(data.getbuffer())
 
 
+class LoadedPrecision(HalfPrecision):
+    """`bf16-true` for models whose weights are in that format already (`engines.placement`).
+
+    Lightning's own converts buffers as well. The frequencies of rotary positions lose five digits by that, and a
+    context of some hundred tokens is read at wrong positions.
+    """
+
+    def convert_module(self, module: Module) -> Module:
+        """The module as it is."""
+        return module
+
+    def convert_input(self, data: Any) -> Any:
+        """The batch as it is: rows hold numbers, no tensors."""
+        return data
+
+
 def make_trainer(
     config: TrainConfig, epochs: int, callbacks: Sequence[Callback] = (), loggers: Sequence[Logger] = ()
 ) -> Trainer:
@@ -44,10 +63,13 @@ def make_trainer(
     """
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
+    plugins: list[Any] = [StateFile()]
+    if config.precision == "bf16-true" and not config.strategy.startswith(SHARDING):
+        plugins.append(LoadedPrecision("bf16-true"))
     return Trainer(
         max_epochs=epochs,
         accelerator=config.accelerator,
-        precision=config.precision,
+        precision=None if plugins[1:] else config.precision,
         strategy=_strategy(config.strategy, config.devices),
         devices=config.devices,
         callbacks=list(callbacks),
@@ -56,7 +78,7 @@ def make_trainer(
         enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
         enable_model_summary=False,
         num_sanity_val_steps=0,
-        plugins=StateFile(),
+        plugins=plugins,
     )
 
 

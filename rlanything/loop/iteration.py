@@ -89,7 +89,10 @@ class ProposalSource(Protocol):
 
 
 class Loop:
-    """The loop around the models, for one arm and one seed. `proposer` names the adapter in the buffer's events."""
+    """The loop around the models, for one arm and one seed.
+
+    `proposals` may be None where the arm does not adapt. `proposer` names the adapter in the buffer's events.
+    """
 
     def __init__(
         self,
@@ -98,7 +101,7 @@ class Loop:
         run_seed: int,
         rollouts: RolloutSource,
         reward_model: RewardModel,
-        proposals: ProposalSource,
+        proposals: ProposalSource | None,
         proposer: str = "",
     ) -> None:
         self.config = config
@@ -227,7 +230,7 @@ class Loop:
         self, groups: Sequence[Group], buffer: TaskBuffer, iteration: int
     ) -> tuple[tuple[Proposal, ...], list[Event], list[CriticRecord]]:
         """The proposals that the next iteration rolls out, an event for each proposal, and what the critic said."""
-        if not self.arm.adapt:
+        if not self.arm.adapt or self.proposals is None:
             return (), [], []
         decided = {group.slot for group in groups if group.proposal is not None}
         wanted: list[tuple[Group, Direction]] = []

@@ -17,9 +17,12 @@ TASKS, ITERATIONS = 2, 2
 def seconds_per_iteration(config: Config, root: Path, arm: str) -> float | None:
     """Seconds of one iteration of one seed of `arm`; None while data/ and models/ are not there.
 
+    None as well for real checkpoints, which a plan does not load.
     None as well with an environment or engine from elsewhere: a dry run makes no object of a foreign class.
     The panels of the learning curve are not counted: they are due in few iterations.
     """
+    if config.model.embedded is None:
+        return None
     layout = Layout(root)
     if not (layout.manifest.is_file() and layout.bootstrap.is_file()):
         return None

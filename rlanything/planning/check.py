@@ -74,6 +74,18 @@ def devices(config: Config) -> None:
             )
 
 
+def machine(config: Config) -> None:
+    """Raise `ConfigError` where this machine lacks what the models are to lie on, before any of them is loaded."""
+    from rlanything.engines import placement
+
+    kind = placement.device(config.train).type
+    if kind != "cpu" and config.engine[targets.TARGET] == NATIVE:
+        raise ConfigError(
+            f"train.accelerator = {config.train.accelerator!r}: that is {kind!r} here, and {NATIVE} samples on the CPU "
+            "only; use engine=transformers, or train.accelerator=cpu"
+        )
+
+
 def memory(config: Config, total: int | None = None) -> None:
     """Raise `ConfigError` for embedded models whose weights alone exceed the machine's memory (`total` bytes).
 

@@ -6,13 +6,13 @@ moment and says how many seconds an iteration takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import Checkpoint, Config
+from rlanything.config import Config
 from rlanything.core.splits import SPLITS
-from rlanything.files.reader import read_object
+from rlanything.planning.costs.sizes import Size
 from rlanything.rewards.kind import kind_of
 from rlanything.runs.progress import clock
 
@@ -59,7 +59,7 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
     )
 
 
-def render(config: Config, root: Path, plans: Sequence[ArmPlan]) -> str:
+def render(config: Config, sizes: Mapping[str, Size], plans: Sequence[ArmPlan]) -> str:
     """The plan as text for a terminal."""
     panels = (config.tasks.in_domain + config.tasks.out_of_domain) * config.evaluate.repeats
     programs = config.tasks.reward_panel * config.evaluate.reward_rollouts
@@ -68,14 +68,14 @@ def render(config: Config, root: Path, plans: Sequence[ArmPlan]) -> str:
         f"tasks      {_counts(config.tasks.model_dump(include=set(SPLITS)))}",
         f"iteration  {config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts, at most "
         f"{config.rollout.max_steps} steps, {config.judge.m} {replies.unit}",
-        *(f"{name:<10} {_parameters(config, root, name)}" for name in ("policy", "reward", "adapter")),
+        *(f"{name:<10} {_size(config, name, size)}" for name, size in sizes.items()),
         f"panels     {panels:,} episodes and {programs:,} {replies.panel} a seed and arm",
         "",
         f"{'arm':<14}{'seeds':>6}{'iterations':>12}{'rollouts':>11}{'proposals':>11}{'RM calls':>13}"
         f"{'updates':>9}{'time':>9}",
         *(_row(config, plan) for plan in plans),
     ]
-    return "\n".join([*lines, "", *_total(plans)]) + "\n"
+    return "\n".join([*lines, "", *_total(config, plans)]) + "\n"
 
 
 def _expected(config: Config, seconds: float | None) -> float | None:
@@ -85,13 +85,16 @@ def _expected(config: Config, seconds: float | None) -> float | None:
     return seconds * config.train.iterations * rounds
 
 
-def _parameters(config: Config, root: Path, name: str) -> str:
-    checkpoint = Checkpoint.model_validate(config.model.model_dump()[name])
+def _size(config: Config, name: str, size: Size) -> str:
+    checkpoint = {
+        "policy": config.model.policy,
+        "reward": config.model.reward,
+        "adapter": config.model.adapter,
+    }[name]
+    text = f"{size.parameters:,} parameters, {checkpoint.path}"
     if config.model.embedded is not None:
-        return f"{config.model.embedded.parameters:,} parameters, {checkpoint.path}"
-    weights = root / checkpoint.path / "model.safetensors.index.json"
-    size = f"{read_object(weights)['metadata']['total_size']:,} bytes, " if weights.is_file() else ""
-    return f"{size}{checkpoint.path} at {checkpoint.revision or 'its newest revision'}"
+        return text
+    return f"{text} at {checkpoint.revision or 'its newest revision'} ({size.source})"
 
 
 def _row(config: Config, plan: ArmPlan) -> str:
@@ -102,7 +105,9 @@ def _row(config: Config, plan: ArmPlan) -> str:
     )
 
 
-def _total(plans: Sequence[ArmPlan]) -> list[str]:
+def _total(config: Config, plans: Sequence[ArmPlan]) -> list[str]:
+    if config.model.embedded is None:
+        return ["Real checkpoints are not loaded by a plan, so no time is measured. What follows is a model."]
     known = [plan.seconds for plan in plans if plan.seconds is not None]
     if len(known) < len(plans):
         return [

@@ -17,6 +17,7 @@ from rlanything.runs import families
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from rlanything.engines.placement import Role
     from rlanything.loop.chat_model import ChatModel
 
 
@@ -53,20 +54,35 @@ def prompts(config: Config, root: Path, folder: str | None = None) -> Prompts:
     return Prompts.load(root / chosen, model.action_format, model.verdict_format, model.context)
 
 
-def load(checkpoint: Checkpoint, root: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer of a checkpoint: a folder under the root if there is one, otherwise a hub name."""
-    from rlanything.engines import checkpoint as files
+def load(
+    config: Config, checkpoint: Checkpoint, root: Path, role: Role
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Model and tokenizer of a checkpoint, the model on the configured device in the format of its role.
 
-    folder = root / checkpoint.path
-    local = folder.exists() or checkpoint.path.startswith((".", "/", "models/", "runs/"))
+    Raises `ConfigError`, also where the configured accelerator is missing.
+    """
+    from rlanything.engines import checkpoint as files
+    from rlanything.engines.placement import placement
+
+    place = placement(config.train, role)
     try:
-        return files.load(
-            str(folder) if local else checkpoint.path,
+        model, tokenizer = files.load(
+            source(checkpoint, root),
             checkpoint.revision,
             allow_pickle=checkpoint.allow_pickle,
+            dtype=place.dtype,
         )
     except files.CheckpointError as error:
         raise ConfigError(str(error)) from None
+    model.to(place.device)  # type: ignore[arg-type]  # transformers' wrapper hides Module.to
+    return model, tokenizer
+
+
+def source(checkpoint: Checkpoint, root: Path) -> str:
+    """Where a checkpoint is: a folder under the root if there is one or its path says so, otherwise a hub name."""
+    folder = root / checkpoint.path
+    local = folder.exists() or checkpoint.path.startswith((".", "/", "models/", "runs/"))
+    return str(folder) if local else checkpoint.path
 
 
 def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> ChatModel:

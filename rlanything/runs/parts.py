@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +9,14 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import ArmConfig, Checkpoint, Config
 from rlanything.core.seeds import derive_seed
+from rlanything.core.types import TaskFamily
 from rlanything.engines import checkpoint
+from rlanything.engines.placement import Role
 from rlanything.learn.module import JointModule
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.iteration import Loop
+from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import RewardKind, kind_of
 from rlanything.runs import build
@@ -64,9 +66,9 @@ def make_parts(config: Config, run: RunId) -> Parts:
     arm = config.arm(run.arm)
     run_seed = derive_seed(config.seed, "run", run.seed)
     family, prompts = build.family(config), build.prompts(config, run.root)
-    policy = _model(config, config.model.policy, run.root)
-    reward = _model(config, _reward_checkpoint(config, arm, run), run.root)
-    adapter = _model(config, config.model.adapter, run.root)
+    judged_by = _reward_checkpoint(config, arm, run)
+    policy = _model(config, config.model.policy, run.root, Role.TRAINED)
+    reward = _model(config, judged_by, run.root, Role.TRAINED if arm.train_reward else Role.FROZEN)
     rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout)
     kind = kind_of(config)
     judging = (family, reward.chat, prompts)
@@ -76,15 +78,20 @@ def make_parts(config: Config, run: RunId) -> Parts:
         run_seed,
         rollout_worker,
         kind.reward_model(config, arm, run_seed, *judging),
-        Adapter(family, adapter.chat, prompts, config.adaptation),
+        _adapter(config, run, family, prompts) if arm.adapt else None,
         config.model.adapter.path,
     )
     curve = Curve(config, arm, run_seed, Layout(run.root), rollout_worker, kind.evaluation(config, *judging))
-    return Parts(arm, run_seed, policy, reward, kind, loop, _module(config, arm, policy, reward), curve)
+    return Parts(arm, run_seed, policy, reward, kind, loop, _module(config, run, policy, reward), curve)
 
 
-def _model(config: Config, source: Checkpoint, root: Path) -> Model:
-    network, tokenizer = build.load(source, root)
+def _adapter(config: Config, run: RunId, family: TaskFamily, prompts: Prompts) -> Adapter:
+    adapter = _model(config, config.model.adapter, run.root, Role.FROZEN)
+    return Adapter(family, adapter.chat, prompts, config.adaptation)
+
+
+def _model(config: Config, source: Checkpoint, root: Path, role: Role) -> Model:
+    network, tokenizer = build.load(config, source, root, role)
     return Model(network, tokenizer, build.chat_model(config, network, tokenizer))
 
 
@@ -95,13 +102,19 @@ def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint
     return trained_reward(run.root, arm.reward_from, run.seed)
 
 
-def _module(config: Config, arm: ArmConfig, policy: Model, reward: Model) -> JointModule:
-    """The models that learn, with frozen copies of them where the KL term anchors to the first weights."""
-    anchored = config.learn.kl_reference == "base"
+def _module(config: Config, run: RunId, policy: Model, reward: Model) -> JointModule:
+    """The models that learn, and where the KL term anchors to the first weights, these once more, frozen."""
+    arm = config.arm(run.arm)
+    first = {"policy": config.model.policy}
+    if arm.train_reward:
+        first["reward"] = _reward_checkpoint(config, arm, run)
+    if config.learn.kl_reference != "base":
+        first = {}
+    references = {name: build.load(config, of, run.root, Role.FROZEN)[0] for name, of in first.items()}
     return JointModule(
         config.learn,
         policy.network,
         reward.network if arm.train_reward else None,
-        copy.deepcopy(policy.network) if anchored else None,
-        copy.deepcopy(reward.network) if anchored and arm.train_reward else None,
+        references.get("policy"),
+        references.get("reward"),
     )

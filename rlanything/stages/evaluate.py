@@ -47,6 +47,7 @@ def _measure(config: Config, root: Path, arm: str, seeds: Sequence[int]) -> dict
 def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> dict[str, Any]:
     """Raw panel results of one seed; base and arms meet the same draws for the same seed."""
     from rlanything.config import parse
+    from rlanything.engines.placement import Role
     from rlanything.loop.rollout import RolloutWorker
     from rlanything.rewards.kind import kind_of
     from rlanything.runs import build
@@ -59,13 +60,13 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     panels = final_panels(config, layout)  # before minutes of work, because one may be missing
     prompts = build.prompts(config, root)
     policy_at, reward_at = _checkpoints(config, layout, arm, seed)
-    policy = build.chat_model(config, *build.load(policy_at, root))
+    policy = build.chat_model(config, *build.load(config, policy_at, root, Role.FROZEN))
     family = build.family(config)
     rollout_worker = RolloutWorker(family, policy, prompts, config.rollout)
     run_seed = derive_seed(config.seed, "evaluate", seed)
     evaluate = config.evaluate
     result = _policy_results(config, layout, rollout_worker, run_seed)
-    reward = build.chat_model(config, *build.load(reward_at, root))
+    reward = build.chat_model(config, *build.load(config, reward_at, root, Role.FROZEN))
     asking = config.model_copy(update={"judge": config.judge.model_copy(update={"m": evaluate.votes})})
     evaluation = kind_of(config).evaluation(asking, family, reward, prompts)
     result |= evaluation.results(panels, run_seed)

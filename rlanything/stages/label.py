@@ -14,6 +14,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import REWARD_PANEL
 from rlanything.core.types import Json
+from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.records import read_lines, write_lines
 from rlanything.loop.rollout import RolloutWorker
@@ -57,7 +58,7 @@ def _panel(config: Config, root: Path) -> PanelLines:
     if source is None:
         return list(read_lines(layout.reward_panel, "rlanything bootstrap"))
     family, prompts = build.family(config), build.prompts(config, root)
-    policy = build.chat_model(config, *build.load(source, root))
+    policy = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
     tasks = read_tasks(layout.tasks(REWARD_PANEL))
     tried = try_tasks(config, tasks, RolloutWorker(family, policy, prompts, config.rollout))
     return kind_of(config).evaluation(config, family, policy, prompts).panel(tasks, tried)
@@ -77,5 +78,5 @@ def _judge(config: Config, root: Path, name: str) -> PanelEvaluation:
     given = {"m": source.votes, "temperature": source.temperature, "max_tokens": source.max_tokens}
     own = {key: value for key, value in given.items() if value is not None}
     asking = config.model_copy(update={"judge": config.judge.model_copy(update=own)})
-    judge = build.chat_model(config, *build.load(source, root))
+    judge = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
     return kind_of(config).evaluation(asking, build.family(config), judge, prompts)

@@ -12,6 +12,7 @@ from rlanything.buffer import read_snapshot, snapshot_path
 from rlanything.config import Config
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task, TaskFamily, Teacher
+from rlanything.engines.placement import Role
 from rlanything.loop.guard import deadline
 from rlanything.loop.panel import measure_policy
 from rlanything.loop.rollout import RolloutWorker
@@ -36,7 +37,7 @@ def solve(
     if not tasks:
         return {}
     if solver is not None:
-        policy = build.chat_model(config, *build.load(solver, root))
+        policy = build.chat_model(config, *build.load(config, solver, root, Role.FROZEN))
         worker = RolloutWorker(family, policy, build.prompts(config, root), config.rollout)
         sampling = (config.rollout.temperature, config.evaluate.max_steps)
         return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)

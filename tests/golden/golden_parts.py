@@ -8,6 +8,7 @@ import golden_cases as golden
 
 from rlanything.core.types import Task
 from rlanything.engines.native import NativeEngine
+from rlanything.engines.placement import Role
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.iteration import Loop
 from rlanything.loop.rollout import RolloutWorker
@@ -28,7 +29,8 @@ class Parts:
         )
         self.tasks: list[Task] = read_tasks(golden.START / "data" / "tasks" / "train.jsonl")
         self.models = [
-            build.load(x, root) for x in (config.model.policy, config.model.reward, config.model.adapter)
+            build.load(config, x, root, Role.FROZEN)
+            for x in (config.model.policy, config.model.reward, config.model.adapter)
         ]
         self.chat_models = [build.chat_model(config, *loaded) for loaded in self.models]
         family, prompts = families.family(config), build.prompts(config, root)

@@ -25,6 +25,7 @@ from torch import Tensor
 from rlanything.config import parse
 from rlanything.core.ids import canonical_json
 from rlanything.engines import checkpoint, sampling
+from rlanything.engines.placement import Role
 from rlanything.files.atomic import write_text
 from rlanything.loop.iteration import IterationResult, Loop, LoopState
 from rlanything.planning import compose
@@ -113,7 +114,7 @@ def make_start(folder: Path) -> None:
         tasks.make_tasks(config, root)
         make_models(config, root)
         for model in (config.model.policy, config.model.reward, config.model.adapter):
-            loaded, tokenizer = build.load(model, root)
+            loaded, tokenizer = build.load(config, model, root, Role.FROZEN)
             checkpoint.save(loaded.to(torch.bfloat16), tokenizer, root / model.path)
         for part in ("data", "models"):
             shutil.rmtree(folder / part, ignore_errors=True)

@@ -6,13 +6,16 @@ import math
 
 import pytest
 import torch
-from learn_cases import FAST, SLOW, largest, lesson, qwen2, row_logprobs, step
+from learn_cases import FAST, SLOW, dialogue, largest, lesson, qwen2, row_logprobs, step
 from trainer_cases import Stage, furthest, quiet
 
-from rlanything.config import LearnConfig, OptimizerConfig
+from rlanything.config import LearnConfig, OptimizerConfig, TrainConfig
+from rlanything.engines import placement
+from rlanything.engines.placement import Role
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import JointModule, Minibatch
 from rlanything.learn.packing import policy_rows
+from rlanything.learn.trainer import make_trainer
 
 
 def with_(**more: object) -> LearnConfig:
@@ -199,3 +202,18 @@ def test_a_wrong_number_of_minibatches_is_refused():
     data = ExperienceDataModule(lambda: [Minibatch(0, (), ())], 2, dict, lambda state: None)
     with pytest.raises(ValueError, match="collected 1 minibatches, expected 2"):
         quiet(max_epochs=1).fit(module, data)
+
+
+@pytest.mark.parametrize("precision", ["bf16-true", "bf16-mixed"])
+def test_the_rotary_frequencies_keep_their_digits_whatever_the_precision(precision):
+    train = TrainConfig(iterations=1, precision=precision)
+    format_ = placement.dtype(precision, Role.TRAINED)
+    policy = qwen2(1).to(format_)  # as a checkpoint is loaded: the frequencies are no weights
+    policy.model.rotary_emb.inv_freq = qwen2(1).model.rotary_emb.inv_freq
+    rows = [r for seed in range(2) for r in policy_rows(lesson(dialogue(seed)), "step")]
+    module = JointModule(FAST, policy, None)
+    data = ExperienceDataModule(lambda: [Minibatch(0, (tuple(rows),), ())], 1, dict, lambda _: None)
+    make_trainer(train, 1).fit(module, data)
+    assert policy.dtype == format_
+    assert torch.equal(policy.model.rotary_emb.inv_freq, qwen2(1).model.rotary_emb.inv_freq)
+    assert module.totals["policy/grad_norm"][0] > 0

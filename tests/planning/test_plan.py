@@ -6,9 +6,11 @@ import pytest
 
 from rlanything.config import Architecture, parse
 from rlanything.planning import compose, plan
+from rlanything.planning.costs.estimate import model_sizes
 
 ROOT = Path(__file__).parents[2]
 CONFIG = parse(compose.compose(["scale=smoke", "train.seeds=3", "train.workers=2"], ROOT))
+SIZES = model_sizes(CONFIG, ROOT)
 
 
 @pytest.mark.parametrize(
@@ -33,14 +35,14 @@ def test_parameters_are_those_of_the_real_model(sizes):
 def test_time_is_iterations_times_rounds_of_seeds(tmp_path):
     planned = plan.plan_arm(CONFIG, tmp_path, "full", lambda config, root, arm: 1.5)
     assert planned.seconds == 1.5 * CONFIG.train.iterations * 2  # three seeds, two at a time
-    text = plan.render(CONFIG, tmp_path, [planned])
+    text = plan.render(CONFIG, SIZES, [planned])
     assert "Training takes about 0:06" in text
 
 
 def test_time_is_unknown_without_a_calibration(tmp_path):
     planned = plan.plan_arm(CONFIG, tmp_path, "full", lambda config, root, arm: None)
     assert planned.seconds is None
-    assert "rlanything bootstrap" in plan.render(CONFIG, tmp_path, [planned])
+    assert "rlanything bootstrap" in plan.render(CONFIG, SIZES, [planned])
 
 
 def test_an_arm_that_replaces_tasks_may_roll_out_so_many_batches_and_no_more_than_there_are_tasks(tmp_path):

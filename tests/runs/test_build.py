@@ -8,6 +8,7 @@ from stage_cases import ROOT
 from rlanything.config import Checkpoint, parse
 from rlanything.core.errors import ConfigError
 from rlanything.engines import checkpoint
+from rlanything.engines.placement import Role
 from rlanything.learn.supervised import fresh_model
 from rlanything.planning import compose
 from rlanything.rewards.families import teacher
@@ -61,15 +62,15 @@ def test_a_family_without_an_oracle_is_no_teacher():
         teacher(object())
 
 
-def test_a_folder_under_the_root_is_loaded(saved):
-    model, tokenizer = build.load(Checkpoint(path="models/policy"), _root(saved))
+def test_a_folder_under_the_root_is_loaded(data, saved):
+    model, tokenizer = build.load(parse(data), Checkpoint(path="models/policy"), _root(saved), Role.FROZEN)
     assert model.config.hidden_size == 32
     assert tokenizer.chat_template
 
 
-def test_a_checkpoint_that_was_not_made_is_no_name_on_the_hub(tmp_path):
+def test_a_checkpoint_that_was_not_made_is_no_name_on_the_hub(data, tmp_path):
     with pytest.raises(ConfigError, match=r"models/policy: no such folder"):
-        build.load(Checkpoint(path="models/policy"), tmp_path)
+        build.load(parse(data), Checkpoint(path="models/policy"), tmp_path, Role.FROZEN)
 
 
 @pytest.mark.parametrize(
@@ -80,11 +81,11 @@ def test_a_checkpoint_that_was_not_made_is_no_name_on_the_hub(tmp_path):
         ("config.json", "no configuration"),
     ],
 )
-def test_a_checkpoint_without_a_part_says_which_and_what_to_do(saved, missing, named):
+def test_a_checkpoint_without_a_part_says_which_and_what_to_do(data, saved, missing, named):
     (saved / missing).rename(saved / "aside")
     try:
         with pytest.raises(ConfigError, match=rf"models/policy: {named}"):
-            build.load(Checkpoint(path="models/policy"), _root(saved))
+            build.load(parse(data), Checkpoint(path="models/policy"), _root(saved), Role.FROZEN)
     finally:
         (saved / "aside").rename(saved / missing)
 

@@ -1,6 +1,6 @@
 """Stage `bootstrap`: the base models. Embedded ones are trained here (`warmstart`); of real ones a note is written.
 
-Then the stage makes the reward panel, and checks that the first reward model is worth training with.
+Then the stage makes the reward panel, and checks that an embedded reward model is worth training with.
 
 bootstrap.json is removed before the first file of models/ changes, and written after the last. Where it exists, all of
 models/ belongs together. Models are trained in .rla/bootstrap/<key>/, so that finished ones survive a kill.
@@ -14,6 +14,7 @@ from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.core.splits import POLICY_PANELS, REWARD_PANEL
+from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.hashes import file_hashes, files_in
@@ -96,9 +97,12 @@ def _sources(config: Config) -> list[tuple[str, Checkpoint]]:
 
 
 def _finish(config: Config, root: Path, layout: Layout) -> None:
-    """The reward panel, and what the first models can do. Raises `ConfigError` for a reward model that misleads."""
-    policy_model, tokenizer = build.load(config.model.policy, root)
-    reward_model, reward_tokenizer = build.load(config.model.reward, root)
+    """The reward panel, and what the first models can do.
+
+    Raises `ConfigError` for an embedded reward model that misleads. A real checkpoint is taken as it is.
+    """
+    policy_model, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN)
+    reward_model, reward_tokenizer = build.load(config, config.model.reward, root, Role.FROZEN)
     prompts = build.prompts(config, root)
     policy = build.chat_model(config, policy_model, tokenizer)
     reward = build.chat_model(config, reward_model, reward_tokenizer)
@@ -113,7 +117,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     report = _solved(config, layout, worker) | {"panel_success": solved(tried)} | first.metrics
     write_json(layout.bootstrap, report)
     print("bootstrap: " + ", ".join(f"{k} {v:.3f}" for k, v in report.items()))
-    if first.objection:
+    if first.objection and config.model.embedded is not None:
         raise ConfigError(f"bootstrap: {first.objection}")
 
 

@@ -1,0 +1,205 @@
+"""What the plan predicts beside what is measured: parameters, bytes of weights, and the memory of a training step.
+
+    python -m benchmarks.plan
+
+Small random models on the CPU, one update of two micro-batches after a first one that made the optimizer's state. The
+peak is the largest sum of what PyTorch's profiler saw allocated and freed. Times are of one thread, against the speed
+that the plan measures of this machine.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from torch.profiler import ProfilerActivity, profile
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from benchmarks.training import random_rows
+from rlanything.config import Checkpoint
+from rlanything.engines.placement import Role, dtype
+from rlanything.learn.losses import pack, target_logprobs
+from rlanything.learn.packing import Row
+from rlanything.planning.costs.devices import this_cpu
+from rlanything.planning.costs.memory import activations
+from rlanything.planning.costs.sizes import Size, read_size
+
+ARCHITECTURES: dict[str, tuple[type[Any], type[Any]]] = {
+    "qwen2": (Qwen2ForCausalLM, Qwen2Config),
+    "qwen3": (Qwen3ForCausalLM, Qwen3Config),
+    "llama": (LlamaForCausalLM, LlamaConfig),
+}
+PRECISIONS = ("32-true", "bf16-mixed", "bf16-true")
+ROWS = 4
+"""Rows of a micro-batch of conversations; trees are long and come alone."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A prediction and a measurement, in bytes or counts."""
+
+    what: str
+    predicted: float
+    measured: float
+
+    @property
+    def error(self) -> float:
+        """The prediction's distance as a share of the measurement."""
+        return self.predicted / self.measured - 1.0
+
+
+def random_model(name: str, **sizes: Any) -> PreTrainedModel:
+    """A small random model of an architecture; `sizes` replace entries of its configuration."""
+    model, config = ARCHITECTURES[name]
+    usual = {
+        "vocab_size": 1024,
+        "hidden_size": 96,
+        "intermediate_size": 288,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 24,
+        "tie_word_embeddings": True,
+    }
+    torch.manual_seed(0)
+    made: PreTrainedModel = model(config(**{**usual, **sizes}))
+    return made
+
+
+def sizes_of(model: PreTrainedModel, folder: Path) -> Size:
+    """What the plan reads of a saved model, from its config.json and header."""
+    model.save_pretrained(str(folder))
+    return read_size(Checkpoint(path=str(folder)), "model.policy", folder)
+
+
+def measured_weights(model: PreTrainedModel) -> tuple[int, int]:
+    """Parameters of a loaded model, and their bytes."""
+    held = list(model.parameters())
+    return sum(p.numel() for p in held), sum(p.nbytes for p in held)
+
+
+def measure_step(model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str) -> int:
+    """Most bytes at once in an update of `rows` (two micro-batches), with weights, gradients and moments."""
+    model.to(dtype(precision, Role.TRAINED)).train()  # type: ignore[arg-type]  # transformers hides Module.to
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, foreach=True)
+    _update(model, optimizer, rows, precision)
+    state = [v for s in optimizer.state.values() for v in s.values()]
+    held = [*model.parameters(), *(p.grad for p in model.parameters() if p.grad is not None), *state]
+    base = sum(t.nbytes for t in held)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
+        _update(model, optimizer, rows, precision)
+    events = [e for e in seen.profiler.kineto_results.events() if e.name() == "[memory]"]
+    now = most = base
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        now += event.nbytes()
+        most = max(most, now)
+    return int(most)
+
+
+def predicted_step(size: Size, rows: Sequence[Row], precision: str) -> float:
+    """The same as the plan says it: of the largest micro-batch, or of the optimizer's step."""
+    width = max(len(row.ids) for row in rows)
+    targets = sum(len(row.target) for row in rows)
+    weight = size.parameters * dtype(precision, Role.TRAINED).itemsize
+    needed = activations(size, precision, width * len(rows), width, targets, tree=rows[0].branched)
+    copies = 2 * size.parameters if precision == "bf16-mixed" else 0
+    return 4 * weight + max(needed + copies, weight)
+
+
+WIDE = {"hidden_size": 512, "intermediate_size": 1408, "num_attention_heads": 8, "head_dim": 64}
+"""Sizes at which products take most of the time, as they do in large models."""
+
+
+def compare_times() -> list[Compared]:
+    """Milliseconds of an update and of the forward pass of a prompt."""
+    torch.set_num_threads(1)
+    rows, _ = random_rows(2 * ROWS)
+    model = random_model("qwen2", **WIDE)
+    with tempfile.TemporaryDirectory() as folder:
+        size = sizes_of(model, Path(folder))
+    products = size.parameters - size.embedding
+    here = this_cpu()
+    speed = here.of_flops * here.full_flops / 1000
+    tokens = sum(len(row.ids) for row in rows)
+    optimizer = torch.optim.AdamW(model.train().parameters(), lr=1e-6, foreach=True)
+    ids = torch.tensor([rows[0].ids])
+    with torch.no_grad():
+        read = _fastest(lambda: model(ids, logits_to_keep=1))
+    learn = _fastest(lambda: _update(model, optimizer, [rows[:ROWS], rows[ROWS:]], "32-true"))
+    return [
+        Compared("ms to read a prompt", 2 * products * ids.shape[1] / speed, read),
+        Compared("ms of a training step", 6 * products * tokens / speed, learn),
+    ]
+
+
+def _fastest(work: Callable[[], object]) -> float:
+    """Milliseconds of the fastest of a few calls."""
+    spent = []
+    for _ in range(3):
+        start = time.perf_counter()
+        work()
+        spent.append(1000 * (time.perf_counter() - start))
+    return min(spent)
+
+
+def compare() -> list[Compared]:
+    """Every comparison."""
+    policy, reward = random_rows(2 * ROWS)
+    found = []
+    for name in ARCHITECTURES:
+        with tempfile.TemporaryDirectory() as folder:
+            size = sizes_of(random_model(name), Path(folder))
+        parameters, held = measured_weights(random_model(name))
+        found.append(Compared(f"{name}: parameters", size.parameters, parameters))
+        found.append(Compared(f"{name}: bytes of weights", size.disk or 0, held))
+        for precision in PRECISIONS:
+            for kind, micro in (("conversations", policy[:ROWS]), ("tree", reward[:1])):
+                peak = measure_step(random_model(name), [micro, micro], precision)
+                said = predicted_step(size, micro, precision)
+                found.append(Compared(f"{name}, {precision}, {kind}: bytes of a step", said, peak))
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    table = Table("", "predicted", "measured", "error")
+    for row in [*compare(), *compare_times()]:
+        table.add_row(row.what, f"{row.predicted:,.0f}", f"{row.measured:,.0f}", f"{row.error:+.1%}")
+    Console().print(table)
+
+
+def _update(
+    model: PreTrainedModel, optimizer: torch.optim.Optimizer, rows: Sequence[Sequence[Row]], precision: str
+) -> None:
+    """One update as the module makes it: both micro-batches, the clipped gradient, the step."""
+    optimizer.zero_grad()
+    with _autocast(precision):
+        for micro in rows:
+            batch = pack(micro)
+            (-(batch.weight_n * target_logprobs(model, batch)).sum()).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+
+def _autocast(precision: str) -> AbstractContextManager[Any]:
+    return torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16-mixed" else nullcontext()
+
+
+if __name__ == "__main__":
+    main()

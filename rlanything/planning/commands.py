@@ -1,0 +1,111 @@
+"""The command `plan`, and `train --dry-run`: what a training will cost, without a model loaded."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rlanything.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rlanything.config import Config
+    from rlanything.planning.costs.devices import Device
+    from rlanything.planning.costs.workload import Assumptions
+
+ASSUMED = {
+    "episode_share": (float, "expected length of an episode as a share of rollout.max_steps; default: 1"),
+    "reply_share": (float, "expected length of a reply as a share of its max_tokens; default: 1"),
+    "opening_tokens": (int, "tokens of instructions and first observation; default: 400"),
+    "turn_tokens": (int, "tokens of a later observation; default: 100"),
+}
+
+
+def add_arguments(parser: argparse._ActionsContainer) -> None:
+    """The arguments of a plan."""
+    add = parser.add_argument
+    add("--device", metavar="NAME", help="plan for this device: cpu, H100, A100-80GB, H200, RTX4090, L4")
+    add("--devices", type=int, metavar="N", help="how many of them; default: train.devices")
+    add("--json", action="store_true", help="print JSON instead of text")
+    for name, (kind, text) in ASSUMED.items():
+        add(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=text)
+
+
+def refuse_arguments(args: argparse.Namespace) -> None:
+    """Raise `ConfigError` for an argument of a plan where none is printed."""
+    for name in ("device", "devices", "json", *ASSUMED):
+        if getattr(args, name):
+            raise ConfigError(f"--{name.replace('_', '-')}: belongs to --dry-run")
+
+
+def composed(args: argparse.Namespace) -> Config:
+    """The configuration of overrides. Neither its environment nor its data needs to be here. Raises `ConfigError`."""
+    from rlanything.config import parse
+    from rlanything.planning import check, compose
+
+    if args.params is not None:
+        raise ConfigError(
+            f"--params {args.params}: with key=value a plan reads experiments/ alone; leave one of them"
+        )
+    args.root = args.root.resolve()
+    config = parse(compose.compose(args.overrides, args.root))
+    check.devices(config)
+    return config
+
+
+def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) -> int:
+    """Print configuration and plan of some arms. Raises `ConfigError`."""
+    import yaml
+
+    from rlanything.planning import plan
+    from rlanything.planning.calibrate import seconds_per_iteration
+    from rlanything.planning.costs import estimate, text
+
+    given, device = _assumptions(args), _device(args, config)
+    sizes = estimate.model_sizes(config, args.root)
+    here = device is not None and device.name == "cpu"
+    plans = [plan.plan_arm(config, args.root, arm, seconds_per_iteration if here else None) for arm in arms]
+    count = config.train.devices if args.devices is None else args.devices
+    found = [
+        estimate.estimate(config, arm, sizes, device, count, given) for arm in arms if device is not None
+    ]
+    if args.json:
+        counts = {each.name: asdict(each) for each in plans}
+        models = {name: asdict(size) for name, size in sizes.items()}
+        costs = {each.arm: text.as_json(each) for each in found}
+        print(
+            json.dumps(
+                {"models": models, "assumed": asdict(given), "counts": counts, "costs": costs}, indent=2
+            )
+        )
+        return 0
+    print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
+    print(plan.render(config, sizes, plans), end="")
+    print(text.render(config, found, given) if found else _UNNAMED, end="")
+    return 0
+
+
+_UNNAMED = "\nMemory and time depend on the device: name it with --device, e.g. --device H100 --devices 8\n"
+
+
+def _device(args: argparse.Namespace, config: Config) -> Device | None:
+    """The device that was named, or this machine's where its accelerator is known; None otherwise."""
+    from rlanything.planning.costs import devices
+
+    if args.devices is not None and args.devices < 1:
+        raise ConfigError(f"--devices {args.devices}: must be at least 1")
+    if args.device is not None:
+        return devices.device(args.device)
+    if config.train.accelerator == "cpu":
+        return devices.this_cpu()
+    return devices.of_this_machine()
+
+
+def _assumptions(args: argparse.Namespace) -> Assumptions:
+    from rlanything.planning.costs.workload import Assumptions
+
+    given = Assumptions(**{name: getattr(args, name) for name in ASSUMED if getattr(args, name) is not None})
+    given.check()
+    return given

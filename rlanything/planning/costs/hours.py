@@ -1,0 +1,73 @@
+"""How long an iteration takes, by a model: operations and bytes, and what a device is assumed to do of its peak.
+
+Reading and training are bound by operations: 2 a parameter and token to read, 6 to train. Writing is bound by the
+memory: each step of a batch reads all weights and the keys and values of its rows. Attention's own operations, the
+environment and the file system are not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rlanything.config import Config
+from rlanything.engines.placement import Role, dtype
+from rlanything.planning.costs.devices import CPU, Device
+from rlanything.planning.costs.sizes import Size
+from rlanything.planning.costs.workload import Calls, Workload
+
+LAYER_S = 4e-4
+"""Seconds that the Python of transformers takes for one layer of one decoding step. Assumed."""
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Seconds of one iteration by phase, all devices together sharing the work, and hours of the whole training."""
+
+    phases: dict[str, float]
+    hours: float
+
+    @property
+    def iteration(self) -> float:
+        """Seconds of one iteration."""
+        return sum(self.phases.values())
+
+
+def hours(
+    config: Config, arm_name: str, sizes: dict[str, Size], work: Workload, device: Device, devices: int
+) -> Hours:
+    """The time of all iterations and seeds of an arm; seeds one after the other on an accelerator."""
+    arm = config.arm(arm_name)
+    learns = {"policy", *(["reward"] if arm.train_reward else [])}
+    half = config.train.precision != "32-true"
+    phases = {}
+    for calls in work.calls:
+        role = Role.TRAINED if calls.model in learns else Role.FROZEN
+        width = dtype(config.train.precision, role).itemsize
+        phases[calls.name] = _sampling(config, calls, sizes[calls.model], width, device, devices)
+    passes = 6 + 2 * (config.learn.kl_reference == "base") + 2 * (config.learn.importance == "recomputed")
+    speed = device.of_flops * (device.half_flops if half else device.full_flops) * devices
+    for name in sorted(learns):
+        phases[f"learn, {name}"] = passes * _products(sizes[name]) * work.trained[name] / speed
+    side_by_side = min(config.train.workers, config.train.seeds) if device.name == CPU else 1
+    rounds = math.ceil(config.train.seeds / side_by_side)
+    total = sum(phases.values()) * config.train.iterations * rounds / 3600
+    return Hours(phases, total)
+
+
+def _products(size: Size) -> int:
+    """Parameters that a token is multiplied with."""
+    return size.parameters - size.embedding
+
+
+def _sampling(config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int) -> float:
+    """Seconds to read the prompts and to write the replies of some calls."""
+    peak = device.half_flops if width == 2 else device.full_flops
+    reading = 2 * _products(size) * calls.read / (device.of_flops * peak * devices)
+    rows = max(1.0, min(int(config.engine.get("max_batch", 1)), calls.count / devices))
+    steps = calls.written / rows / devices
+    held = rows * calls.longest * size.layers * 2 * size.kv * width
+    moved = (_products(size) * width + held) / (device.of_bandwidth * device.bandwidth)
+    counted = 2 * _products(size) * rows / (device.of_flops * peak)
+    waiting = 0.0 if device.name == CPU else LAYER_S * size.layers
+    return reading + steps * max(moved, counted, waiting)

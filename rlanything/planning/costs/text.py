@@ -1,0 +1,111 @@
+"""Estimates as text for a terminal, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rlanything.config import Config
+from rlanything.core.types import Json
+from rlanything.planning.costs.devices import Device
+from rlanything.planning.costs.estimate import USABLE, Estimate
+from rlanything.planning.costs.hours import LAYER_S
+from rlanything.planning.costs.memory import Part
+from rlanything.planning.costs.workload import Assumptions
+
+GB = 10**9
+
+
+def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) -> str:
+    """Memory, tokens and time of every arm, what they rest on, and what would fit."""
+    first = estimates[0].device
+    lines = [
+        "",
+        f"device     {first.name}, {_gb(first.memory)}, {first.half_flops / GB:,.0f} GFLOP/s in bfloat16, "
+        f"{first.full_flops / GB:,.0f} in float32, {first.bandwidth / GB:,.0f} GB/s ({first.source})",
+        f"devices    {estimates[0].devices}, strategy {config.train.strategy}, precision {config.train.precision}",
+        *_assumed(given, first),
+    ]
+    for found in estimates:
+        lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *_hours(found), *_verdict(found)]
+    if config.train.strategy.startswith("fsdp"):
+        lines += ["", "fsdp is arithmetic here: the engines cannot sample from a model that is divided yet."]
+    return "\n".join(lines) + "\n"
+
+
+def as_json(estimate: Estimate) -> dict[str, Json]:
+    """An estimate as JSON. Bytes, tokens, seconds and hours are numbers."""
+    fields: dict[str, Any] = asdict(estimate)
+    better = estimate.nearest
+    memory = {**fields["memory"], "peak": estimate.memory.peak, "room": estimate.room, "fits": estimate.fits}
+    nearest = None
+    if better is not None:
+        nearest = {"changes": list(better[0].changes), "devices": better[0].devices, "peak": better[1]}
+    return {**fields, "memory": memory, "nearest": nearest}
+
+
+def _assumed(given: Assumptions, device: Device) -> list[str]:
+    return [
+        f"assumed    episodes {given.episode_share:.0%} of rollout.max_steps, replies {given.reply_share:.0%} of their "
+        f"max_tokens, {given.opening_tokens} tokens to open a conversation,",
+        f"           {given.turn_tokens} a turn; {device.of_flops:.0%} of these operations, {device.of_bandwidth:.0%} "
+        f"of the bandwidth, {1000 * LAYER_S:.1f} ms a layer and decoding step; {USABLE:.0%} of the memory usable",
+    ]
+
+
+def _memory(found: Estimate) -> list[str]:
+    passing = sorted(found.memory.passing, key=lambda part: -part.bytes)
+    return [
+        "  memory of a device",
+        *(_part(part) for part in found.memory.lasting),
+        *(_part(part, "largest of what comes and goes: ") for part in passing[:1]),
+        *(_part(part, "  less: ") for part in passing[1:]),
+        f"  {'at most':<76}{_gb(found.memory.peak):>12}   of {_gb(found.room)} usable",
+    ]
+
+
+def _part(part: Part, before: str = "") -> str:
+    return f"    {f'{before}{part.name}, {part.model}':<74}{_gb(part.bytes):>12}"
+
+
+def _work(found: Estimate) -> list[str]:
+    lines = [f"  {'an iteration, at most':<24}{'calls':>12}{'tokens read':>16}{'written':>14}{'seconds':>12}"]
+    for calls in found.work.calls:
+        seconds = found.hours.phases[calls.name]
+        lines.append(
+            f"    {calls.name:<22}{calls.count:>12,.0f}{calls.read:>16,.0f}{calls.written:>14,.0f}{seconds:>12,.1f}"
+        )
+    for name, tokens in found.work.trained.items():
+        seconds = found.hours.phases[f"learn, {name}"]
+        label = f"learn, {name}"
+        lines.append(f"    {label:<22}{'':>12}{tokens:>16,.0f}{'':>14}{seconds:>12,.1f}")
+    return lines
+
+
+def _hours(found: Estimate) -> list[str]:
+    return [
+        f"  time by this model: {found.hours.iteration:,.1f} s an iteration, {found.hours.hours:,.1f} hours in all "
+        "(environment, files, panels and evaluation not included)"
+    ]
+
+
+def _verdict(found: Estimate) -> list[str]:
+    if found.fits:
+        return [f"  fits: {found.memory.peak / found.device.memory:.0%} of a device's memory"]
+    lines = [f"  does not fit: {_gb(found.memory.peak)} needed, {_gb(found.room)} usable on a device"]
+    if found.nearest is not None:
+        setting, needed = found.nearest
+        return [*lines, f"  nearest that fits ({_gb(needed)}): {', '.join(setting.changes)}"]
+    name = max(found.work.longest_row, key=lambda key: found.work.longest_row[key])
+    return [
+        *lines,
+        f"  no smaller batch, precision or number of devices is enough: the longest row of {name} has "
+        f"{found.work.longest_row[name]:,} tokens and cannot be divided.",
+        "  Lower judge.max_tokens, rollout.max_tokens or rollout.max_steps, or say what you expect with "
+        "--episode-share and --reply-share",
+    ]
+
+
+def _gb(count: float) -> str:
+    return f"{count / GB:,.1f} GB" if count >= GB else f"{count * 1000 / GB:,.1f} MB"

@@ -1,0 +1,218 @@
+"""Memory, work and time of a plan: against measurements, against each other, and what is said where it does not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.plan import PRECISIONS, ROWS, measure_step, predicted_step, random_model, sizes_of
+from benchmarks.training import random_rows
+from rlanything.cli import main
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError
+from rlanything.engines import checkpoint
+from rlanything.planning import compose, plan
+from rlanything.planning.costs import devices
+from rlanything.planning.costs.estimate import Estimate, estimate, model_sizes
+from rlanything.planning.costs.memory import memory
+from rlanything.planning.costs.workload import Assumptions
+
+ROOT = Path(__file__).parents[2]
+ERROR = 0.08
+"""How far a predicted peak may be from the measured one, as a share of it."""
+SMALL = [
+    "model.policy.path=Qwen/Qwen2.5-0.5B-Instruct",
+    "model.reward.path=Qwen/Qwen2.5-1.5B-Instruct",
+    "model.adapter.path=Qwen/Qwen2.5-1.5B-Instruct",
+    "learn.micro_batch_tokens=4096",
+    "engine.max_batch=32",
+]
+EXPECTED = Assumptions(episode_share=0.4, reply_share=0.1)
+
+
+def configuration(*overrides: str) -> Config:
+    return parse(compose.compose(["scale=paper", *overrides], ROOT))
+
+
+def planned(*overrides: str, count: int = 1, given: Assumptions = EXPECTED, arm: str = "full") -> Estimate:
+    config = configuration(*overrides)
+    return estimate(config, arm, model_sizes(config, ROOT), devices.device("H100"), count, given)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("kind", ["conversations", "tree"])
+def test_the_memory_of_a_step_is_what_torch_allocates(tmp_path, precision, kind):
+    policy, reward = random_rows(ROWS)
+    rows = policy if kind == "conversations" else reward[:1]
+    size = sizes_of(random_model("qwen2"), tmp_path)
+    peak = measure_step(random_model("qwen2"), [rows, rows], precision)
+    assert predicted_step(size, rows, precision) == pytest.approx(peak, rel=ERROR)
+
+
+def test_small_checkpoints_fit_one_device_of_80_gb():
+    found = planned(*SMALL)
+    assert found.fits
+    assert found.nearest is None
+
+
+def test_the_papers_models_do_not_fit_one_device_and_the_weights_alone_are_too_much():
+    found = planned()
+    assert not found.fits
+    lasting = sum(part.bytes for part in found.memory.lasting)
+    trained = 7_615_616_512 + 14_770_033_664
+    assert lasting == 16 * trained + 2 * 4_022_468_096
+    assert lasting > found.room
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [*SMALL, "engine.max_batch=512"],
+        [*SMALL, "learn.micro_batch_tokens=65536"],
+        ["model.reward.path=Qwen/Qwen2.5-7B-Instruct"],
+    ],
+)
+def test_the_nearest_setting_really_fits(overrides):
+    found = planned(*overrides)
+    assert not found.fits
+    assert found.nearest is not None
+    setting, needed = found.nearest
+    again = estimate(
+        setting.config, "full", model_sizes(setting.config, ROOT), found.device, setting.devices, EXPECTED
+    )
+    assert again.fits
+    assert again.memory.peak == needed
+    assert setting.changes
+
+
+def test_one_number_that_is_too_large_is_the_one_that_is_changed():
+    setting, _ = planned(*SMALL, "engine.max_batch=512").nearest
+    assert [change.partition("=")[0] for change in setting.changes] == ["engine.max_batch"]
+    setting, _ = planned(*SMALL, "learn.micro_batch_tokens=65536").nearest
+    assert [change.partition("=")[0] for change in setting.changes] == ["learn.micro_batch_tokens"]
+
+
+def test_a_row_that_cannot_be_divided_is_named():
+    found = planned(given=Assumptions(), count=64)
+    assert found.nearest is None
+    assert found.work.longest_row["reward"] > found.work.longest_row["policy"]
+
+
+def test_more_devices_copy_the_models_unless_they_are_divided():
+    parts = {}
+    for strategy, count in (("auto", 1), ("auto", 8), ("fsdp", 8)):
+        config = configuration(f"train.strategy={strategy}")
+        sizes = model_sizes(config, ROOT)
+        work = planned(arm="policy").work
+        parts[strategy, count] = sum(p.bytes for p in memory(config, "policy", sizes, work, count).lasting)
+    policy, reward = 7_615_616_512, 2 * 14_770_033_664
+    assert parts["auto", 1] == 16 * policy + reward
+    assert parts["auto", 8] == 20 * policy + reward
+    assert parts["fsdp", 8] == 16 * policy / 8 + reward
+
+
+@pytest.mark.parametrize("arm", ["outcome", "policy", "policy_reward", "full"])
+def test_the_calls_are_those_of_the_counts(arm):
+    config = configuration()
+    counts = plan.plan_arm(config, ROOT, arm)
+    calls = {c.name: c.count for c in planned(given=Assumptions(), arm=arm).work.calls}
+    iterations = config.train.iterations
+    assert calls["act"] * iterations == (counts.rollouts + counts.proposals) * config.rollout.max_steps
+    assert calls.get("judge", 0) * iterations == counts.replies
+    assert ("adapt" in calls) == config.arm(arm).adapt
+
+
+def test_the_coding_experiment_can_be_planned():
+    found = planned("env=coding_data", given=Assumptions(reply_share=0.25))
+    calls = {c.name: c for c in found.work.calls}
+    assert calls["act"].count == 2 * 64 * 32
+    assert all(c.read >= 0 and c.longest > 0 for c in found.work.calls)
+
+
+def test_twice_the_devices_halve_the_time_of_what_they_share():
+    one, two = planned(*SMALL), planned(*SMALL, count=2)
+    assert two.hours.phases["learn, policy"] == pytest.approx(one.hours.phases["learn, policy"] / 2)
+    assert two.hours.hours < one.hours.hours
+
+
+def test_shorter_episodes_and_replies_take_less_of_everything():
+    long, short = planned(given=Assumptions(0.5, 0.5)), planned(given=Assumptions(0.25, 0.25))
+    assert short.memory.peak < long.memory.peak
+    assert short.hours.hours < long.hours.hours
+    assert all(a.read < b.read for a, b in zip(short.work.calls, long.work.calls, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("episode_share", 0.0), ("reply_share", 1.5), ("turn_tokens", 0), ("opening_tokens", -1)],
+)
+def test_an_assumption_that_cannot_be_is_refused(name, value):
+    with pytest.raises(ConfigError, match=f"--{name.replace('_', '-')} {value}: must be"):
+        Assumptions(**{name: value}).check()
+
+
+def test_a_device_is_found_by_its_name_and_a_wrong_one_gets_the_nearest():
+    assert devices.device("h100").memory == 80 * devices.GB
+    with pytest.raises(ConfigError, match=r"--device 'H10': unknown; did you mean 'H100'\?"):
+        devices.device("H10")
+
+
+def test_this_machine_is_measured():
+    here = devices.this_cpu()
+    assert min(here.memory, here.half_flops, here.full_flops, here.bandwidth) > 0
+
+
+def test_the_command_prints_what_fits_without_loading_a_model(monkeypatch, capsys):
+    monkeypatch.setattr(checkpoint, "load", None)
+    words = ["--episode-share", "0.4", "--reply-share", "0.1", "--arm", "full", "--device", "H100"]
+    assert main(["--root", str(ROOT), "plan", "scale=paper", *SMALL, *words]) == 0
+    assert "fits: " in capsys.readouterr().out
+    assert main(["--root", str(ROOT), "plan", "scale=paper", *words]) == 0
+    assert "does not fit: " in capsys.readouterr().out
+
+
+def test_json_says_the_same(capsys):
+    words = [
+        "plan",
+        "scale=paper",
+        *SMALL,
+        "--arm",
+        "full",
+        "--device",
+        "H100",
+        "--json",
+        "--reply-share",
+        "0.1",
+    ]
+    assert main(["--root", str(ROOT), *words, "--episode-share", "0.4"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    found = planned(*SMALL)
+    assert data["costs"]["full"]["memory"]["peak"] == found.memory.peak
+    assert data["costs"]["full"]["memory"]["fits"] is True
+    assert data["models"]["policy"]["parameters"] == 494_032_768
+    assert data["counts"]["full"]["rollouts"] == 25_600
+
+
+def test_without_a_device_the_counts_are_printed_and_the_device_is_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr(devices, "of_this_machine", lambda: None)
+    assert main(["--root", str(ROOT), "plan", "scale=paper", "--arm", "full"]) == 0
+    said = capsys.readouterr().out
+    assert "7,615,616,512 parameters" in said
+    assert "name it with --device" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["plan", "--device", "H10"], "--device 'H10': unknown"),
+        (["plan", "--devices", "0"], "--devices 0: must be at least 1"),
+        (["plan", "scale=paper", "--reply-share", "2"], "--reply-share 2.0: must be above 0 and at most 1"),
+        (["plan", "scal=paper"], "override 'scal=paper'"),
+        (["train", "--arm", "full", "--device", "H100"], "--device: belongs to --dry-run"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_one_message(words, message, capsys):
+    assert main(["--root", str(ROOT), *words]) == 2
+    assert message in capsys.readouterr().err
