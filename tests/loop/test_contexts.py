@@ -15,7 +15,6 @@ from rlanything.core.types import Direction, Status, Trajectory
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.prompts import UNREADABLE
 from rlanything.loop.rollout import Assignment, Sampling
-from rlanything.rewards.step_votes.critic import critic_input
 from rlanything.rewards.step_votes.judge import Judge
 
 SAMPLING = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=4)
@@ -171,10 +170,3 @@ def test_a_rewrite_is_read_after_its_thought_and_stored_with_it(reply, level):
     assert proposal.reason == (
         "" if level else "the reply says nothing after its thought, or the thought does not end"
     )
-
-
-@pytest.mark.parametrize(
-    ("reply", "critic"), [("<think>hm</think>it wanders", "it wanders"), ("<think>it wanders", "lost x2")]
-)
-def test_a_critic_is_read_after_its_thought_and_extracted_where_there_is_none(reply, critic):
-    assert adapter(reply).critics([task(5)], [critic_input([("go", "lost")] * 2)], 1, 0) == [critic]

@@ -58,6 +58,8 @@ class Asking:
         ("boxed{a}", "", r"the reply has no closed \boxed{...}"),
         ("It looped.", "", r"the reply has no closed \boxed{...}"),
         ("", "", r"the reply has no closed \boxed{...}"),
+        (r"<think>\boxed{no}</think>\boxed{It looped.}", "It looped.", ""),
+        (r"<think>perhaps \boxed{it looped}", "", r"the reply has no closed \boxed{...}"),
     ],
 )
 def test_the_last_closed_box_holds_the_summary_or_there_is_a_reason(reply, summary, reason):

@@ -67,7 +67,7 @@ def test_a_training_depends_on_the_prompts_of_its_context(data, context):
     for stage in ("train", "evaluate"):
         found = [Path(dep).stem for dep in stages[stage]["do"]["deps"] if dep.startswith("${model.prompts}/")]
         named = [name for name in found if not name.startswith("${")]
-        assert named == [name for name in NAMES[context] if name not in ("critic", "adapter")]
+        assert named == [name for name in NAMES[context] if name not in ("critic", "critic_step", "adapter")]
         assert "model.context" in stages[stage]["do"]["params"]
 
 
