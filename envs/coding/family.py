@@ -10,7 +10,8 @@ from pathlib import Path
 
 from envs.coding.environment import CodingEnvironment, explained, opening
 from envs.coding.examination import criticism, examine
-from envs.coding.formats.files import FORMATS, load
+from envs.coding.formats import reference
+from envs.coding.formats.files import FORMATS, load, save
 from envs.coding.problem import ENV, Problem, ProblemError, require_values
 from envs.coding.program_judge import ProgramJudge
 from envs.coding.programs import passed, program_of
@@ -89,6 +90,17 @@ class CodingFamily:
         if self._files is not None:
             return self._drawn(split, count, seed)
         return draw_tasks(split, count, seed, self._near if split in FAMILIAR else self._far)
+
+    @classmethod
+    def easiest(cls) -> CodingFamily:
+        """Problems of one step that read a number."""
+        return cls(kinds=("number",), levels=("easy",), ood_levels=("medium",))
+
+    def write_data(self, folder: Path, counts: Mapping[str, int], seed: int) -> None:
+        """Write problems as files `<split>.json` in the format of the reference code."""
+        for split, count in counts.items():
+            problems = [Problem.from_task(task) for task in self.make(split, count, seed)]
+            save(folder / f"{split}.json", reference.NAME, problems)
 
     def environment(self) -> Environment:
         """A new environment; all share one sandbox and its results. Raises `SandboxError` where that cannot run."""

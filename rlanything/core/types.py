@@ -387,6 +387,20 @@ class GameFiles(Protocol):
         ...
 
 
+@runtime_checkable
+class GeneratedData(TaskFamily, Protocol):
+    """A family whose generated tasks can stand for a downloaded set, in a rehearsal without one."""
+
+    @classmethod
+    def easiest(cls) -> GeneratedData:
+        """The family with the easiest tasks that it generates."""
+        ...
+
+    def write_data(self, folder: Path, counts: Mapping[str, int], seed: int) -> None:
+        """Write `counts` generated tasks of each split below `folder`, as the downloaded set has them."""
+        ...
+
+
 class Engine(Protocol):
     """Text generation, for policy, reward model and adapter."""
 

@@ -163,9 +163,8 @@ class RolloutWorker:
 
     def _request(self, episode: _Episode, turn: int, sampling: Sampling) -> Request:
         constrained = self.config.decoding == "constrained"
-        choices = (
-            tuple(self.policy.encode_choice(a) for a in episode.observation.actions) if constrained else ()
-        )
+        listed = episode.observation.actions if constrained else ()
+        choices = tuple(self.policy.encode_choice(self.prompts.reply(a, listed)) for a in listed)
         return Request(
             prompt_ids=episode.prompt,
             seed=sampling.seed(episode.task, episode.rollout, turn),

@@ -88,10 +88,10 @@ def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> 
     family, prompts = build.family(config), build.prompts(config, root)
     settings = config.bootstrap.adapter
     tasks = _practice(config, root, family)[: settings.episodes]
-    rewrites = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
+    pairs = rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
     model = _new(config, tokenizer, "adapter")
     chat_model = build.chat_model(config, model, tokenizer)
-    rows = [_reply_row(chat_model, *pair, settings.context_weight) for pair in rewrites]
+    rows = [_reply_row(chat_model, *pair, settings.context_weight) for pair in pairs]
     _fit(model, rows, settings, config.seed, "adapter")
     return model
 
@@ -105,7 +105,7 @@ def _policy(
     settings = config.bootstrap.policy
     model = _new(config, tokenizer, "policy")
     chat_model = build.chat_model(config, model, tokenizer)
-    rows = [_demo_row(chat_model, prompts, demo, settings.context_weight) for demo in demos]
+    rows = [demonstration_row(chat_model, prompts, demo, settings.context_weight) for demo in demos]
     _fit(model, rows, settings, config.seed, "policy")
     return model
 
@@ -133,8 +133,8 @@ def _tokenizer(
     """Learned from what the three models will read and write."""
     shown = demos[:CORPUS_DEMOS]
     texts = [text for demo in shown for obs, action in demo for text in (obs.text, action)]
-    rewrites = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
-    texts += [text for pair in rewrites for text in pair]
+    pairs = rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
+    texts += [text for pair in pairs for text in pair]
     return train_tokenizer(texts + taught.corpus(tasks, shown), _architecture(config).vocab)
 
 
@@ -156,7 +156,7 @@ def _demonstrations(config: Config, expert: Teacher, tasks: Sequence[Task]) -> l
     ]
 
 
-def _rewrites(
+def rewrites(
     config: Config, family: TaskFamily, prompts: Prompts, taught: WarmStart, tasks: Sequence[Task]
 ) -> list[tuple[str, str]]:
     """(prompt, reply) pairs for the adapter: each task in both directions, with plausible accuracies and critics."""
@@ -172,13 +172,15 @@ def _rewrites(
     return pairs
 
 
-def _demo_row(chat_model: ChatModel, prompts: Prompts, demo: Demonstration, context_weight: float) -> Row:
+def demonstration_row(
+    chat_model: ChatModel, prompts: Prompts, demo: Demonstration, context_weight: float
+) -> Row:
     """A demonstration as one row. The model learns to spell whole commands, also where decoding is constrained."""
     first, _ = demo[0]
     prompt = chat_model.start(prompts.opening(first.text, first.actions))
     turns = []
-    for k, (_, action) in enumerate(demo):
-        response = chat_model.encode_choice(action)
+    for k, (observation, action) in enumerate(demo):
+        response = chat_model.encode_choice(prompts.reply(action, observation.actions))
         turns.append(Turn(prompt, response))
         if k + 1 < len(demo):
             following = demo[k + 1][0]
