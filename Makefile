@@ -24,6 +24,7 @@ JOBS ?= 2
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
 WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
 CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(SET))
+REHEARSAL := .rla/$(ENV)-rehearsal
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 
@@ -37,7 +38,23 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 HF_HUB_OFFLINE ?= 1
 export HF_HUB_OFFLINE
 
-.PHONY: help venv install install-dev alfworld params repro sweep verify-repro test test-slow fuzz lint bench clean
+# A folder of its own with today's code, for a pipeline that is not the repository's.
+define fill
+	rm -rf $(1)/envs $(1)/experiments $(1)/rlanything $(1)/.dvc/config
+	mkdir -p $(1)/.dvc
+	cp -R envs experiments rlanything dvc.yaml .dvcignore $(1)/
+	cp -R .dvc/config .dvc/plots $(1)/.dvc/
+	printf '[core]\n    no_scm = true\n' > $(1)/.dvc/config.local
+	@touch $(1)/.started
+endef
+
+# The report, where the stage did not have to run again and print it.
+define show
+	@cd $(1) && { [ report/report.md -nt .started ] || python -m rlanything report; }
+	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
+endef
+
+.PHONY: help venv install install-dev alfworld params repro rehearse sweep verify-repro test test-slow fuzz lint bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,16 +94,16 @@ ifneq ($(MAIN),)
 	@[ report/report.md -nt .rla/started ] || python -m rlanything report
 	@echo "Report: report/report.md   numbers: report/summary.json   buffers: runs/<arm>/seed-<n>/buffer"
 else
-	rm -rf $(WORKSPACE)/envs $(WORKSPACE)/experiments $(WORKSPACE)/rlanything $(WORKSPACE)/.dvc/config
-	mkdir -p $(WORKSPACE)/.dvc
-	cp -R envs experiments rlanything dvc.yaml .dvcignore $(WORKSPACE)/
-	cp -R .dvc/config .dvc/plots $(WORKSPACE)/.dvc/
-	printf '[core]\n    no_scm = true\n' > $(WORKSPACE)/.dvc/config.local
-	@touch $(WORKSPACE)/.started
-	cd $(WORKSPACE) && python -m rlanything config write $(CHOSEN) && dvc repro
-	@cd $(WORKSPACE) && { [ report/report.md -nt .started ] || python -m rlanything report; }
-	@echo "Report: $(WORKSPACE)/report/report.md   buffers: $(WORKSPACE)/runs/<arm>/seed-<n>/buffer"
+	$(call fill,$(WORKSPACE))
+	cd $(WORKSPACE) && python -m rlanything config write $(CHOSEN) && python -m rlanything config pipeline && dvc repro
+	$(call show,$(WORKSPACE))
 endif
+
+rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for models and data; ENV=coding for programs
+	$(call fill,$(REHEARSAL))
+	rm -rf $(REHEARSAL)/checkpoints
+	cd $(REHEARSAL) && python -m rlanything rehearse env=$(ENV)_data $(SET) && python -m rlanything config pipeline && dvc repro
+	$(call show,$(REHEARSAL))
 
 verify-repro: install  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
 	cd $(if $(MAIN),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)

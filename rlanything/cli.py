@@ -75,6 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_config(commands)
     _add_stages(commands)
     _add_plan(commands)
+    _add_rehearse(commands)
     _add_sweep(commands)
     add_buffer(commands, replayed)
     add_livebench(commands)
@@ -129,6 +130,19 @@ def _add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
     plan.add_argument("--arm", action="append", help="only this arm; may be repeated")
     add_plan_arguments(plan)
     plan.set_defaults(run=_plan)
+
+
+def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
+    rehearse = commands.add_parser(
+        "rehearse", help="make tiny stand-ins for a large experiment's models and data, and its params.yaml"
+    )
+    rehearse.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. env=coding_data")
+    rehearse.add_argument(
+        "--steps", type=int, default=100, metavar="N", help="of each one's lessons; default: 100"
+    )
+    for role in ("policy", "reward", "adapter"):
+        rehearse.add_argument(f"--{role}", metavar="ARCHITECTURE", help="qwen2, qwen3 or llama")
+    rehearse.set_defaults(run=_rehearse)
 
 
 def _add_sweep(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -240,6 +254,21 @@ def _rerun(args: argparse.Namespace, root: Path) -> int:
     difference = rerun.rerun_trial(args.file, root, params, args.rerun, output, _say)
     print(rerun.outcome_text(args.rerun, args.output, difference), end="")
     return 0 if difference is None else 1
+
+
+def _rehearse(args: argparse.Namespace) -> int:
+    from rlanything.config import parse
+    from rlanything.planning import compose
+    from rlanything.rehearsal import standins
+
+    overrides = ["scale=rehearsal", *args.overrides]
+    kinds = {role: getattr(args, role) for role in standins.ROLES if getattr(args, role)}
+    config = parse(compose.compose(overrides, args.root))
+    for folder in standins.make(config, args.root, args.steps, kinds):
+        print(f"{folder}: written")
+    compose.write(_params(args), overrides, args.root)
+    print(f"{_params(args)}: written; the rehearsal is `dvc repro`")
+    return 0
 
 
 def _plan(args: argparse.Namespace) -> int:

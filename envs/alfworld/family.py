@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from envs.alfworld import files
 from envs.alfworld.engines.fast import FastEnvironment
@@ -89,6 +91,25 @@ class AlfworldFamily:
             types = list(self._near.task_types)
             return load_tasks(self._root, split, count, seed, types, self._on_bad_file)[0]
         return draw_tasks(split, count, seed, self._near if split in FAMILIAR else self._far)
+
+    @classmethod
+    def easiest(cls, section: Mapping[str, Any]) -> AlfworldFamily:
+        """Games in small rooms, with the target in sight and no tool needed."""
+        easy, small, few = {"easy": 1.0}, (4, 4), (0, 2)
+        return cls(
+            task_types=("pick", "look"), levels=easy, receptacles=small, distractors=few,
+            ood_levels=easy, ood_receptacles=small, ood_distractors=few, edit=section.get("edit", "scene"),
+        )  # fmt: skip
+
+    def write_data(self, folder: Path, counts: Mapping[str, int], seed: int) -> None:
+        """Write tasks as ALFWorld's set has them, a folder for each split. Raises `GameError` for an invalid task."""
+        for split, count in counts.items():
+            for task in self.make(split, count, seed):
+                files.write_game(task, folder / files.FOLDERS[split])
+
+    def rewriting(self, task: Task, direction: Direction, seed: int) -> tuple[str, str]:
+        """(facts, reply) of a rewrite. Raises `InvalidProposal`."""
+        return self.describe(task), self.rewrite(task, direction, seed)
 
     def environment(self) -> Environment:
         """A new environment with the chosen engine."""

@@ -7,10 +7,12 @@ import os
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from envs.coding.environment import CodingEnvironment, explained, opening
 from envs.coding.examination import criticism, examine, failed_tests
-from envs.coding.formats.files import FORMATS, load
+from envs.coding.formats import reference
+from envs.coding.formats.files import FORMATS, load, save
 from envs.coding.problem import ENV, Problem, ProblemError, require_values
 from envs.coding.program_judge import ProgramJudge
 from envs.coding.programs import passed, program_of
@@ -89,6 +91,22 @@ class CodingFamily:
         if self._files is not None:
             return self._drawn(split, count, seed)
         return draw_tasks(split, count, seed, self._near if split in FAMILIAR else self._far)
+
+    @classmethod
+    def easiest(cls, section: Mapping[str, Any]) -> CodingFamily:
+        """Problems of one step that read a number."""
+        return cls(kinds=("number",), levels=("easy",), ood_levels=("medium",))
+
+    def write_data(self, folder: Path, counts: Mapping[str, int], seed: int) -> None:
+        """Write problems as files `<split>.json` in the format of the reference code."""
+        for split, count in counts.items():
+            problems = [Problem.from_task(task) for task in self.make(split, count, seed)]
+            save(folder / f"{split}.json", reference.NAME, problems)
+
+    def rewriting(self, task: Task, direction: Direction, seed: int) -> tuple[str, str]:
+        """(facts, reply) of a rewrite, in the form of problems from files. Raises `InvalidProposal`."""
+        changed = self.parse(task, self.rewrite(task, direction, seed))
+        return write_problem(Problem.from_task(task)), write_problem(Problem.from_task(changed))
 
     def environment(self) -> Environment:
         """A new environment; all share one sandbox and its results. Raises `SandboxError` where that cannot run."""

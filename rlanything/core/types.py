@@ -400,6 +400,27 @@ class GameFiles(Protocol):
         ...
 
 
+@runtime_checkable
+class GeneratedData(TaskFamily, Protocol):
+    """A family whose generated tasks can stand for a downloaded set, in a rehearsal without one."""
+
+    @classmethod
+    def easiest(cls, section: Mapping[str, Any]) -> GeneratedData:
+        """The family with the easiest tasks that it generates; how tasks are edited is as `section` (of `env`) says."""
+        ...
+
+    def write_data(self, folder: Path, counts: Mapping[str, int], seed: int) -> None:
+        """Write `counts` generated tasks of each split below `folder`, as the downloaded set has them."""
+        ...
+
+    def rewriting(self, task: Task, direction: Direction, seed: int) -> tuple[str, str]:
+        """(facts, reply): how a task of the downloaded set is described to an adapter, and a rewrite that can be read.
+
+        Raises `InvalidProposal` where the task cannot be rewritten in that direction.
+        """
+        ...
+
+
 class Engine(Protocol):
     """Text generation, for policy, reward model and adapter."""
 

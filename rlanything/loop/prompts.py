@@ -145,6 +145,10 @@ class Prompts:
         spelled = said.casefold() in {action.casefold() for action in actions}
         return (f"{UNREADABLE} {said}" if spelled else said), False
 
+    def reply(self, action: str, actions: Sequence[str]) -> str:
+        """The shortest reply that `action` reads as this action. Raises `ValueError` for one that is not listed."""
+        return action if self.action_format == "verbatim" else rf"\boxed{{{[*actions].index(action) + 1}}}"
+
     def verdict(self, reply: str) -> int | None:
         """+1, -1, or None when the reward model's reply holds no verdict. The last one counts."""
         text = after_thought(reply) or ""

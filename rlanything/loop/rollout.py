@@ -171,9 +171,8 @@ class RolloutWorker:
 
     def _request(self, episode: _Episode, turn: int, sampling: Sampling) -> Request:
         constrained = self.config.decoding == "constrained"
-        choices = (
-            tuple(self.policy.encode_choice(a) for a in episode.observation.actions) if constrained else ()
-        )
+        listed = episode.observation.actions if constrained else ()
+        choices = tuple(self.policy.encode_choice(self.prompts.reply(a, listed)) for a in listed)
         # A session keeps its cache for a prompt that extends the last one. Prompts that are written anew share their
         # beginning with those of the same task: the guide and the first observation.
         chats = self.prompts.chats

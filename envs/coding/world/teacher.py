@@ -66,7 +66,7 @@ def rewrite(problem: Problem, direction: Direction, rng: random.Random, tests: i
         except NoTestsError:
             continue
         return write_rewrite(changed, shortest(found, tests))
-    raise ValueError(f"no {direction} problem was found for {chain.key!r}")
+    raise InvalidProposal(f"no {direction} problem was found for {chain.key!r}")
 
 
 def shortest(found: Sequence[Case], count: int) -> tuple[Case, ...]:

@@ -91,10 +91,10 @@ def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> 
     family, prompts = build.family(config), build.prompts(config, root)
     settings = config.bootstrap.adapter
     tasks = _practice(config, root, family)[: settings.episodes]
-    rewrites = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
+    pairs = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
     model = _new(config, tokenizer, "adapter")
     chat_model = build.chat_model(config, model, tokenizer)
-    examples = [_reply_rows(chat_model, *pair, settings.context_weight) for pair in rewrites]
+    examples = [reply_rows(chat_model, *pair, settings.context_weight) for pair in pairs]
     _fit(model, examples, settings, config.seed, "adapter")
     return model
 
@@ -108,7 +108,7 @@ def _policy(
     settings = config.bootstrap.policy
     model = _new(config, tokenizer, "policy")
     chat_model = build.chat_model(config, model, tokenizer)
-    examples = [_demo_rows(chat_model, prompts, demo, settings.context_weight) for demo in demos]
+    examples = [demonstration_rows(chat_model, prompts, demo, settings.context_weight) for demo in demos]
     _fit(model, examples, settings, config.seed, "policy")
     return model
 
@@ -137,8 +137,8 @@ def _tokenizer(
     """Learned from what the three models will read and write."""
     shown = demos[:CORPUS_DEMOS]
     texts = [text for demo in shown for obs, action in demo for text in (obs.text, action)]
-    rewrites = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
-    texts += [text for pair in rewrites for text in pair]
+    pairs = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
+    texts += [text for pair in pairs for text in pair]
     return train_tokenizer(texts + taught.corpus(tasks, shown), _architecture(config).vocab)
 
 
@@ -189,7 +189,7 @@ def _rewrites(
     return pairs
 
 
-def _demo_rows(
+def demonstration_rows(
     chat_model: ChatModel, prompts: Prompts, demo: Demonstration, context_weight: float
 ) -> list[Row]:
     """A demonstration as rows. The model learns to spell whole commands, also where decoding is constrained."""
@@ -197,11 +197,13 @@ def _demo_rows(
     steps: list[Step] = []
     for (now, action), result in zip(demo, results, strict=True):
         prompt = next_prompt(chat_model, prompts, demo[0][0].text, steps, now)
-        steps.append(Step(prompt.ids, chat_model.encode_choice(action), (), (), action, True, result))
+        response = chat_model.encode_choice(prompts.reply(action, now.actions))
+        steps.append(Step(prompt.ids, response, (), (), action, True, result))
     return conversation_rows([Turn(step.prompt_ids, step.response_ids) for step in steps], context_weight)
 
 
-def _reply_rows(chat_model: ChatModel, prompt: str, reply: str, context_weight: float) -> list[Row]:
+def reply_rows(chat_model: ChatModel, prompt: str, reply: str, context_weight: float) -> list[Row]:
+    """A question of one turn, and its answer."""
     turn = Turn(chat_model.start([{"role": "user", "content": prompt}]), chat_model.encode_choice(reply))
     return conversation_rows([turn], context_weight)
 

@@ -1,0 +1,158 @@
+"""The architectures that the paper's models have, as small as they go, with chat templates of the same shape.
+
+Templates are in our own words. What they share with the real ones is what can break a loop: where a turn ends, what is
+added when there is no system message, and which thoughts of earlier turns are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+from transformers.models.qwen2 import Qwen2Tokenizer
+
+from rlanything.core.errors import ConfigError, unknown
+
+VOCAB = 2048
+"""Tokens of a stand-in's tokenizer, its marks left out."""
+HEAD = 32
+"""Size of an attention head: the smallest that every engine can run."""
+
+_QWEN2 = (
+    "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n{% endif %}"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+_QWEN3 = (
+    "{% set found = namespace(last=0) %}"
+    "{% for message in messages %}"
+    "{% if message.role == 'user' %}{% set found.last = loop.index0 %}{% endif %}"
+    "{% endfor %}"
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n"
+    "{% if message.role == 'assistant' %}"
+    "{% set parts = message.content.split('</think>') %}"
+    "{% if loop.index0 > found.last %}<think>\n"
+    "{{ parts[0].split('<think>')[-1].strip() if parts | length > 1 else '' }}\n</think>\n\n{% endif %}"
+    "{{ parts[-1].lstrip('\n') }}"
+    "{% else %}{{ message.content }}{% endif %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+_LLAMA = (
+    "<|begin_of_text|>{% for message in messages %}<|start_header_id|>{{ message.role }}<|end_header_id|>\n\n"
+    "{{ message.content | trim }}<|eot_id|>{% endfor %}"
+    "{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}"
+)
+_THOUGHTS = ("<think>", "</think>")
+"""Tokens of their own, but no special ones: a decoded reply shows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A small model of one architecture. `thinks`: its replies begin with a thought in <think> tags."""
+
+    config: Callable[..., PreTrainedConfig]
+    model: Callable[..., PreTrainedModel]
+    coder: Callable[[Iterable[str]], PreTrainedTokenizerBase]
+    template: str
+    special: tuple[str, ...]
+    end: str
+    thinks: bool = False
+
+    def tokenizer(self, texts: Iterable[str]) -> PreTrainedTokenizerBase:
+        """A byte-level tokenizer learned from the texts, of the class that real checkpoints have."""
+        made = self.coder(texts)
+        made.add_tokens([AddedToken(token, special=True, normalized=False) for token in self.special])
+        if self.thinks:
+            made.add_tokens([AddedToken(token, special=False, normalized=False) for token in _THOUGHTS])
+        made.eos_token, made.pad_token = self.end, self.special[0]
+        made.chat_template = self.template
+        return made
+
+    def fresh(self, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel:
+        """A randomly initialised model of about 0.4M weights, with a head of its own as the large models have."""
+        config = self.config(
+            vocab_size=len(tokenizer),
+            hidden_size=2 * HEAD,
+            intermediate_size=6 * HEAD,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            head_dim=HEAD,
+            max_position_embeddings=32768,
+            tie_word_embeddings=False,
+            initializer_range=0.05,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            bos_token_id=None,
+        )
+        torch.manual_seed(seed)
+        return self.model(config)
+
+
+def _qwen(texts: Iterable[str]) -> PreTrainedTokenizerBase:
+    made: PreTrainedTokenizerBase = Qwen2Tokenizer().train_new_from_iterator(
+        texts, VOCAB, show_progress=False
+    )
+    return made
+
+
+def _llama(texts: Iterable[str]) -> PreTrainedTokenizerBase:
+    coder = Tokenizer(models.BPE())
+    coder.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    coder.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    coder.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=VOCAB, initial_alphabet=alphabet, show_progress=False)
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=coder)
+
+
+ARCHITECTURES = {
+    "qwen2": Architecture(
+        Qwen2Config,
+        Qwen2ForCausalLM,
+        _qwen,
+        _QWEN2,
+        ("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
+        "<|im_end|>",
+    ),
+    "qwen3": Architecture(
+        Qwen3Config,
+        Qwen3ForCausalLM,
+        _qwen,
+        _QWEN3,
+        ("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
+        "<|im_end|>",
+        True,
+    ),
+    "llama": Architecture(
+        LlamaConfig,
+        LlamaForCausalLM,
+        _llama,
+        _LLAMA,
+        ("<|end_of_text|>", "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"),
+        "<|eot_id|>",
+    ),
+}
+"""By the `model_type` of their config.json."""
+
+
+def architecture(name: str) -> Architecture:
+    """The architecture called `name`. Raises `ConfigError` with the nearest name."""
+    if name not in ARCHITECTURES:
+        raise ConfigError(f"architecture {name!r}: {unknown(name, list(ARCHITECTURES))}")
+    return ARCHITECTURES[name]
