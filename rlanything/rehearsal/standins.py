@@ -52,14 +52,8 @@ class StandIns:
         self.tasks: list[Task] = [
             task for split in SPLITS for task in family.make(split, getattr(config.tasks, split), config.seed)
         ]
+        self.demos = [self._demonstration(task) for task in self.tasks]
         self.settings = SupervisedConfig(episodes=len(self.tasks), steps=steps, batch=4)
-        expert = teacher(self.family)
-        self.demos: list[Demonstration] = [
-            expert.demonstrate(task, derive_seed(config.seed, "rehearse", task.task_id), 0.0)[
-                : config.rollout.max_steps
-            ]
-            for task in self.tasks
-        ]
 
     def make(self, role: str, chosen: Architecture, source: Checkpoint) -> None:
         """Write one stand-in to its folder, whole or not at all."""
@@ -77,15 +71,19 @@ class StandIns:
         with atomic.whole(self.root / source.path) as folder:
             checkpoint.save(model, tokenizer, folder)
 
+    def _demonstration(self, task: Task) -> Demonstration:
+        seed = derive_seed(self.config.seed, "rehearse", task.task_id)
+        return teacher(self.family).demonstrate(task, seed, 0.0)[: self.config.rollout.max_steps]
+
     def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[list[Row]]:
         if role == "policy":
             return [demonstration_rows(chat_model, self.prompts, demo, 0.0) for demo in self.demos]
         if role == "reward":
-            return self.taught.rows(chat_model, self.tasks)
-        return [reply_rows(chat_model, prompt, reply, 0.0) for prompt, reply in self._replies(chosen)]
+            return [[row] for row in self.taught.rows(chat_model, self.tasks)]
+        return [reply_rows(chat_model, question, reply, 0.0) for question, reply in self._replies(chosen)]
 
     def _replies(self, chosen: Architecture) -> list[tuple[str, str]]:
-        """(question, reply) of the adapter's model: rewrites in both directions, and a summary of each task."""
+        """(question, reply) of the adapter's model: of each task a summary, and rewrites in both directions."""
         thought = THOUGHT if chosen.thinks else ""
         pairs = []
         for task, demo in zip(self.tasks, self.demos, strict=True):
@@ -104,42 +102,8 @@ class StandIns:
 
     def _texts(self, chosen: Architecture) -> list[str]:
         """What the models read and write, for their tokenizers."""
-        shown = [text for demo in self.demos for obs, action in demo for text in (obs.text, action)]
+        shown = [text for demo in self.demos for seen, action in demo for text in (seen.text, action)]
         pairs = [text for pair in self._replies(chosen) for text in pair]
-        return [*shown, *pairs, *self.taught.corpus(self.tasks, self.demos)]
-
-
-def make(self, role: str, chosen: Architecture, source: Checkpoint) -> None:
-        """Write one stand-in to its folder, whole or not at all."""
-        tokenizer = chosen.tokenizer(self._texts(chosen))
-        model = chosen.fresh(tokenizer, derive_seed(self.config.seed, "rehearse", role) % 2**31)
-        chat_model = build.chat_model(self.config, model, tokenizer)
-        ticker = Ticker(f"rehearse: {role}", self.settings.steps)
-        fit(
-            model,
-            self._rows(role, chosen, chat_model),
-            self.settings,
-            derive_seed(self.config.seed, "rehearse", "fit", role),
-            lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
-        )
-        with atomic.whole(self.root / source.path) as folder:
-            checkpoint.save(model, tokenizer, folder)
-
-    def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[Row]:
-        if role == "policy":
-            return [demonstration_row(chat_model, self.prompts, demo, 0.0) for demo in self.demos]
-        if role == "reward":
-            return self.taught.rows(chat_model, self.tasks)
-        return [_reply_row(chat_model, prompt, reply) for prompt, reply in self._rewrites(chosen)]
-
-    def _rewrites(self, chosen: Architecture) -> list[tuple[str, str]]:
-        pairs = rewrites(self.config, self.family, self.prompts, self.taught, self.tasks)
-        return [(prompt, (THOUGHT if chosen.thinks else "") + reply) for prompt, reply in pairs]
-
-    def _texts(self, chosen: Architecture) -> list[str]:
-        """What the models read and write, for their tokenizers."""
-        shown = [text for demo in self.demos for obs, action in demo for text in (obs.text, action)]
-        pairs = [text for pair in self._rewrites(chosen) for text in pair]
         return [*shown, *pairs, *self.taught.corpus(self.tasks, self.demos)]
 
 
@@ -151,18 +115,22 @@ def make(config: Config, root: Path, steps: int, kinds: dict[str, str]) -> list[
         kinds: architectures by role; a role that is left out has that of `ROLES`.
 
     Raises:
-        ConfigError: before any work, for embedded models, or for a path that is no free folder below the root.
+        ConfigError: before any work, for embedded models, an environment that generates no tasks, or a path that is no
+            free folder below the root.
     """
     if config.model.embedded is not None:
         raise ConfigError(
             "model.embedded: these models are made by `bootstrap`; a rehearsal is for checkpoints"
         )
+    if steps < 1:
+        raise ConfigError(f"--steps {steps}: must be at least 1")
     sources = {role: getattr(config.model, role) for role in ROLES}
     chosen = {role: architecture(kinds.get(role) or kind) for role, kind in ROLES.items()}
     for role, source in sources.items():
         _require_free(role, source.path, root)
     family = _generated(config)
-    _write_data(config, family, root)
+    with atomic.whole(root / DATA) as folder:
+        family.write_data(folder, {split: getattr(config.tasks, split) for split in SPLITS}, config.seed)
     standins = StandIns(config, root, family, steps)
     for role, source in sources.items():
         standins.make(role, chosen[role], source)
@@ -175,12 +143,6 @@ def _generated(config: Config) -> GeneratedData:
     found: GeneratedData = cls.easiest(config.env)  # type: ignore[attr-defined]  # `named_class` looked for it
     kind_of(config).check(found)
     return found
-
-
-def _write_data(config: Config, data: GeneratedData, root: Path) -> None:
-    counts = {split: getattr(config.tasks, split) for split in SPLITS}
-    with atomic.whole(root / DATA) as folder:
-        data.write_data(folder, counts, config.seed)
 
 
 def _require_free(role: str, path: str, root: Path) -> None:
