@@ -32,6 +32,8 @@ ROLES = {"policy": "qwen2", "reward": "llama", "adapter": "qwen3"}
 """The architecture of each model where the command names no other."""
 DATA = Path("checkpoints/data")
 """Where the settings of a rehearsal look for games and problems."""
+PRACTICE_STEPS = 2
+"""Steps of an episode on which the reward model's stand-in is taught: each costs the whole prompt of the policy."""
 THOUGHT = "<think>\nThe goal decides.\n</think>\n\n"
 """What a stand-in with thoughts is taught to write before its answer."""
 
@@ -44,8 +46,8 @@ class StandIns:
         self.root = root
         self.prompts: Prompts = build.prompts(config, root)
         self.family = family
-        practice = config.rollout.model_copy(update={"decoding": "constrained"})
         # A fresh model writes no command; constrained to commands, it acts at random, sometimes rightly.
+        practice = config.rollout.model_copy(update={"decoding": "constrained", "max_steps": PRACTICE_STEPS})
         acting = config.model_copy(update={"rollout": practice})
         self.taught: WarmStart = kind_of(config).warm_start(acting, family, self.prompts)
         # The tasks of the rehearsal itself: known by heart, some are solved, and there is something to judge.
