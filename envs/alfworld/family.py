@@ -94,8 +94,8 @@ class AlfworldFamily:
 
     @classmethod
     def easiest(cls, section: Mapping[str, Any]) -> AlfworldFamily:
-        """Games in small rooms, with the target in sight and no tool needed."""
-        easy, small, few = {"easy": 1.0}, (4, 4), (0, 2)
+        """Games in small rooms, with the target in sight and no tool needed, and other objects to ask for."""
+        easy, small, few = {"easy": 1.0}, (4, 6), (3, 5)
         return cls(
             task_types=("pick", "look"), levels=easy, receptacles=small, distractors=few,
             ood_levels=easy, ood_receptacles=small, ood_distractors=few, edit=section.get("edit", "scene"),

@@ -1,0 +1,81 @@
+"""Stand-ins are ordinary checkpoints: they load, keep the shape of the real chat formats, and are small."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlanything.core.errors import ConfigError
+from rlanything.engines import checkpoint
+from rlanything.engines.chat import Chat
+from rlanything.rehearsal.architectures import ARCHITECTURES, HEAD, architecture
+
+TEXTS = [
+    "You are in the middle of a room. On the shelf 1, you see a mug 2.",
+    "Take the mug, then \\boxed{3}.",
+] * 20
+ASKED = [{"role": "user", "content": "What next?"}]
+
+
+@pytest.fixture(scope="module", params=ARCHITECTURES)
+def loaded(request, tmp_path_factory):
+    """(name, model, tokenizer) of a stand-in as it is read back from disk."""
+    made, folder = ARCHITECTURES[request.param], tmp_path_factory.mktemp(request.param)
+    tokenizer = made.tokenizer(TEXTS)
+    checkpoint.save(made.fresh(tokenizer, 0), tokenizer, folder)
+    return request.param, *checkpoint.load(folder)
+
+
+def test_it_is_of_its_architecture_and_small(loaded):
+    name, model, tokenizer = loaded
+    assert model.config.model_type == name
+    assert model.config.head_dim == HEAD
+    assert not model.config.tie_word_embeddings
+    assert model.get_input_embeddings().weight.shape[0] == len(tokenizer)
+    assert sum(p.numel() for p in model.parameters()) < 500_000
+
+
+def test_a_turn_ends_with_one_special_token_and_nobodys_words_end_it(loaded):
+    name, _, tokenizer = loaded
+    chat = Chat(tokenizer)
+    end = ARCHITECTURES[name].end
+    assert chat.stop_ids[0] == tokenizer.convert_tokens_to_ids(end)
+    said = f"I stop {end} here"
+    prompt = chat.start([{"role": "user", "content": said}])
+    assert prompt.count(chat.stop_ids[0]) == chat.start([{"role": "user", "content": "I stop here"}]).count(
+        chat.stop_ids[0]
+    )
+
+
+def test_text_survives_the_tokenizer(loaded):
+    chat = Chat(loaded[2])
+    for text in (*TEXTS[:2], "a word that was never seen: Grüße\n\n\tx = [1, 2]"):
+        assert chat.decode(chat.encode_choice(text)) == text
+
+
+def test_only_the_thinking_one_has_tokens_for_thoughts_and_a_decoded_reply_shows_them(loaded):
+    name, _, tokenizer = loaded
+    chat, reply = Chat(tokenizer), "<think>\nhm\n</think>\n\n\\boxed{1}"
+    assert chat.decode(chat.encode_choice(reply)) == reply
+    assert (tokenizer.convert_tokens_to_ids("</think>") in chat.encode_choice(reply)) is ARCHITECTURES[
+        name
+    ].thinks
+
+
+def test_the_thinking_template_leaves_out_the_thoughts_of_earlier_turns():
+    tokenizer = ARCHITECTURES["qwen3"].tokenizer(TEXTS)
+    turns = [*ASKED, {"role": "assistant", "content": "<think>\nsecret\n</think>\n\nleft"}, *ASKED]
+    shown = tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+    assert "secret" not in shown
+    assert "left" in shown
+    assert "secret" in tokenizer.apply_chat_template(turns[:2], tokenize=False)
+
+
+def test_without_a_system_message_only_qwen2_writes_one():
+    for name, made in ARCHITECTURES.items():
+        shown = made.tokenizer(TEXTS).apply_chat_template(ASKED, tokenize=False, add_generation_prompt=True)
+        assert ("system" in shown) is (name == "qwen2"), name
+
+
+def test_an_unknown_architecture_is_named_with_the_nearest_one():
+    with pytest.raises(ConfigError, match=r"architecture 'qwen'.*qwen2"):
+        architecture("qwen")
