@@ -15,9 +15,9 @@ from rlanything.core.errors import ConfigError
 from rlanything.engines import checkpoint
 from rlanything.planning import compose, plan
 from rlanything.planning.costs import devices
+from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.estimate import Estimate, estimate, model_sizes
 from rlanything.planning.costs.memory import memory
-from rlanything.planning.costs.workload import Assumptions
 
 ROOT = Path(__file__).parents[2]
 ERROR = 0.08
@@ -94,10 +94,33 @@ def test_one_number_that_is_too_large_is_the_one_that_is_changed():
     assert [change.partition("=")[0] for change in setting.changes] == ["learn.micro_batch_tokens"]
 
 
-def test_a_row_that_cannot_be_divided_is_named():
+def test_a_row_that_cannot_be_divided_is_named(capsys):
     found = planned(given=Assumptions(), count=64)
     assert found.nearest is None
-    assert found.work.longest_row["reward"] > found.work.longest_row["policy"]
+    config = configuration()
+    question = found.work.undivided["reward"]
+    assert question > config.judge.m * (config.judge.max_tokens - 1) + config.rollout.max_tokens
+    words = ["plan", "scale=paper", "--arm", "full", "--device", "H100", "--devices", "64"]
+    assert main(["--root", str(ROOT), *words]) == 0
+    assert (
+        f"the longest row of reward has {question:,} tokens and cannot be divided" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "given"),
+    [
+        ([], Assumptions()),
+        (["env=alfworld_data"], Assumptions()),
+        (["env=coding_data"], Assumptions(reply_share=0.5)),
+    ],
+    ids=["generated", "downloaded", "coding"],
+)
+def test_the_preset_for_one_gpu_fits_80_gb(overrides, given):
+    config = parse(compose.compose(["scale=single-gpu", *overrides], ROOT))
+    sizes = model_sizes(config, ROOT)
+    for arm in config.arms:
+        assert estimate(config, arm, sizes, devices.device("H100"), 1, given).fits, arm
 
 
 def test_more_devices_copy_the_models_unless_they_are_divided():
@@ -141,12 +164,21 @@ def test_shorter_episodes_and_replies_take_less_of_everything():
     long, short = planned(given=Assumptions(0.5, 0.5)), planned(given=Assumptions(0.25, 0.25))
     assert short.memory.peak < long.memory.peak
     assert short.hours.hours < long.hours.hours
-    assert all(a.read < b.read for a, b in zip(short.work.calls, long.work.calls, strict=True))
+    pairs = list(zip(short.work.calls, long.work.calls, strict=True))
+    assert all(a.written < b.written for a, b in pairs)
+    # The adapter reads facts and a critic's sentences, whose lengths do not follow from episodes.
+    assert [a.name for a, b in pairs if a.read >= b.read] == ["adapt"]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("episode_share", 0.0), ("reply_share", 1.5), ("turn_tokens", 0), ("opening_tokens", -1)],
+    [
+        ("episode_share", 0.0),
+        ("reply_share", 1.5),
+        ("turn_tokens", 0),
+        ("opening_tokens", -1),
+        ("rewritten_share", 2),
+    ],
 )
 def test_an_assumption_that_cannot_be_is_refused(name, value):
     with pytest.raises(ConfigError, match=f"--{name.replace('_', '-')} {value}: must be"):
@@ -193,6 +225,15 @@ def test_json_says_the_same(capsys):
     assert data["costs"]["full"]["memory"]["fits"] is True
     assert data["models"]["policy"]["parameters"] == 494_032_768
     assert data["counts"]["full"]["rollouts"] == 25_600
+
+
+def test_json_says_how_long_the_rows_are(capsys):
+    words = ["plan", "scale=paper", "--arm", "full", "--device", "H100", "--json"]
+    assert main(["--root", str(ROOT), *words]) == 0
+    work = json.loads(capsys.readouterr().out)["costs"]["full"]["work"]
+    rows = work["rows"]["reward"]
+    assert work["longest_row"]["reward"] == max(row["tokens"] for row in rows)
+    assert work["trained"]["reward"] == sum(row["count"] * row["tokens"] for row in rows)
 
 
 def test_without_a_device_the_counts_are_printed_and_the_device_is_asked_for(monkeypatch, capsys):
