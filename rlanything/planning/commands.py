@@ -12,8 +12,8 @@ from rlanything.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from rlanything.config import Config
-    from rlanything.planning.costs.devices import Device
     from rlanything.planning.costs.assumptions import Assumptions
+    from rlanything.planning.costs.devices import Device
 
 ASSUMED = {
     "episode_share": (float, "expected length of an episode as a share of rollout.max_steps; default: 1"),

@@ -107,20 +107,11 @@ def test_a_row_that_cannot_be_divided_is_named(capsys):
     )
 
 
-@pytest.mark.parametrize(
-    ("overrides", "given"),
-    [
-        ([], Assumptions()),
-        (["env=alfworld_data"], Assumptions()),
-        (["env=coding_data"], Assumptions(reply_share=0.5)),
-    ],
-    ids=["generated", "downloaded", "coding"],
-)
-def test_the_preset_for_one_gpu_fits_80_gb(overrides, given):
-    config = parse(compose.compose(["scale=single-gpu", *overrides], ROOT))
-    sizes = model_sizes(config, ROOT)
-    for arm in config.arms:
-        assert estimate(config, arm, sizes, devices.device("H100"), 1, given).fits, arm
+@pytest.mark.parametrize("arm", ["outcome", "policy", "policy_reward", "full"])
+def test_the_preset_for_one_gpu_fits_80_gb(arm):
+    assert one_gpu(arm=arm).fits
+    assert one_gpu("env=alfworld_data", arm=arm).fits
+    assert one_gpu("env=coding_data", share=0.5, arm=arm).fits
 
 
 def test_more_devices_copy_the_models_unless_they_are_divided():
@@ -234,6 +225,37 @@ def test_json_says_how_long_the_rows_are(capsys):
     rows = work["rows"]["reward"]
     assert work["longest_row"]["reward"] == max(row["tokens"] for row in rows)
     assert work["trained"]["reward"] == sum(row["count"] * row["tokens"] for row in rows)
+
+
+def test_the_pages_have_the_numbers_of_their_commands():
+    page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
+    paper = (ROOT / "docs" / "paper_map.md").read_text()
+    bounds, expected = planned(count=64, given=Assumptions()), planned(count=64)
+    changes, needed = expected.nearest[0].changes, expected.nearest[1]
+    for found in (bounds, expected):
+        assert f"votes has {found.work.undivided['reward']:,} tokens" in page
+    assert f"take {gigabytes(bounds.memory.passing)}" in page
+    assert f"fits in {needed / devices.GB:.1f} GB a device" in page
+    assert all(change.removesuffix(" on 64 devices") in page for change in changes)
+    assert f"fits, with {planned(*SMALL).memory.peak / devices.GB:.1f} GB" in page
+    games, halves, wholes = one_gpu(), one_gpu("env=coding_data", share=0.5), one_gpu("env=coding_data")
+    lasting = f"{sum(part.bytes for part in games.memory.lasting) / devices.GB:.1f} GB"
+    peak, half, whole = (f"{each.memory.peak / devices.GB:.1f} GB" for each in (games, halves, wholes))
+    assert f"bounds: {peak} of the 72.0 GB that are usable. {lasting} are weights" in page
+    assert f"votes ({gigabytes(games.memory.passing)})" in page
+    assert f"a reply the training takes {half}. At the upper bound it takes {whole}" in page
+    assert f"{lasting} before activations, at most {peak} with them" in paper
+    assert f"{half} where replies have half" in paper
+
+
+def gigabytes(parts):
+    return f"{max(part.bytes for part in parts) / devices.GB:.1f} GB"
+
+
+def one_gpu(*overrides: str, share: float = 1.0, arm: str = "full") -> Estimate:
+    config = parse(compose.compose(["scale=single-gpu", *overrides], ROOT))
+    given = Assumptions(reply_share=share)
+    return estimate(config, arm, model_sizes(config, ROOT), devices.device("H100"), 1, given)
 
 
 def test_without_a_device_the_counts_are_printed_and_the_device_is_asked_for(monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""The tokens of a plan: the rows that the learner packs, and the calls that the loop makes, of the lengths that are assumed."""
+"""The tokens of a plan: the rows that the learner packs and the calls that the loop makes, of the assumed lengths."""
 
 from __future__ import annotations
 

@@ -156,7 +156,10 @@ def _stepping(name: str, size: Size, weight: float) -> Part:
 
 
 def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int) -> Part:
-    """The largest batch that an engine decodes: keys and values, logits, and one layer's work on the prompts. Devices divide the calls."""
+    """The largest batch that an engine decodes: keys and values, logits, and one layer's work on the prompts.
+
+    The devices divide the calls.
+    """
     rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
     logits = 2 * rows * size.vocab * FULL
