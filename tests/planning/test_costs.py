@@ -244,6 +244,8 @@ def test_the_pages_have_the_numbers_of_their_commands():
     assert f"bounds: {peak} of the 72.0 GB that are usable. {lasting} are weights" in page
     assert f"votes ({gigabytes(games.memory.passing)})" in page
     assert f"a reply the training takes {half}. At the upper bound it takes {whole}" in page
+    tiny = [f"model.{name}.path=Qwen/Qwen2.5-0.5B-Instruct" for name in ("policy", "reward")]
+    assert f"takes at most {one_gpu(*tiny).memory.peak / devices.GB:.1f} GB" in page
     assert f"{lasting} before activations, at most {peak} with them" in paper
     assert f"{half} where replies have half" in paper
 
