@@ -12,14 +12,17 @@ from rlanything.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from rlanything.config import Config
+    from rlanything.planning.costs.assumptions import Assumptions
     from rlanything.planning.costs.devices import Device
-    from rlanything.planning.costs.workload import Assumptions
 
 ASSUMED = {
     "episode_share": (float, "expected length of an episode as a share of rollout.max_steps; default: 1"),
     "reply_share": (float, "expected length of a reply as a share of its max_tokens; default: 1"),
-    "opening_tokens": (int, "tokens of instructions and first observation; default: 400"),
-    "turn_tokens": (int, "tokens of a later observation; default: 100"),
+    "rewritten_share": (float, "expected share of an iteration's tasks that are rewritten; default: 1"),
+    "opening_tokens": (int, "tokens of instructions and first observation with its commands; default: 400"),
+    "turn_tokens": (int, "tokens of a later observation with its commands; default: 100"),
+    "past_tokens": (int, "tokens of an observation alone, as a history holds it; default: 50"),
+    "guide_tokens": (int, "tokens of the instructions of judge (history), critic and adapter; default: 350"),
 }
 
 
@@ -104,7 +107,7 @@ def _device(args: argparse.Namespace, config: Config) -> Device | None:
 
 
 def _assumptions(args: argparse.Namespace) -> Assumptions:
-    from rlanything.planning.costs.workload import Assumptions
+    from rlanything.planning.costs.assumptions import Assumptions
 
     given = Assumptions(**{name: getattr(args, name) for name in ASSUMED if getattr(args, name) is not None})
     given.check()

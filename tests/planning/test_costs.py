@@ -15,9 +15,9 @@ from rlanything.core.errors import ConfigError
 from rlanything.engines import checkpoint
 from rlanything.planning import compose, plan
 from rlanything.planning.costs import devices
+from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.estimate import Estimate, estimate, model_sizes
 from rlanything.planning.costs.memory import memory
-from rlanything.planning.costs.workload import Assumptions
 
 ROOT = Path(__file__).parents[2]
 ERROR = 0.08
@@ -94,10 +94,24 @@ def test_one_number_that_is_too_large_is_the_one_that_is_changed():
     assert [change.partition("=")[0] for change in setting.changes] == ["learn.micro_batch_tokens"]
 
 
-def test_a_row_that_cannot_be_divided_is_named():
+def test_a_row_that_cannot_be_divided_is_named(capsys):
     found = planned(given=Assumptions(), count=64)
     assert found.nearest is None
-    assert found.work.longest_row["reward"] > found.work.longest_row["policy"]
+    config = configuration()
+    question = found.work.undivided["reward"]
+    assert question > config.judge.m * (config.judge.max_tokens - 1) + config.rollout.max_tokens
+    words = ["plan", "scale=paper", "--arm", "full", "--device", "H100", "--devices", "64"]
+    assert main(["--root", str(ROOT), *words]) == 0
+    assert (
+        f"the longest row of reward has {question:,} tokens and cannot be divided" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize("arm", ["outcome", "policy", "policy_reward", "full"])
+def test_the_preset_for_one_gpu_fits_80_gb(arm):
+    assert one_gpu(arm=arm).fits
+    assert one_gpu("env=alfworld_data", arm=arm).fits
+    assert one_gpu("env=coding_data", share=0.5, arm=arm).fits
 
 
 def test_more_devices_copy_the_models_unless_they_are_divided():
@@ -141,12 +155,21 @@ def test_shorter_episodes_and_replies_take_less_of_everything():
     long, short = planned(given=Assumptions(0.5, 0.5)), planned(given=Assumptions(0.25, 0.25))
     assert short.memory.peak < long.memory.peak
     assert short.hours.hours < long.hours.hours
-    assert all(a.read < b.read for a, b in zip(short.work.calls, long.work.calls, strict=True))
+    pairs = list(zip(short.work.calls, long.work.calls, strict=True))
+    assert all(a.written < b.written for a, b in pairs)
+    # The adapter reads facts and a critic's sentences, whose lengths do not follow from episodes.
+    assert [a.name for a, b in pairs if a.read >= b.read] == ["adapt"]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("episode_share", 0.0), ("reply_share", 1.5), ("turn_tokens", 0), ("opening_tokens", -1)],
+    [
+        ("episode_share", 0.0),
+        ("reply_share", 1.5),
+        ("turn_tokens", 0),
+        ("opening_tokens", -1),
+        ("rewritten_share", 2),
+    ],
 )
 def test_an_assumption_that_cannot_be_is_refused(name, value):
     with pytest.raises(ConfigError, match=f"--{name.replace('_', '-')} {value}: must be"):
@@ -193,6 +216,48 @@ def test_json_says_the_same(capsys):
     assert data["costs"]["full"]["memory"]["fits"] is True
     assert data["models"]["policy"]["parameters"] == 494_032_768
     assert data["counts"]["full"]["rollouts"] == 25_600
+
+
+def test_json_says_how_long_the_rows_are(capsys):
+    words = ["plan", "scale=paper", "--arm", "full", "--device", "H100", "--json"]
+    assert main(["--root", str(ROOT), *words]) == 0
+    work = json.loads(capsys.readouterr().out)["costs"]["full"]["work"]
+    rows = work["rows"]["reward"]
+    assert work["longest_row"]["reward"] == max(row["tokens"] for row in rows)
+    assert work["trained"]["reward"] == sum(row["count"] * row["tokens"] for row in rows)
+
+
+def test_the_pages_have_the_numbers_of_their_commands():
+    page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
+    paper = (ROOT / "docs" / "paper_map.md").read_text()
+    bounds, expected = planned(count=64, given=Assumptions()), planned(count=64)
+    changes, needed = expected.nearest[0].changes, expected.nearest[1]
+    for found in (bounds, expected):
+        assert f"votes has {found.work.undivided['reward']:,} tokens" in page
+    assert f"take {gigabytes(bounds.memory.passing)}" in page
+    assert f"fits in {needed / devices.GB:.1f} GB a device" in page
+    assert all(change.removesuffix(" on 64 devices") in page for change in changes)
+    assert f"fits, with {planned(*SMALL).memory.peak / devices.GB:.1f} GB" in page
+    games, halves, wholes = one_gpu(), one_gpu("env=coding_data", share=0.5), one_gpu("env=coding_data")
+    lasting = f"{sum(part.bytes for part in games.memory.lasting) / devices.GB:.1f} GB"
+    peak, half, whole = (f"{each.memory.peak / devices.GB:.1f} GB" for each in (games, halves, wholes))
+    assert f"bounds: {peak} of the 72.0 GB that are usable. {lasting} are weights" in page
+    assert f"votes ({gigabytes(games.memory.passing)})" in page
+    assert f"a reply the training takes {half}. At the upper bound it takes {whole}" in page
+    tiny = [f"model.{name}.path=Qwen/Qwen2.5-0.5B-Instruct" for name in ("policy", "reward")]
+    assert f"takes at most {one_gpu(*tiny).memory.peak / devices.GB:.1f} GB" in page
+    assert f"{lasting} before activations, at most {peak} with them" in paper
+    assert f"{half} where replies have half" in paper
+
+
+def gigabytes(parts):
+    return f"{max(part.bytes for part in parts) / devices.GB:.1f} GB"
+
+
+def one_gpu(*overrides: str, share: float = 1.0, arm: str = "full") -> Estimate:
+    config = parse(compose.compose(["scale=single-gpu", *overrides], ROOT))
+    given = Assumptions(reply_share=share)
+    return estimate(config, arm, model_sizes(config, ROOT), devices.device("H100"), 1, given)
 
 
 def test_without_a_device_the_counts_are_printed_and_the_device_is_asked_for(monkeypatch, capsys):

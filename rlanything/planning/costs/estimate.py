@@ -7,11 +7,12 @@ from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.planning.costs import devices as known
+from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.hours import Hours, hours
 from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest
 from rlanything.planning.costs.sizes import Size, embedded_size, read_size
-from rlanything.planning.costs.workload import Assumptions, Workload, workload
+from rlanything.planning.costs.workload import Workload, workload
 
 USABLE = 0.9
 """Share of a device's memory that tensors can have; the rest is the driver's and lost between them."""
@@ -54,10 +55,11 @@ def estimate(
     config: Config, arm: str, sizes: dict[str, Size], device: known.Device, devices: int, given: Assumptions
 ) -> Estimate:
     """The estimate of `arm` on `devices` devices. Raises `ConfigError` for an unknown arm."""
-    work = workload(config, arm, {name: size.positions for name, size in sizes.items()}, given)
+    positions = {name: size.positions for name, size in sizes.items()}
+    work = workload(config, arm, positions, given)
 
     def needed(changed: Config, count: int) -> float:
-        return memory(changed, arm, sizes, work, count).peak
+        return memory(changed, arm, sizes, workload(changed, arm, positions, given), count).peak
 
     found = memory(config, arm, sizes, work, devices)
     room = device.memory * USABLE

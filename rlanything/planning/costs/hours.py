@@ -64,7 +64,7 @@ def _sampling(config: Config, calls: Calls, size: Size, width: int, device: Devi
     """Seconds to read the prompts and to write the replies of some calls."""
     peak = device.half_flops if width == 2 else device.full_flops
     reading = 2 * _products(size) * calls.read / (device.of_flops * peak * devices)
-    rows = max(1.0, min(int(config.engine.get("max_batch", 1)), calls.count / devices))
+    rows = max(1.0, min(int(config.engine.get("max_batch", 1)), calls.at_once / devices))
     steps = calls.written / rows / devices
     held = rows * calls.longest * size.layers * 2 * size.kv * width
     moved = (_products(size) * width + held) / (device.of_bandwidth * device.bandwidth)

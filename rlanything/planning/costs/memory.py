@@ -7,11 +7,14 @@ counted tensor by tensor (`layer_bytes`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from rlanything.config import Config
 from rlanything.engines.placement import Role, dtype
 from rlanything.planning.check import NATIVE
+from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
 from rlanything.targets import TARGET
@@ -75,7 +78,9 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     passing = [_learning(config, name, sizes[name], work, trained, shards) for name in learns]
     passing += [_stepping(name, sizes[name], trained / shards) for name in learns]
     width = {name: trained if name in learns else frozen for name in used}
-    passing += [_sampling(config, calls, sizes[calls.model], width[calls.model]) for calls in work.calls]
+    passing += [
+        _sampling(config, calls, sizes[calls.model], width[calls.model], devices) for calls in work.calls
+    ]
     if config.engine[TARGET] == NATIVE:
         lasting += [Part("the sampler's copy", name, sizes[name].parameters * FULL) for name in used]
     if shards > 1:
@@ -83,10 +88,11 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     return Memory(tuple(lasting), tuple(passing))
 
 
-def micro_batch(config: Config, name: str, work: Workload) -> int:
-    """Tokens of the largest micro-batch: the limit, or one row that is longer."""
-    limit, row = config.learn.micro_batch_tokens, max(1, work.longest_row[name])
-    return row if row > limit else limit // row * row
+def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
+    """The fullest micro-batch of rows of each length; `count` is how many rows it has. A longer row is alone."""
+    limit, learn = config.learn.micro_batch_tokens, config.learn
+    update = math.ceil(sum(row.count for row in rows) / learn.updates)
+    return [replace(row, count=max(1, min(limit // row.tokens, update))) for row in rows]
 
 
 def layer_bytes(size: Size, precision: str, *, tree: bool) -> float:
@@ -132,14 +138,10 @@ def _mask_bytes(size: Size, precision: str) -> int:
 
 def _learning(config: Config, name: str, size: Size, work: Workload, weight: int, shards: int) -> Part:
     """Activations of a micro-batch, bfloat16 copies of the weights under autocast, gathered shards."""
-    tokens = micro_batch(config, name, work)
-    needed = activations(
-        size,
-        config.train.precision,
-        tokens,
-        work.longest_row[name],
-        tokens * work.targets[name],
-        tree=name == "reward",
+    precision, tree = config.train.precision, name == "reward"
+    needed = max(
+        activations(size, precision, b.count * b.tokens, b.tokens, b.count * b.targets, tree=tree)
+        for b in micro_batches(config, work.rows[name])
     )
     if config.train.precision == "bf16-mixed":
         needed += size.parameters * HALF
@@ -153,9 +155,12 @@ def _stepping(name: str, size: Size, weight: float) -> Part:
     return Part("AdamW's step", name, size.parameters * weight)
 
 
-def _sampling(config: Config, calls: Calls, size: Size, width: int) -> Part:
-    """The largest batch that an engine decodes: keys and values, logits, and one layer's work on the prompts."""
-    rows = min(int(config.engine.get("max_batch", 1)), calls.count)
+def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int) -> Part:
+    """The largest batch that an engine decodes: keys and values, logits, and one layer's work on the prompts.
+
+    The devices divide the calls.
+    """
+    rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
     logits = 2 * rows * size.vocab * FULL
     prompts = rows * (calls.longest - calls.written / calls.count)

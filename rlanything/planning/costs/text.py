@@ -8,11 +8,11 @@ from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.types import Json
+from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.devices import Device
 from rlanything.planning.costs.estimate import USABLE, Estimate
 from rlanything.planning.costs.hours import LAYER_S
 from rlanything.planning.costs.memory import Part
-from rlanything.planning.costs.workload import Assumptions
 
 GB = 10**9
 
@@ -42,14 +42,19 @@ def as_json(estimate: Estimate) -> dict[str, Json]:
     nearest = None
     if better is not None:
         nearest = {"changes": list(better[0].changes), "devices": better[0].devices, "peak": better[1]}
-    return {**fields, "memory": memory, "nearest": nearest}
+    work = {**fields["work"], "trained": estimate.work.trained, "longest_row": estimate.work.longest_row}
+    return {**fields, "work": work, "memory": memory, "nearest": nearest}
 
 
 def _assumed(given: Assumptions, device: Device) -> list[str]:
     return [
         f"assumed    episodes {given.episode_share:.0%} of rollout.max_steps, replies {given.reply_share:.0%} of their "
-        f"max_tokens, {given.opening_tokens} tokens to open a conversation,",
-        f"           {given.turn_tokens} a turn; {device.of_flops:.0%} of these operations, {device.of_bandwidth:.0%} "
+        f"max_tokens, {given.rewritten_share:.0%} of the tasks rewritten",
+        "           (every rollout of these fails, every attempt is needed); tokens:",
+        f"           {given.opening_tokens} of an opening, {given.turn_tokens} of a turn, {given.past_tokens} of an "
+        f"observation alone, {given.action_tokens} of a command, {given.guide_tokens} of a guide, "
+        f"{given.summary_tokens} of a summary;",
+        f"           {device.of_flops:.0%} of these operations, {device.of_bandwidth:.0%} "
         f"of the bandwidth, {1000 * LAYER_S:.1f} ms a layer and decoding step; {USABLE:.0%} of the memory usable",
     ]
 
@@ -97,11 +102,11 @@ def _verdict(found: Estimate) -> list[str]:
     if found.nearest is not None:
         setting, needed = found.nearest
         return [*lines, f"  nearest that fits ({_gb(needed)}): {', '.join(setting.changes)}"]
-    name = max(found.work.longest_row, key=lambda key: found.work.longest_row[key])
+    name = max(found.work.undivided, key=lambda key: found.work.undivided[key])
     return [
         *lines,
         f"  no smaller batch, precision or number of devices is enough: the longest row of {name} has "
-        f"{found.work.longest_row[name]:,} tokens and cannot be divided.",
+        f"{found.work.undivided[name]:,} tokens and cannot be divided.",
         "  Lower judge.max_tokens, rollout.max_tokens or rollout.max_steps, or say what you expect with "
         "--episode-share and --reply-share",
     ]

@@ -1,47 +1,30 @@
 """Calls and tokens of one iteration, from the configuration and from assumptions that are stated.
 
-What is not declared (how long episodes, replies and observations are) is assumed; by default at the upper bound where
-there is one. Where a model re-reads a prompt, it is counted again, as the engine `transformers` does; the engine
-`native` reads a conversation once.
+Where a model re-reads a prompt, it is counted again, as the engine `transformers` does; the engine `native` reads once
+what the turns of a conversation, or the questions about an episode, begin with alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rlanything.config import Config
-from rlanything.core.errors import ConfigError
+from rlanything.config import ArmConfig, Config
 from rlanything.planning.check import NATIVE
+from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.prompts import (
+    Questions,
+    Rows,
+    policy_prompts,
+    policy_rows,
+    questions,
+    reply,
+)
 from rlanything.rewards.kind import kind_of
 from rlanything.targets import TARGET
 
 Reader = Literal["policy", "reward", "adapter"]
-
-
-@dataclass(frozen=True)
-class Assumptions:
-    """What the configuration does not say."""
-
-    episode_share: float = 1.0
-    """Length of an episode as a share of rollout.max_steps. 1: the upper bound."""
-    reply_share: float = 1.0
-    """Length of a reply as a share of its max_tokens. 1: the upper bound."""
-    opening_tokens: int = 400
-    """Tokens of a conversation's instructions and first observation."""
-    turn_tokens: int = 100
-    """Tokens of every later observation, with the marks of the chat format."""
-    action_tokens: int = 16
-    """Tokens of a command as the judge reads it."""
-
-    def check(self) -> None:
-        """Raise `ConfigError` for a share or a length that cannot be."""
-        for name in ("episode_share", "reply_share"):
-            if not 0 < (value := getattr(self, name)) <= 1:
-                raise ConfigError(f"--{name.replace('_', '-')} {value}: must be above 0 and at most 1")
-        for name in ("opening_tokens", "turn_tokens"):
-            if not 0 < (count := getattr(self, name)) <= 1 << 20:
-                raise ConfigError(f"--{name.replace('_', '-')} {count}: must be from 1 to {1 << 20}")
 
 
 @dataclass(frozen=True)
@@ -51,12 +34,14 @@ class Calls:
     name: str
     model: Reader
     count: float
+    at_once: float
+    """Most of them that an engine is given together."""
     read: float
     """Tokens of prompts that are read, all calls together."""
     written: float
     """Tokens that are sampled, all calls together."""
     longest: int
-    """Tokens of the longest conversation, prompt and reply."""
+    """Tokens of the longest prompt with its reply."""
 
 
 @dataclass(frozen=True)
@@ -65,83 +50,101 @@ class Workload:
 
     episodes: float
     calls: tuple[Calls, ...]
-    trained: dict[str, float]
-    """Tokens of training rows by model."""
-    longest_row: dict[str, int]
-    """Tokens of the longest row by model."""
-    targets: dict[str, float]
-    """Share of a row's tokens that are targets of the loss, by model."""
+    rows: dict[str, tuple[Rows, ...]]
+    """Rows of training by model."""
+    undivided: dict[str, int]
+    """Tokens of the longest row that no setting makes shorter: of the reward model, one question with its replies."""
+
+    @property
+    def trained(self) -> dict[str, float]:
+        """Tokens of training rows by model."""
+        return {name: sum(row.count * row.tokens for row in rows) for name, rows in self.rows.items()}
+
+    @property
+    def longest_row(self) -> dict[str, int]:
+        """Tokens of the longest row by model."""
+        return {name: max(row.tokens for row in rows) for name, rows in self.rows.items()}
 
 
 def workload(config: Config, arm_name: str, positions: dict[str, int], given: Assumptions) -> Workload:
-    """The work of one iteration. `positions`: longest context of each model. An upper bound for an arm that adapts."""
-    arm, rollout = config.arm(arm_name), config.rollout
-    steps = max(1.0, rollout.max_steps * given.episode_share)
-    reply = max(1.0, rollout.max_tokens * given.reply_share)
-    episodes = rollout.tasks * rollout.rollouts * (2 if arm.adapt else 1)
-    once = config.engine[TARGET] == NATIVE
-    acting = _conversation("act", "policy", episodes, steps, reply, given.turn_tokens, positions, given, once)
-    calls, trained, rows = [acting], {}, {}
-    row = min(positions["policy"], given.opening_tokens + steps * (reply + given.turn_tokens))
-    trained["policy"], rows["policy"] = episodes * row, int(row)
-    targets = {"policy": min(1.0, steps * reply / row)}
+    """The work of one iteration. `positions`: longest context of each model. Raises `ConfigError` for an unknown arm.
+
+    An upper bound for an arm that adapts: every proposal is valid, after as many attempts as there may be.
+    """
+    arm, most = config.arm(arm_name), config.learn.micro_batch_tokens
+    episodes = _episodes(config, arm, given)
+    prompts = policy_prompts(config, positions["policy"], given)
+    calls = [_acting(config, episodes, prompts, given)]
+    rows = {"policy": tuple(policy_rows(config, prompts, episodes, given))}
+    undivided = {"policy": max(row.tokens for row in rows["policy"])}
     if arm.step_votes or arm.train_reward:
-        judged = _judging(config, episodes, steps, positions, given, once)
-        calls.append(judged)
+        asked = questions(config, prompts, positions["reward"], given)
+        judged = _judged(config, episodes)
+        calls.append(_judging(config, judged, asked))
         if arm.train_reward:
-            trunk = given.opening_tokens + steps * (given.turn_tokens + given.action_tokens)
-            tree = trunk + steps * given.turn_tokens + judged.written / episodes
-            trained["reward"], rows["reward"] = episodes * tree, int(tree)
-            targets["reward"] = judged.written / (episodes * tree)
+            rows["reward"] = tuple(asked.rows(judged, most))
+            undivided["reward"] = max(row.tokens for row in asked.rows(judged, 1))
     if arm.adapt:
-        calls += _adapting(config, steps, positions, given)
-    return Workload(episodes, tuple(calls), trained, rows, targets)
+        calls += _adapting(config, len(prompts), positions["adapter"], given)
+    return Workload(episodes, tuple(calls), rows, undivided)
 
 
-def _conversation(
-    name: str,
-    model: Reader,
-    conversations: float,
-    turns: float,
-    reply: float,
-    between: float,
-    positions: dict[str, int],
-    given: Assumptions,
-    once: bool,
-) -> Calls:
-    """Turns of growing conversations: each prompt is the one before with its reply and what came back."""
-    last = min(positions[model], given.opening_tokens + (turns - 1) * (reply + between) + reply)
-    anew = (given.opening_tokens + last - reply) / 2 * turns
-    read = last - turns * reply if once else anew
-    written = conversations * turns * reply
-    return Calls(name, model, conversations * turns, conversations * max(read, 0.0), written, int(last))
+def _episodes(config: Config, arm: ArmConfig, given: Assumptions) -> float:
+    """Those of the buffer's tasks, and of the proposals on top of them."""
+    tasks = min(config.rollout.tasks * arm.max_batches, config.tasks.train)
+    return tasks * config.rollout.rollouts * (1 + given.rewritten_share * arm.adapt)
 
 
-def _judging(
-    config: Config, episodes: float, steps: float, positions: dict[str, int], given: Assumptions, once: bool
-) -> Calls:
-    """The replies of the reward model; every question holds the conversation up to its step."""
-    share = steps / config.rollout.max_steps
-    count = kind_of(config).count_replies(config, int(episodes)) * share
-    reply = max(1.0, config.judge.max_tokens * given.reply_share)
-    grown = given.opening_tokens + steps * (given.turn_tokens + given.action_tokens)
-    question = given.turn_tokens
-    longest = min(positions["reward"], grown + question + reply)
-    average = min(positions["reward"] - reply, (given.opening_tokens + grown) / 2 + question)
-    anew = count * average
-    shared = episodes * (grown + steps * question)
-    return Calls("judge", "reward", count, min(anew, shared) if once else anew, count * reply, int(longest))
+def _judged(config: Config, episodes: float) -> float:
+    """Episodes that the reward model is asked about, or tasks where it writes tests."""
+    asked = config.rollout.max_steps * config.judge.m
+    return kind_of(config).count_replies(config, round(episodes)) / asked
 
 
-def _adapting(config: Config, steps: float, positions: dict[str, int], given: Assumptions) -> list[Calls]:
-    """At most one critic and `attempts` replies for each task."""
-    adaptation, tasks = config.adaptation, config.rollout.tasks
-    reply = max(1.0, adaptation.max_tokens * given.reply_share)
-    listing = min(positions["adapter"] - reply, given.opening_tokens + steps * given.turn_tokens)
-    prompt = given.opening_tokens + reply
-    result = []
+def _once(config: Config) -> bool:
+    return bool(config.engine[TARGET] == NATIVE)
+
+
+def _acting(config: Config, episodes: float, prompts: Sequence[int], given: Assumptions) -> Calls:
+    """The policy's steps. A conversation's prompt begins with the one before and its reply; a history's does not."""
+    said, turns = reply(config.rollout.max_tokens, given), len(prompts)
+    once = _once(config) and config.model.context == "chat"
+    read = prompts[-1] - (turns - 1) * said if once else sum(prompts)
+    written = episodes * turns * said
+    return Calls("act", "policy", episodes * turns, episodes, episodes * read, written, prompts[-1] + said)
+
+
+def _judging(config: Config, judged: float, asked: Questions) -> Calls:
+    """The replies of the reward model; all of an iteration are asked for together."""
+    count = judged * len(asked.prompts) * asked.replies
+    read = judged * (asked.read if _once(config) else asked.replies * sum(asked.prompts))
+    return Calls("judge", "reward", count, count, read, count * asked.reply, asked.prompts[-1] + asked.reply)
+
+
+def _adapting(config: Config, steps: int, positions: int, given: Assumptions) -> list[Calls]:
+    """Critics of every failed rollout of the tasks that are rewritten, then `attempts` replies for each of these tasks.
+
+    Every rollout of these tasks fails and every attempt is needed. With two stages every step is marked. A critic
+    without a model quotes as much as the replies about a step, or the tests of a task, say.
+    """
+    adaptation, tasks = config.adaptation, config.rollout.tasks * given.rewritten_share
+    failed = tasks * config.rollout.rollouts
+    votes = config.judge.m * reply(config.judge.max_tokens, given)
+    step = given.past_tokens + given.action_tokens
+    said, room = reply(adaptation.max_tokens, given), max(1, positions - adaptation.max_tokens)
+
+    def calls(name: str, count: float, at_once: float, shown: int) -> Calls:
+        prompt = min(room, given.guide_tokens + shown)
+        return Calls(name, "adapter", count, at_once, count * prompt, count * said, prompt + said)
+
+    result, shown, critic = [], steps * step, votes
+    if config.judge.writes == "tests":  # a program and the tests that it fails
+        shown = reply(config.rollout.max_tokens, given) + votes
+    elif adaptation.critic_stages == 2 and adaptation.critic == "model":
+        result.append(calls("critic, steps", failed * steps, failed * steps, step + votes))
+        shown = steps * given.summary_tokens
     if adaptation.critic == "model":
-        result.append(Calls("critic", "adapter", tasks, tasks * listing, tasks * reply, int(listing + reply)))
-    tries = tasks * adaptation.attempts
-    result.append(Calls("adapt", "adapter", tries, tries * prompt, tries * reply, int(prompt + reply)))
+        result.append(calls("critic", failed, failed, given.opening_tokens + shown))
+        critic = config.rollout.rollouts * given.summary_tokens
+    result.append(calls("adapt", tasks * adaptation.attempts, tasks, given.opening_tokens + critic))
     return result

@@ -1,0 +1,99 @@
+"""Tokens of the prompts of one episode by `model.context`, and of the rows of training that they become.
+
+The texts are those of `loop.contexts` and `rewards.step_votes.judge`; the rows are those of `learn.packing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rlanything.config import Config
+from rlanything.planning.costs.assumptions import Assumptions
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of training of one length. targets: tokens of a row that the loss compares."""
+
+    count: float
+    tokens: int
+    targets: int
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What the reward model is asked about one episode, or one task where it writes tests."""
+
+    prompts: tuple[int, ...]
+    """Tokens of each question, in the order of the steps; each is longer than the one before."""
+    own: int
+    """Tokens of each that the questions after it do not begin with."""
+    replies: int
+    """To each question."""
+    reply: int
+    """Tokens of a reply."""
+
+    @property
+    def read(self) -> int:
+        """Tokens of all questions, what they begin with alike once."""
+        return self.prompts[-1] + (len(self.prompts) - 1) * self.own
+
+    def rows(self, count: float, most: int) -> list[Rows]:
+        """Their rows as `learn.packing.reward_rows` cuts them, for `count` episodes; most: tokens of a row."""
+        asked = len(self.prompts)
+        tokens = self.read + asked * self.replies * (self.reply - 1)
+        if tokens > most and asked > 1:
+            halves = self.prompts[: asked // 2], self.prompts[asked // 2 :]
+            return [row for half in halves for row in replace(self, prompts=half).rows(count, most)]
+        return [Rows(count, tokens, asked * self.replies * self.reply)]
+
+
+def episode_steps(config: Config, given: Assumptions) -> int:
+    """Steps of an episode."""
+    return max(1, round(config.rollout.max_steps * given.episode_share))
+
+
+def reply(most: int, given: Assumptions) -> int:
+    """Tokens of a reply that may have `most`."""
+    return max(1, round(most * given.reply_share))
+
+
+def policy_prompts(config: Config, positions: int, given: Assumptions) -> list[int]:
+    """Tokens of the policy's prompts in an episode, which ends where its context of `positions` tokens is full."""
+    if config.model.context == "chat":
+        grown = reply(config.rollout.max_tokens, given) + given.turn_tokens
+    else:
+        grown = given.past_tokens + given.action_tokens
+    prompts = [given.opening_tokens + step * grown for step in range(episode_steps(config, given))]
+    return _fitting(prompts, positions - config.rollout.max_tokens)
+
+
+def policy_rows(config: Config, prompts: Sequence[int], count: float, given: Assumptions) -> list[Rows]:
+    """The rows of `count` episodes: one a conversation, or one a step."""
+    said = reply(config.rollout.max_tokens, given)
+    if config.model.context == "chat":
+        return [Rows(count, prompts[-1] + said, len(prompts) * said)]
+    return [Rows(count, prompt + said, said) for prompt in prompts]
+
+
+def questions(config: Config, acted: Sequence[int], positions: int, given: Assumptions) -> Questions:
+    """The questions about an episode in which the policy read prompts of `acted` tokens."""
+    said = reply(config.rollout.max_tokens, given)
+    if config.judge.writes == "tests":
+        asked, own = [given.opening_tokens], 0
+    elif config.model.context == "chat":
+        grown = given.turn_tokens + given.action_tokens
+        asked = [given.opening_tokens + step * grown for step in range(1, len(acted) + 1)]
+        own = given.turn_tokens
+    else:
+        own = given.turn_tokens + said + given.action_tokens + given.guide_tokens
+        around = given.guide_tokens + said + given.action_tokens + given.past_tokens
+        asked = [prompt + around for prompt in acted]
+    fitting = _fitting(asked, positions - config.judge.max_tokens)
+    return Questions(tuple(fitting), own, config.judge.m, reply(config.judge.max_tokens, given))
+
+
+def _fitting(prompts: list[int], most: int) -> list[int]:
+    """Those that leave room for a reply. The first is counted in any case."""
+    return [prompts[0], *(prompt for prompt in prompts[1:] if prompt <= most)]
