@@ -100,8 +100,8 @@ else
 endif
 
 rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for models and data; ENV=coding for programs
+	rm -rf $(REHEARSAL)
 	$(call fill,$(REHEARSAL))
-	rm -rf $(REHEARSAL)/checkpoints
 	cd $(REHEARSAL) && python -m rlanything rehearse env=$(ENV)_data $(SET) && python -m rlanything config pipeline && dvc repro
 	$(call show,$(REHEARSAL))
 

@@ -84,8 +84,8 @@ def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATI
     if not trained or max(trained) > 0.0:
         return []
     return [
-        f"no task fell inside the policy filter for {patience} iterations: the policy learns nothing. Check "
-        "signals.policy_min/policy_max and the difficulty of the tasks."
+        f"no trajectory trained the policy for {patience} iterations: the rewards of each task were all alike, or no "
+        "task was inside signals.policy_min and policy_max. Check these keys and the difficulty of the tasks."
     ]
 
 

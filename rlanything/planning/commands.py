@@ -39,7 +39,7 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
 def refuse_arguments(args: argparse.Namespace) -> None:
     """Raise `ConfigError` for an argument of a plan where none is printed."""
     for name in ("device", "devices", "json", *ASSUMED):
-        if getattr(args, name):
+        if getattr(args, name) not in (None, False):
             raise ConfigError(f"--{name.replace('_', '-')}: belongs to --dry-run")
 
 

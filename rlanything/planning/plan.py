@@ -107,7 +107,9 @@ def _row(config: Config, plan: ArmPlan) -> str:
 
 def _total(config: Config, plans: Sequence[ArmPlan]) -> list[str]:
     if config.model.embedded is None:
-        return ["Real checkpoints are not loaded by a plan, so no time is measured. What follows is a model."]
+        return [
+            "Real checkpoints are not loaded by a plan, so no time is measured. Time and memory are estimates."
+        ]
     known = [plan.seconds for plan in plans if plan.seconds is not None]
     if len(known) < len(plans):
         return [

@@ -12,7 +12,7 @@ def teacher(family: TaskFamily) -> Teacher:
     if not isinstance(family, Teacher):
         raise ConfigError(
             f"env: {type(family).__name__} has no teacher (demonstrate, label_steps, explain, rewrite), which embedded "
-            "models and the reward panel need; use real checkpoints (model=qwen2.5) and a labelled panel"
+            "models and the bootstrap's reward panel need"
         )
     return family
 

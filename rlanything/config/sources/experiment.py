@@ -66,7 +66,7 @@ MODEL: dict[str, Row] = {
 
 TRAIN: dict[str, Row] = {
     "train.iterations": row(paper(200, "C.1"), paper(300, "C.1"), paper(240, "C.1")),
-    "train.seeds": row(ours("the paper does not say how many trainings a number is of")),
+    "train.seeds": row(ours("Table 2 is of three runs; the paper does not say it of the others")),
     "train.workers": row(ours("changes no result")),
     "train.precision": row(code("bf16-mixed", EACH)),
     "train.strategy": row(ours("the reference code uses DeepSpeed ZeRO-3")),
@@ -99,7 +99,7 @@ EVALUATE: dict[str, Row] = {
         paper("judge", "C.2", ours="this setting is not there yet"),
     ),
     "evaluate.judges": row(
-        ours("the paper has the majority of 8 votes of Qwen3-32B, and of gpt-oss-20b (Table 3)")
+        ours("empty where the oracle labels; the paper has 8 votes of Qwen3-32B, and of gpt-oss-20b")
     ),
     "evaluate.every": row(code(5, ALFWORLD), code(10, CODING), code(20, OSWORLD)),
     "evaluate.curve_tasks": row(

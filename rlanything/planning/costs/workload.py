@@ -75,7 +75,8 @@ def workload(config: Config, arm_name: str, positions: dict[str, int], given: As
     episodes = _episodes(config, arm, given)
     prompts = policy_prompts(config, positions["policy"], given)
     calls = [_acting(config, episodes, prompts, given)]
-    rows = {"policy": tuple(policy_rows(config, prompts, episodes, given))}
+    trained = min(episodes, _episodes(config, arm.model_copy(update={"max_batches": 1}), given))
+    rows = {"policy": tuple(policy_rows(config, prompts, trained, given))}  # replaced tasks do not train
     undivided = {"policy": max(row.tokens for row in rows["policy"])}
     if arm.step_votes or arm.train_reward:
         asked = questions(config, prompts, positions["reward"], given)
