@@ -13,11 +13,17 @@ from stage_cases import ROOT, small, small_coding
 ARM = "full"
 
 
+SHARED = ("stages", "pipeline", "repro", "golden")
+"""Folders whose files make a project or train a model for all of their tests."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker of xdist has all tests of the coding project: making it takes a minute and a half."""
+    """One worker of xdist has all tests that share a fixture: making a project takes a minute or more."""
     for item in items:
         if "coding_project" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("coding"))
+        elif item.path.parent.name in SHARED and item.path.name != "test_golden_runs.py":
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture(scope="session")

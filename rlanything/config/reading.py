@@ -72,7 +72,10 @@ def _known(loc: tuple[int | str, ...]) -> list[str]:
         found = section.model_fields.get(str(part))
         if found is None:  # a name inside `arms`
             continue
-        section = next(s for s in _sections(found.annotation))
+        inside = _sections(found.annotation)
+        if not inside:  # a name inside a mapping of plain values
+            return []
+        section = inside[0]
     return [f.alias or name for name, f in section.model_fields.items()]
 
 

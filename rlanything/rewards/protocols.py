@@ -34,6 +34,8 @@ class Replies:
     """The metric with the share of replies that are not readable."""
     settings: str
     """What to check when too few are readable."""
+    per_task: bool = False
+    """Whether a question is about a task, whose episodes share the replies, and not about a step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pytest
 
 from rlanything.config import parse
 from rlanything.planning import compose, plan
+from rlanything.planning.costs.estimate import model_sizes
 from rlanything.rewards.kind import KINDS, RewardKind, kind_of
 from rlanything.rewards.protocols import Replies
 from rlanything.rewards.step_votes.kind import StepVotes
@@ -60,4 +61,4 @@ def test_another_kind_is_one_more_entry(monkeypatch):
     assert kind_of(config).replies.unit == "grades an episode"
     planned = plan.plan_arm(config, ROOT, "policy")
     assert planned.replies == planned.rollouts
-    assert "grades an episode" in plan.render(config, ROOT, [planned])
+    assert "grades an episode" in plan.render(config, model_sizes(config, ROOT), [planned])

@@ -99,7 +99,7 @@ EVALUATE: dict[str, Row] = {
         paper("judge", "C.2", ours="this setting is not there yet"),
     ),
     "evaluate.judges": row(
-        ours("empty where the oracle labels; the paper has 8 votes of Qwen3-32B, and of gpt-oss-20b")
+        ours("none where the oracle labels; the paper has 8 votes of Qwen3-32B, and of gpt-oss-20b")
     ),
     "evaluate.every": row(code(5, ALFWORLD), code(10, CODING), code(20, OSWORLD)),
     "evaluate.curve_tasks": row(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from rlanything.config import Config
 from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.rewards.kind import kind_of
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def policy_rows(config: Config, prompts: Sequence[int], count: float, given: Ass
 def questions(config: Config, acted: Sequence[int], positions: int, given: Assumptions) -> Questions:
     """The questions about an episode in which the policy read prompts of `acted` tokens."""
     said = reply(config.rollout.max_tokens, given)
-    if config.judge.writes == "tests":
+    if kind_of(config).replies.per_task:
         asked, own = [given.opening_tokens], 0
     elif config.model.context == "chat":
         grown = given.turn_tokens + given.action_tokens

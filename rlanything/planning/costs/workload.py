@@ -139,7 +139,7 @@ def _adapting(config: Config, steps: int, positions: int, given: Assumptions) ->
         return Calls(name, "adapter", count, at_once, count * prompt, count * said, prompt + said)
 
     result, shown, critic = [], steps * step, votes
-    if config.judge.writes == "tests":  # a program and the tests that it fails
+    if kind_of(config).replies.per_task:  # a program and the tests that it fails
         shown = reply(config.rollout.max_tokens, given) + votes
     elif adaptation.critic_stages == 2 and adaptation.critic == "model":
         result.append(calls("critic, steps", failed * steps, failed * steps, step + votes))

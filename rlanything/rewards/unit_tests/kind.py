@@ -26,6 +26,7 @@ class UnitTests:
         content="test",
         invalid="invalid_tests",
         settings="the judge template and judge.max_tokens",
+        per_task=True,
     )
 
     def check(self, family: TaskFamily) -> None:

@@ -92,9 +92,9 @@ def _require_fits(path: Path, names: Sequence[str]) -> None:
 
     A column that repeats one text holds it once: a kilobyte may stand for gigabytes. The sums take no such memory.
     """
-    texts = [pl.col(name).str.len_bytes() for name in names if COLUMNS[name] == pl.String]
+    texts = [pl.col(name).cast(pl.String).str.len_bytes() for name in names if COLUMNS[name] == pl.String]
     lists = [
-        pl.col(name).list.eval(pl.element().str.len_bytes()).list.sum()
+        pl.col(name).cast(pl.List(pl.String)).list.eval(pl.element().str.len_bytes()).list.sum()
         for name in names
         if COLUMNS[name] == pl.List(pl.String)
     ]
