@@ -84,8 +84,8 @@ def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATI
     if not trained or max(trained) > 0.0:
         return []
     return [
-        f"no trajectory trained the policy for {patience} iterations: the rewards of each task were all alike, or no "
-        "task was inside signals.policy_min and policy_max. Check these keys and the difficulty of the tasks."
+        f"the policy learns nothing: no trajectory trained it for {patience} iterations. The rewards of each task were "
+        "all alike, or no task was inside signals.policy_min and policy_max. Check both and how hard the tasks are."
     ]
 
 

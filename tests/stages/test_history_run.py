@@ -13,6 +13,7 @@ from rlanything.cli import main
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Episode, Lesson, ScoredReplies, ScoredTrajectory
+from rlanything.engines.placement import Role
 from rlanything.files.records import read_lines
 from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import Row, policy_rows, reward_rows
@@ -80,7 +81,7 @@ def difference(model: torch.nn.Module, rows: list[Row]) -> float:
 
 
 def test_the_policy_learns_from_what_it_sampled(run):
-    model, _ = build.load(configuration().model.policy, run)
+    model, _ = build.load(configuration(), configuration().model.policy, run, Role.FROZEN)
     found = [e.trajectory for e in episodes(run) if e.trajectory.counts and e.trajectory.steps]
     rows = [policy_rows(ScoredTrajectory(t, (1.0,) * len(t.steps)), "step") for t in found]
     assert difference(model, [row for part in rows for row in part]) < TOLERANCE
@@ -90,7 +91,7 @@ def test_the_policy_learns_from_what_it_sampled(run):
 
 
 def test_the_reward_model_learns_from_what_it_sampled(run):
-    model, _ = build.load(configuration().model.reward, run)
+    model, _ = build.load(configuration(), configuration().model.reward, run, Role.FROZEN)
     judged = [e for e in episodes(run) if e.judgements]
     for episode in judged:
         pairs = [(j, Lesson((1.0,) * len(j.votes), 1.0)) for j in episode.judgements]
@@ -121,7 +122,7 @@ def test_what_was_read_is_stored_as_text(run):
 
 
 def test_the_reward_model_reads_prompt_response_and_result(run):
-    _, tokenizer = build.load(configuration().model.reward, run)
+    _, tokenizer = build.load(configuration(), configuration().model.reward, run, Role.FROZEN)
     episode = max(episodes(run), key=lambda e: len(e.judgements))
     assert len(episode.judgements) > 2
     for step, judgement in zip(episode.trajectory.steps, episode.judgements, strict=False):
