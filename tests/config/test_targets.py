@@ -56,6 +56,7 @@ def canary(tmp_path, monkeypatch) -> Path:
     """The folder of a module that leaves a file when it is imported, and another when a class of it is called."""
     (tmp_path / "canary.py").write_text(CANARY)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "canary", raising=False)  # other tests have a module of this name
     yield tmp_path
     sys.modules.pop("canary", None)
 

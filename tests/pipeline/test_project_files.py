@@ -29,7 +29,11 @@ def test_make_repro_of_another_scale_leaves_the_real_results_alone():
     result = subprocess.run(
         ["make", "--dry-run", "repro", "SCALE=smoke"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert "cd .rla/smoke && python -m rlanything config write scale=smoke && dvc repro" in result.stdout
+    assert re.search(
+        r"cd .rla/smoke && python -m rlanything config write scale=smoke && .* && dvc repro$",
+        result.stdout,
+        re.M,
+    )
     assert not re.search(r"^dvc repro", result.stdout, flags=re.MULTILINE)
 
 
