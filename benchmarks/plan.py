@@ -88,12 +88,6 @@ def sizes_of(model: PreTrainedModel, folder: Path) -> Size:
     return read_size(Checkpoint(path=str(folder)), "model.policy", folder)
 
 
-def measured_weights(model: PreTrainedModel) -> tuple[int, int]:
-    """Parameters of a loaded model, and their bytes."""
-    held = list(model.parameters())
-    return sum(p.numel() for p in held), sum(p.nbytes for p in held)
-
-
 def measure_step(model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str) -> int:
     """Most bytes at once in an update of `rows` (two micro-batches), with weights, gradients and moments."""
     model.to(dtype(precision, Role.TRAINED)).train()  # type: ignore[arg-type]  # transformers hides Module.to
@@ -165,9 +159,7 @@ def compare() -> list[Compared]:
     for name in ARCHITECTURES:
         with tempfile.TemporaryDirectory() as folder:
             size = sizes_of(random_model(name), Path(folder))
-        parameters, held = measured_weights(random_model(name))
-        found.append(Compared(f"{name}: parameters", size.parameters, parameters))
-        found.append(Compared(f"{name}: bytes of weights", size.disk or 0, held))
+        found.append(Compared(f"{name}: parameters", size.parameters, random_model(name).num_parameters()))
         for precision in PRECISIONS:
             for kind, micro in (("conversations", policy[:ROWS]), ("tree", reward[:1])):
                 peak = measure_step(random_model(name), [micro, micro], precision)

@@ -1,12 +1,11 @@
-"""The sizes of a model without loading it: from its config.json and the headers of its weights.
+"""The sizes of a model without loading it: from its config.json, of which transformers makes a model without memory.
 
-A checkpoint is a local folder, or a name on the hub whose files are in the hub's cache. Nothing is downloaded. Where
-neither is at hand, sizes that experiments/model/sizes.json declares stand in for them.
+A checkpoint is a local folder, or a name on the hub whose config.json is in the hub's cache. Nothing is downloaded.
+Where neither is at hand, sizes that experiments/model/sizes.json declares stand in for them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +13,23 @@ from typing import Any
 
 from rlanything.config import Architecture, Checkpoint
 from rlanything.core.errors import ConfigError
-from rlanything.files.reader import FileError, read_object
-from rlanything.planning.costs.headers import read_weights
+from rlanything.engines.trial import NO_CODE
+from rlanything.files.reader import read_object
 
 DECLARED = Path("experiments/model/sizes.json")
-INDEX = "model.safetensors.index.json"
-SINGLE = "model.safetensors"
-SHARD = re.compile(r"[\w.-]+\.safetensors")
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
-"""Architectures (`model_type`) whose parameters follow from their configuration."""
 LARGEST = 1 << 24
 """Of any entry of a config.json that is counted with."""
+MOST_LAYERS = 1000
+"""Layers are built one by one."""
+IGNORED = (
+    "auto_map",
+    "quantization_config",
+    "dtype",
+    "torch_dtype",
+    "_attn_implementation",
+    "attn_implementation",
+)
+"""Fields that name code or a storage format: neither changes how many parameters there are."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,6 @@ class Size:
     """Whether queries and keys are normalised (Qwen3)."""
     source: str
     """Where the sizes come from."""
-    disk: int | None = None
-    """Bytes of the weights on disk, where they are at hand."""
 
     @property
     def embedding(self) -> int:
@@ -80,20 +83,13 @@ def read_size(checkpoint: Checkpoint, key: str, root: Path) -> Size:
     config = _find(place, "config.json", checkpoint.revision)
     if config is None:
         return _declared(checkpoint, key, root, local=folder.is_absolute() or folder.exists())
-    fields = read_object(config)
-    size = from_fields(fields, place, "config.json", counted=False)
-    files = _weights(place, checkpoint.revision)
-    if not files:
-        return from_fields(fields, place, "config.json")
-    found = read_weights(files, tied=size.tied)
-    kept = {**vars(size), "parameters": found.parameters, "disk": found.disk}
-    return Size(**{**kept, "source": "config.json and safetensors headers"})
+    return from_fields(read_object(config), place, "config.json")
 
 
-def from_fields(data: Mapping[str, Any], place: str, source: str, *, counted: bool = True) -> Size:
-    """Sizes from the fields of a config.json. `counted`: with the parameters that follow from them.
+def from_fields(data: Mapping[str, Any], place: str, source: str) -> Size:
+    """Sizes from the fields of a config.json.
 
-    Raises `ConfigError` for a field that is missing, and for an architecture whose parameters do not follow.
+    Raises `ConfigError` for a field that is missing, and for an architecture that transformers cannot build.
     """
     inner = data.get("text_config")
     fields = {**data, **inner} if isinstance(inner, dict) else dict(data)
@@ -101,23 +97,25 @@ def from_fields(data: Mapping[str, Any], place: str, source: str, *, counted: bo
     hidden, heads = reader.number("hidden_size"), reader.number("num_attention_heads")
     kv_heads = reader.number("num_key_value_heads", heads)
     head = reader.number("head_dim", hidden // heads)
-    family = str(fields.get("model_type"))
-    size = Size(
-        parameters=0,
-        layers=reader.number("num_hidden_layers"),
+    sizes = {
+        "layers": reader.number("num_hidden_layers", most=MOST_LAYERS),
+        "intermediate": reader.number("intermediate_size"),
+        "vocab": reader.number("vocab_size"),
+        "positions": reader.number("max_position_embeddings"),
+    }
+    parameters, tied = _built(fields, place)
+    return Size(
+        parameters=parameters,
         hidden=hidden,
-        intermediate=reader.number("intermediate_size"),
         heads=heads,
         kv_heads=kv_heads,
         attention=heads * head,
         kv=kv_heads * head,
-        vocab=reader.number("vocab_size"),
-        positions=reader.number("max_position_embeddings"),
-        tied=bool(fields.get("tie_word_embeddings", family not in FAMILIES)),  # the defaults of transformers
-        normed_heads=family == "qwen3",
+        tied=tied,
+        normed_heads=fields.get("model_type") == "qwen3",
         source=source,
+        **sizes,
     )
-    return Size(**{**vars(size), "parameters": _parameters(size, family, fields, place)}) if counted else size
 
 
 class _Fields:
@@ -126,35 +124,30 @@ class _Fields:
     def __init__(self, fields: Mapping[str, Any], place: str) -> None:
         self._fields, self._place = fields, place
 
-    def number(self, key: str, default: int | None = None) -> int:
+    def number(self, key: str, default: int | None = None, most: int = LARGEST) -> int:
         value = self._fields.get(key)
         value = default if value is None else value
-        if type(value) is not int or not 0 < value <= LARGEST:
+        if type(value) is not int or not 0 < value <= most:
             raise ConfigError(
-                f"{self._place}: {key} = {str(value)[:40]}: must be a whole number from 1 to {LARGEST:,}"
+                f"{self._place}: {key} = {str(value)[:40]}: must be a whole number from 1 to {most:,}"
             )
         return value
 
 
-def _parameters(size: Size, family: str, fields: Mapping[str, Any], place: str) -> int:
-    """Parameters of a decoder whose architecture is known. Raises `ConfigError` for another one."""
-    if family not in FAMILIES:
-        raise ConfigError(
-            f"{place}: model_type = {family[:40]!r}: the parameters of this architecture are read from its weights; "
-            f"download {SINGLE} (or {INDEX} and its shards). Without weights known: {', '.join(FAMILIES)}"
-        )
-    biased, mlp_biased = bool(fields.get("attention_bias", False)), bool(fields.get("mlp_bias", False))
-    hidden, a, kv, i = size.hidden, size.attention, size.kv, size.intermediate
-    attention = hidden * (2 * a + 2 * kv)
-    if family == "qwen2" or biased:
-        attention += a + 2 * kv
-    if family != "qwen2" and biased:
-        attention += hidden
-    if size.normed_heads:
-        attention += 2 * (a // size.heads)
-    mlp = 3 * hidden * i + (2 * i + hidden if mlp_biased else 0)
-    tables = size.vocab * hidden * (1 if size.tied else 2)
-    return tables + size.layers * (attention + mlp + 2 * hidden) + hidden
+def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool]:
+    """(parameters, whether head and embedding are one) of the architecture, built on the device `meta`."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    kept = {key: value for key, value in fields.items() if key not in IGNORED}
+    try:
+        config = AutoConfig.for_model(str(kept.pop("model_type", None)), **kept)
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config, **NO_CODE)
+    except Exception as error:  # whatever the fields of a stranger's file make of the library
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ConfigError(f"{place}: no model can be built from its config.json ({reason})") from None
+    return model.num_parameters(), bool(config.tie_word_embeddings)
 
 
 def _find(place: str, name: str, revision: str | None) -> Path | None:
@@ -173,20 +166,6 @@ def _find(place: str, name: str, revision: str | None) -> Path | None:
     return Path(cached) if isinstance(cached, str) else None
 
 
-def _weights(place: str, revision: str | None) -> list[Path]:
-    """The files of the weights; empty where not all of them are at hand."""
-    index = _find(place, INDEX, revision)
-    if index is None:
-        single = _find(place, SINGLE, revision)
-        return [] if single is None else [single]
-    mapping = read_object(index).get("weight_map")
-    names = set(mapping.values()) if isinstance(mapping, dict) else set()
-    if not names or not all(isinstance(name, str) and SHARD.fullmatch(name) for name in names):
-        raise FileError(f"{index}: weight_map: must name the safetensors file of every tensor")
-    files = [_find(place, name, revision) for name in sorted(names)]
-    return [file for file in files if file is not None] if all(files) else []
-
-
 def _declared(checkpoint: Checkpoint, key: str, root: Path, *, local: bool) -> Size:
     """Sizes by the name of the checkpoint. Raises `ConfigError` naming what to download."""
     file = root / DECLARED
@@ -197,8 +176,7 @@ def _declared(checkpoint: Checkpoint, key: str, root: Path, *, local: bool) -> S
     advice = (
         "no config.json there; put the checkpoint's into that folder"
         if local
-        else f"its config.json is not in the hub's cache; `hf download {checkpoint.path} config.json` fetches it "
-        f"(with model.safetensors.index.json and the weights where its architecture is none of {', '.join(FAMILIES)}), "
-        f"or declare its sizes in {DECLARED}"
+        else f"its config.json is not in the hub's cache; `hf download {checkpoint.path} config.json` fetches it, or "
+        f"declare its sizes in {DECLARED}"
     )
     raise ConfigError(f"{key}.path = {checkpoint.path}: {advice}")
