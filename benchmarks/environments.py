@@ -10,7 +10,8 @@ from benchmarks.machine import Measured, cpu_seconds, say
 from envs.alfworld.engines.textworld_engine import TextworldEnvironment, require_textworld
 from rlanything import targets
 from rlanything.config import Config
-from rlanything.core.types import Environment, Task, TaskFamily
+from rlanything.core.protocols import Environment, TaskFamily
+from rlanything.core.types import Task
 
 PLAIN = (sys.executable, "-m", "envs.alfworld.engines.textworld_worker", "--plain")
 """The real engine as its authors publish it, without this project's caches."""

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from rlanything.config import Checkpoint
 from rlanything.engines.placement import Role, dtype
 from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import Row
+from rlanything.learn.recomputing import allow_recomputing, recomputing
 from rlanything.planning.costs.devices import this_cpu
 from rlanything.planning.costs.memory import activations
 from rlanything.planning.costs.sizes import Size, read_size
@@ -88,9 +90,21 @@ def sizes_of(model: PreTrainedModel, folder: Path) -> Size:
     return read_size(Checkpoint(path=str(folder)), "model.policy", folder)
 
 
-def measure_step(model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str) -> int:
-    """Most bytes at once in an update of `rows` (two micro-batches), with weights, gradients and moments."""
-    model.to(dtype(precision, Role.TRAINED)).train()  # type: ignore[arg-type]  # transformers hides Module.to
+def measure_step(
+    model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str, *, recomputed: bool = False
+) -> int:
+    """Most bytes at once in an update of `rows` (two micro-batches), with weights, gradients and moments.
+
+    recomputed: with gradient checkpointing.
+    """
+    model.to(dtype(precision, Role.TRAINED)).eval()  # type: ignore[arg-type]  # transformers hides Module.to
+    if recomputed:
+        allow_recomputing(model)
+    with recomputing(model, recomputed):
+        return _measured(model, rows, precision)
+
+
+def _measured(model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str) -> int:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, foreach=True)
     _update(model, optimizer, rows, precision)
     state = [v for s in optimizer.state.values() for v in s.values()]
@@ -106,12 +120,13 @@ def measure_step(model: PreTrainedModel, rows: Sequence[Sequence[Row]], precisio
     return int(most)
 
 
-def predicted_step(size: Size, rows: Sequence[Row], precision: str) -> float:
+def predicted_step(size: Size, rows: Sequence[Row], precision: str, *, recomputed: bool = False) -> float:
     """The same as the plan says it: of the largest micro-batch, or of the optimizer's step."""
     width = max(len(row.ids) for row in rows)
     targets = sum(len(row.target) for row in rows)
     weight = size.parameters * dtype(precision, Role.TRAINED).itemsize
-    needed = activations(size, precision, width * len(rows), width, targets, tree=rows[0].branched)
+    tokens, tree = width * len(rows), rows[0].branched
+    needed = activations(size, precision, tokens, width, targets, tree=tree, recomputed=recomputed)
     copies = 2 * size.parameters if precision == "bf16-mixed" else 0
     return 4 * weight + max(needed + copies, weight)
 
@@ -161,10 +176,12 @@ def compare() -> list[Compared]:
             size = sizes_of(random_model(name), Path(folder))
         found.append(Compared(f"{name}: parameters", size.parameters, random_model(name).num_parameters()))
         for precision in PRECISIONS:
-            for kind, micro in (("conversations", policy[:ROWS]), ("tree", reward[:1])):
-                peak = measure_step(random_model(name), [micro, micro], precision)
-                said = predicted_step(size, micro, precision)
-                found.append(Compared(f"{name}, {precision}, {kind}: bytes of a step", said, peak))
+            kinds = (("conversations", policy[:ROWS]), ("tree", reward[:1]))
+            for (kind, micro), recomputed in product(kinds, (False, True)):
+                peak = measure_step(random_model(name), [micro, micro], precision, recomputed=recomputed)
+                said = predicted_step(size, micro, precision, recomputed=recomputed)
+                how = ", checkpointing" if recomputed else ""
+                found.append(Compared(f"{name}, {precision}, {kind}{how}: bytes of a step", said, peak))
     return found
 
 

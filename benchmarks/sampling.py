@@ -24,7 +24,8 @@ from transformers import (
 from transformers.models.qwen2 import Qwen2Tokenizer
 
 from benchmarks.machine import Measured
-from rlanything.core.types import Completion, Engine, Request
+from rlanything.core.protocols import Engine
+from rlanything.core.types import Completion, Request
 from rlanything.engines.native import NativeEngine
 
 Ids = tuple[int, ...]

@@ -79,12 +79,26 @@ def shares(key: str, value: Any, allowed: Sequence[str]) -> dict[str, float]:
     return {name: float(found[name]) for name in allowed if found.get(name)}
 
 
-def files(key: str, value: Any, splits: Sequence[str]) -> dict[str, str]:
-    """Splits with the file that holds their tasks."""
+def chances(key: str, value: Any, allowed: Sequence[str]) -> dict[str, float]:
+    """Names with a probability, 0..1."""
+    if not isinstance(value, Mapping):
+        raise ValueError(
+            f"{key}: {value!r} is not a mapping from names ({', '.join(allowed)}) to probabilities"
+        )
+    for name, chance in value.items():
+        one_of(key, name, allowed)
+        if not _is_number(chance) or not 0 <= chance <= 1:
+            raise ValueError(f"{key}.{name}: {chance!r} is not a probability from 0 to 1")
+    return {name: float(chance) for name, chance in value.items()}
+
+
+def files(key: str, value: Any) -> dict[str, str]:
+    """Names of splits with the file that holds their tasks."""
     if not isinstance(value, Mapping) or not value:
-        raise ValueError(f"{key}: {value!r} is not a mapping from splits ({', '.join(splits)}) to files")
+        raise ValueError(f"{key}: {value!r} is not a mapping from splits to files")
     for split, path in value.items():
-        one_of(key, split, splits)
+        if not isinstance(split, str):
+            raise ValueError(f"{key}: {split!r} is no name of a split")
         if not isinstance(path, str) or not path:
             raise ValueError(f"{key}.{split}: {path!r} is no path of a file")
     return dict(value)

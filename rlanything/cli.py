@@ -56,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     from rlanything.buffer.views.cli.commands import add_commands as add_buffer
+    from rlanything.checks.cli import add_checks
     from rlanything.exams.commands import add_commands as add_livebench
     from rlanything.repro.cli import add_commands as add_proof
     from rlanything.repro.cli import replayed
@@ -77,6 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_plan(commands)
     _add_rehearse(commands)
     _add_sweep(commands)
+    add_checks(commands)
     add_buffer(commands, replayed)
     add_livebench(commands)
     add_proof(commands)

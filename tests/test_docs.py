@@ -14,7 +14,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-EXAMPLE = (ROOT / "docs" / "environments.md").read_text()
+EXAMPLE = (
+    (ROOT / "docs" / "environments.md").read_text().partition("\n## An example\n")[2].partition("\n## ")[0]
+)
 RESULTS = (ROOT / "docs" / "results.md").read_text()
 QUICK = [
     "train.iterations=1",
@@ -25,7 +27,7 @@ QUICK = [
 
 
 def block(language: str) -> str:
-    """The page's only block of a language."""
+    """The example's only block of a language."""
     (found,) = re.findall(rf"```{language}\n(.*?)```", EXAMPLE, flags=re.DOTALL)
     return str(found)
 
@@ -83,7 +85,8 @@ def test_every_metric_of_a_run_is_explained(trained):
 def test_the_example_keeps_its_promises(trained):
     code = """
 from envs.corridor.family import CorridorFamily
-from rlanything.core.types import Direction, InvalidProposal, Teacher
+from rlanything.core.protocols import Teacher
+from rlanything.core.types import Direction, InvalidProposal
 family = CorridorFamily()
 assert isinstance(family, Teacher)
 panels = {s: family.make(s, 40, 1) for s in ("train", "in_domain", "out_of_domain", "reward_panel")}

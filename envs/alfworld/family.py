@@ -1,4 +1,4 @@
-"""The ALFWorld family: tasks, environments and the teacher. Implements the protocols of `rlanything.core.types`."""
+"""The ALFWorld family: tasks, environments and the teacher. Implements the protocols of `rlanything.core.protocols`."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from envs.alfworld.play.world import World, compile_world
 from envs.alfworld.tasks.edits import EDITS
 from envs.alfworld.tasks.levels import LEVELS
 from envs.alfworld.tasks.sampling import ENV, Mixture, draw_tasks
-from envs.alfworld.teacher.expert import demonstrate
+from envs.alfworld.teacher.expert import HABITS, demonstrate
 from envs.alfworld.teacher.oracle import Oracle, StepLabel
-from envs.settings import int_range, one_of, seconds, shares
-from rlanything.core.splits import FAMILIAR, SPLITS
-from rlanything.core.types import Direction, Environment, Observation, Task
+from envs.settings import chances, int_range, one_of, seconds, shares
+from envs.splits import FAMILIAR, SPLITS
+from rlanything.core.protocols import Environment
+from rlanything.core.types import Direction, Observation, Task
 
 
 class AlfworldFamily:
@@ -35,6 +36,8 @@ class AlfworldFamily:
     ood_levels, ood_receptacles, ood_distractors: the same for out_of_domain and reward_panel, whose floor plans are
         not used in training.
     timeout: seconds that the real engine may take for one answer.
+    habits: useless commands of the demonstrations, with the chance that the expert gives in to them: `look` after a
+        `go to`, `inventory` after a `take`. A policy that imitates it has these habits too. None without noise.
     edit: what an adapter may change: `tokens`, the types of the goal's object and receptacle (the paper), or `scene`,
         also the kind of task, and copies, places and destinations of its target.
 
@@ -56,8 +59,10 @@ class AlfworldFamily:
         ood_receptacles: Sequence[int] = (13, 17),
         ood_distractors: Sequence[int] = (6, 10),
         timeout: float = 60.0,
+        habits: Mapping[str, float] | None = None,
         edit: str = "scene",
     ) -> None:
+        self._habits = chances("habits", habits or {}, tuple(HABITS))
         self._edit = EDITS[one_of("edit", edit, tuple(EDITS))]
         self.engine = one_of("engine", engine, ("fast", "textworld"))
         self.timeout = seconds("timeout", timeout)
@@ -84,6 +89,10 @@ class AlfworldFamily:
     write_game = staticmethod(files.write_game)
     read_game = staticmethod(files.read_game)
 
+    def splits(self) -> tuple[str, ...]:
+        """The distributions that `make` draws tasks from."""
+        return SPLITS
+
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct valid tasks of a split; the same for the same arguments."""
         one_of("split", split, SPLITS)
@@ -101,10 +110,14 @@ class AlfworldFamily:
             ood_levels=easy, ood_receptacles=small, ood_distractors=few, edit=section.get("edit", "scene"),
         )  # fmt: skip
 
-    def write_data(self, folder: Path, counts: Mapping[str, int], seed: int) -> None:
+    def stand_ins(self, counts: Mapping[str, int], seed: int) -> dict[str, list[Task]]:
+        """Generated tasks of each split."""
+        return {split: self.make(split, count, seed) for split, count in counts.items()}
+
+    def write_data(self, folder: Path, tasks: Mapping[str, Sequence[Task]]) -> None:
         """Write tasks as ALFWorld's set has them, a folder for each split. Raises `GameError` for an invalid task."""
-        for split, count in counts.items():
-            for task in self.make(split, count, seed):
+        for split, games in tasks.items():
+            for task in games:
                 files.write_game(task, folder / files.FOLDERS[split])
 
     def rewriting(self, task: Task, direction: Direction, seed: int) -> tuple[str, str]:
@@ -132,8 +145,12 @@ class AlfworldFamily:
         return self._edit.rewrite(task, direction, seed)
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
-        """(observation, action) pairs of a searching expert; `noise` = chance of a random admissible command."""
-        return demonstrate(self._world(task), task.instruction, seed, noise)
+        """(observation, action) pairs of a searching expert; `noise` = chance of a random admissible command.
+
+        Without noise the expert is at its best, and has no habits either.
+        """
+        habits = self._habits if noise else {}
+        return demonstrate(self._world(task), task.instruction, seed, noise, habits)
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
         """Whether each action of an episode was good, given what had been seen before it."""

@@ -22,8 +22,9 @@ from envs.alfworld.games.game import Game, GameError, Goal
 from envs.alfworld.games.pddl import parse_problem, problem_pddl
 from envs.alfworld.play.validate import why_invalid
 from envs.alfworld.tasks.sampling import ENV
+from envs.splits import IN_DOMAIN, OUT_OF_DOMAIN, REWARD_PANEL
 from rlanything.core.seeds import derive_seed
-from rlanything.core.splits import IN_DOMAIN, OUT_OF_DOMAIN, REWARD_PANEL, TRAIN
+from rlanything.core.splits import TRAIN
 from rlanything.core.types import Task
 from rlanything.files.atomic import write_text
 from rlanything.files.reader import FileError, read_object, read_text

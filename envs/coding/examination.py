@@ -25,7 +25,7 @@ def criticism(problem: Problem, tables: Tables, most: int) -> str:
     width = len(problem.cases)
     own = pass_rates(tables.dataset) or [None] * width
     generated = pass_rates(tables.generated) or [None] * len(tables.tests)
-    written = [_read(text, problem) for text in tables.tests]
+    written = [read_or_none(text, problem) for text in tables.tests]
     return rated_tests(problem.cases, written, [*own, *generated], most)
 
 
@@ -44,7 +44,7 @@ class _Asked:
     def __init__(self, task: Task, answers: Sequence[str], replies: Sequence[str]) -> None:
         problem = Problem.from_task(task)
         self._own = len(problem.cases)
-        self._written = [_read(reply, problem) for reply in replies]
+        self._written = [read_or_none(reply, problem) for reply in replies]
         cases = (*problem.cases, *(case for case in self._written if case is not None))
         self.trials: list[Trial] = [(problem, program_of(problem, answer), cases) for answer in answers]
 
@@ -61,7 +61,8 @@ class _Asked:
         return tuple(False if case is None else next(given) for case in self._written)
 
 
-def _read(reply: str, problem: Problem) -> Case | None:
+def read_or_none(reply: str, problem: Problem) -> Case | None:
+    """The test in a reply, or None."""
     try:
         return read_test(reply, problem)
     except InvalidTestError:

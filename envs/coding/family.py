@@ -6,6 +6,7 @@ import logging
 import os
 import random
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from envs.coding.environment import CodingEnvironment, explained, opening
 from envs.coding.examination import criticism, examine, failed_tests
 from envs.coding.formats import reference
 from envs.coding.formats.files import FORMATS, load, save
+from envs.coding.outputs import compared
 from envs.coding.problem import ENV, Problem, ProblemError, require_values
 from envs.coding.program_judge import ProgramJudge
 from envs.coding.programs import passed, program_of
@@ -24,10 +26,11 @@ from envs.coding.world.operations import Kind
 from envs.coding.world.sampling import LEVELS, Mixture, draw_tasks
 from envs.coding.world.simulated_tables import simulated_tables
 from envs.settings import files, flag, one_of, shares, text, whole
+from envs.splits import FAMILIAR, OUT_OF_DOMAIN, SPLITS
+from rlanything.core.protocols import Environment
 from rlanything.core.seeds import derive_seed
-from rlanything.core.splits import FAMILIAR, SPLITS
-from rlanything.core.types import Direction, Environment, Observation, Task
-from rlanything.core.unittests import Examination, Tables
+from rlanything.core.types import Direction, Observation, Task
+from rlanything.core.unittests import Examination, Outputs, Tables
 
 _LOG = logging.getLogger(__name__)
 
@@ -35,7 +38,7 @@ _LOG = logging.getLogger(__name__)
 class CodingFamily:
     """Programming problems: a generated world, or files. The arguments are what experiments/env/coding.yaml declares.
 
-    problems: None for the generated world, or splits with their files.
+    problems: None for the generated world, or sets of problems by names of your own, each with its file: the splits.
     form: the format of these files: `livebench`, `livecodebench`, `codecontests` or `reference`.
     on_bad_problem: what to do with records that cannot be read: `refuse` to start, or `skip` them.
     kinds: what generated problems read (`number`, `numbers`, `text`), with shares.
@@ -68,7 +71,7 @@ class CodingFamily:
         workers: int = 2,
         memory_mb: int = 1024,
     ) -> None:
-        self._files = None if problems is None else files("problems", problems, SPLITS)
+        self._files = None if problems is None else files("problems", problems)
         self._form = one_of("form", form, FORMATS)
         self._skip = one_of("on_bad_problem", on_bad_problem, ("refuse", "skip")) == "skip"
         count = whole("tests", tests, 2, 50)
@@ -85,9 +88,13 @@ class CodingFamily:
         self._open: tuple[int, Sandbox] | None = None
         self._judge = ProgramJudge(self.sandbox)
 
+    def splits(self) -> tuple[str, ...]:
+        """The distributions that `make` draws tasks from: those of the world, or the named sets of problems."""
+        return SPLITS if self._files is None else tuple(self._files)
+
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct valid tasks of a split; the same for the same arguments."""
-        one_of("split", split, SPLITS)
+        one_of("split", split, self.splits())
         if self._files is not None:
             return self._drawn(split, count, seed)
         return draw_tasks(split, count, seed, self._near if split in FAMILIAR else self._far)
@@ -97,11 +104,20 @@ class CodingFamily:
         """Problems of one step that read a number."""
         return cls(kinds=("number",), levels=("easy",), ood_levels=("medium",))
 
-    def write_data(self, folder: Path, counts: Mapping[str, int], seed: int) -> None:
+    def stand_ins(self, counts: Mapping[str, int], seed: int) -> dict[str, list[Task]]:
+        """Generated problems of each split; a set that the world does not have gets problems out of domain."""
+        first = counts.get(OUT_OF_DOMAIN, 0)
+        others = sum(count for split, count in counts.items() if split not in SPLITS)
+        spare = iter(self.make(OUT_OF_DOMAIN, first + others, seed)[first:])
+        return {
+            split: self.make(split, count, seed) if split in SPLITS else list(islice(spare, count))
+            for split, count in counts.items()
+        }
+
+    def write_data(self, folder: Path, tasks: Mapping[str, Sequence[Task]]) -> None:
         """Write problems as files `<split>.json` in the format of the reference code."""
-        for split, count in counts.items():
-            problems = [Problem.from_task(task) for task in self.make(split, count, seed)]
-            save(folder / f"{split}.json", reference.NAME, problems)
+        for split, found in tasks.items():
+            save(folder / f"{split}.json", reference.NAME, [Problem.from_task(task) for task in found])
 
     def rewriting(self, task: Task, direction: Direction, seed: int) -> tuple[str, str]:
         """(facts, reply) of a rewrite, in the form of problems from files. Raises `InvalidProposal`."""
@@ -165,6 +181,10 @@ class CodingFamily:
     def examine(self, work: Sequence[Examination]) -> list[Tables]:
         """See `core.unittests.Examiner`. Raises `SandboxError` when the sandbox no longer works at all."""
         return examine(self._judge, work)
+
+    def outputs(self, task: Task, answers: Sequence[str], tests: Sequence[str]) -> Outputs:
+        """See `core.unittests.ComparesOutputs`. Raises `SandboxError` when the sandbox no longer works at all."""
+        return compared(self.sandbox(), Problem.from_task(task), answers, tests)
 
     def criticism(self, task: Task, tables: Tables) -> str:
         """The short ones of the task's tests and the written ones, each with the share of programs that pass it."""
@@ -231,8 +251,6 @@ class CodingFamily:
     def _drawn(self, split: str, count: int, seed: int) -> list[Task]:
         """Problems of a file, in an order that depends on the seed."""
         assert self._files is not None
-        if split not in self._files:
-            raise ValueError(f"problems: no file is given for split {split}")
         path = Path(os.path.expandvars(self._files[split]))
         found, refused = load(path, self._form, skip=self._skip)
         for reason in refused:

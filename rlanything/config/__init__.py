@@ -10,26 +10,31 @@ from rlanything.config.algorithm import (
     AdaptationConfig,
     ArmConfig,
     JudgeConfig,
+    JudgeSource,
     LearnConfig,
     OptimizerConfig,
     RolloutConfig,
     SignalsConfig,
 )
-from rlanything.config.experiment import (
+from rlanything.config.evaluation import (
     BASE,
+    BASE_COOLED,
+    CONTROLS,
     ORACLE,
-    Config,
+    CoolingConfig,
     EvaluateConfig,
     LabelJudge,
-    TasksConfig,
-    TrainConfig,
 )
+from rlanything.config.experiment import Config, TrainConfig
 from rlanything.config.models import Architecture, BootstrapConfig, Checkpoint, ModelConfig, SupervisedConfig
 from rlanything.config.reading import load, parse
 from rlanything.config.section import LISTED, Positive, Section
+from rlanything.config.tasks import PanelConfig, TasksConfig, size_key
 
 __all__ = [
     "BASE",
+    "BASE_COOLED",
+    "CONTROLS",
     "LISTED",
     "ORACLE",
     "AdaptationConfig",
@@ -38,12 +43,15 @@ __all__ = [
     "BootstrapConfig",
     "Checkpoint",
     "Config",
+    "CoolingConfig",
     "EvaluateConfig",
     "JudgeConfig",
+    "JudgeSource",
     "LabelJudge",
     "LearnConfig",
     "ModelConfig",
     "OptimizerConfig",
+    "PanelConfig",
     "Positive",
     "RolloutConfig",
     "Section",
@@ -53,4 +61,5 @@ __all__ = [
     "TrainConfig",
     "load",
     "parse",
+    "size_key",
 ]

@@ -22,8 +22,33 @@ class RolloutConfig(Section):
     timeout_s: Rate = 60.0
 
 
-class JudgeConfig(Section):
-    """The generative reward model: m votes a step, or m unit tests a task."""
+class JudgeSource(Section):
+    """Who judges: the generative reward model, or the environment's oracle with declared errors."""
+
+    source: Literal["model", "oracle"] = "model"
+    accuracy: Share = 1.0
+    """Of the oracle: the probability that a vote, or a written test, is right."""
+    systematic: Share = 0.0
+    """Of the oracle: the share of its errors that all m votes on equal questions have together."""
+
+    @model_validator(mode="after")
+    def _of_the_oracle(self) -> JudgeSource:
+        for name in ("accuracy", "systematic"):
+            value = getattr(self, name)
+            if self.source == "model" and value != type(self).model_fields[name].default:
+                raise ValueError(
+                    f"{name} = {value}: only the oracle has declared errors; needs source = 'oracle'"
+                )
+        return self
+
+    @property
+    def is_oracle(self) -> bool:
+        """Whether the environment judges, so that there is no reward model."""
+        return self.source == "oracle"
+
+
+class JudgeConfig(JudgeSource):
+    """The judge's replies: m votes a step, or m unit tests a task."""
 
     writes: Literal["votes", "tests"] = "votes"
     m: Positive = 3
@@ -109,6 +134,8 @@ class LearnConfig(Section):
     importance: Literal["recorded", "recomputed"] = "recorded"
     importance_cap: Rate = 2.0
     micro_batch_tokens: Positive = 16384
+    gradient_checkpointing: bool = False
+    """Layers are computed again in the backward pass: less memory, a third more operations, equal gradients."""
 
 
 class ArmConfig(Section):
@@ -125,6 +152,8 @@ class ArmConfig(Section):
     max_batches: Positive = 1
     """Dynamic sampling (DAPO): tasks whose outcomes are all alike are replaced by further ones until the batch is full,
     or this many batches were rolled out. 1: none is replaced."""
+    judge: JudgeSource | None = None
+    """Who judges in this arm; None: who the experiment's `judge` says."""
 
     @model_validator(mode="after")
     def _sensible(self) -> ArmConfig:

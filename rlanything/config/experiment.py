@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -12,42 +11,16 @@ from rlanything.config.algorithm import (
     AdaptationConfig,
     ArmConfig,
     JudgeConfig,
+    JudgeSource,
     LearnConfig,
     RolloutConfig,
     SignalsConfig,
 )
-from rlanything.config.models import BootstrapConfig, Checkpoint, ModelConfig
-from rlanything.config.section import Named, Positive, Section, Temperature
+from rlanything.config.evaluation import ARM_NAME, BASE, BASE_COOLED, CONTROLS, ORACLE, EvaluateConfig
+from rlanything.config.models import BootstrapConfig, ModelConfig
+from rlanything.config.section import Named, Positive, Section
+from rlanything.config.tasks import TasksConfig
 from rlanything.core.errors import ConfigError, unknown
-
-BASE = "base"
-"""Stands for an arm where results are named: the first policy and reward model, which never trained."""
-ORACLE = "oracle"
-"""Stands for a judge where labels are named: the environment knows which steps are good."""
-ARM_NAME = re.compile(r"[^./\x00-\x1f][^/\x00-\x1f]{0,99}")
-"""An arm names a folder."""
-
-
-class TasksConfig(Section):
-    """How many tasks each split holds, and where those to train on come from."""
-
-    train: Positive
-    in_domain: Positive
-    out_of_domain: Positive
-    reward_panel: Positive
-    start: str | None = None
-    """A task buffer (.jsonl) whose current tasks are trained on; None: the environment makes them."""
-    start_digest: str | None = None
-    """The digest of that buffer."""
-
-    @model_validator(mode="after")
-    def _named(self) -> TasksConfig:
-        if (self.start is None) != (self.start_digest is None):
-            raise ValueError(
-                f"start = {self.start!r} and start_digest = {self.start_digest!r} belong together; "
-                "`rlanything buffer import` prints both"
-            )
-        return self
 
 
 class TrainConfig(Section):
@@ -67,62 +40,6 @@ class TrainConfig(Section):
     """Lightning loggers by a name of one's own; they change no result."""
     callbacks: dict[str, Named] = Field(default_factory=dict)
     """Lightning callbacks; they may change results."""
-
-
-class LabelJudge(Checkpoint):
-    """A model whose votes label the steps that the reward model is measured on: the majority of `votes`."""
-
-    votes: Positive = 8
-    temperature: Temperature | None = None
-    """Of its sampling; None: `judge.temperature`."""
-    max_tokens: Positive | None = None
-    """The longest vote; None: `judge.max_tokens`."""
-    prompts: str | None = None
-    """A folder of prompt templates; None: `model.prompts`."""
-
-
-class EvaluateConfig(Section):
-    """How the panels are measured."""
-
-    temperature: Temperature = 0.8
-    max_steps: Positive = 60
-    repeats: Positive = 3
-    votes: Positive = 3
-    reward_rollouts: Positive = 16
-    reward_policy: Checkpoint | None = None
-    """Whose trajectories the reward model is measured on; None: the untrained policy's."""
-    labels: Literal["oracle", "judge"] = "oracle"
-    judges: dict[str, LabelJudge] = Field(default_factory=dict)
-    every: Positive = 5
-    curve_tasks: Positive = 140
-    curve_rollouts: Positive = 2
-    solver: Checkpoint | None = None
-    """Who shows that accepted tasks can be solved; None: the environment's own expert, where it has one."""
-    solver_tries: Positive = 16
-
-    @model_validator(mode="after")
-    def _named(self) -> EvaluateConfig:
-        for name in self.judges:
-            if not ARM_NAME.fullmatch(name) or name == ORACLE:
-                raise ValueError(
-                    f"judges.{name}: a judge names a file: 100 characters at most, no /, no . at the start, and not "
-                    f"{ORACLE!r}"
-                )
-        if self.labels == "judge" and not self.judges:
-            raise ValueError(
-                "labels = 'judge': judges is empty; declare one, e.g. judges.strong.path = Qwen/Qwen3-32B"
-            )
-        return self
-
-    @property
-    def labellers(self) -> tuple[str, ...]:
-        """Who labels the steps that the reward model is measured on; the tables of the report show the first one."""
-        return tuple(self.judges) if self.labels == "judge" else (ORACLE,)
-
-    @property
-    def own_panel(self) -> bool:
-        """Whether the final measurement has a reward panel of its own; if not, it is the bootstrap's."""
-        return self.labels == "judge" or self.reward_policy is not None
 
 
 class Config(Section):
@@ -177,11 +94,13 @@ class Config(Section):
         if not isinstance(batch, int) or isinstance(batch, bool) or batch < 1:
             raise ValueError(f"engine.max_batch = {batch!r}: must be a whole number of at least 1")
         for name, arm in self.arms.items():
-            if not ARM_NAME.fullmatch(name) or name == BASE:
+            if not ARM_NAME.fullmatch(name) or name in CONTROLS:
                 raise ValueError(
                     f"arms.{name}: an arm names a folder: 100 characters at most, no /, no . at the start, and not "
-                    f"{BASE!r}"
+                    f"{BASE!r} or {BASE_COOLED!r}"
                 )
+            if self.judge_for(arm).is_oracle:
+                self._check_oracle(name)
             if arm.reward_from is not None:
                 self._check_source(name, arm.reward_from)
         if self.rollout.tasks > self.tasks.train:
@@ -189,6 +108,17 @@ class Config(Section):
                 f"rollout.tasks = {self.rollout.tasks}: must not exceed tasks.train = {self.tasks.train}"
             )
         return self
+
+    def _check_oracle(self, name: str) -> None:
+        """Raise `ValueError` where an arm that the oracle judges for is to train a reward model, or to take one."""
+        for key in ("train_reward", "reward_from"):
+            value = getattr(self.arms[name], key)
+            if value:
+                why = "which has nothing to train" if key == "train_reward" else "which is no reward model"
+                raise ValueError(
+                    f"arms.{name}.{key} = {value!r}: its judge is the oracle, {why}. Give the arm a model "
+                    f"(arms.{name}.judge={{source: model}}), or leave it out (~arms.{name})"
+                )
 
     def _check_source(self, name: str, source: str) -> None:
         """Raise `ValueError` unless the arm `source` trains a reward model, not with one that comes from `name`."""
@@ -233,6 +163,19 @@ class Config(Section):
         if name not in self.arms:
             raise ConfigError(f"arm {name!r}: {unknown(name, list(self.arms))}")
         return self.arms[name]
+
+    def judge_for(self, arm: ArmConfig) -> JudgeSource:
+        """Who judges in an arm: its own `judge`, or the experiment's."""
+        return self.judge if arm.judge is None else arm.judge
+
+    def asks_model(self, arm: ArmConfig) -> bool:
+        """Whether the arm's training asks a reward model for its replies."""
+        return (arm.step_votes or arm.train_reward) and not self.judge_for(arm).is_oracle
+
+    @property
+    def has_oracle(self) -> bool:
+        """Whether the oracle judges in any arm."""
+        return any(self.judge_for(arm).is_oracle for arm in self.arms.values())
 
     def judge_of(self, name: str) -> str | None:
         """The arm whose run holds the reward model that the arm `name` ends with; None: it is the bootstrap's.

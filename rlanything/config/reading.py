@@ -6,7 +6,7 @@ import re
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,16 +14,21 @@ from rlanything.config.experiment import Config
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.yaml_file import read_mapping
 
+S = TypeVar("S", bound=BaseModel)
+
 
 def parse(data: Mapping[str, Any]) -> Config:
     """`Config` from a plain mapping. Raises `ConfigError` listing every problem."""
+    return validated(Config, data, "the configuration is not valid")
+
+
+def validated(section: type[S], data: Mapping[str, Any], refusal: str) -> S:
+    """A section from a plain mapping. Raises `ConfigError`: `refusal`, then every problem by its key."""
     try:
-        return Config.model_validate(dict(data))
+        return section.model_validate(dict(data))
     except ValidationError as error:
-        problems = [_explain(dict(item)) for item in error.errors()]
-        raise ConfigError(
-            "the configuration is not valid:\n" + "\n".join(f"  {p}" for p in problems)
-        ) from None
+        problems = [_explain(dict(item), section) for item in error.errors()]
+        raise ConfigError(f"{refusal}:\n" + "\n".join(f"  {p}" for p in problems)) from None
 
 
 def load(path: Path) -> Config:
@@ -37,11 +42,11 @@ def load(path: Path) -> Config:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _explain(item: dict[str, Any]) -> str:
+def _explain(item: dict[str, Any], whole: type[BaseModel]) -> str:
     loc = item["loc"]
     where = ".".join(str(part) for part in loc) or "configuration"
     if item["type"] == "extra_forbidden":
-        return f"{where}: {unknown(str(loc[-1]), _known(loc[:-1]))}"
+        return f"{where}: {unknown(str(loc[-1]), _known(loc[:-1], whole))}"
     if item["type"] == "missing":
         return f"{where}: missing"
     message = item["msg"].removeprefix("Value error, ")
@@ -65,9 +70,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def _known(loc: tuple[int | str, ...]) -> list[str]:
-    """Field names (as written in YAML) of the section at `loc`."""
-    section: type[BaseModel] = Config
+def _known(loc: tuple[int | str, ...], whole: type[BaseModel]) -> list[str]:
+    """Field names (as written in YAML) of the section at `loc` of `whole`."""
+    section = whole
     for part in loc:
         found = section.model_fields.get(str(part))
         if found is None:  # a name inside `arms`

@@ -94,6 +94,28 @@ class Examiner(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What the programs of one task wrote on the inputs of its written tests: which outputs are equal, not their text.
+
+    inputs[k]: the first test with the input of test k; None: the reply held no test.
+    written[i][k]: the first program that wrote on test k's input what program i wrote; None: it wrote no output there,
+    because it failed or exceeded a limit, or because the sandbox failed.
+    """
+
+    inputs: tuple[int | None, ...]
+    written: tuple[tuple[int | None, ...], ...]
+
+
+@runtime_checkable
+class ComparesOutputs(Protocol):
+    """A family that can say which programs write the same, whatever a test expects."""
+
+    def outputs(self, task: Task, answers: Sequence[str], tests: Sequence[str]) -> Outputs:
+        """Run every program on the input of every test (as `Tables.tests` has them), and compare what they write."""
+        ...
+
+
 @runtime_checkable
 class UnitTestTeacher(Protocol):
     """What an embedded family also offers, to train the first reward model that writes tests."""
@@ -105,6 +127,11 @@ class UnitTestTeacher(Protocol):
     def demonstrate_criticism(self, task: Task, seed: int) -> str:
         """What `criticism` could say about the task, made from invented programs."""
         ...
+
+
+@runtime_checkable
+class TestingTeacher(Examiner, UnitTestTeacher, Protocol):
+    """A family that runs programs, and can write right and wrong tests of its own problems."""
 
 
 @runtime_checkable

@@ -20,6 +20,7 @@ from rlanything.config import LearnConfig, OptimizerConfig
 from rlanything.core.timing import count, phase
 from rlanything.learn.losses import Packed, k3, pack, surrogate, target_logprobs
 from rlanything.learn.packing import Row, micro_batches
+from rlanything.learn.recomputing import allow_recomputing, recomputing
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class JointModule(LightningModule):
     """Policy and reward model under the clipped surrogate.
 
     `reference_policy` / `reference_reward`: frozen models that the KL term anchors to (kl_reference=base); None
-    anchors to the weights at the start of the step, whose log-probs are the recorded ones.
+    anchors to the weights at the start of the step, whose log-probs are the recorded ones. Raises `ConfigError` where
+    `gradient_checkpointing` is wanted of a model that has none.
     """
 
     def __init__(
@@ -51,6 +53,9 @@ class JointModule(LightningModule):
         self.config = config
         self.policy = policy
         self.reward = reward
+        if config.gradient_checkpointing:
+            for model in (policy, *([] if reward is None else [reward])):
+                allow_recomputing(model)
         # Not registered as submodules: they are frozen, never checkpointed, and restored from the base models.
         self._references = {"policy": reference_policy, "reward": reference_reward}
         self.totals: dict[str, list[float]] = defaultdict(list)
@@ -84,7 +89,8 @@ class JointModule(LightningModule):
             parts.append(("reward", self.reward, batch.reward, self.config.reward))
         for optimizer, (name, model, micro, settings) in zip(optimizers, parts, strict=True):
             if micro:
-                self._update(name, model, micro, optimizer, settings)
+                with recomputing(model, self.config.gradient_checkpointing):
+                    self._update(name, model, micro, optimizer, settings)
 
     @phase("learn")
     def prepare(self, name: str, rows: Sequence[Row]) -> dict[str, float]:
@@ -102,14 +108,14 @@ class JointModule(LightningModule):
             if recompute:
                 drift += self._recompute(model, group, anchored=reference is not None)
             if reference is not None:
-                _spread([r.reference for r in group], _frozen_logprobs(reference, group))
+                _spread([r.reference for r in group], self._logprobs(reference, group))
         if not drift:
             return {}
         return {f"{name}/mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift)}
 
     def _recompute(self, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool) -> list[float]:
         """Truncated importance weights: the trainer's log-probs become `old`; weights get min(exp(new - old), cap)."""
-        fresh = _frozen_logprobs(model, rows)
+        fresh = self._logprobs(model, rows)
         recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
         factor = (fresh - recorded).exp().clamp(max=self.config.importance_cap)
         weights = torch.tensor([x for r in rows for x in r.weight], device=fresh.device)
@@ -118,6 +124,13 @@ class JointModule(LightningModule):
         if not anchored:
             _spread([r.reference for r in rows], fresh)
         return [float(x) for x in fresh - recorded]
+
+    @torch.no_grad()
+    def _logprobs(self, model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
+        """Log-probs of the targets in the number formats of the updates: with bf16-mixed under its autocast."""
+        batch: Packed = pack(rows, model.device)
+        with self.trainer.precision_plugin.forward_context():
+            return target_logprobs(model, batch)
 
     def _update(
         self,
@@ -156,12 +169,6 @@ def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optim
     return torch.optim.AdamW(
         model.parameters(), lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, foreach=True
     )
-
-
-@torch.no_grad()
-def _frozen_logprobs(model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
-    batch: Packed = pack(rows, model.device)
-    return target_logprobs(model, batch)
 
 
 def _spread(lists: Sequence[list[float]], values: Tensor) -> None:

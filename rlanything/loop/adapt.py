@@ -6,15 +6,10 @@ from collections.abc import Sequence
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig
+from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.thoughts import after_thought
-from rlanything.core.types import (
-    Direction,
-    InvalidProposal,
-    Proposal,
-    Task,
-    TaskFamily,
-)
+from rlanything.core.types import Direction, InvalidProposal, Proposal, Task
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.critic import Critic, Criticism
 from rlanything.loop.prompts import Prompts

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from rlanything.core.protocols import Engine
 from rlanything.core.timing import phase
-from rlanything.core.types import Completion, Engine, Request
+from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import Chat
 from rlanything.loop.prompts import Message
 from rlanything.loop.share import shared

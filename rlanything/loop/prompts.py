@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
 
@@ -21,6 +21,14 @@ NAMES = {
     "history": ("policy_history", "policy_history_step", "judge_history", "critic", "critic_step", "adapter"),
 }
 """The files of a prompt folder, by `model.context`."""
+LABEL_NAMES = {
+    "chat": {"judge_system": "label_system", "judge": "label"},
+    "history": {"judge_history": "label_history"},
+}
+"""By `model.context`: a template of the judge -> the file that replaces it where the judge labels steps.
+
+A folder has all of them or none. Where it has none, a labelling judge is asked as a reward model is.
+"""
 UNREADABLE = "(unreadable)"
 """What the environment gets of a reply without an answer."""
 BOXED = re.compile(r"\\boxed\{\s*([+-]?\d{1,9})\s*\}")
@@ -33,6 +41,9 @@ PLACEHOLDERS = {
     "policy_history": frozenset({"history", "observation", "actions"}),
     "policy_history_step": frozenset({"observation", "action"}),
     "judge_history": frozenset({"prompt", "response", "action", "observation"}),
+    "label_system": frozenset[str](),
+    "label": frozenset({"observation", "action"}),
+    "label_history": frozenset({"prompt", "response", "action", "observation"}),
     "critic": frozenset({"task", "steps"}),
     "critic_step": frozenset({"task", "step", "reasons"}),
     "adapter": frozenset({"facts", "direction", "accuracy", "critic"}),
@@ -54,23 +65,29 @@ class Prompts:
     @classmethod
     def load(cls, folder: Path, action_format: str, verdict_format: str, context: str) -> Prompts:
         """Read the templates of a context. Raises `ConfigError` naming a missing file or an unknown placeholder."""
+        labels = tuple(LABEL_NAMES[context].values())
+        labelled = any((folder / f"{name}.txt").is_file() for name in labels)
         templates = {}
-        for name in NAMES[context]:
+        for name in (*NAMES[context], *(labels if labelled else ())):
             path = folder / f"{name}.txt"
             if not path.is_file():
-                raise ConfigError(
-                    f"model.prompts: {path} is missing; with model.context = {context} a prompt folder holds "
-                    f"{', '.join(NAMES[context])} (.txt)"
+                needed = (
+                    f"a folder with one of {', '.join(labels)} (.txt) holds all of them"
+                    if name in labels
+                    else f"a prompt folder holds {', '.join(NAMES[context])} (.txt)"
                 )
-            template = Template(path.read_text().rstrip("\n"))
-            strange = set(template.get_identifiers()) - PLACEHOLDERS[name]
-            if strange or not template.is_valid():
-                allowed = ", ".join(f"${p}" for p in sorted(PLACEHOLDERS[name])) or "none"
                 raise ConfigError(
-                    f"{path}: placeholders {sorted(strange)} cannot be filled; allowed: {allowed}"
+                    f"model.prompts: {path} is missing; with model.context = {context} {needed}"
                 )
-            templates[name] = template
+            templates[name] = _template(path, PLACEHOLDERS[name])
         return cls(templates, action_format, verdict_format, context)
+
+    @property
+    def for_labels(self) -> Prompts:
+        """The same, with the folder's questions to a judge that labels steps where it has them."""
+        names = LABEL_NAMES[self.context].items()
+        asked = {judge: self.templates[label] for judge, label in names if label in self.templates}
+        return replace(self, templates={**self.templates, **asked})
 
     @property
     def chats(self) -> bool:
@@ -167,6 +184,16 @@ class Prompts:
     def _system(self, name: str) -> list[Message]:
         text = self.fill(name)
         return [{"role": "system", "content": text}] if text else []
+
+
+def _template(path: Path, allowed: frozenset[str]) -> Template:
+    """The template in a file. Raises `ConfigError` for a placeholder that is not allowed."""
+    template = Template(path.read_text().rstrip("\n"))
+    strange = set(template.get_identifiers()) - allowed
+    if strange or not template.is_valid():
+        known = ", ".join(f"${p}" for p in sorted(allowed)) or "none"
+        raise ConfigError(f"{path}: placeholders {sorted(strange)} cannot be filled; allowed: {known}")
+    return template
 
 
 def _numbered(actions: Sequence[str]) -> str:

@@ -10,18 +10,9 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from rlanything.config import RolloutConfig
+from rlanything.core.protocols import Environment, TaskFamily
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import (
-    Completion,
-    Environment,
-    Observation,
-    Request,
-    Status,
-    Step,
-    Task,
-    TaskFamily,
-    Trajectory,
-)
+from rlanything.core.types import Completion, Observation, Request, Status, Step, Task, Trajectory
 from rlanything.core.unittests import Prefetches
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import Prompt, next_prompt

@@ -13,8 +13,8 @@ import psutil
 from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError, unknown
-from rlanything.core.types import Engine, TaskFamily
-from rlanything.runs import build
+from rlanything.core.protocols import Engine, TaskFamily
+from rlanything.runs import build, families
 
 NATIVE = "rlanything.engines.native.NativeEngine"
 FLOAT = 4
@@ -44,7 +44,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
         targets.permit(section, name)
     arguments(config.env, "env", TaskFamily)
     if targets.is_ours(config.env):
-        build.family(config)
+        families.check_splits(build.family(config), config.tasks)
     for folder in (None, *(judge.prompts for judge in config.evaluate.judges.values())):
         build.prompts(config, root, folder)
     memory(config)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rlanything.planning.costs.devices import Device
 
 ASSUMED = {
-    "episode_share": (float, "expected length of an episode as a share of rollout.max_steps; default: 1"),
+    "episode_share": (float, "expected length of an episode as a share of its limit of steps; default: 1"),
     "reply_share": (float, "expected length of a reply as a share of its max_tokens; default: 1"),
     "rewritten_share": (float, "expected share of an iteration's tasks that are rewritten; default: 1"),
     "opening_tokens": (int, "tokens of instructions and first observation with its commands; default: 400"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rlanything.config import Config, parse
+from rlanything.config import Config, parse, size_key
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.atomic import write_text
 from rlanything.planning import check
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 FOLDER = "experiments"
 PARAMS = "params.yaml"
-NO_CHOICES = ("setting", "sweep")
-"""Folders beside the groups: settings follow from environment and scale, sweeps are commands of their own."""
+PANELS = "tasks.panels."
+NO_CHOICES = ("setting", "sweep", "check")
+"""Folders beside the groups: settings follow from environment and scale; sweeps and checks have commands."""
 HEADER = """\
 # The composed configuration that every stage reads. Written by
 #     {command}
@@ -46,8 +47,16 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
     parsed = _parse_overrides(overrides)
     for override in parsed:
         _check_option(folder, override)
-    data = _compose(folder, overrides, parsed)
+    data = _without_removed(_compose(folder, overrides, parsed))
     return {name: data[name] for name in [*Config.model_fields, *data] if name in data}
+
+
+def _without_removed(data: dict[str, Any]) -> dict[str, Any]:
+    """The configuration without panels that are null: a file that is merged into another one removes them so."""
+    tasks = data.get("tasks")
+    if not isinstance(tasks, dict) or not isinstance(panels := tasks.get("panels"), dict):
+        return data
+    return data | {"tasks": tasks | {"panels": {k: v for k, v in panels.items() if v is not None}}}
 
 
 def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Config:
@@ -130,11 +139,27 @@ def _check_keys(folder: Path, parsed: Sequence[Override]) -> None:
     chosen = [o.input_line for o in parsed if o.key_or_group in groups and o.input_line is not None]
     base = OmegaConf.to_container(hydra.compose("config", overrides=chosen))
     assert isinstance(base, dict)
-    known = list(_keys({str(key): value for key, value in base.items()}))
+    known = list(_keys(_without_removed({str(key): value for key, value in base.items()})))
     for override in parsed:
         name = override.key_or_group
         if name not in groups and not override.is_add() and name not in known:
-            raise ConfigError(f"override {override.input_line!r}: {_nearest(name, known)}")
+            raise ConfigError(
+                f"override {override.input_line!r}: {_panel(name, known) or _nearest(name, known)}"
+            )
+
+
+def _panel(name: str, known: Sequence[str]) -> str:
+    """What is wrong with a key of a panel, or ''."""
+    section, _, rest = name.partition(".")
+    if section != "tasks" or not rest:
+        return ""
+    panels = [key.removeprefix(PANELS) for key in known if key.startswith(PANELS) and key.count(".") == 2]
+    if rest in panels:
+        return f"unknown; {size_key(rest)}"
+    panel = rest.removeprefix("panels.").partition(".")[0]
+    if rest.startswith("panels.") and panel not in panels:
+        return f"{PANELS}{panel}: {unknown(panel, panels)}; with + before it the override declares a panel"
+    return ""
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import Config
-from rlanything.core.splits import SPLITS
+from rlanything.core.splits import TRAIN
+from rlanything.planning.costs.estimate import checkpoints
 from rlanything.planning.costs.sizes import Size
 from rlanything.rewards.kind import kind_of
 from rlanything.runs.progress import clock
@@ -53,7 +54,7 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
         iterations,
         rollouts,
         proposals,
-        replies if arm.step_votes or arm.train_reward else 0,
+        replies if config.asks_model(arm) else 0,
         iterations * config.learn.updates * models,
         _expected(config, calibrate(config, root, name) if calibrate else None),
     )
@@ -61,11 +62,13 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
 
 def render(config: Config, sizes: Mapping[str, Size], plans: Sequence[ArmPlan]) -> str:
     """The plan as text for a terminal."""
-    panels = (config.tasks.in_domain + config.tasks.out_of_domain) * config.evaluate.repeats
-    programs = config.tasks.reward_panel * config.evaluate.reward_rollouts
+    tasks = config.tasks
+    counts = {TRAIN: tasks.train} | {name: panel.tasks for name, panel in tasks.panels.items()}
+    panels = sum(counts[name] for name in tasks.policy_panels) * config.evaluate.repeats
+    programs = sum(counts[name] for name in tasks.reward_panels) * config.evaluate.reward_rollouts
     replies = kind_of(config).replies
     lines = [
-        f"tasks      {_counts(config.tasks.model_dump(include=set(SPLITS)))}",
+        f"tasks      {_counts(counts)}",
         f"iteration  {config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts, at most "
         f"{config.rollout.max_steps} steps, {config.judge.m} {replies.unit}",
         *(f"{name:<10} {_size(config, name, size)}" for name, size in sizes.items()),
@@ -86,11 +89,7 @@ def _expected(config: Config, seconds: float | None) -> float | None:
 
 
 def _size(config: Config, name: str, size: Size) -> str:
-    checkpoint = {
-        "policy": config.model.policy,
-        "reward": config.model.reward,
-        "adapter": config.model.adapter,
-    }[name]
+    _, checkpoint = checkpoints(config)[name]
     text = f"{size.parameters:,} parameters, {checkpoint.path}"
     if config.model.embedded is not None:
         return text

@@ -6,14 +6,15 @@ stand-in therefore sees the loop's own prompts with the teacher's answers for so
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rlanything import targets
 from rlanything.config import Checkpoint, Config, SupervisedConfig
 from rlanything.core.errors import ConfigError
+from rlanything.core.protocols import GeneratedData
 from rlanything.core.seeds import derive_seed
-from rlanything.core.splits import SPLITS
-from rlanything.core.types import Direction, GeneratedData, InvalidProposal, Task
+from rlanything.core.types import Direction, InvalidProposal, Task
 from rlanything.engines import checkpoint
 from rlanything.files import atomic
 from rlanything.learn.packing import Row
@@ -39,9 +40,15 @@ THOUGHT = "<think>\nThe goal decides.\n</think>\n\n"
 
 
 class StandIns:
-    """Makes the three stand-ins of one configuration. `family`: of a generated world, whose teacher they learn from."""
+    """Makes the three stand-ins of one configuration.
 
-    def __init__(self, config: Config, root: Path, family: GeneratedData, steps: int) -> None:
+    family: of a generated world, whose teacher they learn from. tasks: those of the rehearsal itself; known by heart,
+    some are solved, and there is something to judge.
+    """
+
+    def __init__(
+        self, config: Config, root: Path, family: GeneratedData, tasks: Sequence[Task], steps: int
+    ) -> None:
         self.config = config
         self.root = root
         self.prompts: Prompts = build.prompts(config, root)
@@ -50,10 +57,7 @@ class StandIns:
         practice = config.rollout.model_copy(update={"decoding": "constrained", "max_steps": PRACTICE_STEPS})
         acting = config.model_copy(update={"rollout": practice})
         self.taught: WarmStart = kind_of(config).warm_start(acting, family, self.prompts)
-        # The tasks of the rehearsal itself: known by heart, some are solved, and there is something to judge.
-        self.tasks: list[Task] = [
-            task for split in SPLITS for task in family.make(split, getattr(config.tasks, split), config.seed)
-        ]
+        self.tasks = tasks
         self.demos = [self._demonstration(task) for task in self.tasks]
         self.settings = SupervisedConfig(episodes=len(self.tasks), steps=steps, batch=4)
 
@@ -131,9 +135,10 @@ def make(config: Config, root: Path, steps: int, kinds: dict[str, str]) -> list[
     for role, source in sources.items():
         _require_free(role, source.path, root)
     family = _generated(config)
+    data = family.stand_ins(config.tasks.drawn, config.seed)
     with atomic.whole(root / DATA) as folder:
-        family.write_data(folder, {split: getattr(config.tasks, split) for split in SPLITS}, config.seed)
-    standins = StandIns(config, root, family, steps)
+        family.write_data(folder, data)
+    standins = StandIns(config, root, family, [task for found in data.values() for task in found], steps)
     for role, source in sources.items():
         standins.make(role, chosen[role], source)
     return [root / source.path for source in sources.values()]
@@ -143,7 +148,7 @@ def _generated(config: Config) -> GeneratedData:
     """The configured class with its easiest generated tasks. Raises `ConfigError` when it generates none."""
     cls = targets.named_class(config.env, "env", GeneratedData)
     found: GeneratedData = cls.easiest(config.env)  # type: ignore[attr-defined]  # `named_class` looked for it
-    kind_of(config).check(found)
+    kind_of(config).check(config, found)
     return found
 
 

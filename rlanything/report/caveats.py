@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rlanything.config import BASE
+from rlanything.config import BASE, BASE_COOLED, CONTROLS
 from rlanything.report import health
 from rlanything.report.formatting import code, plain
 from rlanything.report.material import Material
@@ -32,10 +32,11 @@ def for_terminal(material: Material) -> list[str]:
 def _absent(material: Material) -> Iterator[str]:
     """Arms without an evaluation, and arms without curves."""
     arms = material.comparison.arms
-    absent = ", ".join(code(arm) for arm in ordered(material.config.arms) if arm not in arms)
+    cooled = () if material.config.evaluate.cooling is None else (BASE_COOLED,)
+    absent = ", ".join(code(arm) for arm in ordered((*cooled, *material.config.arms)) if arm not in arms)
     if absent:
         yield f"Not evaluated, so left out: {absent}. Run `{TRAIN}` and `{EVALUATE}` to add them."
-    silent = ", ".join(code(arm) for arm in arms if arm != BASE and arm not in material.curves)
+    silent = ", ".join(code(arm) for arm in arms if arm not in CONTROLS and arm not in material.curves)
     if silent:
         yield f"No metrics.jsonl under runs/, so no curves: {silent}. Run `{TRAIN}` to add them."
 
@@ -44,7 +45,8 @@ def _measured(material: Material, arm: str) -> Iterator[str]:
     """Metrics and pairs that one arm lacks."""
     comparison, contents = material.comparison, material.contents
     mine, base = comparison.panels[arm], comparison.panels[BASE]
-    gaps = [contents.title(m) for m in contents.metrics if m.name not in mine]
+    asked = contents.metrics if _has_reward_model(material, arm) else comparison.success
+    gaps = [contents.title(m) for m in asked if m.name not in mine]
     if gaps:
         yield f"{code(arm)} was not measured on: {', '.join(gaps)}."
     shared = [m for m in contents.metrics if m.name in mine and m.name in base]
@@ -58,6 +60,12 @@ def _measured(material: Material, arm: str) -> Iterator[str]:
     alone = ", ".join(str(seed) for seed in comparison.seeds(arm) if seed not in known)
     if alone:
         yield f"{code(arm)}: the base was not measured with seed {alone}; left out of the comparison."
+
+
+def _has_reward_model(material: Material, arm: str) -> bool:
+    """Whether it has a reward model, or tasks that it could accept: not the cooled base, not an arm with the oracle."""
+    config = material.config
+    return arm == BASE or (arm in config.arms and not config.judge_for(config.arms[arm]).is_oracle)
 
 
 def _seeds(comparison: Comparison) -> Iterator[str]:

@@ -48,6 +48,9 @@ def _section(prefix: str, section: BaseModel, setting: Setting) -> Iterator[Row]
         dotted = f"{prefix}.{fields[name].alias or name}"
         if isinstance(value, BaseModel):
             yield from _section(dotted, value, setting)
+        elif isinstance(value, dict) and value and all(isinstance(v, BaseModel) for v in value.values()):
+            for key, inside in value.items():
+                yield from _section(f"{dotted}.{key}", inside, setting)
         elif dotted not in HIDDEN:
             yield _row(dotted, value, setting)
 

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from rlanything.config import Config
+from rlanything.config import BASE, Config
 from rlanything.report.results.evaluations import EVALUATE, Panels, ReportError
-from rlanything.report.results.metrics import METRICS, SUCCESS, Metric, metrics_for
-from rlanything.report.results.paper import ALFWORLD, CODING, Paper
+from rlanything.report.results.metrics import Metric, metrics_for, named
+from rlanything.report.results.paper import ALFWORLD, BENCHMARKS, CODING, Paper
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,18 @@ class Contents:
     """Whether an episode has many steps, so that success can be drawn against their number."""
     training: tuple[Drawing, ...]
     """Figures of what is only measured while training."""
-
-    @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """In the order of the tables."""
-        return metrics_for(self.writes)
+    metrics: tuple[Metric, ...] = ()
+    """In the order of the tables."""
 
     @property
     def shares(self) -> tuple[Metric, ...]:
         """Those that are measured on small panels while training: all but the counts."""
         return tuple(metric for metric in self.metrics if metric.is_share)
+
+    @property
+    def compared(self) -> tuple[Metric, ...]:
+        """Those that the paper has values of, to stand beside ours."""
+        return tuple(metric for metric in self.metrics if self.paper.value(BASE, metric) is not None)
 
     def title(self, metric: Metric) -> str:
         """The metric's title in this report."""
@@ -70,19 +72,32 @@ class Contents:
     @property
     def reward(self) -> str:
         """What the metrics of the reward model are."""
-        return " ".join(filter(None, [*(m.meaning for m in self.metrics), self.measured, POINT_AT_START]))
+        return " ".join(
+            filter(None, [*dict.fromkeys(m.meaning for m in self.metrics), self.measured, POINT_AT_START])
+        )
 
     @property
     def drawings(self) -> tuple[Drawing, ...]:
         """Every figure of curves."""
-        success = tuple(self._curve(metric) for metric in self.shares if metric in SUCCESS)
-        reward = tuple(self._curve(metric) for metric in self.shares if metric not in SUCCESS)
+        success = tuple(self._curve(metric) for metric in self.shares if metric.is_success)
         return (
             Drawing("learning", "learning", "Learning curves", success),
-            Drawing("reward_model", "reward", "Reward model", reward),
+            *self._reward_models(),
             *(self._count(metric) for metric in self.metrics if not metric.is_share),
             *self.training,
         )
+
+    def _reward_models(self) -> Iterator[Drawing]:
+        """A figure for each panel of the reward model."""
+        reward = [metric for metric in self.shares if not metric.is_success]
+        for panel in dict.fromkeys(metric.panel for metric in reward):
+            plots = tuple(self._curve(metric) for metric in reward if metric.panel == panel)
+            where = (
+                (f"reward_model_{panel}", f"Reward model on {panel}")
+                if panel
+                else ("reward_model", "Reward model")
+            )
+            yield Drawing(where[0], "reward", where[1], plots)
 
     def _curve(self, metric: Metric) -> Plot:
         mark_text = "" if metric.chance is None else "chance"
@@ -152,12 +167,20 @@ TESTS = Contents(
 CONTENTS: Mapping[str, Contents] = {contents.writes: contents for contents in (VOTES, TESTS)}
 
 
+def contents_of(config: Config) -> Contents:
+    """What the report of this configuration shows."""
+    contents, metrics = CONTENTS[config.judge.writes], metrics_for(config)
+    named_alike = contents.paper is CODING and any(metric.benchmark for metric in metrics)
+    return replace(contents, metrics=metrics, paper=BENCHMARKS if named_alike else contents.paper)
+
+
 def contents_for(config: Config, measured: Panels) -> Contents:
     """The contents for `config`. Raises `ReportError` for an evaluation with metrics of another reward model."""
-    contents = CONTENTS[config.judge.writes]
-    known = {metric.name for metric in contents.metrics}
+    contents = contents_of(config)
     for arm, row in measured.items():
-        foreign = dict.fromkeys(METRICS[name].stored for name in row if name not in known)
+        foreign = dict.fromkeys(
+            metric.stored for metric in map(named, row) if config.judge.writes not in metric.titles
+        )
         if foreign:
             raise ReportError(
                 f"evaluation/{arm}.json: holds {', '.join(foreign)}, which is not measured where judge.writes is "

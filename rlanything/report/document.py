@@ -13,6 +13,7 @@ from rlanything.report.buffers import buffer_run
 from rlanything.report.caveats import caveats
 from rlanything.report.formatting import code, markdown_table, plain
 from rlanything.report.material import Material
+from rlanything.report.results.details import Judges
 
 
 def report_md(material: Material) -> str:
@@ -53,13 +54,15 @@ def _result(material: Material) -> str:
 
 def _benchmarks(material: Material) -> list[str]:
     """The paper's whole table, where more than one of its benchmarks is shown."""
-    if len(material.contents.paper.benchmarks) == 1:
+    cells, contents = material.cells, material.contents
+    if len(contents.paper.benchmarks) == 1:
         return []
+    head = "### Every benchmark of the paper\n\nPercent, in brackets the difference from the base. "
+    if any(metric.benchmark for metric in contents.metrics):
+        return [f"{head}The models are others.\n\n{tables.by_benchmark(cells, contents)}"]
     return [
-        "### Every benchmark of the paper\n\n"
-        "Percent, in brackets the difference from the base. Problems differ from column to column: compare the "
-        "order of the arms and the differences, not the levels.\n\n"
-        + tables.benchmarks(material.cells, material.contents)
+        f"{head}Problems differ from column to column: compare the "
+        f"order of the arms and the differences, not the levels.\n\n{tables.benchmarks(cells, contents)}"
     ]
 
 
@@ -68,8 +71,20 @@ def _statements(material: Material) -> str:
     return (
         "## What the numbers say\n"
         + _bullets(findings.against_base(comparison, contents.paper))
+        + _cooled(material)
         + _section("Step by step, in the paper's order of arms:", findings.ladder(comparison, contents.paper))
         + _section("Is it the paper's order?", findings.order(comparison, contents))
+    )
+
+
+def _cooled(material: Material) -> str:
+    """What training gains beyond a lower temperature."""
+    if material.temperature is None:
+        return ""
+    return _section(
+        "How much of that is only less randomness? `base_cooled` is the base at the temperature that is best for it, "
+        "found on other tasks:",
+        findings.against_cooled(material.comparison, material.temperature),
     )
 
 
@@ -144,17 +159,20 @@ def _labels(material: Material) -> str:
 
 def _judges(material: Material) -> str:
     """Process accuracy against the labels of each judge, where there are judges."""
-    extras = material.extras
-    if not extras.judged:
-        return ""
+    return "".join(_judged(panel, judges) for panel, judges in material.extras.judged.items())
+
+
+def _judged(panel: str, judges: Judges) -> str:
+    """The judges of one panel; '' is the only one."""
     counted = [
         f"{code(judge)}: {counts['labelled']:,} steps labelled; left out: "
         + ", ".join(f"{n:,} {why}" for why, n in counts.items() if why != "labelled")
-        for judge, counts in extras.left_out.items()
+        for judge, counts in judges.left_out.items()
     ]
+    where = f" on {code(panel)}" if panel else ""
     return (
-        "\n### Process accuracy by judge\n\nPercent, with 95 % intervals. Paper: arXiv 2602.02488 v1, Table 3 "
-        f"(ALFWorld), plain.\n\n{tables.judges(extras.judged)}{_bullets(counted)}"
+        f"\n### Process accuracy by judge{where}\n\nPercent, with 95 % intervals. Paper: arXiv 2602.02488 v1, Table 3 "
+        f"(ALFWorld), plain.\n\n{tables.judges(judges.found)}{_bullets(counted)}"
     )
 
 

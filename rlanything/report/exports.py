@@ -12,17 +12,18 @@ import csv
 import io
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from rlanything.report.results.comparison import Cell, Cells
 from rlanything.report.results.curves import Curves
-from rlanything.report.results.metrics import METRICS
+from rlanything.report.results.metrics import Metric
 from rlanything.report.results.statistics import Estimate
 
 SUMMARY_DIGITS = 4
 CURVE_DIGITS = 6
 COLUMNS = ("arm", "seed", "iteration", "metric", "value")
-CURVES = {metric.curve: name for name, metric in METRICS.items()} | {
+CURVES = {
     "tokens_before": "tokens",
     "accuracy": "train_accuracy",
     "band_coverage": "band_coverage",
@@ -34,7 +35,7 @@ CURVES = {metric.curve: name for name, metric in METRICS.items()} | {
     "detect": "train_detect",
     "invalid_tests": "invalid_tests",
 }
-"""Key of metrics.jsonl -> name in the column `metric`."""
+"""Key of metrics.jsonl -> name in the column `metric`, of what is only measured while training."""
 
 
 def summary_json(cells: Cells) -> str:
@@ -59,14 +60,15 @@ def _round(number: float | None) -> float | None:
     return None if number is None else round(number, SUMMARY_DIGITS) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
-def learning_csv(curves: Curves) -> str:
+def learning_csv(curves: Curves, metrics: Sequence[Metric]) -> str:
     """The content of learning.csv, the curves in long form; a value that is not finite is left out."""
+    names = {metric.curve: metric.name for metric in metrics} | CURVES
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
     for arm, runs in curves.items():
         for seed, run in runs.items():
-            for key, name in CURVES.items():
+            for key, name in names.items():
                 for iteration, value in run.get(key, {}).items():
                     if math.isfinite(value):
                         writer.writerow((arm, seed, iteration, name, round(value, CURVE_DIGITS)))

@@ -23,7 +23,7 @@ from rlanything.report.material import Material
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Cells
 from rlanything.report.results.curves import Curves, Run, mean_series
-from rlanything.report.results.metrics import SUCCESS, Metric
+from rlanything.report.results.metrics import Metric
 from rlanything.report.results.paper import Paper
 from rlanything.report.style import INK, PALE, SETTINGS, Look, looks
 
@@ -173,7 +173,8 @@ def label(arm: str) -> str:
 def _gains(cells: Cells, contents: Contents) -> Figure:
     """Difference from the base with its interval, and the paper's as a hollow marker."""
     arms = [arm for arm in cells if arm != BASE]
-    figure, axes = _figure(9.6, 1.1 + 0.34 * max(2, len(arms)), len(contents.shares))
+    width, height = max(9.6, 1.92 * len(contents.shares)), 1.1 + 0.34 * max(2, len(arms))
+    figure, axes = _figure(width, height, len(contents.shares))
     for axis, metric in zip(axes, contents.shares, strict=True):
         axis.set_title(metric.short[0].upper() + metric.short[1:])
         axis.grid(axis="x")
@@ -203,7 +204,7 @@ def _gain(axis: Axes, row: int, arm: str, metric: Metric, cells: Cells, paper: P
 
 def _steps(within: Mapping[str, Mapping[str, list[list[float]]]], contents: Contents, cells: Cells) -> Figure:
     """Success of the final checkpoints against the number of steps allowed, the mean over seeds with their range."""
-    panels = [metric for metric in contents.shares if metric in SUCCESS]
+    panels = [metric for metric in contents.shares if metric.is_success]
     figure, axes = _figure(4.6 * len(panels) + 0.4, 3.6, len(panels), level=True)
     shown = ordered([*cells, *within])
     for axis, metric in zip(axes, panels, strict=True):

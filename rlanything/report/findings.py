@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from rlanything.config import BASE
+from rlanything.config import BASE, BASE_COOLED, CONTROLS
 from rlanything.report.contents import Contents
 from rlanything.report.formatting import code, interval, number, p_text
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.curves import Peaks
-from rlanything.report.results.metrics import SUCCESS, Metric
+from rlanything.report.results.metrics import Metric
 from rlanything.report.results.paper import ORDER, Paper
 from rlanything.report.results.statistics import Contrast
 
@@ -20,25 +20,59 @@ DECLINE = 0.05
 
 def against_base(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per arm and accuracy: how far it is from the base."""
-    pairs = [(arm, BASE) for arm in comparison.arms if arm != BASE]
-    found = {metric.name: comparison.contrasts(pairs, metric) for metric in SUCCESS}
+    pairs = [(arm, BASE) for arm in comparison.arms if arm not in CONTROLS]
+    success = comparison.success
+    found = {metric.name: comparison.contrasts(pairs, metric) for metric in success}
     return [
-        _sentence(found[metric.name].get(pair), paper, pair, metric) for pair in pairs for metric in SUCCESS
+        _sentence(found[metric.name].get(pair), paper, pair, metric) for pair in pairs for metric in success
     ]
+
+
+def against_cooled(comparison: Comparison, temperature: float) -> list[str]:
+    """One sentence per arm and accuracy: how much of its gain the untrained policy has at its best temperature."""
+    pairs = [(arm, BASE_COOLED) for arm in comparison.arms if arm not in CONTROLS]
+    return [line for metric in comparison.success for line in _cooled(comparison, metric, pairs, temperature)]
+
+
+def _cooled(
+    comparison: Comparison, metric: Metric, pairs: Sequence[tuple[str, str]], temperature: float
+) -> Iterator[str]:
+    """The sentences about one accuracy; none where the controls share no task."""
+    found = comparison.contrasts(pairs, metric)
+    cooling = comparison.contrasts([(BASE_COOLED, BASE)], metric).get((BASE_COOLED, BASE))
+    if cooling is None:
+        return
+    gained = comparison.contrasts([(arm, BASE) for arm, _ in pairs], metric)
+    for arm, _ in pairs:
+        whole, beyond = gained.get((arm, BASE)), found.get((arm, BASE_COOLED))
+        if whole is not None and beyond is not None:
+            yield _beyond(arm, metric, (whole, cooling, beyond), temperature)
+
+
+def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast], temperature: float) -> str:
+    whole, cooling, beyond = found
+    gain, cooled = (number(c.difference.mean, metric, sign=True) for c in (whole, cooling))
+    doubt = "" if beyond.clear else ", not clearly"
+    return (
+        f"{code(arm)} {metric.short}: {gain} points over the base, of which a temperature of {temperature:g} explains "
+        f"{cooled}. Beyond the cooled base{doubt}: {interval(beyond.difference, metric, sign=True)}, "
+        f"p {p_text(beyond.p)}."
+    )
 
 
 def ladder(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per step of the paper's order, among the arms that were run."""
     pairs = [(upper, lower) for lower, upper in pairwise(present(comparison)) if lower != BASE]
-    found = {metric.name: comparison.contrasts(pairs, metric) for metric in SUCCESS}
+    success = comparison.success
+    found = {metric.name: comparison.contrasts(pairs, metric) for metric in success}
     return [
-        _sentence(found[metric.name].get(pair), paper, pair, metric) for metric in SUCCESS for pair in pairs
+        _sentence(found[metric.name].get(pair), paper, pair, metric) for metric in success for pair in pairs
     ]
 
 
 def order(comparison: Comparison, contents: Contents) -> list[str]:
     """For every metric of the paper's table: is our order its order, and is each step clear?"""
-    return [line for metric in contents.paper.metrics if (line := _order(comparison, contents, metric))]
+    return [line for metric in contents.compared if (line := _order(comparison, contents, metric))]
 
 
 def declines(peaks: Peaks, contents: Contents) -> list[str]:

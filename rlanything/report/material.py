@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import Config
+from rlanything.config import BASE_COOLED, Config
 from rlanything.report.contents import Contents, contents_for
 from rlanything.report.results.comparison import Cells, Comparison
 from rlanything.report.results.curves import Curves, Peaks, peaks, read_curves
 from rlanything.report.results.details import Extras, read_extras
 from rlanything.report.results.equal_tokens import EqualTokens, at_equal_tokens
-from rlanything.report.results.evaluations import read_evaluations
-from rlanything.report.results.metrics import SUCCESS
+from rlanything.report.results.evaluations import read_evaluations, read_temperature
 
 
 @dataclass(frozen=True)
@@ -27,15 +26,18 @@ class Material:
     peaks: Peaks
     equal_tokens: EqualTokens | None
     extras: Extras
+    temperature: float | None
+    """Of the cooled base; None where there is none."""
 
 
 def gather(config: Config, root: Path) -> Material:
     """Read the project at `root` and compute every number; writes nothing. Raises `ReportError` for a bad file."""
-    panels = read_evaluations(root, config.arms)
+    cooled = () if config.evaluate.cooling is None else (BASE_COOLED,)
+    panels = read_evaluations(root, (*cooled, *config.arms))
     contents = contents_for(config, panels)
     curves = read_curves(root, config.arms)
-    comparison = Comparison(panels)
-    success = [metric for metric in contents.shares if metric in SUCCESS]
+    comparison = Comparison(panels, contents.metrics)
+    success = [metric for metric in contents.shares if metric.is_success]
     return Material(
         config,
         contents,
@@ -44,5 +46,6 @@ def gather(config: Config, root: Path) -> Material:
         curves,
         peaks(curves, contents.shares),
         at_equal_tokens(curves, success),
-        read_extras(root, config.arms),
+        read_extras(root, (*cooled, *config.arms)),
+        read_temperature(root) if BASE_COOLED in panels else None,
     )

@@ -19,6 +19,7 @@ class Look:
 
 KNOWN = {
     "base": Look("#5f5f5f", "s", "--"),
+    "base_cooled": Look("#9a9a9a", "h", ":"),
     "outcome": Look("#E69F00", "^"),
     "outcome_steps": Look("#B07C00", "<", ":"),
     "dynamic_sampling": Look("#CC79A7", "X", "-."),
@@ -27,7 +28,7 @@ KNOWN = {
     "policy_reward": Look("#009E73", "v"),
     "full": Look("#D55E00", "o"),
 }
-SPARE = (Look("#000000", "*", ":"), Look("#7F3C8D", "p", "-."), Look("#4B4B4B", "h", ":"))
+SPARE = (Look("#000000", "*", ":"), Look("#7F3C8D", "p", "-."), Look("#4B4B4B", "H", ":"))
 """For arms of one's own, by name; from the fourth on they repeat."""
 
 INK = "#262626"

@@ -15,10 +15,12 @@ from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Cell, Cells
 from rlanything.report.results.curves import Peak, Peaks
 from rlanything.report.results.equal_tokens import ArmAtTokens, EqualTokens
-from rlanything.report.results.metrics import METRICS, Metric
+from rlanything.report.results.metrics import DECLARED, Metric
 from rlanything.report.results.paper import ORDER, TABLE_3, Paper
 from rlanything.report.results.statistics import Estimate
 
+PEAKS = 5
+"""Metrics beside each other that fit a terminal of 80 characters."""
 UNIT = "percent; [95 % interval]; differences in points"
 
 
@@ -36,9 +38,14 @@ def terminal(cells: Cells, contents: Contents) -> Table:
     return table
 
 
-def terminal_peaks(peaks: Peaks, contents: Contents) -> Table:
-    """The best point of each curve and its iteration, labelled for what it is."""
+def terminal_peaks(peaks: Peaks, contents: Contents) -> Iterator[Table]:
+    """The best point of each curve and its iteration, labelled for what it is; as many metrics a table as fit."""
     shares = _with_peaks(peaks, contents)
+    for start in range(0, len(shares), PEAKS):
+        yield _peaks(peaks, shares[start : start + PEAKS])
+
+
+def _peaks(peaks: Peaks, shares: Sequence[Metric]) -> Table:
     table = _table("Peaks of the curves", ("arm", *(m.short for m in shares)))
     table.pad_edge = False  # five columns fit 80 characters without the margins
     table.caption = "highest point on the small curve panels @ iteration: optimistic, not the result"
@@ -82,7 +89,7 @@ def overview(cells: Cells, contents: Contents) -> str:
     """Markdown, the paper's layout: a line per arm; our mean and the paper's, where it has one, for each metric."""
     header = ["arm"]
     for metric in contents.metrics:
-        header += [contents.title(metric), *(["paper"] if metric in contents.paper.metrics else [])]
+        header += [contents.title(metric), *(["paper"] if metric in contents.compared else [])]
     return markdown_table(header, [_overview_row(arm, row, contents) for arm, row in cells.items()])
 
 
@@ -91,7 +98,7 @@ def _overview_row(arm: str, row: Mapping[str, Cell], contents: Contents) -> list
     for metric in contents.metrics:
         mean = number(row[metric.name].value.mean, metric) if metric.name in row else NONE
         cells.append(f"**{mean}**" if metric.is_share else mean)
-        if metric in contents.paper.metrics:
+        if metric in contents.compared:
             cells.append(number(contents.paper.value(arm, metric), metric))
     return cells
 
@@ -112,10 +119,34 @@ def benchmarks(cells: Cells, contents: Contents) -> str:
     rows = [
         [f"{contents.title(metric)} {code(arm)}", _ours(cells, arm, metric)]
         + [_theirs(paper, arm, metric, name) for name in paper.benchmarks]
-        for metric in paper.metrics
+        for metric in contents.compared
         for arm in ORDER
     ]
     return markdown_table(["metric, arm", "here", *paper.benchmarks], rows)
+
+
+def by_benchmark(cells: Cells, contents: Contents) -> str:
+    """Markdown, the paper's Table 1: a line per benchmark and arm; ours and the paper's of each kind of metric."""
+    paper, shown = contents.paper, [metric for metric in contents.compared if metric.benchmark]
+    kinds = {metric.kind: metric.general[contents.writes] for metric in shown}
+    found = {(metric.benchmark, metric.kind): metric for metric in shown}
+    rows = [
+        [
+            f"{name} {code(arm)}",
+            *(text for kind in kinds for text in _pair(cells, arm, found.get((name, kind)), paper)),
+        ]
+        for name in dict.fromkeys(metric.benchmark for metric in shown)
+        for arm in ORDER
+    ]
+    header = ["benchmark, arm", *(text for title in kinds.values() for text in (title, "paper"))]
+    return markdown_table(header, rows)
+
+
+def _pair(cells: Cells, arm: str, metric: Metric | None, paper: Paper) -> list[str]:
+    """Ours and the paper's."""
+    if metric is None:
+        return [NONE, NONE]
+    return [_ours(cells, arm, metric), _theirs(paper, arm, metric, metric.benchmark)]
 
 
 def _ours(cells: Cells, arm: str, metric: Metric) -> str:
@@ -174,13 +205,13 @@ def judges(judged: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> str:
     """Markdown: a line per judge and metric, a column per arm; below, the paper's judges."""
     arms = ordered({arm for row in judged.values() for arm in row})
     rows = [
-        [code(judge), kind, *(interval(row.get(arm, {}).get(name), METRICS[name]) for arm in arms)]
+        [code(judge), kind, *(interval(row.get(arm, {}).get(name), DECLARED[name]) for arm in arms)]
         for judge, row in judged.items()
         for name, kind in (("rm_process_plain", "plain"), ("rm_process", "balanced"))
     ]
     for judge, values in TABLE_3.items():
         theirs = dict(zip(ORDER, values, strict=True))
         rows.append(
-            [f"paper: {judge}", "plain", *(number(theirs.get(a), METRICS["rm_process"]) for a in arms)]
+            [f"paper: {judge}", "plain", *(number(theirs.get(a), DECLARED["rm_process"]) for a in arms)]
         )
     return markdown_table(["labels", "", *(code(arm) for arm in arms)], rows)

@@ -20,8 +20,7 @@ from rlanything.files.records import write_json
 from rlanything.planning import check
 from rlanything.repro.difference import Difference, Folder, first_difference
 from rlanything.runs.layout import Layout
-from rlanything.stages import evaluate, tasks, train
-from rlanything.stages.bootstrap.stage import make_models
+from rlanything.stages.missing import missing_runs, run_command
 from rlanything.sweep.command import FOLDER
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
@@ -101,7 +100,7 @@ def _check_inputs(trial: Trial, config: Config, inputs: Inputs, say: Callable[[s
     """Raise `ConfigError` when the project's tasks or base models have changed since; print what else has."""
     if trial.key is None:
         return
-    now = Key.of(trial.sweep, compose_base(trial.sweep, inputs.root), inputs)
+    now = Key.of(trial.sweep.arms, compose_base(trial.sweep, inputs.root), inputs)
     then = replace(now, inputs=trial.key["inputs"])
     if inputs.place(config) == inputs.root and now.inputs and then.inputs and then != now:
         found = now.describe(asdict(then))
@@ -133,16 +132,8 @@ def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None
 
 def _run_stages(sweep: Sweep, config: Config, output: Path) -> None:
     """Run every stage whose results are not there yet."""
-    layout = Layout(output)
-    if not layout.manifest.is_file():
-        tasks.make_tasks(config, output)
-    if not layout.bootstrap.is_file():
-        make_models(config, output)
-    for arm in sweep.arms:
-        if not all(layout.run(arm, seed).is_dir() for seed in range(config.train.seeds)):
-            train.train_arm(config, output, arm)
-        if not layout.evaluation(arm).is_file():
-            evaluate.evaluate_arm(config, output, arm)
+    for command in (*missing_inputs(output), *missing_runs(config, output, sweep.arms)):
+        run_command(config, output, command)
 
 
 def outcome_text(trial: int, output: Path, difference: Difference | None) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import TaskFamily, Teacher
-from rlanything.core.unittests import Examiner
+from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.unittests import Examiner, TestingTeacher
 
 
 def teacher(family: TaskFamily) -> Teacher:
@@ -12,7 +12,27 @@ def teacher(family: TaskFamily) -> Teacher:
     if not isinstance(family, Teacher):
         raise ConfigError(
             f"env: {type(family).__name__} has no teacher (demonstrate, label_steps, explain, rewrite), which embedded "
-            "models and the bootstrap's reward panel need"
+            "models need"
+        )
+    return family
+
+
+def labeller(family: TaskFamily) -> Teacher:
+    """The family as the oracle that votes on steps. Raises `ConfigError` if it is none."""
+    if not isinstance(family, Teacher):
+        raise ConfigError(
+            f"judge.source = 'oracle': {type(family).__name__} does not know which steps are good (label_steps, "
+            "explain); its judge is a model"
+        )
+    return family
+
+
+def testing_teacher(family: TaskFamily) -> TestingTeacher:
+    """The family as the oracle that writes tests. Raises `ConfigError` if it is none."""
+    if not isinstance(family, TestingTeacher):
+        raise ConfigError(
+            f"judge.source = 'oracle': {type(family).__name__} cannot write right and wrong tests (demonstrate_test); "
+            "its tests are a model's"
         )
     return family
 

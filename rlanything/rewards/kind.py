@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rlanything.config import ArmConfig, Config
-from rlanything.core.types import Json, Lesson, TaskFamily
+from rlanything.core.protocols import TaskFamily
+from rlanything.core.types import Json, Lesson
 from rlanything.rewards.protocols import PanelEvaluation, Replies, StoredIteration, WarmStart
 from rlanything.rewards.step_votes.kind import StepVotes
 from rlanything.rewards.unit_tests.kind import UnitTests
@@ -23,8 +24,8 @@ class RewardKind(Protocol):
 
     replies: Replies
 
-    def check(self, family: TaskFamily) -> None:
-        """Raise `ConfigError` for a family that does not go with this kind."""
+    def check(self, config: Config, family: TaskFamily) -> None:
+        """Raise `ConfigError` for a family that does not go with this kind, or cannot do what is configured."""
         ...
 
     def count_replies(self, config: Config, episodes: int) -> int:
@@ -37,10 +38,10 @@ class RewardKind(Protocol):
         arm: ArmConfig,
         run_seed: int,
         family: TaskFamily,
-        chat_model: ChatModel,
+        chat_model: ChatModel | None,
         prompts: Prompts,
     ) -> RewardModel:
-        """A reward model for the loop, on top of a language model."""
+        """A reward model for the loop, on top of a language model; None: the arm's judge is the oracle."""
         ...
 
     def stored_model(

@@ -55,7 +55,8 @@ class PanelEvaluation(Protocol):
     def panel(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[dict[str, Json]]:
         """The panel's lines, from a policy's trajectories on `tasks` (a trajectory's slot is the task's index).
 
-        The environment labels them. Raises `ConfigError` for a family that cannot.
+        An environment that can labels them; without an oracle there are no labels. Raises `ConfigError` for a task
+        that cannot be on it.
         """
         ...
 

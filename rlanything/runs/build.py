@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rlanything import targets
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Engine, TaskFamily
+from rlanything.core.protocols import Engine, TaskFamily
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.kind import kind_of
 from rlanything.runs import families
@@ -37,7 +37,7 @@ def first_process() -> bool:
 def family(config: Config) -> TaskFamily:
     """The task family. Raises `ConfigError`, also for one that the configured kind of reward model cannot judge."""
     made = families.family(config)
-    kind_of(config).check(made)
+    kind_of(config).check(config, made)
     return made
 
 

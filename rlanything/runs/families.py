@@ -1,11 +1,18 @@
-"""The environment that the configuration names."""
+"""The environment that the configuration names, and the splits that it knows."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from pathlib import Path
+
 from rlanything import targets
-from rlanything.config import Config
-from rlanything.core.errors import ConfigError
-from rlanything.core.types import Task, TaskFamily
+from rlanything.config import Config, TasksConfig
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.protocols import TaskFamily
+from rlanything.core.seeds import derive_seed
+from rlanything.core.splits import TRAIN
+from rlanything.core.types import Task
+from rlanything.runs.layout import Layout, read_tasks
 
 
 def family(config: Config) -> TaskFamily:
@@ -14,9 +21,50 @@ def family(config: Config) -> TaskFamily:
     return made
 
 
+def check_splits(made: TaskFamily, tasks: TasksConfig) -> None:
+    """Raise `ConfigError` where tasks are wanted of a split that the environment does not know."""
+    known = made.splits()
+    if TRAIN not in known and tasks.start is None:
+        raise ConfigError(f"env: it has no split {TRAIN!r} to train on: {unknown(TRAIN, known)}")
+    for name, panel in tasks.panels.items():
+        split = tasks.split(name)
+        if split not in known:
+            how = f"{split!r}" if panel.split else f"null, which is {split!r}"
+            raise ConfigError(
+                f"tasks.panels.{name}.split = {how}: env has no such split: {unknown(split, known)}. "
+                f"tasks.panels.{name}=null removes the panel"
+            )
+
+
 def make(made: TaskFamily, split: str, count: int, seed: int) -> list[Task]:
     """Tasks of the family. Raises `ConfigError` when it cannot make as many as the configuration asks for."""
     try:
         return made.make(split, count, seed)
     except ValueError as error:
         raise ConfigError(f"env: {count} tasks of split {split} cannot be made: {error}") from None
+
+
+def practice_tasks(config: Config, root: Path, made: TaskFamily) -> list[Task]:
+    """Tasks to train the base models on: further ones of the training split."""
+    settings = config.bootstrap
+    count = max(settings.policy.episodes, settings.reward.episodes, settings.adapter.episodes)
+    return further_tasks(config, root, made, count, derive_seed(config.seed, "bootstrap", "tasks"))
+
+
+def further_tasks(
+    config: Config, root: Path, made: TaskFamily, count: int, seed: int, without: Collection[Task] = ()
+) -> list[Task]:
+    """At most `count` tasks of the training split that are neither trained on, nor on a panel, nor in `without`.
+
+    Raises `ConfigError` when the environment cannot make as many.
+    """
+    tasks = config.tasks
+    splits = {TRAIN: TRAIN, **{name: tasks.split(name) for name in tasks.panels}}
+    held = {name: {task.task_id for task in read_tasks(Layout(root).tasks(name))} for name in splits}
+    left_out = {task.task_id for task in without}.union(*held.values())
+    try:
+        drawn = make(made, TRAIN, count + len(left_out), seed)
+    except ConfigError:  # a set of files holds no more than its own: leave room for those of this split alone
+        own = sum(len(ids) for name, ids in held.items() if splits[name] == TRAIN) + len(without)
+        drawn = make(made, TRAIN, count + own, seed)
+    return [task for task in drawn if task.task_id not in left_out][:count]

@@ -18,7 +18,7 @@ from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.machine import versions
 
 FOLDERS = ("data", "models")
-FINAL = ("labels", "judges", "reward_policy", "solver", "solver_tries")
+FINAL = ("labels", "judges", "reward_policy", "solver", "solver_tries", "cooling")
 """Keys of `evaluate` that only the measurement of finished models reads."""
 TRAIN = "rlanything.stages.train"
 """The module that makes a run."""
@@ -60,7 +60,7 @@ def run_config(config: Config, arm: str) -> dict[str, Any]:
         relevant["train"].pop(name)
     for name in FINAL:
         relevant["evaluate"].pop(name)
-    return {**relevant, "arms": {arm: config.arm(arm).model_dump()}}
+    return {**relevant, "panels": config.tasks.measures, "arms": {arm: config.arm(arm).model_dump()}}
 
 
 def input_files(config: Config, root: Path, arm: str) -> list[Path]:

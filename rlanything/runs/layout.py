@@ -17,23 +17,27 @@ class Layout:
 
     root: Path
 
-    def tasks(self, split: str) -> Path:
-        """The tasks of a split, one JSON line each."""
-        return self.root / "data" / "tasks" / f"{split}.jsonl"
+    def tasks(self, name: str) -> Path:
+        """The tasks to train on (`train`) or of a panel, one JSON line each."""
+        return self.root / "data" / "tasks" / f"{name}.jsonl"
 
     @property
     def manifest(self) -> Path:
-        """Counts and content hashes of the splits."""
+        """Counts and content hashes of the training tasks and of every panel."""
         return self.root / "data" / "tasks" / "manifest.json"
 
-    @property
-    def reward_panel(self) -> Path:
-        """The base policy's trajectories with the oracle's labels."""
-        return self.root / "models" / "reward_panel.jsonl.gz"
+    def reward_panel(self, panel: str) -> Path:
+        """The base policy's trajectories on a panel, with the oracle's labels where the environment has one."""
+        return self.root / "models" / f"{panel}.jsonl.gz"
 
-    def labelled(self, labeller: str) -> Path:
-        """The trajectories that the final reward models are measured on, with the labels of one labeller."""
-        return self.root / "labels" / f"{labeller}.jsonl.gz"
+    @property
+    def labels(self) -> Path:
+        """The trajectories that the final reward models are measured on, where they are not the bootstrap's."""
+        return self.root / "labels"
+
+    def labelled(self, panel: str, labeller: str) -> Path:
+        """Those of one panel, with the labels of one labeller."""
+        return self.labels / panel / f"{labeller}.jsonl.gz"
 
     @property
     def bootstrap(self) -> Path:
@@ -73,7 +77,7 @@ class Layout:
 
 
 def read_tasks(path: Path) -> list[Task]:
-    """The tasks of a split file, their ids verified."""
+    """The tasks of a file, their ids verified."""
     tasks = []
     for number, record in enumerate(read_lines(path, "rlanything tasks"), 1):
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlanything.config import ArmConfig, Config
-from rlanything.core.splits import POLICY_PANELS
+from rlanything.core.splits import keyed
 from rlanything.core.timing import phase
 from rlanything.files.records import read_lines
 from rlanything.loop.panel import measure_policy, success_rate
@@ -25,8 +25,9 @@ class Curve:
         run_seed: int,
         layout: Layout,
         rollout_worker: RolloutWorker,
-        evaluation: PanelEvaluation,
+        evaluation: PanelEvaluation | None,
     ) -> None:
+        """evaluation: of the reward model; None where the oracle judges, which has no curve."""
         self.config = config
         self.arm = arm
         self.run_seed = run_seed
@@ -34,9 +35,19 @@ class Curve:
         self.evaluation = evaluation
         # Read once: what is measured at the end is what was measured at the beginning.
         most = config.evaluate.curve_tasks
-        self.tasks = {split: read_tasks(layout.tasks(split))[:most] for split in POLICY_PANELS}
-        panel = list(read_lines(layout.reward_panel, "rlanything bootstrap"))
-        self.panel = evaluation.part(panel, most, config.evaluate.curve_rollouts)
+        self.tasks = {name: read_tasks(layout.tasks(name))[:most] for name in config.tasks.policy_panels}
+        self.panels = (
+            {}
+            if evaluation is None
+            else {
+                name: evaluation.part(
+                    list(read_lines(layout.reward_panel(name), "rlanything bootstrap")),
+                    most,
+                    config.evaluate.curve_rollouts,
+                )
+                for name in config.tasks.reward_panels
+            }
+        )
 
     @phase("panels")
     def measure(self, iteration: int) -> dict[str, float]:
@@ -45,9 +56,10 @@ class Curve:
         if iteration % evaluate.every and iteration != self.config.train.iterations:
             return {}
         values = {}
-        for split, tasks in self.tasks.items():
+        for name, tasks in self.tasks.items():
             settings = (self.run_seed, 1, evaluate.temperature, evaluate.max_steps)
-            values[f"panel/{split}"] = success_rate(measure_policy(self.rollout_worker, tasks, *settings))
-        if self.arm.train_reward or iteration == 0:
-            values |= self.evaluation.curve(self.panel, self.run_seed)
+            values[f"panel/{name}"] = success_rate(measure_policy(self.rollout_worker, tasks, *settings))
+        if self.evaluation is not None and (self.arm.train_reward or iteration == 0):
+            for name, panel in self.panels.items():
+                values |= keyed(self.evaluation.curve(panel, self.run_seed), name, self.panels)
         return values

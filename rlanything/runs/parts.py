@@ -8,8 +8,8 @@ from pathlib import Path
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import ArmConfig, Checkpoint, Config
+from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import TaskFamily
 from rlanything.engines import checkpoint
 from rlanything.engines.placement import Role
 from rlanything.learn.module import JointModule
@@ -54,7 +54,8 @@ class Parts:
     arm: ArmConfig
     run_seed: int
     policy: Model
-    reward: Model
+    reward: Model | None
+    """None: the oracle judges."""
     kind: RewardKind
     loop: Loop
     module: JointModule
@@ -66,22 +67,22 @@ def make_parts(config: Config, run: RunId) -> Parts:
     arm = config.arm(run.arm)
     run_seed = derive_seed(config.seed, "run", run.seed)
     family, prompts = build.family(config), build.prompts(config, run.root)
-    judged_by = _reward_checkpoint(config, arm, run)
     policy = _model(config, config.model.policy, run.root, Role.TRAINED)
-    reward = _model(config, judged_by, run.root, Role.TRAINED if arm.train_reward else Role.FROZEN)
+    reward = _reward(config, arm, run)
     rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout)
     kind = kind_of(config)
-    judging = (family, reward.chat, prompts)
+    judge = reward.chat if reward else None
     loop = Loop(
         config,
         arm,
         run_seed,
         rollout_worker,
-        kind.reward_model(config, arm, run_seed, *judging),
+        kind.reward_model(config, arm, run_seed, family, judge, prompts),
         _adapter(config, run, family, prompts) if arm.adapt else None,
         config.model.adapter.path,
     )
-    curve = Curve(config, arm, run_seed, Layout(run.root), rollout_worker, kind.evaluation(config, *judging))
+    evaluation = kind.evaluation(config, family, judge, prompts) if judge else None
+    curve = Curve(config, arm, run_seed, Layout(run.root), rollout_worker, evaluation)
     return Parts(arm, run_seed, policy, reward, kind, loop, _module(config, run, policy, reward), curve)
 
 
@@ -95,6 +96,14 @@ def _model(config: Config, source: Checkpoint, root: Path, role: Role) -> Model:
     return Model(network, tokenizer, build.chat_model(config, network, tokenizer))
 
 
+def _reward(config: Config, arm: ArmConfig, run: RunId) -> Model | None:
+    """The reward model; None where the oracle judges."""
+    if config.judge_for(arm).is_oracle:
+        return None
+    role = Role.TRAINED if arm.train_reward else Role.FROZEN
+    return _model(config, _reward_checkpoint(config, arm, run), run.root, role)
+
+
 def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint:
     """The reward model to begin with: the bootstrap's, or what another arm has trained (`reward_from`)."""
     if arm.reward_from is None:
@@ -102,7 +111,7 @@ def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint
     return trained_reward(run.root, arm.reward_from, run.seed)
 
 
-def _module(config: Config, run: RunId, policy: Model, reward: Model) -> JointModule:
+def _module(config: Config, run: RunId, policy: Model, reward: Model | None) -> JointModule:
     """The models that learn, and where the KL term anchors to the first weights, these once more, frozen."""
     arm = config.arm(run.arm)
     first = {"policy": config.model.policy}
@@ -114,7 +123,7 @@ def _module(config: Config, run: RunId, policy: Model, reward: Model) -> JointMo
     return JointModule(
         config.learn,
         policy.network,
-        reward.network if arm.train_reward else None,
+        reward.network if reward and arm.train_reward else None,
         references.get("policy"),
         references.get("reward"),
     )

@@ -100,7 +100,8 @@ class SeedRun:
         self.timer.lap()
         for model in (self.parts.policy, self.parts.reward):
             with phase("weights"):
-                model.chat.engine.sync()
+                if model is not None:
+                    model.chat.engine.sync()
         iteration, updates = self.state.iteration, self.config.learn.updates
         panels = self.parts.curve.measure(iteration)
         place = {"iteration": iteration, "tokens_before": self.state.tokens}
@@ -170,9 +171,8 @@ class SeedRun:
         for warning in (*self.parts.kind.warnings(history), *warnings(history)):
             self.say(f"warning: {warning}")
         parts = [f"iteration {iteration}/{self.config.train.iterations}", f"{lap.total.wall:.1f} s"]
-        parts += [
-            f"{k} {self.metrics[k]:.3f}" for k in ("accuracy", "mu", "panel/in_domain") if k in self.metrics
-        ]
+        shown = ("accuracy", "mu", f"panel/{self.config.tasks.policy_panels[0]}")
+        parts += [f"{key} {self.metrics[key]:.3f}" for key in shown if key in self.metrics]
         parts.append(f"accepted {self.metrics['accepted_total']:.0f}")
         self.say(", ".join(parts))
 
@@ -203,5 +203,5 @@ class SeedRun:
         weights = torch.load(checkpoint_file, weights_only=True, map_location="cpu")["state_dict"]
         self.parts.module.load_state_dict(weights)
         self.parts.policy.save(folder / "checkpoints" / "policy")
-        if self.parts.arm.train_reward:
+        if self.parts.arm.train_reward and self.parts.reward is not None:
             self.parts.reward.save(folder / "checkpoints" / "reward")

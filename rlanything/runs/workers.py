@@ -119,6 +119,12 @@ def _interrupted_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def side_by_side(function: Callable[..., Any], calls: Sequence[Sequence[Any]], workers: int) -> list[Any]:
+    """What `function` returns for each call, at most `workers` at once; in this process when one is enough."""
+    count = min(workers, len(calls))
+    return [function(*call) for call in calls] if count <= 1 else run_all(function, calls, count)
+
+
 def _work(answer: Connection, function: Callable[..., Any], call: Sequence[Any]) -> None:
     """The life of a process: one call, one answer (error, value)."""
     _die_with_parent()

@@ -12,14 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import BASE, ArmConfig, Checkpoint, Config
+from rlanything.config import Config
 from rlanything.core.errors import ConfigError, unknown
-from rlanything.core.splits import POLICY_PANELS, TRAIN
+from rlanything.core.splits import TRAIN
 from rlanything.core.types import Json
-from rlanything.loop.prompts import NAMES
-
-Columns = Mapping[str, str]
-"""What fills `${item.<column>}` in the dependencies and parameters of one arm."""
+from rlanything.stages.dependencies import (
+    Columns,
+    bootstrapped,
+    final_panels,
+    keys,
+    made,
+    measured,
+    prompts,
+    results,
+    tasks_of,
+    trained,
+)
 
 
 @dataclass(frozen=True)
@@ -93,70 +101,6 @@ def _report(config: Config, root: Path, arm: str) -> None:
     report.write_report(config, root)
 
 
-def _trained(config: Config) -> dict[str, Columns]:
-    return {name: _switches(arm) for name, arm in config.arms.items()}
-
-
-def _switches(arm: ArmConfig) -> Columns:
-    """What an arm depends on by its switches. One that lacks a switch repeats a dependency that it has anyway."""
-    judged = "signals.lambda" if arm.step_votes else "signals.policy_min"
-    return {
-        "judge_model": "models/reward" if arm.reward_from is None else f"runs/{arm.reward_from}",
-        "scale": "signals.advantage_scale" if arm.advantage == "step" else "seed",
-        "policy_min": "signals.policy_min" if arm.outcome else "seed",
-        "policy_max": "signals.policy_max" if arm.outcome else "seed",
-        "signals": "signals" if arm.train_reward else judged,
-        "learner": "learn.reward" if arm.train_reward else "learn.policy",
-        "adaptation": "adaptation" if arm.adapt else "seed",
-        "adapter": "adapter" if arm.adapt else "policy",
-        "critic": "critic" if arm.adapt else "judge",
-        "critic_step": "critic_step" if arm.adapt else "judge",
-        "rewrite": "adapter" if arm.adapt else "judge",
-    }
-
-
-def _measured(config: Config) -> dict[str, Columns]:
-    """Where an arm's models are; one that trains no reward model has the one that judges for it."""
-    judges = {name: config.judge_of(name) for name in config.arms}
-    arms = {
-        name: {"policy": f"runs/{name}", "reward": "models/reward" if judge is None else f"runs/{judge}"}
-        for name, judge in judges.items()
-    }
-    return {BASE: {"policy": "models/policy", "reward": "models/reward"}, **arms}
-
-
-def _results(config: Config) -> list[str]:
-    evaluations = [f"evaluation/{arm}.json" for arm in _measured(config)]
-    return [*evaluations, *(f"runs/{arm}" for arm in config.arms)]
-
-
-def _reward_panel(config: Config) -> tuple[str, ...]:
-    """The files with the reward panel of the final measurement."""
-    if not config.evaluate.own_panel:
-        return ("models/reward_panel.jsonl.gz",)
-    return tuple(f"labels/{name}.jsonl.gz" for name in config.evaluate.labellers)
-
-
-def _made(*checkpoints: Checkpoint | None) -> tuple[str, ...]:
-    """Those checkpoints that a stage makes, as DVC knows them: runs/<arm>, models/<name>."""
-    places = [Path(c.path).parts for c in checkpoints if c is not None]
-    return tuple(dict.fromkeys("/".join(p[:2]) for p in places if p[0] in ("models", "runs") and len(p) > 1))
-
-
-def _of(section: str, *names: str) -> tuple[str, ...]:
-    """Parameters of one section."""
-    return tuple(f"{section}.{name}" for name in names)
-
-
-_PANELS = tuple(f"data/tasks/{panel}.jsonl" for panel in POLICY_PANELS)
-
-
-def _prompts(config: Config) -> list[str]:
-    """The prompt templates of policy and reward model."""
-    names = [name for name in NAMES[config.model.context] if name not in ("critic", "critic_step", "adapter")]
-    return [f"${{model.prompts}}/{name}.txt" for name in names]
-
-
 STAGES = (
     Stage(
         name="tasks",
@@ -173,19 +117,20 @@ STAGES = (
         name="bootstrap",
         module="rlanything.stages.bootstrap.stage",
         help="stage 2: make or record the base models",
-        about="The base models and the reward panel",
+        about="The base models and the reward panels",
         work=_bootstrap,
         deps=lambda config: ("data/tasks", "${model.prompts}"),
         params=(
             "seed",
             "env",
+            "tasks.panels",
             "engine",
             "model",
             "bootstrap",
-            "judge",
-            *_of("rollout", "max_steps", "temperature", "decoding", "max_tokens", "timeout_s"),
-            *_of("evaluate", "temperature", "max_steps", "reward_rollouts"),
-            *_of("train", "precision", "accelerator"),
+            *keys("judge", "writes", "m", "temperature", "max_tokens"),
+            *keys("rollout", "max_steps", "temperature", "decoding", "max_tokens", "timeout_s"),
+            *keys("evaluate", "temperature", "max_steps", "reward_rollouts"),
+            *keys("train", "precision", "accelerator"),
         ),
         outs=("models",),
     ),
@@ -197,12 +142,12 @@ STAGES = (
         work=_train,
         deps=lambda config: (
             f"data/tasks/{TRAIN}.jsonl",
-            *_PANELS,
+            *tasks_of(config.tasks.policy_panels),
             "models/policy",
             "${item.judge_model}",
             "models/${item.adapter}",
-            "models/reward_panel.jsonl.gz",
-            *_prompts(config),
+            *bootstrapped(config),
+            *prompts(config),
             "${model.prompts}/${item.critic}.txt",
             "${model.prompts}/${item.critic_step}.txt",
             "${model.prompts}/${item.rewrite}.txt",
@@ -210,8 +155,9 @@ STAGES = (
         params=(
             "seed",
             "env",
+            "tasks.panels",
             "engine",
-            *_of("model", "policy", "reward", "action_format", "verdict_format", "context"),
+            *keys("model", "policy", "reward", "action_format", "verdict_format", "context"),
             "arms.${key}",
             "rollout",
             "judge",
@@ -222,7 +168,7 @@ STAGES = (
             "${item.adaptation}",
             "learn.policy",
             "${item.learner}",
-            *_of(
+            *keys(
                 "learn",
                 "updates",
                 "epsilon",
@@ -232,8 +178,9 @@ STAGES = (
                 "importance",
                 "importance_cap",
                 "micro_batch_tokens",
+                "gradient_checkpointing",
             ),
-            *_of(
+            *keys(
                 "train",
                 "callbacks",
                 "iterations",
@@ -244,34 +191,35 @@ STAGES = (
                 "devices",
                 "save_rollouts",
             ),
-            *_of("evaluate", "every", "curve_tasks", "curve_rollouts", "temperature", "max_steps"),
+            *keys("evaluate", "every", "curve_tasks", "curve_rollouts", "temperature", "max_steps"),
         ),
         outs=("runs/${key}",),
-        arms=_trained,
+        arms=trained,
         makes=("env", "engine", "train.callbacks"),
     ),
     Stage(
         name="label",
         module="rlanything.stages.label",
-        help="label the final reward panel with judges' votes, or make it of another policy's trajectories",
-        about="The reward panel of the final measurement, with the labels of its judges",
+        help="label the final reward panels with judges' votes, or make it of another policy's trajectories",
+        about="The reward panels of the final measurement, with the labels of their judges",
         work=_label,
         deps=lambda config: (
-            "data/tasks/reward_panel.jsonl",
-            "models/reward_panel.jsonl.gz",
-            *_made(config.evaluate.reward_policy, *config.evaluate.judges.values()),
+            *tasks_of(config.tasks.reward_panels),
+            *bootstrapped(config),
+            *made(config.evaluate.reward_policy, *config.evaluate.judges.values()),
             "${model.prompts}",
             *(judge.prompts for judge in config.evaluate.judges.values() if judge.prompts is not None),
         ),
         params=(
             "seed",
             "env",
+            "tasks.panels",
             "engine",
-            *_of("model", "action_format", "verdict_format", "context"),
-            *_of("rollout", "max_steps", "temperature", "decoding", "max_tokens", "timeout_s"),
-            "judge",
-            *_of("evaluate", "labels", "judges", "reward_policy", "reward_rollouts"),
-            *_of("train", "precision", "accelerator"),
+            *keys("model", "action_format", "verdict_format", "context"),
+            *keys("rollout", "max_steps", "temperature", "decoding", "max_tokens", "timeout_s"),
+            *keys("judge", "writes", "m", "temperature", "max_tokens"),
+            *keys("evaluate", "labels", "judges", "reward_policy", "reward_rollouts"),
+            *keys("train", "precision", "accelerator"),
         ),
         outs=("labels",),
         needed=lambda config: config.evaluate.own_panel,
@@ -279,31 +227,36 @@ STAGES = (
     Stage(
         name="evaluate",
         module="rlanything.stages.evaluate",
-        help="stage 4: measure one arm, or `base`, on the panels",
+        help="stage 4: measure one arm, `base` or `base_cooled` on the panels",
         about="The final checkpoints of one arm on the frozen panels",
         work=_evaluate,
         deps=lambda config: (
             "${item.policy}",
             "${item.reward}",
-            *_PANELS,
-            *_reward_panel(config),
-            *_made(config.evaluate.solver),
-            *_prompts(config),
+            "${item.tasks}",
+            *tasks_of(config.tasks.policy_panels),
+            *final_panels(config),
+            *made(config.evaluate.solver),
+            *prompts(config),
         ),
         params=(
             "seed",
             "env",
+            "tasks.panels",
             "engine",
-            *_of("model", "policy", "reward", "action_format", "verdict_format", "context"),
+            *keys("model", "policy", "reward", "action_format", "verdict_format", "context"),
             "judge.writes",
-            *_of("rollout", "temperature", "decoding", "max_tokens", "timeout_s"),
-            *_of("judge", "temperature", "max_tokens"),
-            *_of("evaluate", "temperature", "max_steps", "repeats", "votes"),
-            *_of("evaluate", "labels", "judges", "reward_policy", "solver", "solver_tries"),
-            *_of("train", "seeds", "precision", "accelerator"),
+            "judge.source",
+            "${item.judge}",
+            "${item.cooling}",
+            *keys("rollout", "temperature", "decoding", "max_tokens", "timeout_s"),
+            *keys("judge", "temperature", "max_tokens"),
+            *keys("evaluate", "temperature", "max_steps", "repeats", "votes"),
+            *keys("evaluate", "labels", "judges", "reward_policy", "solver", "solver_tries"),
+            *keys("train", "seeds", "precision", "accelerator"),
         ),
         outs=("evaluation/${key}.json",),
-        arms=_measured,
+        arms=measured,
     ),
     Stage(
         name="report",
@@ -311,7 +264,7 @@ STAGES = (
         help="stage 5: tables, figures and the report",
         about="The table of arms beside the paper's, figures, and report/report.md",
         work=_report,
-        deps=_results,
+        deps=results,
         # The report prints the whole configuration.
         params=(
             "seed",

@@ -1,4 +1,4 @@
-"""Stage `label`: the reward panel of the final measurement, where the bootstrap's is not the one that is asked for.
+"""Stage `label`: the reward panels of the final measurement, where the bootstrap's are not those that are asked for.
 
 `evaluate.reward_policy` names another policy whose trajectories are judged (the paper's Table 4), `evaluate.judges`
 models whose votes label the steps (Table 3). The labels say nothing about an arm, so they are made once for all arms.
@@ -6,14 +6,12 @@ models whose votes label the steps (Table 3). The labels say nothing about an ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from rlanything.config import ORACLE, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
-from rlanything.core.splits import REWARD_PANEL
-from rlanything.core.types import Json
 from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.records import read_lines, write_lines
@@ -26,55 +24,72 @@ from rlanything.runs.layout import Layout, read_tasks
 
 
 def make_labels(config: Config, root: Path) -> None:
-    """Write labels/<labeller>.jsonl.gz, all of them with one rename. Raises `ConfigError`."""
+    """Write labels/<panel>/<labeller>.jsonl.gz, all of them with one rename. Raises `ConfigError`."""
     if not config.evaluate.own_panel:
         raise ConfigError(
             "evaluate.labels = 'oracle' and evaluate.reward_policy = null: nothing to label; the final models are "
-            "measured on the panel that `rlanything bootstrap` made"
+            "measured on the panels that `rlanything bootstrap` made"
         )
     build.one_thread()
     layout = Layout(root)
-    place = layout.labelled(ORACLE).parent
-    with locks.stage(root, "label", place.parent, apart=(*locks.MAKERS, "train*", "evaluate*")):
+    with locks.stage(root, "label", layout.labels, apart=(*locks.MAKERS, "train*", "evaluate*")):
         layout.check_bootstrap()
-        panel = _panel(config, root)
-        with atomic.whole(place) as folder:
-            for name in config.evaluate.labellers:
-                write_lines(folder / f"{name}.jsonl.gz", _labelled(config, root, name, panel))
-                print(f"label: {name}: {len(panel)} lines")
+        panels = _panels(config, root)
+        with atomic.whole(layout.labels) as folder:
+            for labeller in config.evaluate.labellers:
+                for name, lines in _labelled(config, root, labeller, panels).items():
+                    write_lines(folder / name / f"{labeller}.jsonl.gz", lines)
+                    print(f"label: {name}: {labeller}: {len(lines)} lines")
 
 
-def final_panels(config: Config, layout: Layout) -> dict[str, PanelLines]:
-    """Who labelled the reward panel of the final measurement -> its lines. Raises `ConfigError`."""
+def final_panels(config: Config, layout: Layout) -> dict[str, dict[str, PanelLines]]:
+    """Panel -> who labelled it -> its lines, for the final measurement. Raises `ConfigError`."""
+    names, labellers = config.tasks.reward_panels, config.evaluate.labellers
     if not config.evaluate.own_panel:
-        return {ORACLE: list(read_lines(layout.reward_panel, "rlanything bootstrap"))}
-    labellers = config.evaluate.labellers
-    return {name: list(read_lines(layout.labelled(name), "rlanything label")) for name in labellers}
+        return {name: {ORACLE: lines} for name, lines in _bootstrapped(config, layout).items()}
+    return {
+        name: {who: list(read_lines(layout.labelled(name, who), "rlanything label")) for who in labellers}
+        for name in names
+    }
 
 
-def _panel(config: Config, root: Path) -> PanelLines:
-    """What is labelled: the bootstrap's panel, or the trajectories of `evaluate.reward_policy`."""
+def _bootstrapped(config: Config, layout: Layout) -> dict[str, PanelLines]:
+    return {
+        name: list(read_lines(layout.reward_panel(name), "rlanything bootstrap"))
+        for name in config.tasks.reward_panels
+    }
+
+
+def _panels(config: Config, root: Path) -> dict[str, PanelLines]:
+    """What is labelled: the bootstrap's panels, or the trajectories of `evaluate.reward_policy` on their tasks."""
     layout, source = Layout(root), config.evaluate.reward_policy
     if source is None:
-        return list(read_lines(layout.reward_panel, "rlanything bootstrap"))
+        return _bootstrapped(config, layout)
     family, prompts = build.family(config), build.prompts(config, root)
     policy = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
-    tasks = read_tasks(layout.tasks(REWARD_PANEL))
-    tried = try_tasks(config, tasks, RolloutWorker(family, policy, prompts, config.rollout))
-    return kind_of(config).evaluation(config, family, policy, prompts).panel(tasks, tried)
+    worker = RolloutWorker(family, policy, prompts, config.rollout)
+    evaluation = kind_of(config).evaluation(config, family, policy, prompts)
+    found: dict[str, PanelLines] = {}
+    for name in config.tasks.reward_panels:
+        tasks = read_tasks(layout.tasks(name))
+        found[name] = evaluation.panel(tasks, try_tasks(config, tasks, worker))
+    return found
 
 
-def _labelled(config: Config, root: Path, name: str, panel: PanelLines) -> Sequence[Mapping[str, Json]]:
-    """The panel with the labels of one labeller; the environment gave the panel its own labels already."""
-    if name == ORACLE:
-        return panel
-    return _judge(config, root, name).relabel(panel, derive_seed(config.seed, "label", name))
+def _labelled(
+    config: Config, root: Path, labeller: str, panels: Mapping[str, PanelLines]
+) -> Mapping[str, PanelLines]:
+    """The panels with the labels of one labeller; an environment with an oracle has labelled them already."""
+    if labeller == ORACLE:
+        return panels
+    judge, seed = _judge(config, root, labeller), derive_seed(config.seed, "label", labeller)
+    return {name: judge.relabel(panel, seed) for name, panel in panels.items()}
 
 
 def _judge(config: Config, root: Path, name: str) -> PanelEvaluation:
-    """A judge of `evaluate.judges`, with its own prompts, temperature and number of votes."""
+    """A judge of `evaluate.judges`, with its own label prompts, temperature and number of votes."""
     source = config.evaluate.judges[name]
-    prompts = build.prompts(config, root, source.prompts)
+    prompts = build.prompts(config, root, source.prompts).for_labels
     given = {"m": source.votes, "temperature": source.temperature, "max_tokens": source.max_tokens}
     own = {key: value for key, value in given.items() if value is not None}
     asking = config.model_copy(update={"judge": config.judge.model_copy(update=own)})

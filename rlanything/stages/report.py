@@ -31,7 +31,9 @@ def _write(material: Material, folder: Path) -> None:
     """The document is written last: where it stands, what it links to stands too."""
     for name, content in figures.draw(material):
         write_bytes(folder / "figures" / name, content)
-    write_text(folder / "plots" / "learning.csv", exports.learning_csv(material.curves))
+    write_text(
+        folder / "plots" / "learning.csv", exports.learning_csv(material.curves, material.contents.metrics)
+    )
     write_text(folder / "summary.json", exports.summary_json(material.cells))
     write_text(folder / "report.md", document.report_md(material))
 
@@ -40,7 +42,8 @@ def _show(material: Material, console: Console) -> None:
     """The table, the peaks (labelled as such), the caveats, and where everything is."""
     console.print(tables.terminal(material.cells, material.contents))
     if material.peaks:
-        console.print(tables.terminal_peaks(material.peaks, material.contents))
+        for table in tables.terminal_peaks(material.peaks, material.contents):
+            console.print(table)
     for line in caveats.for_terminal(material):
         console.print(Text(f"! {line}"))
     console.print(Text(f"Report: {FOLDER}/report.md   numbers: {FOLDER}/summary.json"))

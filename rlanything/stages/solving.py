@@ -10,8 +10,9 @@ from pathlib import Path
 
 from rlanything.buffer import read_snapshot, snapshot_path
 from rlanything.config import Config
+from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import Task, TaskFamily, Teacher
+from rlanything.core.types import Task
 from rlanything.engines.placement import Role
 from rlanything.loop.guard import deadline
 from rlanything.loop.panel import measure_policy
@@ -20,8 +21,11 @@ from rlanything.runs import build
 
 
 def accepted_tasks(run: Path, iterations: int) -> list[Task]:
-    """Every task that a finished run accepted, also those that another one replaced later."""
-    buffer = read_snapshot(snapshot_path(run, iterations))
+    """Every task that a finished run accepted, also those that another one replaced later.
+
+    The epoch after the last iteration tries what that one proposed, so the run's last snapshot is one further.
+    """
+    buffer = read_snapshot(snapshot_path(run / "buffer", iterations + 1))
     return [version.task for lineage in buffer.lineages for version in lineage.versions[1:]]
 
 
@@ -53,7 +57,7 @@ def _by_expert(family: TaskFamily, task: Task, config: Config, run_seed: int) ->
     """
     outcomes: list[int] = []
     for number in range(config.evaluate.solver_tries):
-        succeeded = _try(family, task, derive_seed(run_seed, "expert", task.task_id, number), config)
+        succeeded = demonstrated(family, task, derive_seed(run_seed, "expert", task.task_id, number), config)
         if succeeded is not None:
             outcomes.append(int(succeeded))
         if succeeded:
@@ -61,18 +65,23 @@ def _by_expert(family: TaskFamily, task: Task, config: Config, run_seed: int) ->
     return outcomes
 
 
-def _try(family: TaskFamily, task: Task, seed: int, config: Config) -> bool | None:
-    """Whether the expert's commands succeed when they are played; None where that cannot be found out."""
+def demonstrated(
+    family: TaskFamily, task: Task, seed: int, config: Config, most: int | None = None
+) -> bool | None:
+    """Whether the expert's commands succeed when they are played; None where that cannot be found out.
+
+    most: how many of its commands are played; None: all.
+    """
     try:
         with deadline(config.rollout.timeout_s):
-            return _succeeds(family, task, seed)
+            return _succeeds(family, task, seed, most)
     except Exception:  # an environment's exception is an error of this try, not of the evaluation
         return None
 
 
-def _succeeds(family: TaskFamily, task: Task, seed: int) -> bool:
+def _succeeds(family: TaskFamily, task: Task, seed: int, most: int | None) -> bool:
     assert isinstance(family, Teacher)
-    actions = [action for _, action in family.demonstrate(task, seed, 0.0)]
+    actions = [action for _, action in family.demonstrate(task, seed, 0.0)][:most]
     environment = family.environment()
     try:
         environment.reset(task, seed)

@@ -6,7 +6,7 @@ with its digest. The digest lets DVC run the stage again for another buffer, and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rlanything.buffer.fields import TaskBufferError
@@ -15,9 +15,10 @@ from rlanything.buffer.storage import read_snapshot
 from rlanything.config import Config, TasksConfig
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
+from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
-from rlanything.core.splits import PANELS, SPLITS, TRAIN
-from rlanything.core.types import Task, TaskFamily
+from rlanything.core.splits import TRAIN
+from rlanything.core.types import Task
 from rlanything.files import atomic, locks
 from rlanything.files.records import write_json, write_lines
 from rlanything.runs import families
@@ -44,21 +45,44 @@ def _write(splits: Mapping[str, list[Task]], folder: Path) -> None:
 
 
 def make_splits(config: Config, root: Path) -> dict[str, list[Task]]:
-    """The checked tasks of every split. Training tasks come from the buffer `tasks.start` where there is one."""
-    family, counts = families.family(config), config.tasks.model_dump()
-    splits = {}
-    for split in SPLITS:
-        if split == TRAIN and config.tasks.start is not None:
-            tasks = start_tasks(config.tasks, root, family)
-        else:
-            tasks = families.make(family, split, counts[split], derive_seed(config.seed, "tasks", split))
-            _check_distinct(split, tasks, counts[split])
-        _check_valid(family, split, tasks)
-        splits[split] = tasks
-    if config.tasks.start is not None:
-        panels = [task for split in PANELS for task in splits[split]]
-        check_apart(config.tasks, splits[TRAIN], panels)
-    return splits
+    """The checked tasks to train on and of every panel, by file name.
+
+    Training tasks come from the buffer `tasks.start` where there is one. No task is in two panels of one split, and no
+    training task is in a panel.
+    """
+    family, tasks = families.family(config), config.tasks
+    families.check_splits(family, tasks)
+    if tasks.start is None:
+        splits = {TRAIN: _drawn(config, family, TRAIN, tasks.train)}
+    else:
+        splits = {TRAIN: start_tasks(tasks, root, family)}
+    held = {TRAIN: list(splits[TRAIN])}
+    # A panel with the name of its split comes first, so that a further panel of the split changes none of its tasks.
+    for name in sorted(tasks.panels, key=lambda name: name != tasks.split(name)):
+        split = tasks.split(name)
+        taken = held.setdefault(split, [])
+        splits[name] = _drawn(config, family, split, tasks.panels[name].tasks, taken, name)
+        taken += splits[name]
+        check_apart(tasks, splits[TRAIN], name, splits[name])
+    for name, found in splits.items():
+        _check_valid(family, name, found)
+    return {name: splits[name] for name in (TRAIN, *tasks.panels)}
+
+
+def _drawn(
+    config: Config, family: TaskFamily, split: str, count: int, taken: Sequence[Task] = (), panel: str = ""
+) -> list[Task]:
+    """`count` distinct tasks of a split, none of those that are `taken` already; `panel`: whose draw it then is."""
+    wanted = count + len(taken)
+    seed = derive_seed(config.seed, "tasks", split, *([panel] if taken else []))
+    made = families.make(family, split, wanted, seed)
+    found = {task.task_id: task for task in made}
+    if len(found) != wanted:
+        raise ConfigError(
+            f"tasks: {wanted} tasks of split {split} are wanted: the environment made only {len(found)} distinct ones"
+        )
+    held = {task.task_id for task in taken}
+    return [task for name, task in found.items() if name not in held][:count]
 
 
 def panel_hash(tasks: list[Task]) -> str:
@@ -66,17 +90,12 @@ def panel_hash(tasks: list[Task]) -> str:
     return content_id(sorted(task.task_id for task in tasks))
 
 
-def _check_distinct(split: str, tasks: list[Task], wanted: int) -> None:
-    if len({task.task_id for task in tasks}) != wanted:
-        raise ConfigError(f"tasks.{split} = {wanted}: the environment made only {len(tasks)} distinct tasks")
-
-
-def _check_valid(family: TaskFamily, split: str, tasks: list[Task]) -> None:
+def _check_valid(family: TaskFamily, name: str, tasks: list[Task]) -> None:
     for task in tasks:
         reason = family.validate(task)
         if reason:
             raise ConfigError(
-                f"tasks.{split}: task {task.task_id[:12]} ({task.instruction!r}) must not run: {reason}"
+                f"data/tasks/{name}.jsonl: task {task.task_id[:12]} ({task.instruction!r}) must not run: {reason}"
             )
 
 
@@ -105,14 +124,17 @@ def start_tasks(config: TasksConfig, root: Path, family: TaskFamily) -> list[Tas
     return [lineage.head.task for lineage in buffer.lineages]
 
 
-def check_apart(config: TasksConfig, tasks: Collection[Task], panels: Collection[Task]) -> None:
-    """Raise `ConfigError` when a training task of the buffer is on a panel: it would be measured on what it trained."""
-    held = {task.task_id for task in panels}
+def check_apart(config: TasksConfig, tasks: Iterable[Task], panel: str, held: Iterable[Task]) -> None:
+    """Raise `ConfigError` when a training task is on a panel: the models would be measured on what they trained."""
+    measured = {task.task_id for task in held}
     for task in tasks:
-        if task.task_id in held:
+        if task.task_id in measured:
+            found = f"task {task.task_id[:12]} ({task.instruction!r})"
             raise ConfigError(
-                f"tasks.start = {config.start!r}: task {task.task_id[:12]} ({task.instruction!r}) is on an evaluation "
-                "panel; leave it out of the buffer, or set another seed"
+                f"tasks.panels.{panel}: {found} is a training task too; set another seed, or other files or splits"
+                if config.start is None
+                else f"tasks.start = {config.start!r}: {found} is on the panel {panel}; leave it out of the buffer, or "
+                "set another seed"
             )
 
 

@@ -63,7 +63,7 @@ def run_sweep(path: Path, root: Path, params: Path, options: Options) -> None:
     base = checked_base(sweep, root)
     folder = options.folder or root / FOLDER
     inputs = Inputs.of(root, params, folder / "inputs")
-    key = Key.of(sweep, base, inputs)
+    key = Key.of(sweep.arms, base, inputs)
     place = folder / f"{name}-{key.short}"
 
     def say(text: str) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rlanything.config import load, parse
 from rlanything.core.errors import ConfigError
 from rlanything.planning import check
+from rlanything.rewards.kind import kind_of
 
 ROOT = Path(__file__).parents[2]
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text())
@@ -283,3 +284,40 @@ def test_any_value_anywhere_is_either_taken_or_refused_by_name(leaf, value):
     except ConfigError as error:
         refused = str(error)
     assert not refused or leaf[0] in refused
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"judge__source": "orakel"}, "judge.source = 'orakel'"),
+        (
+            {"judge__accuracy": 0.9},
+            "accuracy = 0.9: only the oracle has declared errors; needs source = 'oracle'",
+        ),
+        ({"judge__systematic": 0.5}, "systematic = 0.5: only the oracle has declared errors"),
+        ({"arms__policy__judge": {"source": "oracle", "accuracy": 1.5}}, "arms.policy.judge.accuracy = 1.5"),
+        (
+            {"arms__policy__judge": {"source": "oracle", "acuracy": 1}},
+            "arms.policy.judge.acuracy: unknown; did you mean 'accuracy'?",
+        ),
+        (
+            {"arms__full__judge": {"source": "oracle"}},
+            "arms.full.train_reward = True: its judge is the oracle, which has nothing to train",
+        ),
+        ({"judge__source": "oracle"}, "arms.policy_reward.train_reward = True: its judge is the oracle"),
+    ],
+)
+def test_an_oracle_is_declared_in_full_and_trains_nothing(values, expected):
+    assert expected in problem(**values)
+
+
+class Silent:
+    """A task family that knows nothing of its steps."""
+
+
+def test_an_environment_without_an_oracle_cannot_be_the_judge():
+    data = changed(arms__policy__judge={"source": "oracle"})
+    with pytest.raises(
+        ConfigError, match=r"judge.source = 'oracle': Silent does not know which steps are good"
+    ):
+        kind_of(parse(data)).check(parse(data), Silent())

@@ -12,7 +12,7 @@ from stage_cases import ROOT
 from rlanything import cli
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Engine, TaskFamily
+from rlanything.core.protocols import Engine, TaskFamily
 from rlanything.planning import check, compose
 from rlanything.targets import instantiate, named_class
 
@@ -34,7 +34,7 @@ class Made:
 
 
 class Family(Made):
-    make = environment = validate = describe = parse = None
+    splits = make = environment = validate = describe = parse = None
 
 
 class Engine(Made):

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from rlanything.core.types import Engine, Request
+from rlanything.core.protocols import Engine
+from rlanything.core.types import Request
 from rlanything.engines.native import NativeEngine
 from rlanything.engines.transformers import TransformersEngine
 

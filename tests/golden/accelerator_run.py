@@ -16,6 +16,7 @@ from rlanything.buffer import TaskBuffer
 from rlanything.config import Config
 from rlanything.engines import placement
 from rlanything.learn.packing import policy_rows
+from rlanything.learn.trainer import make_trainer
 from rlanything.loop.iteration import LoopState
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, read_tasks
@@ -74,8 +75,8 @@ def collected(config: Config, root: Path) -> dict[str, Any]:
     start = TaskBuffer.start(read_tasks(Layout(root).tasks("train")))
     result = parts.loop.collect(LoopState(0, start))
     rows = [row for lesson in result.policy for row in policy_rows(lesson, "step")]
-    with torch.no_grad():
-        parts.module.prepare("policy", rows)
+    parts.module.trainer = make_trainer(config.train, 1)
+    parts.module.prepare("policy", rows)
     episodes = [e for g in result.groups for e in g.episodes]
     return {
         "actions": [[list(s.response_ids) for s in e.trajectory.steps] for e in episodes],

@@ -48,6 +48,7 @@ def test_an_arm_gives_the_recorded_numbers(shared_root, arm):
     [
         {"engine__max_batch": 3},
         {"learn__micro_batch_tokens": 700},
+        {"learn__gradient_checkpointing": True},
         {"engine": GENERATE},
     ],
     ids=lambda changes: (

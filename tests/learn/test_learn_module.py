@@ -136,6 +136,19 @@ def test_rows_of_a_later_iteration_are_anchored_to_the_base_model():
         assert largest(torch.tensor(row.old) - torch.tensor(row.reference)) > 1e-3
 
 
+@pytest.mark.parametrize(("precision", "least"), [("32-true", 0.0), ("bf16-mixed", 1e-6)])
+def test_recomputed_log_probs_are_those_of_the_first_update_in_every_precision(precision, least):
+    """The rows were sampled in float32; the updates compute in the trainer's formats."""
+    found = {}
+    for importance in ("recorded", "recomputed"):
+        config = with_(importance=importance, updates=1, beta=0.0)
+        stage = Stage(config, micro_tokens=config.micro_batch_tokens).fit(1, precision=precision)
+        found[importance] = stage.totals[0]["policy/kl"][0], stage.totals[0]["reward/kl"][0]
+    # k3 of the first update: nothing has moved yet, so that all of it is rounding.
+    assert max(found["recomputed"]) < 1e-10
+    assert min(found["recorded"]) >= least
+
+
 def test_recorded_importance_takes_the_sampler_at_its_word():
     stage = Stage(skew=0.3).fit(1)
     assert stage.prepared == [{}, {}]

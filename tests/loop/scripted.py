@@ -130,6 +130,9 @@ class Family:
         self.acted: list[str] = []
         self.closed = 0
 
+    def splits(self) -> tuple[str, ...]:
+        return ("train",)
+
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         return [task(k) for k in range(count)]
 

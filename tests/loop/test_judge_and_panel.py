@@ -195,6 +195,29 @@ def test_the_oracles_labels_are_one_block_of_the_results():
     assert list(found) == ["rm_process", "rm_outcome"]
 
 
+def test_the_first_reward_model_is_asked_once_for_all_that_is_known_of_it():
+    asking = judge("good", "good", "bad")
+    panel = [labelled(True, True, False), labelled(False, True, outcome=-1, name="u")]
+    found = evaluated(asking).assess([item.to_json() for item in panel])
+    assert len(asking.reward.engine.asked) == 3 * 5
+    assert found.metrics == pytest.approx(
+        {"p_plus": 2 / 3, "p_minus": 1 / 3, "mu": 1.0, "rm_process": 0.5, "good_steps": 0.6}
+    )
+    bare = [replace(item, labels=(None,) * len(item.labels)).to_json() for item in panel]
+    assert set(evaluated(asking).assess(bare).metrics) == {"p_plus", "p_minus", "mu"}
+
+
+@pytest.mark.parametrize(("least", "fit"), [(1.05, False), (1.0, True), (0.0, True)])
+def test_a_first_reward_model_whose_mu_is_too_small_is_objected_to(least, fit):
+    panel = [labelled(True).to_json(), labelled(False, outcome=-1, name="u").to_json()]
+    asking = evaluated(judge("good"))
+    bootstrap = asking.config.bootstrap.model_copy(update={"min_mu": least})
+    asking.config = asking.config.model_copy(update={"bootstrap": bootstrap})
+    found = asking.assess(panel)
+    assert found.metrics["mu"] == 1.0
+    assert (found.objection == "") is fit
+
+
 def test_a_curve_takes_whole_tasks_with_a_few_trajectories_of_each():
     lines = [
         LabelledTrajectory(episode("a", name=name, rollout=k), (True,)).to_json()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scripted import prompts
 
 from rlanything.core.errors import ConfigError
-from rlanything.loop.prompts import NAMES, PLACEHOLDERS, UNREADABLE, Prompts
+from rlanything.loop.prompts import LABEL_NAMES, NAMES, PLACEHOLDERS, UNREADABLE, Prompts
 
 SHIPPED = Path(__file__).parents[2] / "experiments" / "prompts"
 HOSTILE = [
@@ -183,13 +183,18 @@ def test_with_a_history_a_question_for_a_test_is_one_turn():
     assert [m["role"] for m in prompts(context="history").test_question("add")] == ["user"]
 
 
+GAMES = ("instruct", "paper/alfworld")
+"""Prompt folders for text games, whose steps a judge can label."""
+
+
 @pytest.mark.parametrize("context", NAMES)
 @pytest.mark.parametrize(
     "folder", ["embedded", "coding_embedded", "instruct", "paper/alfworld", "paper/coding"]
 )
 def test_the_shipped_prompts_load_and_mention_all_that_they_are_given(folder, context):
     loaded = Prompts.load(SHIPPED / folder, "boxed_index", "boxed", context)
-    assert set(loaded.templates) == set(NAMES[context])
+    labels = LABEL_NAMES[context].values() if folder in GAMES else ()
+    assert set(loaded.templates) == {*NAMES[context], *labels}
     shown = "an observation", "what one sees"
     for turn in (loaded.opening(shown[0], ["go"])[-1], *loaded.test_question(shown[0])[-1:]):
         assert shown[0] in turn["content"]
@@ -208,8 +213,11 @@ def context(request):
     return request.param
 
 
-@pytest.mark.parametrize("folder", ["instruct", "paper/alfworld"])
-@pytest.mark.parametrize(("context", "name"), [(c, name) for c, names in NAMES.items() for name in names])
+@pytest.mark.parametrize("folder", GAMES)
+@pytest.mark.parametrize(
+    ("context", "name"),
+    [(c, name) for c in NAMES for name in (*NAMES[c], *LABEL_NAMES[c].values())],
+)
 def test_prompts_for_text_games_show_all_that_there_is(folder, context, name):
     template = Prompts.load(SHIPPED / folder, "boxed_index", "boxed", context).templates[name]
     assert set(template.get_identifiers()) == PLACEHOLDERS[name]
@@ -230,6 +238,49 @@ def test_a_folder_needs_the_files_of_its_context_and_a_missing_one_is_named(fold
         with pytest.raises(ConfigError, match=rf"{name}\.txt is missing; with model\.context = {context} "):
             Prompts.load(folder, "verbatim", "word", context)
         (folder / f"{name}.txt").write_text(text)
+
+
+def test_a_labelling_judge_is_asked_with_the_label_files_of_its_folder(folder, context):
+    plain = Prompts.load(folder, "verbatim", "word", context)
+    assert plain.for_labels == plain
+    for name in LABEL_NAMES[context].values():
+        (folder / f"{name}.txt").write_text(f"sound? {name}")
+    loaded = Prompts.load(folder, "verbatim", "word", context)
+    for judge, label in LABEL_NAMES[context].items():
+        assert loaded.templates[judge].template == plain.templates[judge].template
+        assert loaded.for_labels.templates[judge].template == f"sound? {label}"
+    assert loaded.for_labels.judge_question("o", "go")["content"].startswith("sound?")
+    assert loaded.for_labels.templates["critic"] == loaded.templates["critic"]
+
+
+def test_a_folder_with_one_label_file_of_a_context_needs_all_of_them(folder, context):
+    first, *others = LABEL_NAMES[context].values()
+    (folder / f"{first}.txt").write_text("sound?")
+    for name in others:
+        with pytest.raises(ConfigError, match=rf"{name}\.txt is missing; .* holds all of them"):
+            Prompts.load(folder, "verbatim", "word", context)
+    (folder / f"{first}.txt").write_text("$secret")
+    for name in others:
+        (folder / f"{name}.txt").write_text("sound?")
+    with pytest.raises(ConfigError, match=rf"{first}\.txt: placeholders \['secret'\]"):
+        Prompts.load(folder, "verbatim", "word", context)
+
+
+@pytest.mark.parametrize("folder", GAMES)
+def test_the_label_prompts_do_not_ask_for_progress(folder):
+    for context, names in LABEL_NAMES.items():
+        loaded = Prompts.load(SHIPPED / folder, "boxed_index", "boxed", context)
+        asked = " ".join(loaded.templates[name].template for name in names.values())
+        judged = " ".join(loaded.templates[name].template for name in names)
+        for words in (
+            "brings the task forward, or completes it",
+            "makes progress, or completes",
+            "closer to the goal",
+        ):
+            assert words not in asked
+        assert any(
+            words in judged for words in ("brings the task forward", "makes progress", "closer to the goal")
+        )
 
 
 @pytest.mark.parametrize("text", ["$observation $secret", "50 $ off", "${observation"])

@@ -15,7 +15,7 @@ from dvc.repo import Repo
 ROOT = Path(__file__).parents[2]
 CODE = ("envs", "experiments", "rlanything")
 TRAINED = ("outcome", "policy", "policy_reward", "full")
-ARMS = ("base", *TRAINED)
+ARMS = ("base", "base_cooled", *TRAINED)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def test_what_retrains_full_retrains_the_arm_that_its_reward_model_judges(extend
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("signals.advantage_scale", "step", ("policy", "policy_reward", "full", "step_only")),
+        ("signals.advantage_scale", "task", ("policy", "policy_reward", "full", "step_only")),
         ("signals.reward_lambda", 2.0, ("policy_reward", "full", "step_only")),
         ("arms.dynamic_sampling.max_batches", 3, ("dynamic_sampling",)),
         ("arms.full.max_batches", 3, ("full", "step_only")),

@@ -54,6 +54,7 @@ def test_base_models_that_come_out_the_same_retrain_nothing_else(project):
         ("learn.reward.lr", 0.125, retrained("policy_reward", "full")),
         ("learn.policy.lr", 0.125, retrained(*TRAINED)),
         ("evaluate.repeats", 17, {*(f"evaluate@{arm}" for arm in ARMS), "report"}),
+        ("evaluate.cooling.tasks", 17, {"evaluate@base_cooled", "report"}),
         ("train.workers", 17, {"report"}),
         ("bootstrap.min_mu", 1.999, EVERYTHING - {"tasks"}),
         ("seed", 17, EVERYTHING),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from rlanything.config import ArmConfig
+from rlanything.config import CONTROLS, ArmConfig
 from rlanything.planning import compose
 from rlanything.report.results.arms import ARMS
 
@@ -38,4 +38,4 @@ def test_the_table_is_what_the_files_say():
 def test_every_arm_has_its_place_in_the_report_and_every_key_its_explanation():
     assert {path.stem for path in (ROOT / "experiments" / "arm").glob("*.yaml")} < set(ARMS)
     assert [row[0] for row in rows("key")[1:]] == list(ArmConfig.model_fields)
-    assert set(re.findall(r"^- \*\*`(\w+)`\*\*", PAGE, re.M)) | {"full"} == set(ARMS) - {"base"}
+    assert set(re.findall(r"^- \*\*`(\w+)`\*\*", PAGE, re.M)) | {"full"} == set(ARMS) - set(CONTROLS)

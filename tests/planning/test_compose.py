@@ -8,7 +8,7 @@ import yaml
 
 from rlanything.config import ArmConfig, parse
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Engine, TaskFamily
+from rlanything.core.protocols import Engine, TaskFamily
 from rlanything.loop.prompts import Prompts
 from rlanything.planning import check, compose
 

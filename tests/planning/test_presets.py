@@ -63,12 +63,21 @@ def test_one_gpu_changes_sizes_and_not_the_algorithm(data, overrides):
         theirs.adaptation.rule,
         theirs.arms,
     )
-    sizes = {"learn": {"micro_batch_tokens"}, "judge": {"m", "max_tokens"}}
+    sizes = {"learn": {"micro_batch_tokens", "gradient_checkpointing"}, "judge": {"m", "max_tokens"}}
     for name, smaller in sizes.items():
         mine, other = getattr(ours, name), getattr(theirs, name)
         assert mine.model_dump(exclude=smaller) == other.model_dump(exclude=smaller), name
     assert ours.train.iterations < theirs.train.iterations
     assert ours.rollout.tasks < theirs.rollout.tasks
+
+
+@pytest.mark.parametrize("overrides", PRESETS, ids=" ".join)
+def test_a_preset_whose_updates_compute_in_other_formats_than_its_sampler_recomputes(data, overrides):
+    path = data / "preset.yaml"
+    assert main(["--root", str(ROOT), "config", "write", "--output", str(path), *overrides]) == 0
+    config = load(path)
+    expected = "recomputed" if config.train.precision == "bf16-mixed" else "recorded"
+    assert config.learn.importance == expected
 
 
 def paper_prompts(name: str, action_format: str) -> Prompts:

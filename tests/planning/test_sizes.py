@@ -27,6 +27,7 @@ PUBLISHED = {
     "Qwen/Qwen2.5-7B-Instruct": 7_615_616_512,
     "Qwen/Qwen2.5-14B-Instruct": 14_770_033_664,
     "Qwen/Qwen3-4B": 4_022_468_096,
+    "Qwen/Qwen3-32B": 32_762_123_264,
 }
 """Parameters as the model cards' files hold them."""
 

@@ -12,7 +12,8 @@ from envs.coding.family import CodingFamily
 from rlanything.cli import main
 from rlanything.config import load, parse
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Direction, GeneratedData, InvalidProposal
+from rlanything.core.protocols import GeneratedData
+from rlanything.core.types import Direction, InvalidProposal
 from rlanything.engines.placement import Role
 from rlanything.planning import compose
 from rlanything.rehearsal import standins
@@ -20,9 +21,9 @@ from rlanything.runs import build
 
 SMALL = (
     "tasks.train=4",
-    "tasks.in_domain=1",
-    "tasks.out_of_domain=1",
-    "tasks.reward_panel=1",
+    "tasks.panels.in_domain.tasks=1",
+    "tasks.panels.out_of_domain.tasks=1",
+    "tasks.panels.reward_panel.tasks=1",
     "rollout.max_steps=2",
 )
 
@@ -91,7 +92,7 @@ def test_what_cannot_be_rehearsed_is_refused_before_any_work(project, overrides,
 def test_a_rewrite_in_the_form_of_the_downloaded_set_can_be_read_there(cls, tmp_path):
     generated = cls.easiest({"edit": "tokens"})
     assert isinstance(generated, GeneratedData)
-    generated.write_data(tmp_path, {"train": 8}, 0)
+    generated.write_data(tmp_path, generated.stand_ins({"train": 8}, 0))
     if cls is AlfworldFamily:
         read = cls(data=str(tmp_path), edit="tokens")
     else:

@@ -33,7 +33,14 @@ def config(**changes: Any) -> Config:
             "secret": "do not print",
         },
         "engine": {"_target_": "rlanything.engines.native.NativeEngine"},
-        "tasks": {"train": 16, "in_domain": 24, "out_of_domain": 24, "reward_panel": 12},
+        "tasks": {
+            "train": 16,
+            "panels": {
+                "in_domain": {"tasks": 24, "measures": ["policy"]},
+                "out_of_domain": {"tasks": 24, "measures": ["policy"]},
+                "reward_panel": {"tasks": 12, "measures": ["reward"]},
+            },
+        },
         "model": {
             "embedded": {},
             **{role: {"path": f"models/{role}"} for role in ("policy", "reward", "adapter")},

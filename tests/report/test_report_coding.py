@@ -16,15 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_cases import config, evaluation, steady, write_evaluation
 
+from rlanything.config import Config
 from rlanything.report import document, figures
 from rlanything.report.caveats import caveats
-from rlanything.report.contents import CONTENTS, TESTS
+from rlanything.report.contents import CONTENTS, contents_of
 from rlanything.report.material import gather
 from rlanything.report.results.evaluations import ReportError
-from rlanything.report.results.metrics import METRICS, SUCCESS
-from rlanything.report.results.paper import ALFWORLD, CODING, ORDER
+from rlanything.report.results.metrics import DECLARED, metrics_for
+from rlanything.report.results.paper import ORDER
 from rlanything.stages import report
 
+SHOWN = (contents_of(config()), contents_of(coding_config()))
+"""What the reports of both settings show."""
 MEASURED = ["in_domain", "out_of_domain", "ut", "detect", "accepted_tasks"]
 
 
@@ -94,7 +97,7 @@ def test_nothing_is_said_of_games(page):
 
 def test_every_figure_that_is_named_is_there_and_none_is_left_over(made, page):
     named = set(re.findall(r"\(figures/(\w+)\.png\)", page))
-    assert named == {*(drawing.name for drawing in TESTS.drawings), figures.GAINS}
+    assert named == {*(drawing.name for drawing in contents_of(coding_config()).drawings), figures.GAINS}
     assert {p.name for p in (made / "figures").iterdir()} == {
         f"{n}.{kind}" for n in named for kind in ("png", "svg")
     }
@@ -137,25 +140,27 @@ def test_what_was_not_measured_is_said_in_the_papers_words(tmp_path):
 
 
 def test_the_papers_tables_have_one_order_of_arms_and_one_reward_model_until_it_trains():
-    for paper in (ALFWORLD, CODING):
+    for contents in SHOWN:
+        paper = contents.paper
         for name in paper.benchmarks:
-            for metric in paper.metrics:
+            for metric in contents.compared:
                 steps = [paper.gain(b, metric, a, name) for a, b in pairwise(ORDER)]
                 assert all(step > 0 for step in steps[1:])
-                assert (steps[0] == 0) is (metric not in SUCCESS)
+                assert (steps[0] == 0) is not metric.is_success
 
 
 def test_every_setting_names_what_it_shows():
-    for contents in CONTENTS.values():
-        assert contents.paper.metrics
-        assert all(metric in contents.shares for metric in contents.paper.metrics)
+    for contents in SHOWN:
+        assert contents.compared
+        assert all(metric in contents.shares for metric in contents.compared)
         finals = [plot.final.name for drawing in contents.drawings for plot in drawing.plots if plot.final]
         assert sorted(finals) == sorted(metric.name for metric in contents.metrics)
-    assert {writes for metric in METRICS.values() for writes in metric.titles} == set(CONTENTS)
+    assert {writes for metric in DECLARED.values() for writes in metric.titles} == set(CONTENTS)
 
 
 def test_the_paper_has_a_value_for_every_arm_of_its_order():
-    assert all(len(values) == len(ORDER) for m in METRICS.values() for values in m.paper.values())
+    metrics = [*metrics_for(config()), *metrics_for(coding_config())]
+    assert all(len(values) == len(ORDER) for m in metrics for values in m.paper.values())
 
 
 @st.composite
@@ -191,3 +196,53 @@ def _shares(seeds: list[dict[str, list[int]]]) -> list[float]:
     """UT of each seed in which a test could count."""
     sums = [np.sum(list(tallies.values()), axis=0) for tallies in seeds]
     return [hits / total for hits, total in sums if total]
+
+
+BENCHMARKS = ("LiveBench", "LiveCodeBench-V2", "CodeContests")
+
+
+def on_benchmarks(root: Path) -> Config:
+    """The coding project with the paper's three benchmarks as panels, each with the same hits."""
+    panels = {name: {"tasks": 10, "measures": ["policy", "reward"]} for name in BENCHMARKS}
+    for arm in SOLVED:
+        data = coding_evaluation(arm)
+        for seed, found in data["seeds"].items():
+            data["seeds"][seed] = {"accepted_tasks": found["accepted_tasks"]} | {
+                f"{key}{name}": found[measure]
+                for name in BENCHMARKS
+                for key, measure in (("", "in_domain"), ("ut/", "ut"), ("detect/", "detect"))
+            }
+        write_evaluation(root, data)
+    return coding_config(tasks={"train": 16, "panels": panels})
+
+
+def test_the_papers_benchmarks_stand_beside_its_table_one(tmp_path):
+    material = gather(on_benchmarks(tmp_path), tmp_path)
+    page = document.report_md(material)
+    rows = page.splitlines()
+    assert "| benchmark, arm | Code | paper | UT | paper | Detect | paper |" in rows
+    assert (
+        "| LiveBench `full` | 75.0 (+50.0) | 43.2 (+11.9) | 75.0 (+50.0) | 78.9 (+51.1) | 37.5 (+25.0) | 48.5 (+28.9) |"
+        in rows
+    )
+    assert "| CodeContests `base` | 25.0 | 21.2 | 25.0 | 43.8 | 12.5 | 35.7 |" in rows
+    assert (
+        "- UT on LiveCodeBench-V2: the paper's order: `base` 25.0 = `policy` 25.0 < `policy_reward` 62.5 < "
+        in page
+    )
+    assert (
+        "is above `policy_reward` LiveCodeBench-V2: difference +25.0 [+25.0, +25.0], p <0.001 (paper: +2.4)."
+        in page
+    )
+    assert list(material.cells["full"]) == [
+        *BENCHMARKS, *(f"{name}/{panel}" for panel in BENCHMARKS for name in ("ut", "detect")), "accepted_tasks",
+    ]  # fmt: skip
+    assert page.count("share of the written tests that every right program passes") == 1
+
+
+def test_beside_a_panel_of_another_name_the_paper_has_nothing(tmp_path):
+    panels = {name: {"tasks": 10, "measures": ["policy", "reward"]} for name in ("in_domain", "mine")}
+    contents = contents_of(coding_config(tasks={"train": 16, "panels": panels}))
+    assert [metric.name for metric in contents.compared] == ["in_domain"]
+    alone = contents_of(coding_config(tasks={"train": 16, "panels": {"CodeContests": panels["mine"]}}))
+    assert [alone.paper.value("base", metric) for metric in alone.compared] == [0.212, 0.438, 0.357]

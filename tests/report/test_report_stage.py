@@ -13,12 +13,13 @@ from report_cases import GOLDEN, config, evaluation, project, steady, write_eval
 
 from rlanything.report import document, exports, figures
 from rlanything.report.caveats import caveats
-from rlanything.report.contents import VOTES
+from rlanything.report.contents import contents_of
 from rlanything.report.material import gather
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.style import KNOWN, looks
 from rlanything.stages import report
 
+VOTES = contents_of(config())
 FIGURES = (*(drawing.name for drawing in VOTES.drawings), figures.GAINS, figures.STEPS)
 FILES = {
     "buffers.md",
@@ -152,7 +153,7 @@ def test_learning_csv_is_long_and_finite(tmp_path):
     curves = {
         "full": {0: {"panel/in_domain": {0: 0.4, 5: 0.5}, "mu": {0: float("inf"), 1: 1.2}, "other": {0: 1.0}}}
     }
-    rows = list(csv.reader(exports.learning_csv(curves).splitlines()))
+    rows = list(csv.reader(exports.learning_csv(curves, VOTES.metrics).splitlines()))
     assert rows[0] == ["arm", "seed", "iteration", "metric", "value"]
     assert rows[1:] == [
         ["full", "0", "0", "in_domain", "0.4"],

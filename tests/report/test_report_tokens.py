@@ -9,9 +9,9 @@ from rlanything.report import document
 from rlanything.report.material import gather
 from rlanything.report.results.curves import Run
 from rlanything.report.results.equal_tokens import at_equal_tokens
-from rlanything.report.results.metrics import METRICS
+from rlanything.report.results.metrics import named
 
-IN_DOMAIN = METRICS["in_domain"]
+IN_DOMAIN = named("in_domain")
 
 
 def run(tokens: dict[int, float], curve: dict[int, float]) -> Run:

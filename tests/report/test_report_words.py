@@ -11,15 +11,16 @@ from report_cases import config, evaluation, project, write_evaluation
 from rich.console import Console
 
 from rlanything.report import configuration, document, findings, formatting, health, tables
-from rlanything.report.contents import VOTES
+from rlanything.report.contents import contents_of
 from rlanything.report.material import gather
 from rlanything.report.results.comparison import Cell
 from rlanything.report.results.curves import Peak, peaks
-from rlanything.report.results.metrics import METRICS
+from rlanything.report.results.metrics import named
 from rlanything.report.results.paper import ALFWORLD
 from rlanything.report.results.statistics import Contrast, Estimate, corrected
 
-IN_DOMAIN, ACCEPTED, PROCESS = METRICS["in_domain"], METRICS["accepted_tasks"], METRICS["rm_process_plain"]
+VOTES = contents_of(config())
+IN_DOMAIN, ACCEPTED, PROCESS = (named(name) for name in ("in_domain", "accepted_tasks", "rm_process_plain"))
 EVIL = "a|b`c<script>\n[link](http://x) \x1b[31m**"
 
 
@@ -175,7 +176,8 @@ def test_terminal_table_fits_eighty_columns_and_takes_names_literally():
     }
     console = Console(file=io.StringIO(), width=80)
     console.print(tables.terminal({"base": row, "policy_reward": row, "[bold]x": row}, VOTES))
-    console.print(tables.terminal_peaks({"[red]y": {"in_domain": Peak(0.5, 100, 0.4)}}, VOTES))
+    for table in tables.terminal_peaks({"[red]y": {"in_domain": Peak(0.5, 100, 0.4)}}, VOTES):
+        console.print(table)
     shown = console.file.getvalue()
     assert "[bold]x" in shown
     assert "[red]y" in shown

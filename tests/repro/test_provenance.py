@@ -80,7 +80,7 @@ def test_a_changed_file_is_named(project, part, path, sentence):
 
 def test_a_changed_parameter_is_named_with_both_values(project):
     differing = provenance.differences(provenance.read(project, ARM), small("signals.lambda=2"), project)
-    assert differing["configuration"] == ["signals.lambda: 0.5 -> 2.0"]
+    assert differing["configuration"] == ["signals.lambda: 1.0 -> 2.0"]
 
 
 def test_another_package_version_is_named(project, monkeypatch):

@@ -132,7 +132,7 @@ def test_rollouts_that_are_missing_or_torn_are_named(root):
 
 
 def test_a_what_if_that_changes_nothing_changes_nothing(root):
-    found = replay_report.replay_run(root / RUN, ["signals.lambda=0.5"]).to_json()["what_if"]
+    found = replay_report.replay_run(root / RUN, ["signals.lambda=1"]).to_json()["what_if"]
     assert found["changes"] == []
     assert found["asked"]["own"] == found["asked"]["other"]
     assert found["trains"]["own"] == found["trains"]["other"]
@@ -145,7 +145,7 @@ def test_another_lambda_moves_advantages_and_no_decision(root):
     page = replay_report.replay_run(root / RUN, ["signals.lambda=2"])
     assert not page.problem
     found = page.to_json()["what_if"]
-    assert found["changes"] == ["signals.lambda 0.5 -> 2.0"]
+    assert found["changes"] == ["signals.lambda 1.0 -> 2.0"]
     assert found["steps"]["correlation"] < 0.9999
     assert found["asked"]["own"] == found["asked"]["other"]
 

@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 from stage_cases import buffer, contents, lines, write_iteration
 
-from rlanything.buffer import read_events, read_snapshot
+from rlanything.buffer import TaskBuffer, read_events, read_snapshot, write_snapshot
+from rlanything.buffer.model import Lineage, Version
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Direction, Task
 from rlanything.files.manifest import NAME
 from rlanything.runs import folder as run_folder
 from rlanything.runs.folder import STATE, RunFolder, place
+from rlanything.stages.solving import accepted_tasks
 
 HERE = Path(__file__).parent
 DIES = """
@@ -212,3 +215,22 @@ def test_an_iteration_is_published_once(folder):
 def test_a_finished_run_is_not_exported_again(folder):
     export(folder)
     folder.export(buffer(), lambda path: pytest.fail("it was there"))
+
+
+def test_the_accepted_tasks_of_a_run_are_found_in_what_it_exports(tmp_path):
+    """Two iterations, and the epoch after them, in which the last proposals are tried."""
+    iterations, run = 2, RunFolder(tmp_path / "run")
+    run.recover(pytest.fail)
+    old, *others = buffer().lineages
+    new = Version(1, Task("game", "do another thing", {}), iterations, 0.0, 0.5, Direction.EASIER)
+    grown = TaskBuffer((Lineage(old.slot, (*old.versions, new)), *others))
+
+    def write(path: Path, k: int) -> None:
+        write_iteration(path, k)
+        if k == iterations:
+            write_snapshot(grown, path / "buffer.jsonl")
+
+    for k in range(iterations + 1):
+        run.publish(k, lambda path, k=k: write(path, k))
+    run.export(buffer(), lambda path: None)
+    assert accepted_tasks(run.finished, iterations) == [new.task]

@@ -32,8 +32,11 @@ def test_the_first_writer_writes_some_right_tests(coding_project):
 
 def test_every_problem_of_the_panel_has_a_program_that_is_right(coding_project):
     config, layout = small_coding(), Layout(coding_project)
-    panel = [PanelProblem.from_json(r) for r in read_lines(layout.reward_panel, "rlanything bootstrap")]
-    assert len(panel) == config.tasks.reward_panel
+    panel = [
+        PanelProblem.from_json(r)
+        for r in read_lines(layout.reward_panel("reward_panel"), "rlanything bootstrap")
+    ]
+    assert len(panel) == config.tasks.panels["reward_panel"].tasks
     for problem in panel:
         assert len(problem.programs) == len(problem.dataset) == config.evaluate.reward_rollouts + 1
         assert gt_programs(problem.dataset)[-1] is True

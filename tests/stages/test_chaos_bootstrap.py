@@ -61,7 +61,7 @@ def write_model(folder: Path, word: str) -> None:
 
 
 def finish(layout: Layout, word: str) -> None:
-    write_text(layout.reward_panel, word)
+    write_text(layout.reward_panel("reward_panel"), word)
     write_text(layout.bootstrap, word)
 
 

@@ -69,10 +69,10 @@ def test_a_run_reports_its_test_writer(coding_project):
 
 
 def test_the_reward_panel_holds_each_problem_with_its_solution_and_the_policys_programs(coding_project):
-    lines_ = read_lines(Layout(coding_project).reward_panel, "rlanything bootstrap")
+    lines_ = read_lines(Layout(coding_project).reward_panel("reward_panel"), "rlanything bootstrap")
     panel = [PanelProblem.from_json(line) for line in lines_]
     config = small_coding()
-    assert len(panel) == config.tasks.reward_panel
+    assert len(panel) == config.tasks.panels["reward_panel"].tasks
     for item in panel:
         assert len(item.programs) == len(item.dataset) == config.evaluate.reward_rollouts + 1
         assert gt_programs(item.dataset)[-1]
@@ -111,7 +111,9 @@ def test_an_evaluation_measures_programs_and_tests_and_comes_out_the_same_twice(
     assert set(found[0]) == panels | {"ut", "detect", "accepted_tasks"} | solvable
     assert len(found[0].get("solvable", {})) == found[0]["accepted_tasks"]
     assert [len(tries) for tries in found[0]["in_domain"].values()] == [config.evaluate.repeats] * 2
-    assert [of for _, of in found[0]["ut"].values()] == [config.evaluate.votes] * config.tasks.reward_panel
+    assert [of for _, of in found[0]["ut"].values()] == [config.evaluate.votes] * config.tasks.panels[
+        "reward_panel"
+    ].tasks
 
 
 def edit(root: Path, kind: str, change: Callable[[dict[str, Any]], bool]) -> None:

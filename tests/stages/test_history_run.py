@@ -140,8 +140,8 @@ def test_a_run_is_replayed_and_evaluated(run, capsys):
 def test_a_reward_panel_of_conversations_is_refused_with_what_to_do(project, tiny_project, tmp_path):
     root = tmp_path / "project"
     shutil.copytree(project, root)
-    panel = Layout(root).reward_panel
-    shutil.copy(Layout(tiny_project).reward_panel, panel)
+    panel = Layout(root).reward_panel("reward_panel")
+    shutil.copy(Layout(tiny_project).reward_panel("reward_panel"), panel)
     with pytest.raises(
         ConfigError, match=r"model\.context = history: step 1 of a trajectory .*`rlanything bootstrap`"
     ):

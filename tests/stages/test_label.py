@@ -61,8 +61,8 @@ def test_two_judges_label_the_same_steps_side_by_side(root):
     with pytest.raises(ConfigError, match="rlanything label"):
         evaluate.evaluate_arm(config, root, "base")
     label.make_labels(config, root)
-    oracle = list(read_lines(Layout(root).reward_panel, "bootstrap"))
-    panels = label.final_panels(config, Layout(root))
+    oracle = list(read_lines(Layout(root).reward_panel("reward_panel"), "bootstrap"))
+    (panels,) = label.final_panels(config, Layout(root)).values()
     assert list(panels) == ["same", "other"]
     for lines in panels.values():
         assert [x["trajectory"] for x in lines] == [x["trajectory"] for x in oracle]
@@ -82,7 +82,7 @@ def test_two_judges_label_the_same_steps_side_by_side(root):
 
 def test_labels_are_made_again_as_the_same_bytes(root):
     config = configured(labels="judge", judges=JUDGES)
-    place = Layout(root).labelled("same")
+    place = Layout(root).labelled("reward_panel", "same")
     before = place.read_bytes() if place.is_file() else None
     label.make_labels(config, root)
     again = place.read_bytes()
@@ -94,8 +94,8 @@ def test_labels_are_made_again_as_the_same_bytes(root):
 def test_the_trajectories_may_be_another_policys(root):
     config = configured(reward_policy={"path": "models/reward"})
     label.make_labels(config, root)
-    (lines,) = label.final_panels(config, Layout(root)).values()
-    ours = list(read_lines(Layout(root).reward_panel, "bootstrap"))
+    lines = label.final_panels(config, Layout(root))["reward_panel"]["oracle"]
+    ours = list(read_lines(Layout(root).reward_panel("reward_panel"), "bootstrap"))
     assert {x["trajectory"]["task_id"] for x in lines} == {x["trajectory"]["task_id"] for x in ours}
     assert [x["trajectory"] for x in lines] != [x["trajectory"] for x in ours]
     assert "labels" not in measured(config, root)
@@ -107,7 +107,7 @@ def test_the_pipeline_labels_once_and_before_it_measures():
     )
     text = dvcfile.text(config)
     assert "  label:" in text
-    assert "labels/same.jsonl.gz" in text
+    assert "labels/reward_panel/same.jsonl.gz" in text
     assert "- runs/full\n" in text.split("  label:")[1].split("  evaluate:")[0]
 
 
@@ -166,6 +166,20 @@ def test_a_judges_prompts_are_checked_before_any_work(root):
     config = configured(judges={"a": {"path": "x", "prompts": "experiments/nowhere"}})
     with pytest.raises(ConfigError, match=r"experiments/nowhere/policy_system\.txt is missing"):
         check.check(config, root, engine=False)
+
+
+def test_a_judge_that_labels_is_asked_with_the_label_prompts_of_its_folder(root):
+    shutil.copytree(golden.ROOT / "experiments" / "prompts" / "embedded", root / "own")
+    for name, text in {"label_system": "", "label": "$observation\nsound?"}.items():
+        (root / "own" / f"{name}.txt").write_text(text)
+    config = configured(labels="judge", judges={"own": {**JUDGES["same"], "prompts": "own"}, **JUDGES})
+    label.make_labels(config, root)
+    own, same = (
+        list(read_lines(Layout(root).labelled("reward_panel", name), "label")) for name in ("own", "same")
+    )
+    assert [x["trajectory"] for x in own] == [x["trajectory"] for x in same]
+    # A reward model of 32 hidden units answers to another question with another text.
+    assert [x["labels"] for x in own] != [x["labels"] for x in same]
 
 
 def test_programs_have_no_judge():

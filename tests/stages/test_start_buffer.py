@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from stage_cases import small
 
+from envs.splits import SPLITS
 from rlanything.buffer import Event, TaskBuffer, read_snapshot, write_snapshot
 from rlanything.buffer.views import export, import_
 from rlanything.buffer.views.find.runs import open_run
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
-from rlanything.core.splits import SPLITS
 from rlanything.core.types import Direction, EventKind, Task
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import tasks

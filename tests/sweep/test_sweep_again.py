@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from optuna.trial import TrialState
-from sweep_cases import declared, make, play, write_results
+from sweep_cases import ROOT, declared, make, play, write_results
 
+from rlanything.planning import compose
 from rlanything.sweep.results.publish import publish
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.claims import Claims
@@ -91,6 +92,7 @@ def test_fresh_seeds_can_be_more_the_next_time(tmp_path):
     assert not more.is_over()
     assert more.fresh.measured(winner) is None
     folder = TrialFolder(more.fresh.folder(winner), more.sweep, 9)
+    compose.write(folder.path / "params.yaml", ["train.seeds=9"], ROOT)
     assert [c[0] for c in folder.commands()] == ["train"]
     more.fresh.reopen(winner)
     assert [c[0] for c in folder.commands()] == ["train", "evaluate"]

@@ -53,7 +53,7 @@ def own(tmp_path) -> Path:
 )
 def test_every_change_of_what_trials_have_in_common_stops_the_sweep(own, file, before, after, expected):
     sweep, inputs = declared(), Inputs.of(own, own / "params.yaml", own / ".rla")
-    began = Key.of(sweep, compose_base(sweep, own), inputs)
+    began = Key.of(sweep.arms, compose_base(sweep, own), inputs)
     check_unchanged(sweep, inputs, began)
     change(own / file, before, after)
     with pytest.raises(ProjectChanged) as caught:

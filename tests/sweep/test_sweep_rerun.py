@@ -16,6 +16,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files.records import write_json
 from rlanything.planning import compose
 from rlanything.repro import rerun
+from rlanything.stages import evaluate, train
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.declare.file import load_sweep
 from rlanything.sweep.declare.sweep import hydra_overrides
@@ -50,7 +51,7 @@ def project(tmp_path) -> Path:
 def key(root: Path) -> Key:
     sweep = load_sweep(root / "sweeps" / "case" / "sweep.yaml")
     inputs = Inputs.of(root, root / "params.yaml", root / ".rla")
-    return Key.of(sweep, compose_base(sweep, root), inputs)
+    return Key.of(sweep.arms, compose_base(sweep, root), inputs)
 
 
 def again(root: Path, number: int | None, output: Path | None, said: list[str] | None = None) -> None:
@@ -98,8 +99,8 @@ def test_what_has_changed_since_is_said_and_the_trial_is_trained_from_its_own_pa
 ):
     """Without the training: what it is given, and where."""
     given = []
-    monkeypatch.setattr(rerun.train, "train_arm", lambda *words: given.append(words))
-    monkeypatch.setattr(rerun.evaluate, "evaluate_arm", lambda *words: given.append(words))
+    monkeypatch.setattr(train, "train_arm", lambda *words: given.append(words))
+    monkeypatch.setattr(evaluate, "evaluate_arm", lambda *words: given.append(words))
     path = project / "sweeps" / "case" / FILE
     data = json.loads(path.read_text())
     changed = next(name for name in data["files"] if name.startswith("rlanything/loop"))

@@ -22,6 +22,8 @@ from sweep_cases import ROOT
 from rlanything.sweep import command
 
 SEEDS = 1
+OWN = ["train.iterations=2", "evaluate.every=1", "signals.lambda=0.5"]
+"""A default that is another point than the paper's: each is a trial of its own."""
 SPACE = {
     "signals.lambda": [0.25, 0.5, 1.0],
 }
@@ -56,7 +58,7 @@ def environment() -> dict[str, str]:
 
 def write(root: Path, name: str = "case", **changes: object) -> Path:
     data = {
-        "overrides": [*SMALL, "train.iterations=2", "evaluate.every=1"], "seeds": SEEDS, "confirm": 0,
+        "overrides": [*SMALL, *OWN], "seeds": SEEDS, "confirm": 0,
         "sampler": "grid", "space": SPACE, **changes,
     }  # fmt: skip
     path = root / f"{name}.yaml"
@@ -110,7 +112,7 @@ def wait_for(root: Path, pattern: str, worker: subprocess.Popen[str]) -> None:
 @pytest.mark.integration
 def test_three_crashes_alike_end_the_sweep_with_their_error(project):
     """Every trial asks for two devices and is given one process."""
-    file = write(project, overrides=[*SMALL, "train.devices=2"])
+    file = write(project, overrides=[*SMALL, *OWN, "train.devices=2"])
     worker = start(project, file)
     said, _ = worker.communicate(timeout=1000)
     assert worker.returncode == 2

@@ -1,8 +1,12 @@
 """Exact labels of steps: which commands are good, given what the agent has seen so far, and why.
 
-While something that is needed has not been seen, it is good to inspect a receptacle that could hold it and that was not
-inspected before. As soon as something can be done, only commands that shorten the remaining plan are good. Looking
-around, asking for help, examining known things and going back are never good.
+While something that is needed has not been seen, it helps to inspect a receptacle that could hold it and that was not
+inspected before. As soon as something can be done, only commands that shorten the remaining plan help. Looking
+around, asking for help, examining known things and going back never help.
+
+A command that helps is good when it also brings the goal nearer than it has been before in the episode. Taking the
+target again after it was put back helps, but is not good. Without this rule a policy that is rewarded for good steps
+takes and puts back for ever.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ class Reason(StrEnum):
     RIGHT_PLACE = "right place"
     """Good: puts the first of two targets away."""
     HANDS_FREED = "hands freed"
-    """Good: puts down something that the goal does not need."""
+    """Good, once in an episode: puts down something that the goal does not need."""
     GOAL_REACHED = "goal reached"
     """Good: the last step."""
     NOT_POSSIBLE = "not possible"
@@ -44,6 +48,8 @@ class Reason(StrEnum):
     """Bad: goes to, opens or uses a receptacle that does not help."""
     NO_PROGRESS = "no progress"
     """Bad: changes nothing that matters, or undoes something."""
+    DONE_BEFORE = "done before"
+    """Bad: helps, but only to where the episode has been before."""
 
 
 class StepLabel(NamedTuple):
@@ -68,42 +74,64 @@ class Oracle:
         self.known: frozenset[int] = frozenset()
         self._planner = Planner(world)
         self._observe(None)
+        self._credited: set[Act | Reason] = set()
+        """What was good once and is not good again: commands of the search, and `HANDS_FREED`."""
+        self._nearest = self._planner.distance(self.episode.state, self.known)
+        """The least distance to the goal in the episode so far."""
 
     def step(self, command: str) -> tuple[str, StepLabel]:
         """Perform a command; returns its text and its label."""
-        label = self.label(command)
         act = None if self.won else self.episode.acts.get(command)
+        label = self.label(command)
+        if act is not None and label.good:
+            self._credited |= {self._credit(act, label.reason)}
         text = self.episode.step(command)
         self._observe(act)
         self.won = self.won or self.world.is_won(self.episode.state)
+        self._nearest = min(self._nearest, self._planner.distance(self.episode.state, self.known))
         return text, label
 
     def label(self, command: str) -> StepLabel:
-        """The label of a command in the present state."""
+        """The label of a command in the present state of the episode."""
         act = self.episode.acts.get(command)
-        return StepLabel(False, Reason.NOT_POSSIBLE) if act is None or self.won else self._label(act)
+        if act is None or self.won:
+            return StepLabel(False, Reason.NOT_POSSIBLE)
+        label = self._help(act)
+        if label.good and not self._is_new(act, label.reason):
+            return StepLabel(False, Reason.DONE_BEFORE)
+        return label
 
-    def good_commands(self) -> list[str]:
-        """All good commands, in alphabetical order."""
+    def helpful_commands(self) -> list[str]:
+        """All commands that help in the present state, in alphabetical order. Following them reaches the goal."""
         acts = self.episode.acts
-        return [
-            c for c in self.episode.commands if acts[c].verb not in _USELESS and self._label(acts[c]).good
-        ]
+        return [c for c in self.episode.commands if acts[c].verb not in _USELESS and self._help(acts[c]).good]
 
-    def _label(self, act: Act) -> StepLabel:
+    def _is_new(self, act: Act, reason: Reason) -> bool:
+        """Whether a command that helps leads to where the episode has not been."""
+        if self._searching() or reason is Reason.HANDS_FREED:
+            return self._credit(act, reason) not in self._credited
+        state = apply(self.world, self.episode.state, act)
+        return self._planner.distance(state, self.known) < self._nearest
+
+    @staticmethod
+    def _credit(act: Act, reason: Reason) -> Act | Reason:
+        return reason if reason is Reason.HANDS_FREED else act
+
+    def _help(self, act: Act) -> StepLabel:
+        """Whether a command helps, whatever happened before in the episode."""
         state = self.episode.state
         if act.verb in _USELESS:
             return StepLabel(False, Reason.NO_PROGRESS)
         before = self._planner.distance(state, self.known)
         if before % MISSING == 0:
-            return self._label_search(state, act)
+            return self._help_search(state, act)
         after_state = apply(self.world, state, act)
         if self._planner.distance(after_state, self.known) < before:
             return StepLabel(True, self._merit(after_state, act))
         return StepLabel(False, self._fault(state, act, searching=False))
 
-    def _label_search(self, state: State, act: Act) -> StepLabel:
-        """The label while something must be found first."""
+    def _help_search(self, state: State, act: Act) -> StepLabel:
+        """Whether a command helps while something must be found first."""
         wanted = self.wanted()
         here = self.world.receptacles_at[state.place]
         shut = [r for r in here if r in wanted and not self.world.is_open(state, r)]

@@ -15,8 +15,9 @@ from envs.coding.problem import Problem
 from envs.coding.world.cases import NoTestsError, problem_of
 from envs.coding.world.chain import Chain, Step, constants
 from envs.coding.world.operations import OPERATIONS, Kind, Operation
+from envs.splits import FAMILIAR, IN_DOMAIN, OUT_OF_DOMAIN, REWARD_PANEL
 from rlanything.core.seeds import derive_seed
-from rlanything.core.splits import FAMILIAR, IN_DOMAIN, OUT_OF_DOMAIN, REWARD_PANEL, TRAIN
+from rlanything.core.splits import TRAIN
 from rlanything.core.types import Task
 
 LEVELS = {"easy": 1, "medium": 2, "hard": 3, "expert": 4}

@@ -12,7 +12,7 @@ from envs.coding.world.cases import NoTestsError, cases, draw_case, first_failed
 from envs.coding.world.chain import LONGEST, Chain, ChainError, Step, UndefinedError, parse
 from envs.coding.world.operations import OPERATIONS
 from envs.coding.world.sampling import LEVELS, belongs, draw_step
-from rlanything.core.splits import SPLITS
+from envs.splits import SPLITS
 from rlanything.core.types import Direction, InvalidProposal
 
 TRIES = 200

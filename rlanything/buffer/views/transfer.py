@@ -1,7 +1,7 @@
 """Export and import of buffers: as JSONL or Parquet with the whole history, or as one game folder a task.
 
-A task family whose tasks are files has two static methods (`core.types.GameFiles`): `write_game(task, root)` writes a
-task below `root` and returns its folder, `read_game(folder)` reads it. `slots.json` keeps slots and metadata, which
+A task family whose tasks are files has two static methods (`core.protocols.GameFiles`): `write_game(task, root)` writes
+a task below `root` and returns its folder, `read_game(folder)` reads it. `slots.json` keeps slots and metadata, which
 games cannot.
 """
 
@@ -19,7 +19,8 @@ from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import FOLDER, snapshot_path, write_snapshot
 from rlanything.buffer.views.find.source import PARQUET, Source, read_buffer
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import GameFiles, Task
+from rlanything.core.protocols import GameFiles
+from rlanything.core.types import Task
 from rlanything.files import atomic
 from rlanything.files.reader import FileError, read_object
 from rlanything.targets import named_class

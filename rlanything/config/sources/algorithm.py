@@ -24,6 +24,9 @@ ROLLOUT: dict[str, Row] = {
 
 JUDGE: dict[str, Row] = {
     "judge.writes": row(paper("votes", "3.1.3"), paper("tests", "3.1.3"), paper("votes", "3.1.3")),
+    "judge.source": row(paper("model", "3.1.1")),
+    "judge.accuracy": row(ours("the oracle is a control that the paper does not have")),
+    "judge.systematic": row(ours("as judge.accuracy")),
     "judge.m": row(
         paper(3, "3.1.3"),
         paper(32, "3.1.1", Statement(16, CODING)),
@@ -104,4 +107,5 @@ LEARN: dict[str, Row] = {
     ),
     "learn.importance_cap": row(ours("the reference code corrects nothing")),
     "learn.micro_batch_tokens": row(ours("bounds memory; changes results by rounding only")),
+    "learn.gradient_checkpointing": row(ours("trades time for memory; the gradients are the same")),
 }

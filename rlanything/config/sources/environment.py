@@ -22,6 +22,7 @@ ENVIRONMENT: dict[str, Row] = {
     "env.ood_levels": row(_GENERATED),
     "env.ood_receptacles": row(_GENERATED),
     "env.ood_distractors": row(_GENERATED),
+    "env.habits": row(ours("the paper starts from instruct models, which have habits of their own")),
     "env.timeout": row(ours("the real engine can hang")),
     "env.kinds": row(_GENERATED),
     "env.tests": row(code(8, "data/preprocess_data.ipynb: at most")),

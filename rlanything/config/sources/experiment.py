@@ -16,21 +16,35 @@ GENERAL: dict[str, Row] = {
     ),
 }
 
+_ALFWORLD = ours("a panel of the text games; generated problems have it too")
+_POLICY = row(paper(["policy"], "3.1.2"))
+_BENCHMARK = row(paper(["policy", "reward"], "3.1.3 and Table 1: Code, UT and Detect on each"))
+
+
+def _panel(name: str, tasks: Row, measures: Row) -> dict[str, Row]:
+    return {
+        f"tasks.panels.{name}.split": row(ours("a name of this project")),
+        f"tasks.panels.{name}.tasks": tasks,
+        f"tasks.panels.{name}.measures": measures,
+    }
+
+
 TASKS: dict[str, Row] = {
     "tasks.train": row(
         paper(3553, "3.1.2 says 3.5k, ALFWorld's training games"),
         paper(4500, "3.1.2, CodeContests of difficulty 2 and less"),
         paper(230, "3.1.4; 295 with the templates of C.7"),
     ),
-    "tasks.in_domain": row(
-        paper(140, "3.1.2"),
-        paper(200, "3.1.2, CodeContests", ours="this panel is LiveBench, whose file holds 128"),
-        paper(230, "3.1.2"),
+    **_panel("in_domain", row(paper(140, "3.1.2"), _ALFWORLD, paper(230, "3.1.2")), _POLICY),
+    **_panel("out_of_domain", row(paper(134, "3.1.2"), _ALFWORLD, paper(139, "3.1.2")), _POLICY),
+    **_panel(
+        "reward_panel",
+        row(paper(134, "C.2"), _ALFWORLD, ours("C.2: the tasks of Multiple Apps, without a count")),
+        row(paper(["reward"], "C.2: out-of-domain tasks")),
     ),
-    "tasks.out_of_domain": row(paper(134, "3.1.2"), ours(WHOLE_FILE), paper(139, "3.1.2")),
-    "tasks.reward_panel": row(
-        paper(134, "C.2"), ours(WHOLE_FILE), ours("C.2: the tasks of Multiple Apps, without a count")
-    ),
+    **_panel("LiveBench", row(ours(WHOLE_FILE)), _BENCHMARK),
+    **_panel("LiveCodeBench-V2", row(ours(WHOLE_FILE)), _BENCHMARK),
+    **_panel("CodeContests", row(paper(200, "3.1.2")), _BENCHMARK),
     "tasks.start": row(ours("the paper starts from the environment's own tasks")),
     "tasks.start_digest": row(ours("goes with tasks.start")),
 }
@@ -108,6 +122,7 @@ EVALUATE: dict[str, Row] = {
         code(230, f"{OSWORLD}, every in-domain task"),
     ),
     "evaluate.curve_rollouts": row(ours("neither the paper nor its code has a curve of these")),
+    "evaluate.cooling": row(ours("the paper has no such control")),
     "evaluate.solver": row(ours("Figure 7a names no solver; the environment's expert needs no model")),
     "evaluate.solver_tries": row(paper(16, "3.2.5, Figure 7a")),
 }

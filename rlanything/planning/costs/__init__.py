@@ -1,4 +1,4 @@
 """What a training costs before any model is loaded: parameters, bytes on each device, tokens and hours of an iteration.
 
-A model is known by its config.json and the headers of its weights. All else is arithmetic with stated assumptions.
+A model is known by its config.json. All else is arithmetic with stated assumptions.
 """

@@ -15,7 +15,7 @@ class Assumptions:
     """Lengths in tokens, and shares of upper bounds."""
 
     episode_share: float = 1.0
-    """Length of an episode as a share of rollout.max_steps. 1: the upper bound."""
+    """Length of an episode as a share of its limit of steps. 1: the upper bound."""
     reply_share: float = 1.0
     """Length of a reply as a share of its max_tokens. 1: the upper bound."""
     rewritten_share: float = 1.0

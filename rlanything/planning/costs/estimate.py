@@ -5,17 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import Config
+from rlanything.config import Checkpoint, Config
 from rlanything.planning.costs import devices as known
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.hours import Hours, hours
+from rlanything.planning.costs.hours import Hours, hours, learning, stage_hours
+from rlanything.planning.costs.measuring import ADAPTER, JUDGE, OTHER_POLICY, SOLVER, Measuring, StageWork
 from rlanything.planning.costs.memory import Memory, memory
 from rlanything.planning.costs.remedies import Setting, nearest
 from rlanything.planning.costs.sizes import Size, embedded_size, read_size
 from rlanything.planning.costs.workload import Workload, workload
 
+ROLES = ("policy", "reward", ADAPTER)
+"""The models of a training. All others are asked by `label` and `evaluate` alone."""
 USABLE = 0.9
 """Share of a device's memory that tensors can have; the rest is the driver's and lost between them."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The work of a stage and its hours, all seeds together. shared: it is done once for all arms."""
+
+    work: StageWork
+    shared: bool
+    seeds: int
+    hours: float
+
+    @property
+    def times(self) -> int:
+        """How often its calls are made, by all seeds together."""
+        return self.work.times * self.seeds
 
 
 @dataclass(frozen=True)
@@ -28,8 +46,15 @@ class Estimate:
     work: Workload
     memory: Memory
     hours: Hours
+    stages: tuple[Stage, ...]
+    """What is measured before the training, its iterations, and what is measured in and after it."""
     nearest: tuple[Setting, float] | None
     """Where it does not fit: the setting with the fewest changes that does, and its bytes."""
+
+    @property
+    def all_hours(self) -> float:
+        """Hours of the iterations and of everything that is measured."""
+        return sum(stage.hours for stage in self.stages)
 
     @property
     def room(self) -> float:
@@ -42,13 +67,39 @@ class Estimate:
         return self.memory.peak <= self.room
 
 
+def checkpoints(config: Config) -> dict[str, tuple[str, Checkpoint]]:
+    """Every model that some stage asks -> (its key in the configuration, its checkpoint)."""
+    model, evaluate = config.model, config.evaluate
+    found = {
+        "policy": ("model.policy", model.policy),
+        "reward": ("model.reward", model.reward),
+        ADAPTER: ("model.adapter", model.adapter),
+    }
+    if evaluate.reward_policy is not None:
+        found[OTHER_POLICY] = ("evaluate.reward_policy", evaluate.reward_policy)
+    if evaluate.solver is not None:
+        found[SOLVER] = ("evaluate.solver", evaluate.solver)
+    if evaluate.labels == "judge":
+        found |= {JUDGE + name: (f"evaluate.judges.{name}", of) for name, of in evaluate.judges.items()}
+    return found
+
+
 def model_sizes(config: Config, root: Path) -> dict[str, Size]:
-    """The sizes of the three models, none of them loaded. Raises `ConfigError`."""
-    model = config.model
-    sources = {"policy": model.policy, "reward": model.reward, "adapter": model.adapter}
-    if model.embedded is not None:
-        return {name: embedded_size(model.embedded, of.path) for name, of in sources.items()}
-    return {name: read_size(of, f"model.{name}", root) for name, of in sources.items()}
+    """The sizes of the models that some stage asks, none of them loaded. Raises `ConfigError`."""
+    sizes: dict[str, Size] = {}
+    known: dict[str, Size] = {}
+    for name, (key, of) in checkpoints(config).items():
+        made = Path(of.path).parts[0] == "runs" and Path(of.path).name  # by an arm, and perhaps not yet
+        if made in ("policy", "reward"):
+            sizes[name] = sizes[made]
+        elif of.path in known:
+            sizes[name] = known[of.path]
+        elif name in ROLES and config.model.embedded is not None:
+            sizes[name] = embedded_size(config.model.embedded, of.path)
+        else:
+            sizes[name] = read_size(of, key, root)
+        known.setdefault(of.path, sizes[name])
+    return sizes
 
 
 def estimate(
@@ -64,6 +115,26 @@ def estimate(
     found = memory(config, arm, sizes, work, devices)
     room = device.memory * USABLE
     better = None if found.peak <= room else nearest(config, devices, needed, room)
-    return Estimate(
-        arm, device, devices, work, found, hours(config, arm, sizes, work, device, devices), better
-    )
+    spent = hours(config, arm, sizes, work, device, devices)
+    training = Stage(_iterations(config, work), False, config.train.seeds, spent.hours)
+    before, after = _stages(config, arm, sizes, device, devices, given)
+    stages = (*before, training, *after)
+    return Estimate(arm, device, devices, work, found, spent, stages, better)
+
+
+def _iterations(config: Config, work: Workload) -> StageWork:
+    return StageWork("iterations", work.calls, config.train.iterations, True, training=True)
+
+
+def _stages(
+    config: Config, arm: str, sizes: dict[str, Size], device: known.Device, devices: int, given: Assumptions
+) -> tuple[list[Stage], list[Stage]]:
+    """What is measured for all arms, and for this one."""
+    positions = {name: size.positions for name, size in sizes.items()}
+    measuring, learns = Measuring(config, positions, given), learning(config, arm)
+
+    def stage(work: StageWork, shared: bool) -> Stage:
+        seeds = config.train.seeds if work.every_seed else 1
+        return Stage(work, shared, seeds, stage_hours(config, work, learns, sizes, device, devices))
+
+    return [stage(w, True) for w in measuring.shared()], [stage(w, False) for w in measuring.of_arm(arm)]

@@ -1,18 +1,20 @@
-"""How long an iteration takes, by a model: operations and bytes, and what a device is assumed to do of its peak.
+"""How long an iteration and each stage take, by a model: operations and bytes, and what a device reaches of its peak.
 
-Reading and training are bound by operations: 2 a parameter and token to read, 6 to train. Writing is bound by the
-memory: each step of a batch reads all weights and the keys and values of its rows. Attention's own operations, the
-environment and the file system are not in it.
+Reading and training are bound by operations: 2 a parameter and token to read, 6 to train, 8 with
+gradient checkpointing. Writing is bound by the memory: each step of a batch reads all weights and the keys and values
+of its rows. Attention's own operations, the environment and the file system are not in it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from rlanything.config import Config
 from rlanything.engines.placement import Role, dtype
 from rlanything.planning.costs.devices import CPU, Device
+from rlanything.planning.costs.measuring import StageWork
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
 
@@ -22,7 +24,7 @@ LAYER_S = 4e-4
 
 @dataclass(frozen=True)
 class Hours:
-    """Seconds of one iteration by phase, all devices together sharing the work, and hours of the whole training."""
+    """Seconds of one iteration by phase, all devices together sharing the work, and hours of all iterations."""
 
     phases: dict[str, float]
     hours: float
@@ -36,23 +38,58 @@ class Hours:
 def hours(
     config: Config, arm_name: str, sizes: dict[str, Size], work: Workload, device: Device, devices: int
 ) -> Hours:
-    """The time of all iterations and seeds of an arm; seeds one after the other on an accelerator."""
-    arm = config.arm(arm_name)
-    learns = {"policy", *(["reward"] if arm.train_reward else [])}
+    """The time of all iterations and seeds of an arm, without the learning curves."""
+    learns = learning(config, arm_name)
     half = config.train.precision != "32-true"
     phases = {}
     for calls in work.calls:
         role = Role.TRAINED if calls.model in learns else Role.FROZEN
         width = dtype(config.train.precision, role).itemsize
         phases[calls.name] = _sampling(config, calls, sizes[calls.model], width, device, devices)
-    passes = 6 + 2 * (config.learn.kl_reference == "base") + 2 * (config.learn.importance == "recomputed")
+    forward = (
+        config.learn.kl_reference == "base",
+        config.learn.importance == "recomputed",
+        config.learn.gradient_checkpointing,
+    )
+    passes = 6 + 2 * sum(forward)
     speed = device.of_flops * (device.half_flops if half else device.full_flops) * devices
     for name in sorted(learns):
         phases[f"learn, {name}"] = passes * _products(sizes[name]) * work.trained[name] / speed
-    side_by_side = min(config.train.workers, config.train.seeds) if device.name == CPU else 1
-    rounds = math.ceil(config.train.seeds / side_by_side)
-    total = sum(phases.values()) * config.train.iterations * rounds / 3600
+    total = sum(phases.values()) * config.train.iterations * _rounds(config, device) / 3600
     return Hours(phases, total)
+
+
+def stage_hours(
+    config: Config,
+    stage: StageWork,
+    learns: Container[str],
+    sizes: Mapping[str, Size],
+    device: Device,
+    devices: int,
+) -> float:
+    """Hours of a stage, all seeds. Outside a training one device works, and every model is frozen.
+
+    learns: the models that train where the stage is part of a training.
+    """
+    seconds = 0.0
+    for calls in stage.calls:
+        role = Role.TRAINED if stage.training and calls.model in learns else Role.FROZEN
+        width = dtype(config.train.precision, role).itemsize
+        count = devices if stage.training else 1
+        seconds += _sampling(config, calls, sizes[calls.model], width, device, count)
+    rounds = _rounds(config, device) if stage.every_seed else 1
+    return seconds * stage.times * rounds / 3600
+
+
+def learning(config: Config, arm_name: str) -> tuple[str, ...]:
+    """The models that an arm trains."""
+    return ("policy", "reward") if config.arm(arm_name).train_reward else ("policy",)
+
+
+def _rounds(config: Config, device: Device) -> int:
+    """How many seeds follow one another: on an accelerator all of them."""
+    side_by_side = min(config.train.workers, config.train.seeds) if device.name == CPU else 1
+    return math.ceil(config.train.seeds / side_by_side)
 
 
 def _products(size: Size) -> int:

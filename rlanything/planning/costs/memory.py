@@ -1,8 +1,8 @@
 """Bytes on each device: what lies there throughout, and the largest of what comes and goes.
 
 A trained model has its weights, gradients and two moments of AdamW in the format of its weights. A frozen one has its
-weights. Activations are those of the decoders of transformers without checkpointing: what autograd keeps of a layer was
-counted tensor by tensor (`layer_bytes`).
+weights. Activations are those of the decoders of transformers: what autograd keeps of a layer was counted tensor by
+tensor (`layer_bytes`). With checkpointing it keeps the input of every layer, and all of one layer at a time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     """The memory of a training of one seed on `devices` devices, `train.strategy` dividing or copying the models."""
     arm, train = config.arm(arm_name), config.train
     learns = ["policy", *(["reward"] if arm.train_reward else [])]
-    used = ["policy", "reward", *(["adapter"] if arm.adapt else [])]
+    loaded = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
+    used = [name for name, is_loaded in loaded.items() if is_loaded]
     shards = devices if train.strategy.startswith(SHARDED) else 1
     copied = devices > 1 and shards == 1
     trained, frozen = (dtype(train.precision, role).itemsize for role in (Role.TRAINED, Role.FROZEN))
@@ -115,24 +116,37 @@ def layer_bytes(size: Size, precision: str, *, tree: bool) -> float:
 
 
 def activations(
-    size: Size, precision: str, tokens: float, row: float, targets: float, *, tree: bool
+    size: Size,
+    precision: str,
+    tokens: float,
+    row: float,
+    targets: float,
+    *,
+    tree: bool,
+    recomputed: bool = False,
 ) -> float:
-    """Bytes of a micro-batch at their most, at the start of its backward pass.
+    """Bytes of a micro-batch at their most: at the start of its backward pass, or while a layer is computed again.
 
-    `row`: tokens of its longest row. `targets`: how many of the tokens the loss compares.
+    `row`: tokens of its longest row. `targets`: how many of the tokens the loss compares. `recomputed`: with gradient
+    checkpointing.
     """
     narrow = FULL if precision == "32-true" else HALF
-    kept = tokens * size.layers * layer_bytes(size, precision, tree=tree)
+    layer = tokens * layer_bytes(size, precision, tree=tree)
     ends = tokens * size.hidden * 3 * FULL
     logits = targets * size.vocab * (OF_LOGITS * FULL + (narrow if narrow == HALF else 0))
-    mask = tokens * row * _mask_bytes(size, precision) if tree else 0.0
-    return kept + ends + logits + mask
+    layers = 1 if recomputed else size.layers
+    mask = tokens * row * _mask_bytes(layers, precision) if tree else 0.0
+    if not recomputed:
+        return size.layers * layer + ends + logits + mask
+    inputs = tokens * size.layers * size.hidden * (HALF if precision == "bf16-true" else FULL)
+    gradients = tokens * 2 * size.intermediate * narrow  # of both factors of the feed-forward layer
+    return inputs + ends + max(layer + gradients, logits) + mask
 
 
-def _mask_bytes(size: Size, precision: str) -> int:
+def _mask_bytes(layers: int, precision: str) -> int:
     """Bytes of an entry of a tree's mask: the truth value, and the summand; under autocast once more in each layer."""
     if precision == "bf16-mixed":
-        return 1 + FULL + HALF * size.layers
+        return 1 + FULL + HALF * layers
     return 1 + (FULL if precision == "32-true" else HALF)
 
 
@@ -140,7 +154,15 @@ def _learning(config: Config, name: str, size: Size, work: Workload, weight: int
     """Activations of a micro-batch, bfloat16 copies of the weights under autocast, gathered shards."""
     precision, tree = config.train.precision, name == "reward"
     needed = max(
-        activations(size, precision, b.count * b.tokens, b.tokens, b.count * b.targets, tree=tree)
+        activations(
+            size,
+            precision,
+            b.count * b.tokens,
+            b.tokens,
+            b.count * b.targets,
+            tree=tree,
+            recomputed=config.learn.gradient_checkpointing,
+        )
         for b in micro_batches(config, work.rows[name])
     )
     if config.train.precision == "bf16-mixed":

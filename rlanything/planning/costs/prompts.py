@@ -50,9 +50,9 @@ class Questions:
         return [Rows(count, tokens, asked * self.replies * self.reply)]
 
 
-def episode_steps(config: Config, given: Assumptions) -> int:
-    """Steps of an episode."""
-    return max(1, round(config.rollout.max_steps * given.episode_share))
+def episode_steps(max_steps: int, given: Assumptions) -> int:
+    """Steps of an episode that may have `max_steps`."""
+    return max(1, round(max_steps * given.episode_share))
 
 
 def reply(most: int, given: Assumptions) -> int:
@@ -60,13 +60,13 @@ def reply(most: int, given: Assumptions) -> int:
     return max(1, round(most * given.reply_share))
 
 
-def policy_prompts(config: Config, positions: int, given: Assumptions) -> list[int]:
+def policy_prompts(config: Config, positions: int, given: Assumptions, max_steps: int) -> list[int]:
     """Tokens of the policy's prompts in an episode, which ends where its context of `positions` tokens is full."""
     if config.model.context == "chat":
         grown = reply(config.rollout.max_tokens, given) + given.turn_tokens
     else:
         grown = given.past_tokens + given.action_tokens
-    prompts = [given.opening_tokens + step * grown for step in range(episode_steps(config, given))]
+    prompts = [given.opening_tokens + step * grown for step in range(episode_steps(max_steps, given))]
     return _fitting(prompts, positions - config.rollout.max_tokens)
 
 

@@ -10,14 +10,16 @@ from rlanything.config import Config
 
 SMALLEST_MICRO_BATCH = 512
 MOST_DEVICES = 1024
-BATCH, MICRO, HALF, SHARD = (
+BATCH, MICRO, AGAIN, HALF, SHARD = (
     "engine.max_batch",
     "learn.micro_batch_tokens",
+    "learn.gradient_checkpointing",
     "train.precision",
     "train.strategy",
 )
-CHANGES = (BATCH, MICRO, HALF, SHARD)
-"""What may be changed: two numbers made smaller, bfloat16 weights, models divided among devices."""
+CHANGES = (BATCH, MICRO, AGAIN, HALF, SHARD)
+"""What may be changed, what costs least first: two numbers made smaller, layers computed again, bfloat16 weights,
+models divided among devices."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +38,31 @@ Bytes = Callable[[Config, int], float]
 def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[Setting, float] | None:
     """The setting with the fewest changes that fits into `room` bytes, and its bytes; None where none does.
 
-    Of several the one with the fewest devices, then the one that leaves most room.
+    Of several the one whose changes cost least, then the one with the fewest devices, then the one with most room left.
     """
     start = Setting(config, devices)
     for count in range(1, len(CHANGES) + 1):
-        found = [s for keys in combinations(CHANGES, count) for s in _changed(start, keys, needed, room)]
+        found = [
+            (_dearest(keys), setting.devices, needed(setting.config, setting.devices), setting)
+            for keys in combinations(CHANGES, count)
+            for setting in _changed(start, keys, needed, room)
+        ]
         if found:
-            best = min(found, key=lambda s: (s.devices, needed(s.config, s.devices)))
-            return best, needed(best.config, best.devices)
+            _, _, taken, best = min(found, key=lambda each: each[:3])
+            return best, taken
     return None
+
+
+def _dearest(keys: tuple[str, ...]) -> int:
+    """The place of the change that costs most; the two numbers cost alike."""
+    return max(CHANGES.index(MICRO if key == BATCH else key) for key in keys)
 
 
 def _changed(start: Setting, keys: tuple[str, ...], needed: Bytes, room: float) -> Iterator[Setting]:
     """The setting that fits by changing exactly these, if there is one."""
     setting = start
+    if AGAIN in keys:
+        setting = _learn(setting, gradient_checkpointing=True)
     if HALF in keys:
         setting = _train(setting, precision="bf16-true")
     for devices in _counts(start.devices) if SHARD in keys else [start.devices]:
@@ -92,8 +105,12 @@ def _halved(setting: Setting, key: str) -> Setting | None:
     tokens = config.learn.micro_batch_tokens // 2
     if tokens < SMALLEST_MICRO_BATCH:
         return None
-    learn = config.learn.model_copy(update={"micro_batch_tokens": tokens})
-    return replace(setting, config=config.model_copy(update={"learn": learn}))
+    return _learn(setting, micro_batch_tokens=tokens)
+
+
+def _learn(setting: Setting, **values: int) -> Setting:
+    learn = setting.config.learn.model_copy(update=values)
+    return replace(setting, config=setting.config.model_copy(update={"learn": learn}))
 
 
 def _train(setting: Setting, **values: str) -> Setting:
@@ -107,11 +124,14 @@ def _written(start: Setting, end: Setting) -> tuple[str, ...]:
     pairs = (
         (BATCH, old.engine.get("max_batch"), new.engine.get("max_batch")),
         (MICRO, old.learn.micro_batch_tokens, new.learn.micro_batch_tokens),
+        (AGAIN, old.learn.gradient_checkpointing, new.learn.gradient_checkpointing),
         (HALF, old.train.precision, new.train.precision),
         (SHARD, (old.train.strategy, start.devices), (new.train.strategy, end.devices)),
     )
     changed = [(key, value) for key, before, value in pairs if before != value]
     return tuple(
-        f"{key}={end.config.train.strategy} on {end.devices} devices" if key == SHARD else f"{key}={value}"
+        f"{key}={end.config.train.strategy} on {end.devices} devices"
+        if key == SHARD
+        else f"{key}={str(value).lower()}"
         for key, value in changed
     )

@@ -10,7 +10,7 @@ from rlanything.config import Config
 from rlanything.core.types import Json
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.devices import Device
-from rlanything.planning.costs.estimate import USABLE, Estimate
+from rlanything.planning.costs.estimate import USABLE, Estimate, Stage
 from rlanything.planning.costs.hours import LAYER_S
 from rlanything.planning.costs.memory import Part
 
@@ -28,7 +28,9 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
         *_assumed(given, first),
     ]
     for found in estimates:
-        lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *_hours(found), *_verdict(found)]
+        lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *_verdict(found), *_hours(found)]
+    if len(estimates) > 1:
+        lines += ["", _together(estimates)]
     if config.train.strategy.startswith("fsdp"):
         lines += ["", "fsdp is arithmetic here: the engines cannot sample from a model that is divided yet."]
     return "\n".join(lines) + "\n"
@@ -48,8 +50,8 @@ def as_json(estimate: Estimate) -> dict[str, Json]:
 
 def _assumed(given: Assumptions, device: Device) -> list[str]:
     return [
-        f"assumed    episodes {given.episode_share:.0%} of rollout.max_steps, replies {given.reply_share:.0%} of their "
-        f"max_tokens, {given.rewritten_share:.0%} of the tasks rewritten",
+        f"assumed    episodes {given.episode_share:.0%} of their limit of steps, replies {given.reply_share:.0%} of "
+        f"their max_tokens, {given.rewritten_share:.0%} of the tasks rewritten",
         "           (every rollout of these fails, every attempt is needed); tokens:",
         f"           {given.opening_tokens} of an opening, {given.turn_tokens} of a turn, {given.past_tokens} of an "
         f"observation alone, {given.action_tokens} of a command, {given.guide_tokens} of a guide, "
@@ -89,10 +91,29 @@ def _work(found: Estimate) -> list[str]:
 
 
 def _hours(found: Estimate) -> list[str]:
+    """Tokens and hours of every stage, and of all of them together."""
+    once = sum(stage.hours for stage in found.stages if stage.shared)
     return [
-        f"  time by this model: {found.hours.iteration:,.1f} s an iteration, {found.hours.hours:,.1f} hours in all "
-        "(environment, files, panels and evaluation not included)"
+        f"  {'by stage, all seeds':<24}{'times':>8}{'tokens read':>20}{'written':>18}{'hours':>12}",
+        *(_stage(stage) for stage in found.stages),
+        f"  time by this model: {found.hours.iteration:,.1f} s an iteration, {found.all_hours:,.1f} hours in all; "
+        f"{once:,.1f} of them are once for all arms (*)",
+        "  (environment, files, and what attention itself computes are not included)",
     ]
+
+
+def _stage(stage: Stage) -> str:
+    read = stage.times * sum(calls.read for calls in stage.work.calls)
+    written = stage.times * sum(calls.written for calls in stage.work.calls)
+    name = f"{stage.work.name} *" if stage.shared else stage.work.name
+    return f"    {name:<22}{stage.times:>8,}{read:>20,.0f}{written:>18,.0f}{stage.hours:>12,.2f}"
+
+
+def _together(estimates: Sequence[Estimate]) -> str:
+    """The hours of all arms, what they share counted once."""
+    shared = sum(stage.hours for stage in estimates[0].stages if stage.shared)
+    own = sum(found.all_hours - shared for found in estimates)
+    return f"all {len(estimates)} arms, with what they share once: {own + shared:,.1f} hours by this model"
 
 
 def _verdict(found: Estimate) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from rlanything.config import ArmConfig, Config
 from rlanything.planning.check import NATIVE
@@ -24,15 +23,14 @@ from rlanything.planning.costs.prompts import (
 from rlanything.rewards.kind import kind_of
 from rlanything.targets import TARGET
 
-Reader = Literal["policy", "reward", "adapter"]
-
 
 @dataclass(frozen=True)
 class Calls:
-    """The generations of one kind in an iteration."""
+    """The generations of one kind in an iteration, or in a measurement."""
 
     name: str
-    model: Reader
+    model: str
+    """Who generates: `policy`, `reward`, `adapter`, or another model by its name (`costs.measuring`)."""
     count: float
     at_once: float
     """Most of them that an engine is given together."""
@@ -73,15 +71,15 @@ def workload(config: Config, arm_name: str, positions: dict[str, int], given: As
     """
     arm, most = config.arm(arm_name), config.learn.micro_batch_tokens
     episodes = _episodes(config, arm, given)
-    prompts = policy_prompts(config, positions["policy"], given)
-    calls = [_acting(config, episodes, prompts, given)]
+    prompts = policy_prompts(config, positions["policy"], given, config.rollout.max_steps)
+    calls = [acting(config, episodes, prompts, given)]
     trained = min(episodes, _episodes(config, arm.model_copy(update={"max_batches": 1}), given))
     rows = {"policy": tuple(policy_rows(config, prompts, trained, given))}  # replaced tasks do not train
     undivided = {"policy": max(row.tokens for row in rows["policy"])}
-    if arm.step_votes or arm.train_reward:
+    if config.asks_model(arm):
         asked = questions(config, prompts, positions["reward"], given)
         judged = _judged(config, episodes)
-        calls.append(_judging(config, judged, asked))
+        calls.append(judging(config, judged, asked))
         if arm.train_reward:
             rows["reward"] = tuple(asked.rows(judged, most))
             undivided["reward"] = max(row.tokens for row in asked.rows(judged, 1))
@@ -106,20 +104,30 @@ def _once(config: Config) -> bool:
     return bool(config.engine[TARGET] == NATIVE)
 
 
-def _acting(config: Config, episodes: float, prompts: Sequence[int], given: Assumptions) -> Calls:
-    """The policy's steps. A conversation's prompt begins with the one before and its reply; a history's does not."""
+def acting(
+    config: Config,
+    episodes: float,
+    prompts: Sequence[int],
+    given: Assumptions,
+    *,
+    name: str = "act",
+    model: str = "policy",
+) -> Calls:
+    """A policy's steps. A conversation's prompt begins with the one before and its reply; a history's does not."""
     said, turns = reply(config.rollout.max_tokens, given), len(prompts)
     once = _once(config) and config.model.context == "chat"
     read = prompts[-1] - (turns - 1) * said if once else sum(prompts)
     written = episodes * turns * said
-    return Calls("act", "policy", episodes * turns, episodes, episodes * read, written, prompts[-1] + said)
+    return Calls(name, model, episodes * turns, episodes, episodes * read, written, prompts[-1] + said)
 
 
-def _judging(config: Config, judged: float, asked: Questions) -> Calls:
-    """The replies of the reward model; all of an iteration are asked for together."""
+def judging(
+    config: Config, judged: float, asked: Questions, *, name: str = "judge", model: str = "reward"
+) -> Calls:
+    """The replies of a reward model or a judge about `judged` episodes or tasks; all are asked for together."""
     count = judged * len(asked.prompts) * asked.replies
     read = judged * (asked.read if _once(config) else asked.replies * sum(asked.prompts))
-    return Calls("judge", "reward", count, count, read, count * asked.reply, asked.prompts[-1] + asked.reply)
+    return Calls(name, model, count, count, read, count * asked.reply, asked.prompts[-1] + asked.reply)
 
 
 def _adapting(config: Config, steps: int, positions: int, given: Assumptions) -> list[Calls]:

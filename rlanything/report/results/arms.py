@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlanything.config import BASE
+from rlanything.config import BASE, BASE_COOLED
 
 ARMS = (
-    BASE, "outcome", "outcome_steps", "dynamic_sampling", "step_only", "policy", "policy_reward", "full",
+    BASE, BASE_COOLED, "outcome", "outcome_steps", "dynamic_sampling", "step_only", "policy", "policy_reward", "full",
 )  # fmt: skip
 """The arms in experiments/arm/, baselines first, then in the paper's order; others follow by name."""
 

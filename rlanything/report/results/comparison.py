@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rlanything.config import BASE
+from rlanything.config import BASE, CONTROLS
 from rlanything.report.results import statistics
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evaluations import Panels
-from rlanything.report.results.metrics import METRICS, Metric
+from rlanything.report.results.metrics import Metric
 from rlanything.report.results.statistics import Contrast, Estimate
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One arm, one metric. `vs_base` is None when nothing pairs with the base; its p is Holm's, over the arms."""
+    """One arm, one metric. `vs_base` is None when nothing pairs with the base; its p is Holm's, over the arms.
+
+    Controls are no arms: their p is corrected among themselves.
+    """
 
     value: Estimate
     vs_base: Contrast | None
@@ -37,14 +40,20 @@ Cells = Mapping[str, Mapping[str, Cell]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """The measured panels, arm by arm."""
+    """The measured panels, arm by arm. metrics: those that are compared, in the order of the tables."""
 
     panels: Panels
+    metrics: tuple[Metric, ...]
 
     @property
     def arms(self) -> list[str]:
         """Arms that were evaluated, in the order of the tables."""
         return ordered(self.panels)
+
+    @property
+    def success(self) -> tuple[Metric, ...]:
+        """Of these metrics, those of the policy."""
+        return tuple(metric for metric in self.metrics if metric.is_success)
 
     def seeds(self, arm: str) -> list[int]:
         """The training seeds of which something was measured."""
@@ -69,10 +78,11 @@ class Comparison:
 
     def cells(self) -> dict[str, dict[str, Cell]]:
         """arm -> name of a metric -> cell, both in the order of the tables; what was not measured is absent."""
-        columns = {name: self._column(metric) for name, metric in METRICS.items()}
-        return {arm: {m: columns[m][arm] for m in METRICS if arm in columns[m]} for arm in self.arms}
+        columns = {metric.name: self._column(metric) for metric in self.metrics}
+        return {arm: {m: column[arm] for m, column in columns.items() if arm in column} for arm in self.arms}
 
     def _column(self, metric: Metric) -> dict[str, Cell]:
         values = {arm: found for arm in self.arms if (found := self.estimate(arm, metric)) is not None}
-        against = self.contrasts(((arm, BASE) for arm in values if arm != BASE), metric)
+        against = self.contrasts(((arm, BASE) for arm in values if arm not in CONTROLS), metric)
+        against |= self.contrasts(((arm, BASE) for arm in values if arm in CONTROLS and arm != BASE), metric)
         return {arm: Cell(value, against.get((arm, BASE))) for arm, value in values.items()}

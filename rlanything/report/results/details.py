@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rlanything.config import BASE
 from rlanything.files.reader import read_json
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evaluations import broken, first_error, panel_of
 from rlanything.report.results.evidence import Count, Outcome, StepHits
-from rlanything.report.results.metrics import METRICS
+from rlanything.report.results.metrics import DECLARED
 from rlanything.report.results.statistics import Estimate, estimate
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -30,12 +30,26 @@ class Judged(BaseModel):
     left_out: dict[str, Count]
 
 
+ByArm = Mapping[str, Mapping[int, Mapping[str, Judged]]]
+"""arm -> seed -> judge -> results against its labels, on one panel."""
+
+
 class Details(BaseModel):
-    """One seed's results beside the metrics."""
+    """One seed's results beside the metrics. labels: panel -> judge; '' is the only panel."""
 
     success_within: dict[str, list[Share | None]] = {}
-    labels: dict[str, Judged] = {}
+    labels: dict[str, dict[str, Judged]] = {}
     solvable: dict[str, list[Outcome]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_labels(cls, data: Any) -> Any:
+        """`labels`, and with several panels `labels/<panel>`."""
+        if not isinstance(data, dict):
+            return data
+        keys = [key for key in data if key.partition("/")[0] == "labels"]
+        rest = {key: value for key, value in data.items() if key not in keys}
+        return rest | ({"labels": {key.partition("/")[2]: data[key] for key in keys}} if keys else {})
 
 
 class Evaluation(BaseModel):
@@ -57,27 +71,34 @@ class Solved:
 
 
 @dataclass(frozen=True)
+class Judges:
+    """One panel against the labels of each judge. found: judge -> arm -> metric. left_out: judge -> why -> steps."""
+
+    found: Mapping[str, Mapping[str, Mapping[str, Estimate]]]
+    left_out: Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
 class Extras:
     """The details of every arm.
 
-    within: arm -> panel -> success at limits of 1, 2, ... steps, for each seed. judged: judge -> arm -> metric.
-    left_out: judge -> why -> steps. solved: arm -> accepted tasks.
+    within: arm -> panel -> success at limits of 1, 2, ... steps, for each seed. judged: panel -> what its judges
+    say; '' is the only panel. solved: arm -> accepted tasks.
     """
 
     within: Mapping[str, Mapping[str, list[list[float]]]]
-    judged: Mapping[str, Mapping[str, Mapping[str, Estimate]]]
-    left_out: Mapping[str, Mapping[str, int]]
+    judged: Mapping[str, Judges]
     solved: Mapping[str, Solved]
 
 
 def read_extras(root: Path, arms: Iterable[str]) -> Extras:
     """The details of `base` and `arms`; an arm that was not evaluated is left out. Raises `ReportError`."""
     found = {arm: seeds for arm in ordered([BASE, *arms]) if (seeds := _seeds(root, arm))}
-    judges = dict.fromkeys(name for seeds in found.values() for d in seeds.values() for name in d.labels)
+    every = [details for seeds in found.values() for details in seeds.values()]
+    panels = dict.fromkeys(panel for details in every for panel in details.labels)
     return Extras(
         {arm: within for arm, seeds in found.items() if (within := _within(seeds))},
-        {judge: _judged(judge, found) for judge in judges},
-        {judge: _left_out(judge, found) for judge in judges},
+        {panel: _judges(panel, found) for panel in panels},
         {arm: solved for arm, seeds in found.items() if (solved := _solved(seeds)).tasks},
     )
 
@@ -103,20 +124,35 @@ def _within(seeds: Mapping[int, Details]) -> dict[str, list[list[float]]]:
     return {panel: found for panel, found in curves.items() if len({len(curve) for curve in found}) == 1}
 
 
-def _judged(judge: str, found: Mapping[str, Mapping[int, Details]]) -> dict[str, dict[str, Estimate]]:
+def _judges(panel: str, found: Mapping[str, Mapping[int, Details]]) -> Judges:
+    """Everything about the labels of one panel."""
+    by_arm = {
+        arm: {seed: d.labels[panel] for seed, d in seeds.items() if panel in d.labels}
+        for arm, seeds in found.items()
+    }
+    judges = dict.fromkeys(
+        judge for seeds in by_arm.values() for labels in seeds.values() for judge in labels
+    )
+    return Judges(
+        {judge: _judged(judge, by_arm) for judge in judges},
+        {judge: _left_out(judge, by_arm) for judge in judges},
+    )
+
+
+def _judged(judge: str, by_arm: ByArm) -> dict[str, dict[str, Estimate]]:
     """arm -> metric -> estimate, against the labels of one judge."""
-    return {arm: _estimates(judge, seeds) for arm, seeds in found.items() if _estimates(judge, seeds)}
+    return {arm: found for arm, seeds in by_arm.items() if (found := _estimates(judge, seeds))}
 
 
-def _estimates(judge: str, seeds: Mapping[int, Details]) -> dict[str, Estimate]:
+def _estimates(judge: str, seeds: Mapping[int, Mapping[str, Judged]]) -> dict[str, Estimate]:
     estimates = {}
-    for metric in METRICS.values():
+    for metric in DECLARED.values():
         if metric.stored != "rm_process":
             continue
         cells = {
-            s: metric.evidence.channels(d.labels[judge].rm_process)
-            for s, d in seeds.items()
-            if judge in d.labels
+            seed: metric.evidence.channels(labels[judge].rm_process)
+            for seed, labels in seeds.items()
+            if judge in labels
         }
         panel = panel_of(metric, cells)
         value = None if panel is None else estimate(panel)
@@ -125,12 +161,11 @@ def _estimates(judge: str, seeds: Mapping[int, Details]) -> dict[str, Estimate]:
     return estimates
 
 
-def _left_out(judge: str, found: Mapping[str, Mapping[int, Details]]) -> Mapping[str, int]:
+def _left_out(judge: str, by_arm: ByArm) -> Mapping[str, int]:
     """Steps with and without a label. They are the panel's, so every arm and seed says the same."""
-    counts = (
-        d.labels[judge].left_out for seeds in found.values() for d in seeds.values() if judge in d.labels
+    return next(
+        labels[judge].left_out for seeds in by_arm.values() for labels in seeds.values() if judge in labels
     )
-    return next(counts)
 
 
 def _solved(seeds: Mapping[int, Details]) -> Solved:

@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from rlanything.config import BASE
+from rlanything.config import BASE, BASE_COOLED
 from rlanything.core.errors import UserError
+from rlanything.core.splits import POLICY
 from rlanything.files.reader import FileError, read_json
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evidence import Channels
-from rlanything.report.results.metrics import METRICS, Metric
+from rlanything.report.results.metrics import DECLARED, Metric, named
 from rlanything.report.results.statistics import Panel
 
 EVALUATE = "dvc repro evaluate"
+DETAILS = ("episode_steps", "success_within", "solvable", "labels")
+"""Keys beside the metrics (`details`); with several panels `labels/<panel>`."""
 
 Panels = dict[str, dict[str, Panel]]
 """arm -> name of a metric -> panel; a metric that was not measured is absent."""
@@ -38,8 +41,17 @@ class Evaluation(BaseModel):
     seeds: dict[int, dict[str, Any]] = Field(min_length=1)
 
 
+class Cooled(BaseModel):
+    """What the file of the cooled base holds besides."""
+
+    temperature: float
+
+
 def read_evaluations(root: Path, arms: Iterable[str]) -> Panels:
-    """The panels found for `base` and `arms`. Raises `ReportError` for a bad file or when base is missing."""
+    """The panels found for `base`, and for `arms` and other controls.
+
+    Raises `ReportError` for a bad file or when base is missing.
+    """
     found = {}
     for arm in ordered([BASE, *arms]):
         path = root / "evaluation" / f"{arm}.json"
@@ -58,12 +70,36 @@ def read_evaluation(path: Path, arm: str) -> dict[str, Panel]:
         evaluation = Evaluation.model_validate(read_json(path))
         if evaluation.arm != arm:
             raise broken(path, f"holds arm {evaluation.arm!r}, not {arm!r}")
-        panels = {name: _panel(metric, evaluation.seeds, path) for name, metric in METRICS.items()}
+        metrics = _metrics(evaluation.seeds)
+        panels = {metric.name: _panel(metric, evaluation.seeds, path) for metric in metrics}
     except ValidationError as error:
         raise broken(path, first_error(error)) from None
     except FileError as error:
         raise broken(path, f"not valid JSON ({error})") from None
     return {name: panel for name, panel in panels.items() if panel is not None}
+
+
+def read_temperature(root: Path) -> float:
+    """The temperature at which the untrained policy is best. Raises `ReportError`."""
+    path = root / "evaluation" / f"{BASE_COOLED}.json"
+    try:
+        return Cooled.model_validate(read_json(path)).temperature
+    except ValidationError as error:
+        raise broken(path, first_error(error)) from None
+    except FileError as error:
+        raise broken(path, f"not valid JSON ({error})") from None
+
+
+def _metrics(seeds: Mapping[int, Mapping[str, Any]]) -> list[Metric]:
+    """The metrics of which results are stored, in the order of the tables. Two may be computed from the same ones."""
+    found: list[Metric] = []
+    for key in sorted({key for results in seeds.values() for key in results}):
+        base, slash, panel = key.partition("/")
+        computed = [metric.name for metric in DECLARED.values() if metric.stored == base]
+        if base not in DETAILS:
+            found += [named(name + slash + panel) for name in computed or [base]]
+    order = [POLICY, *DECLARED]
+    return sorted(found, key=lambda metric: order.index(metric.kind))
 
 
 def _panel(metric: Metric, seeds: Mapping[int, Mapping[str, Any]], path: Path) -> Panel | None:
@@ -106,6 +142,6 @@ def broken(path: Path, trouble: str) -> ReportError:
 def first_error(error: ValidationError, *where: str) -> str:
     """The place and the words of the first of the errors, and how many more there are."""
     item = error.errors()[0]
-    place = ".".join([*where, *(str(part) for part in item["loc"])]) or "file"
+    place = ".".join(filter(None, [*where, *map(str, item["loc"])])) or "file"
     more = error.error_count() - 1
     return f"{place}: {item['msg'].removeprefix('Value error, ')}" + (f" (and {more} more)" if more else "")

@@ -1,15 +1,18 @@
-"""The report's metrics, each declared once: tables, figures, sentences, exports and sweeps iterate over `METRICS`.
+"""The report's metrics, each declared once: tables, figures, sentences, exports and sweeps are made from them.
 
-To add one: write its results into evaluation/<arm>.json under its name (and, for a curve, its points into metrics.jsonl
-under `panel/<name>`) where they are measured, and declare it here. More is better in all of them.
+The policy has one for each panel that it plays, named like the panel. The reward model has those of `DECLARED`; with
+several panels it has each of them for every panel: `ut/<panel>`. To add one of the reward model: write its results into
+evaluation/<arm>.json under its name (and, for a curve, its points into metrics.jsonl under `panel/<name>`) where they
+are measured, and declare it here. More is better in all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from rlanything.core.splits import IN_DOMAIN, OUT_OF_DOMAIN
+from rlanything.config import Config
+from rlanything.core.splits import POLICY, on_panel
 from rlanything.report.results.evidence import BALANCED_HITS, COUNT, HITS, OUTCOMES, PLAIN_HITS, Evidence
 
 
@@ -34,11 +37,30 @@ class Metric:
     """Value of a guess, marked in the figure."""
     paper: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Benchmark of the paper's Table 1 -> its values for the arms of `paper.ORDER`."""
+    benchmark: str = ""
+    """Which of them it is measured on; '': none of them, and the setting's first one stands beside it."""
+    panel: str = ""
+    """The panel that it is measured on, where its name says so."""
+
+    @property
+    def kind(self) -> str:
+        """What it measures, on whichever panel."""
+        return POLICY if self.is_success else self.name.partition("/")[0]
+
+    @property
+    def general(self) -> Mapping[str, str]:
+        """`judge.writes` -> its title without the panel."""
+        return SUCCESS if self.is_success else DECLARED[self.kind].titles
 
     @property
     def stored(self) -> str:
         """The key of evaluation/<arm>.json that holds its results."""
         return self.results or self.name
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it says how often the policy succeeds; the other shares are the reward model's."""
+        return self.evidence is OUTCOMES
 
     @property
     def is_share(self) -> bool:
@@ -56,28 +78,22 @@ class Metric:
         return self.counter or f"panel/{self.name}"
 
 
-METRICS: Mapping[str, Metric] = {
+SUCCESS = {"votes": "Accuracy", "tests": "Code"}
+"""`judge.writes` -> what the policy's success is called."""
+CODE = {
+    "LiveBench": (0.313, 0.388, 0.400, 0.432),
+    "LiveCodeBench-V2": (0.269, 0.314, 0.317, 0.341),
+    "CodeContests": (0.212, 0.258, 0.265, 0.273),
+}
+"""The paper's values of the policy on each of its coding benchmarks."""
+GAMES = {
+    "in_domain": {"ALFWorld": (0.390, 0.511, 0.556, 0.602)},
+    "out_of_domain": {"ALFWorld": (0.449, 0.593, 0.618, 0.636)},
+}
+"""Panel -> the paper's values of the policy on ALFWorld's games of that name."""
+DECLARED: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(
-            IN_DOMAIN,
-            "in-domain",
-            {"votes": "Accuracy in-domain", "tests": "Code in-domain"},
-            OUTCOMES,
-            paper={
-                "ALFWorld": (0.390, 0.511, 0.556, 0.602),
-                "LiveBench": (0.313, 0.388, 0.400, 0.432),
-                "LiveCodeBench-V2": (0.269, 0.314, 0.317, 0.341),
-                "CodeContests": (0.212, 0.258, 0.265, 0.273),
-            },
-        ),
-        Metric(
-            OUT_OF_DOMAIN,
-            "out-of-domain",
-            {"votes": "Accuracy out-of-domain", "tests": "Code out-of-domain"},
-            OUTCOMES,
-            paper={"ALFWorld": (0.449, 0.593, 0.618, 0.636)},
-        ),
         Metric(
             "rm_process_plain",
             "RM process",
@@ -138,11 +154,62 @@ METRICS: Mapping[str, Metric] = {
         ),
     )
 }
-"""Name -> metric, in the order of the tables."""
-SUCCESS = tuple(metric for metric in METRICS.values() if metric.evidence is OUTCOMES)
-"""How often the policy succeeds; the other shares are the reward model's."""
+"""Name -> metric of the reward model or of the whole run, in the order of the tables."""
 
 
-def metrics_for(writes: str) -> tuple[Metric, ...]:
-    """The metrics of experiments whose `judge.writes` is `writes`, in the order of the tables."""
-    return tuple(metric for metric in METRICS.values() if writes in metric.titles)
+def policy_metric(panel: str) -> Metric:
+    """How often the policy succeeds on a panel."""
+    label = _label(panel)
+    titles = {writes: f"{title} {label}" for writes, title in SUCCESS.items()}
+    if panel in CODE:
+        return Metric(panel, label, titles, OUTCOMES, paper=CODE, benchmark=panel, panel=panel)
+    paper = GAMES.get(panel, {}) | (CODE if panel == "in_domain" else {})
+    return Metric(panel, label, titles, OUTCOMES, paper=paper, panel=panel)
+
+
+def named(name: str) -> Metric:
+    """The metric of a name. One that is not the reward model's or the run's is the policy's on a panel of that name."""
+    base, _, panel = name.partition("/")
+    found = DECLARED.get(base)
+    if found is None:
+        return policy_metric(name)
+    return found if not panel else _on(found, panel)
+
+
+def metrics_for(config: Config) -> tuple[Metric, ...]:
+    """What experiments of this configuration measure, in the order of the tables: policy, reward model, counts."""
+    writes, panels = config.judge.writes, config.tasks.reward_panels
+    mine = [metric for metric in DECLARED.values() if writes in metric.titles]
+    reward = [metric for metric in mine if metric.is_share]
+    return (
+        *(policy_metric(panel) for panel in config.tasks.policy_panels),
+        *(_among(metric, panel, panels) for panel in panels for metric in reward),
+        *(metric for metric in mine if not metric.is_share),
+    )
+
+
+def _among(metric: Metric, panel: str, panels: tuple[str, ...]) -> Metric:
+    """A metric of the reward model on one of its panels. The only one has no name of its own in it."""
+    if len(panels) > 1:
+        return named(on_panel(metric.name, panel, panels))
+    return replace(metric, benchmark=panel if panel in metric.paper else "")
+
+
+def _on(metric: Metric, panel: str) -> Metric:
+    """A metric of the reward model on one of several panels. The paper has nothing beside those with other names."""
+    label = _label(panel)
+    return replace(
+        metric,
+        name=f"{metric.name}/{panel}",
+        short=f"{metric.short} {label}",
+        titles={writes: f"{title} on {label}" for writes, title in metric.titles.items()},
+        results=f"{metric.stored}/{panel}",
+        paper=metric.paper if panel in (*metric.paper, "reward_panel") else {},
+        benchmark=panel if panel in metric.paper else "",
+        panel=panel,
+    )
+
+
+def _label(panel: str) -> str:
+    """A panel's name in a text."""
+    return panel.replace("_", "-")

@@ -96,12 +96,17 @@ def standard_error(panel: Panel) -> float:
     return 0.0 if found is None else sqrt(found.variance)
 
 
+def differences(arm: Panel, base: Panel) -> Floats | None:
+    """`arm` minus `base`, (seeds, tasks): those that both have. None when they share none."""
+    arm, base = paired(arm, base)
+    return _cells(arm) - _cells(base) if arm.seeds else None
+
+
 def contrast(arm: Panel, base: Panel) -> Contrast | None:
     """`arm` minus `base` over the (seed, task) pairs that both have. None when they share none."""
-    arm, base = paired(arm, base)
-    if not arm.seeds:
+    cells = differences(arm, base)
+    if cells is None:
         return None
-    cells = _cells(arm) - _cells(base)
     limits = (arm.limits[0] - base.limits[1], arm.limits[1] - base.limits[0])
     return Contrast(_interval(cells, limits), p_value(cells))
 

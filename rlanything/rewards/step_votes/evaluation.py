@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlanything.config import Config
-from rlanything.core.signals import mean_vote
+from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.theory import precision
-from rlanything.core.types import Json, Task, TaskFamily, Trajectory
-from rlanything.rewards.families import teacher
+from rlanything.core.types import Json, Task, Trajectory
 from rlanything.rewards.protocols import FirstModel, PanelLines
 from rlanything.rewards.step_votes.judge import Judge
-from rlanything.rewards.step_votes.labels import LabelledTrajectory, label, label_by_votes, majority
+from rlanything.rewards.step_votes.labels import (
+    LabelledTrajectory,
+    label,
+    label_by_votes,
+    majority,
+    unlabelled,
+)
 
 Hits = tuple[int, int]
 """(hits, total)."""
@@ -38,8 +43,10 @@ class VoteEvaluation:
         self.judge = judge
 
     def panel(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[dict[str, Json]]:
-        """The trajectories with the oracle's labels. Raises `ConfigError` for a family without an oracle."""
-        return [item.to_json() for item in label(teacher(self.family), tasks, trajectories)]
+        """The trajectories with the oracle's labels, or without labels where the family has no oracle."""
+        family = self.family
+        made = label(family, tasks, trajectories) if isinstance(family, Teacher) else unlabelled(trajectories)
+        return [item.to_json() for item in made]
 
     def relabel(self, panel: PanelLines, run_seed: int) -> list[dict[str, Json]]:
         """The trajectories with the majority of this judge's votes."""
@@ -68,12 +75,15 @@ class VoteEvaluation:
         return chosen
 
     def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
-        """Agreement with the labels, balanced and plain, and with the outcomes."""
+        """Agreement with the outcomes, and where the panel has labels, with these: balanced and plain."""
         scores = self._scores({"labels": panel}, run_seed)["labels"]
+        outcome = {"panel/rm_outcome": outcome_accuracy(scores)}
+        if not any(s.good[1] or s.bad[1] for s in scores.values()):
+            return outcome
         return {
             "panel/rm_process": process_accuracy(scores),
             "panel/rm_process_plain": plain_accuracy(scores),
-            "panel/rm_outcome": outcome_accuracy(scores),
+            **outcome,
         }
 
     def results(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, Any]:
@@ -98,9 +108,13 @@ class VoteEvaluation:
         return {name: score(panel, said) for name, panel in read.items()}
 
     def _precision(self, panel: Sequence[LabelledTrajectory]) -> dict[str, float]:
-        """Precision of the votes (p+, p-, mu), agreement with the labels, and the share of good steps."""
+        """Precision of the votes (p+, p-, mu); where there are labels, agreement and the share of good steps.
+
+        The reward model is asked once about the panel: all of these are about the same votes.
+        """
         trajectories = [item.trajectory for item in panel]
         judged = self.judge.judge(trajectories, self.config.seed, 0, phase="bootstrap-mu")
+        said = [[majority(judgement) for judgement in judgements] for judgements in judged]
         rates = precision(
             [
                 (trajectory.outcome, vote.verdict)
@@ -110,12 +124,14 @@ class VoteEvaluation:
                 if vote.verdict is not None
             ]
         )
+        found = {"p_plus": rates.p_plus, "p_minus": rates.p_minus, "mu": rates.mu}
+        labels = [good for item in panel for good in item.labels if good is not None]
+        if not labels:
+            return found
         return {
-            "p_plus": rates.p_plus,
-            "p_minus": rates.p_minus,
-            "mu": rates.mu,
-            "rm_process": process_accuracy(score(panel, verdicts(self.judge, panel, self.config.seed))),
-            "good_steps": mean_vote([1 if good else -1 for item in panel for good in item.labels]) / 2 + 0.5,
+            **found,
+            "rm_process": process_accuracy(score(panel, said)),
+            "good_steps": sum(labels) / len(labels),
         }
 
 

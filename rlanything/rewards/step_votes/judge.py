@@ -7,13 +7,13 @@ Questions about a trajectory begin alike, and an engine can read what they share
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from rlanything.config import JudgeConfig
 from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import Completion, Judgement, Request, Trajectory, Vote
+from rlanything.core.types import Completion, Judgement, Request, Task, Trajectory, Vote
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.share import shared
@@ -28,11 +28,18 @@ class Judge:
         self.config = config
 
     def judge(
-        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int, *, phase: str = "judge"
+        self,
+        trajectories: Sequence[Trajectory],
+        run_seed: int,
+        iteration: int,
+        *,
+        phase: str = "judge",
+        tasks: Mapping[str, Task] | None = None,
     ) -> list[tuple[Judgement, ...]]:
         """The judgements of each trajectory, one a step; none for a trajectory that does not count (crashes).
 
-        The processes of a run divide the trajectories among them.
+        A model reads what the trajectories hold, and no `tasks`. The processes of a run divide the trajectories among
+        them.
         """
         return shared(trajectories, lambda part: self._judge(part, (run_seed, phase, iteration)))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rlanything.config import ArmConfig, Config
+from rlanything.config import ORACLE, ArmConfig, Config
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Json, Lesson, TaskFamily
+from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.types import Json, Lesson
 from rlanything.core.unittests import Examiner
+from rlanything.rewards.families import labeller
 from rlanything.rewards.protocols import PanelEvaluation, Replies, StoredIteration, WarmStart
 
 if TYPE_CHECKING:
@@ -29,12 +31,19 @@ class StepVotes:
         settings="model.verdict_format, the judge template and judge.max_tokens",
     )
 
-    def check(self, family: TaskFamily) -> None:
-        """Raise `ConfigError` for a family whose reward model writes tests."""
+    def check(self, config: Config, family: TaskFamily) -> None:
+        """Raise `ConfigError` for a family whose reward model writes tests, or without an oracle that is asked for."""
         if isinstance(family, Examiner):
             raise ConfigError(
                 f"judge.writes = 'votes': the reward model of {type(family).__name__} writes tests. An environment and "
                 "a scale that go together have a file in experiments/setting/"
+            )
+        if config.has_oracle:
+            labeller(family)
+        if config.evaluate.labels == ORACLE and not isinstance(family, Teacher):
+            raise ConfigError(
+                f"evaluate.labels = 'oracle': {type(family).__name__} has no oracle (the methods of Teacher). Let "
+                "judges label the steps: evaluate.labels = judge, evaluate.judges.<name>.path = a checkpoint"
             )
 
     def count_replies(self, config: Config, episodes: int) -> int:
@@ -47,14 +56,20 @@ class StepVotes:
         arm: ArmConfig,
         run_seed: int,
         family: TaskFamily,
-        chat_model: ChatModel,
+        chat_model: ChatModel | None,
         prompts: Prompts,
     ) -> RewardModel:
-        """A language model that votes."""
+        """A language model that votes, or the environment's oracle."""
         from rlanything.rewards.step_votes.judge import Judge
-        from rlanything.rewards.step_votes.signals import StepVoteModel
+        from rlanything.rewards.step_votes.oracle import OracleVotes
+        from rlanything.rewards.step_votes.signals import StepVoteModel, VoteSource
 
-        return StepVoteModel(config, arm, run_seed, Judge(chat_model, prompts, config.judge))
+        votes: VoteSource
+        if chat_model is None:
+            votes = OracleVotes(labeller(family), config.judge_for(arm), config.judge.m)
+        else:
+            votes = Judge(chat_model, prompts, config.judge)
+        return StepVoteModel(config, arm, run_seed, votes)
 
     def stored_model(
         self, config: Config, arm: ArmConfig, run_seed: int, stored: StoredIteration

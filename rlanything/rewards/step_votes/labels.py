@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from rlanything.core.protocols import Teacher
 from rlanything.core.records import trajectory_from_json, trajectory_to_json
-from rlanything.core.types import Json, Judgement, Task, Teacher, Trajectory
+from rlanything.core.types import Json, Judgement, Task, Trajectory
 from rlanything.rewards.step_votes.judge import Judge
 
 Label = bool | None
@@ -22,7 +23,7 @@ class LabelledTrajectory:
     """A trajectory with a label for every step.
 
     left_out: why steps have no label -> how many. `ties`: as many votes for as against; `invalid`: no vote has a
-    verdict; `unasked`: the question does not fit the judge's context.
+    verdict; `unasked`: the question does not fit the judge's context; `no oracle`: nobody was asked yet.
     """
 
     trajectory: Trajectory
@@ -50,6 +51,11 @@ def label(
         LabelledTrajectory(t, tuple(oracle.label_steps(by_id[t.task_id], [s.action for s in t.steps])))
         for t in trajectories
     ]
+
+
+def unlabelled(trajectories: Sequence[Trajectory]) -> list[LabelledTrajectory]:
+    """The trajectories without labels, as an environment without an oracle leaves them to judges."""
+    return [LabelledTrajectory(t, (None,) * len(t.steps), {"no oracle": len(t.steps)}) for t in trajectories]
 
 
 def label_by_votes(

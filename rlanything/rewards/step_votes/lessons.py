@@ -9,17 +9,9 @@ import random
 from collections.abc import Sequence
 
 from rlanything.config import Config
+from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import (
-    Judgement,
-    Lesson,
-    ScoredReplies,
-    Task,
-    TaskFamily,
-    Teacher,
-    Trajectory,
-    Vote,
-)
+from rlanything.core.types import Judgement, Lesson, ScoredReplies, Task, Trajectory, Vote
 from rlanything.learn.packing import Row, reward_rows
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts

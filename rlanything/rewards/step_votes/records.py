@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from rlanything.core.types import Judgement, Trajectory
+from rlanything.core.types import Judgement, Task, Trajectory
 from rlanything.loop.record import EpisodeRecord
 
 
@@ -16,7 +16,7 @@ class StoredVotes:
         self.judgements = {_key(episode.trajectory): episode.judgements for episode in episodes}
 
     def judge(
-        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int
+        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int, *, tasks: Mapping[str, Task]
     ) -> list[tuple[Judgement, ...]]:
         """The stored judgements of stored trajectories."""
         return [self.judgements[_key(trajectory)] for trajectory in trajectories]

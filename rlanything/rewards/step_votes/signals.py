@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from rlanything.core.signals import (
     trajectory_advantages,
     vote_advantages,
 )
-from rlanything.core.types import Episode, Judgement, Lesson, ScoredReplies, Trajectory
+from rlanything.core.types import Episode, Judgement, Lesson, ScoredReplies, Task, Trajectory
 from rlanything.loop.group import Group, compared
 from rlanything.loop.reward_model import CriticInput
 from rlanything.rewards.step_votes.critic import critic_input
@@ -22,12 +22,12 @@ from rlanything.rewards.step_votes.metrics import force_metrics, vote_metrics
 
 
 class VoteSource(Protocol):
-    """Where votes come from: `judge.Judge`, or a stored run."""
+    """Where votes come from: `judge.Judge`, `oracle.OracleVotes`, or a stored run."""
 
     def judge(
-        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int
+        self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int, *, tasks: Mapping[str, Task]
     ) -> list[tuple[Judgement, ...]]:
-        """The judgements of every trajectory, one a step."""
+        """The judgements of every trajectory, one a step. tasks: theirs, by id."""
         ...
 
 
@@ -45,7 +45,8 @@ class StepVoteModel:
         if not self.arm.step_votes:
             return list(groups)
         trajectories = [t for group in groups for t in group.trajectories]
-        judgements = iter(self.votes.judge(trajectories, self.run_seed, iteration))
+        tasks = {group.task.task_id: group.task for group in groups}
+        judgements = iter(self.votes.judge(trajectories, self.run_seed, iteration, tasks=tasks))
         return [
             replace(group, episodes=tuple(replace(e, judgements=next(judgements)) for e in group.episodes))
             for group in groups

@@ -14,7 +14,8 @@ from typing import Any
 from rlanything.config import Config
 from rlanything.core.coding_signals import CodingCounts, counts
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Json, Task, TaskFamily, Trajectory
+from rlanything.core.protocols import TaskFamily
+from rlanything.core.types import Json, Task, Trajectory
 from rlanything.core.unittests import Row
 from rlanything.rewards.families import teacher
 from rlanything.rewards.protocols import FirstModel, PanelLines
@@ -136,8 +137,8 @@ def too_few_right(right: float, least: float) -> str:
     """Why a reward model with this share of right tests must not be trained with, or ''."""
     if isnan(right):
         return (
-            "no problem of the reward panel has a right program, so that no test can be shown to be right. Raise "
-            "tasks.reward_panel or evaluate.reward_rollouts, or start from a better policy."
+            "no problem of the reward panel has a right program, so that no test can be shown to be right. Raise its "
+            "tasks (tasks.panels) or evaluate.reward_rollouts, or start from a better policy."
         )
     if right >= least:
         return ""

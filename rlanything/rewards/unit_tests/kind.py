@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rlanything.config import ArmConfig, Config
-from rlanything.core.types import Json, Lesson, TaskFamily
-from rlanything.rewards.families import examiner
+from rlanything.core.protocols import TaskFamily
+from rlanything.core.types import Json, Lesson
+from rlanything.rewards.families import examiner, testing_teacher
 from rlanything.rewards.protocols import PanelEvaluation, Replies, StoredIteration, WarmStart
 
 if TYPE_CHECKING:
@@ -29,9 +30,11 @@ class UnitTests:
         per_task=True,
     )
 
-    def check(self, family: TaskFamily) -> None:
-        """Raise `ConfigError` for a family that runs no programs."""
+    def check(self, config: Config, family: TaskFamily) -> None:
+        """Raise `ConfigError` for a family that runs no programs, or cannot write the oracle's tests."""
         examiner(family)
+        if config.has_oracle:
+            testing_teacher(family)
 
     def count_replies(self, config: Config, episodes: int) -> int:
         """m for each task, whose episodes share the tests."""
@@ -43,15 +46,20 @@ class UnitTests:
         arm: ArmConfig,
         run_seed: int,
         family: TaskFamily,
-        chat_model: ChatModel,
+        chat_model: ChatModel | None,
         prompts: Prompts,
     ) -> RewardModel:
-        """A language model that writes tests, and the family that runs them."""
-        from rlanything.rewards.unit_tests.signals import UnitTestModel
+        """A language model that writes tests, or the environment's teacher; the family runs them."""
+        from rlanything.rewards.unit_tests.oracle import OracleTests
+        from rlanything.rewards.unit_tests.signals import TestSource, UnitTestModel
         from rlanything.rewards.unit_tests.writer import UnitTestWriter
 
-        writer = UnitTestWriter(chat_model, prompts, config.judge, examiner(family))
-        return UnitTestModel(config, arm, run_seed, writer)
+        tests: TestSource
+        if chat_model is None:
+            tests = OracleTests(testing_teacher(family), config.judge_for(arm), config.judge.m)
+        else:
+            tests = UnitTestWriter(chat_model, prompts, config.judge, examiner(family))
+        return UnitTestModel(config, arm, run_seed, tests)
 
     def stored_model(
         self, config: Config, arm: ArmConfig, run_seed: int, stored: StoredIteration

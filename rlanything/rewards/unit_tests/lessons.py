@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
+from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import Task, TaskFamily
+from rlanything.core.types import Task
 from rlanything.core.unittests import UnitTestTeacher
 from rlanything.learn.packing import Row
 from rlanything.learn.supervised import Turn, conversation_rows

@@ -52,6 +52,12 @@ class Examined:
         return self.tests
 
 
+def tests_agree(family: Examiner, attempts: Attempts, tables: Tables) -> bool:
+    """Whether the task's own tests agree: a known solution passes them all, or two different programs do."""
+    programs = [family.program(attempts.task, answer) for answer in attempts.answers]
+    return family.proven(attempts.task) or consistent(tables.dataset, programs)
+
+
 def examined(group: Group) -> Examined:
     """What was found out about the group's task. Raises `TypeError` for a group that was not examined."""
     if not isinstance(group.findings, Examined):
@@ -101,7 +107,7 @@ class UnitTestWriter:
                 prompt,
                 _tests(written, tables),
                 tables,
-                self._agreed(attempts, tables),
+                tests_agree(self.family, attempts, tables),
                 self.family.criticism(attempts.task, tables),
             )
             for attempts, prompt, written, tables in zip(
@@ -112,10 +118,6 @@ class UnitTestWriter:
     def _answer(self, reply: Completion) -> str:
         """What the reply says after its thought; empty, and so no test, where it says nothing."""
         return after_thought(self.reward.decode(reply.ids)) or ""
-
-    def _agreed(self, attempts: Attempts, tables: Tables) -> bool:
-        programs = [self.family.program(attempts.task, answer) for answer in attempts.answers]
-        return self.family.proven(attempts.task) or consistent(tables.dataset, programs)
 
     def _write(
         self,

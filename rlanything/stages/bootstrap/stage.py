@@ -1,6 +1,6 @@
 """Stage `bootstrap`: the base models. Embedded ones are trained here (`warmstart`); of real ones a note is written.
 
-Then the stage makes the reward panel, and checks that an embedded reward model is worth training with.
+Then the stage makes the reward panels, and checks that an embedded reward model is worth training with.
 
 bootstrap.json is removed before the first file of models/ changes, and written after the last. Where it exists, all of
 models/ belongs together. Models are trained in .rla/bootstrap/<key>/, so that finished ones survive a kill.
@@ -8,12 +8,13 @@ models/ belongs together. Models are trained in .rla/bootstrap/<key>/, so that f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
-from rlanything.core.splits import POLICY_PANELS, REWARD_PANEL
+from rlanything.core.splits import keyed
 from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.atomic import clear_leftovers
@@ -33,7 +34,7 @@ WORK = Path(".rla/bootstrap")
 
 
 def make_models(config: Config, root: Path) -> None:
-    """Write models/: three checkpoints (when embedded), the reward panel and bootstrap.json. Raises `ConfigError`."""
+    """Write models/: three checkpoints (when embedded), the reward panels and bootstrap.json. Raises `ConfigError`."""
     build.one_thread()
     layout = Layout(root)
     # An environment that this machine cannot run raises here, before minutes of work.
@@ -44,8 +45,10 @@ def make_models(config: Config, root: Path) -> None:
         layout.bootstrap.unlink(missing_ok=True)
         atomic.make(layout.bootstrap.parent)
         atomic.sync(layout.bootstrap.parent)
-        for path in (layout.reward_panel, layout.bootstrap):
+        panels = [layout.reward_panel(name) for name in config.tasks.reward_panels]
+        for path in (*panels, layout.bootstrap):
             clear_leftovers(path)
+        _remove_others(layout, panels)
         _install(config, root, work)
         _finish(config, root, layout)
         if work is not None:
@@ -97,7 +100,7 @@ def _sources(config: Config) -> list[tuple[str, Checkpoint]]:
 
 
 def _finish(config: Config, root: Path, layout: Layout) -> None:
-    """The reward panel, and what the first models can do.
+    """The reward panels, and what the first models can do.
 
     Raises `ConfigError` for an embedded reward model that misleads. A real checkpoint is taken as it is.
     """
@@ -109,16 +112,29 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     family = build.family(config)
     worker = RolloutWorker(family, policy, prompts, config.rollout)
     evaluation = kind_of(config).evaluation(config, family, reward, prompts)
-    tasks = read_tasks(layout.tasks(REWARD_PANEL))
-    tried = try_tasks(config, tasks, worker)
-    panel = evaluation.panel(tasks, tried)
-    first = evaluation.assess(panel)
-    write_lines(layout.reward_panel, panel)
-    report = _solved(config, layout, worker) | {"panel_success": solved(tried)} | first.metrics
+    report, objections = _solved(config, layout, worker), []
+    for name in (panels := config.tasks.reward_panels):
+        tasks = read_tasks(layout.tasks(name))
+        tried = try_tasks(config, tasks, worker)
+        panel = evaluation.panel(tasks, tried)
+        first = evaluation.assess(panel)
+        write_lines(layout.reward_panel(name), panel)
+        report |= keyed({"panel_success": solved(tried)} | first.metrics, name, panels)
+        objections += [f"panel {name}: {first.objection}"] if first.objection else []
+    said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
+    if (
+        objections and config.model.embedded is not None
+    ):  # before the file that says that the models are there
+        raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
     write_json(layout.bootstrap, report)
-    print("bootstrap: " + ", ".join(f"{k} {v:.3f}" for k, v in report.items()))
-    if first.objection and config.model.embedded is not None:
-        raise ConfigError(f"bootstrap: {first.objection}")
+    print(f"bootstrap: {said}")
+
+
+def _remove_others(layout: Layout, panels: Sequence[Path]) -> None:
+    """Remove the panels of another configuration: whoever reads models/ whole would take them for its own."""
+    for path in layout.bootstrap.parent.glob("*.jsonl.gz"):
+        if path not in panels:
+            path.unlink()
 
 
 def _solved(config: Config, layout: Layout, worker: RolloutWorker) -> dict[str, float]:
@@ -126,6 +142,6 @@ def _solved(config: Config, layout: Layout, worker: RolloutWorker) -> dict[str, 
     evaluate = config.evaluate
     settings = (config.seed, 1, evaluate.temperature, evaluate.max_steps)
     return {
-        split: success_rate(measure_policy(worker, read_tasks(layout.tasks(split)), *settings))
-        for split in POLICY_PANELS
+        name: success_rate(measure_policy(worker, read_tasks(layout.tasks(name)), *settings))
+        for name in config.tasks.policy_panels
     }

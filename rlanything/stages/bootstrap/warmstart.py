@@ -16,9 +16,9 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import Architecture, Config, SupervisedConfig, parse
 from rlanything.core.errors import ConfigError
+from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.seeds import derive_seed
-from rlanything.core.splits import SPLITS, TRAIN
-from rlanything.core.types import Direction, InvalidProposal, Step, Task, TaskFamily, Teacher
+from rlanything.core.types import Direction, InvalidProposal, Step, Task
 from rlanything.engines import checkpoint
 from rlanything.engines.trial import NO_CODE
 from rlanything.files import atomic
@@ -31,7 +31,6 @@ from rlanything.rewards.families import teacher
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.protocols import Demonstration, WarmStart
 from rlanything.runs import build, families
-from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.progress import Ticker
 from rlanything.runs.workers import beside
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
@@ -50,7 +49,7 @@ def train(config: Config, root: Path, work: Path) -> None:
     family = build.family(config)
     prompts = build.prompts(config, root)
     taught = kind_of(config).warm_start(config, family, prompts)
-    tasks = _practice(config, root, family)
+    tasks = families.practice_tasks(config, root, family)
     demos = _demonstrations(config, teacher(family), tasks[: config.bootstrap.policy.episodes])
     tokenizer = _tokenizer(config, family, prompts, taught, tasks, demos)
     with atomic.whole(work / "tokenizer") as folder:
@@ -90,7 +89,7 @@ def _kept(
 def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     family, prompts = build.family(config), build.prompts(config, root)
     settings = config.bootstrap.adapter
-    tasks = _practice(config, root, family)[: settings.episodes]
+    tasks = families.practice_tasks(config, root, family)[: settings.episodes]
     pairs = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
     model = _new(config, tokenizer, "adapter")
     chat_model = build.chat_model(config, model, tokenizer)
@@ -140,15 +139,6 @@ def _tokenizer(
     pairs = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
     texts += [text for pair in pairs for text in pair]
     return train_tokenizer(texts + taught.corpus(tasks, shown), _architecture(config).vocab)
-
-
-def _practice(config: Config, root: Path, family: TaskFamily) -> list[Task]:
-    """Tasks to train the base models on: from the training distribution, and in no split."""
-    settings = config.bootstrap
-    count = max(settings.policy.episodes, settings.reward.episodes, settings.adapter.episodes)
-    held = {t.task_id for split in SPLITS for t in read_tasks(Layout(root).tasks(split))}
-    made = families.make(family, TRAIN, count + len(held), derive_seed(config.seed, "bootstrap", "tasks"))
-    return [task for task in made if task.task_id not in held][:count]
 
 
 def _demonstrations(config: Config, expert: Teacher, tasks: Sequence[Task]) -> list[Demonstration]:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from rlanything.config import LISTED, Config, Positive, Section
 from rlanything.config.sources import paper_value
 from rlanything.core.errors import ConfigError, unknown
-from rlanything.sweep.declare.metrics import CURVES, METRICS, REWARD_CURVES, measured_metrics
+from rlanything.sweep.declare.metrics import has_curve, is_of_reward_model, measured_metrics
 from rlanything.sweep.declare.parameters import Band, Parameter, Value
 from rlanything.sweep.declare.samplers import SAMPLERS
 
@@ -109,16 +109,14 @@ class Sweep(Section):
             raise ValueError(f"startup = {self.startup}: sampler {self.sampler} needs {least} or more")
         if self.pruner.kind != "none" and len(self.objectives) > 1:
             raise ValueError("pruner: needs exactly one objective")
-        if self.pruner.kind != "none" and self.goals[0][1] not in CURVES:
+        if self.pruner.kind != "none" and not has_curve(self.goals[0][1]):
             raise ValueError(
-                f"pruner: {self.objectives[0]} has no curve during training; these have one: {', '.join(CURVES)}"
+                f"pruner: {self.objectives[0]} has no curve during training; the shares have one"
             )
         return self
 
     def _check_objective(self, objective: str) -> None:
-        arm, metric = self._goal(objective)
-        if metric not in METRICS:
-            raise ValueError(f"objectives: {metric!r}: {unknown(metric, METRICS)}")
+        arm, _ = self._goal(objective)
         if arm not in self.arms:
             raise ValueError(f"objectives: arm {arm!r} of {objective!r}: {unknown(arm, self.arms)}")
         if "." not in objective and len(self.arms) > 1:
@@ -153,11 +151,15 @@ class Sweep(Section):
     def check_measured(self, config: Config) -> None:
         """Raise `ConfigError` for an objective that trials of `config` do not measure, or not often enough."""
         known = measured_metrics(config)
-        for objective, (_, metric) in zip(self.objectives, self.goals, strict=True):
+        for objective, (arm, metric) in zip(self.objectives, self.goals, strict=True):
             if metric not in known:
                 raise ConfigError(
-                    f"objectives: {objective!r} is not measured where judge.writes = {config.judge.writes}; "
-                    f"known: {', '.join(known)}"
+                    f"objectives: {objective!r} is not measured where judge.writes = {config.judge.writes} and the "
+                    f"panels are {', '.join(config.tasks.panels)}: {unknown(metric, known)}"
+                )
+            if is_of_reward_model(metric) and config.judge_for(config.arm(arm)).is_oracle:
+                raise ConfigError(
+                    f"objectives: {objective!r} is not measured: the judge of {arm} is the oracle, which is no model"
                 )
         if self.last_evaluations:
             self._check_curves(config)
@@ -172,7 +174,7 @@ class Sweep(Section):
                 f"(train.iterations = {iterations}, evaluate.every = {every})"
             )
         for objective, (arm, metric) in zip(self.objectives, self.goals, strict=True):
-            if metric in REWARD_CURVES and not config.arm(arm).train_reward:
+            if is_of_reward_model(metric) and not config.arm(arm).train_reward:
                 raise ConfigError(
                     f"objectives: {objective!r} has no curve: {arm} does not train its reward model (last_evaluations)"
                 )

@@ -12,9 +12,11 @@ import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from rlanything.config import load
 from rlanything.core.errors import ConfigError
 from rlanything.report import exports
 from rlanything.report.results.comparison import Comparison
+from rlanything.report.results.metrics import metrics_for
 from rlanything.sweep.trials.board import Board
 
 AUTHOR = {
@@ -44,9 +46,11 @@ def _record(board: Board, experiment: str, number: int, root: Path, head: str) -
     from dvc.repo.experiments.refs import ExpRefInfo
 
     panels = {arm: dict(of) for arm, of in board.measured(number).panels.items()}
+    params = board.results(number) / "params.yaml"
+    comparison = Comparison(panels, metrics_for(load(params)))
     files = {
-        "params.yaml": (board.results(number) / "params.yaml").read_text(),
-        "report/summary.json": exports.summary_json(Comparison(panels).cells()),
+        "params.yaml": params.read_text(),
+        "report/summary.json": exports.summary_json(comparison.cells()),
     }
     tree = _tree(root, head, files, board.folder / ".index")
     message = f"sweep: {experiment}"

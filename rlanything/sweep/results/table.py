@@ -9,7 +9,6 @@ import polars as pl
 from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.report.results.statistics import Contrast, Estimate
-from rlanything.sweep.declare.metrics import METRICS
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.results.comparisons import confirmation, differences
 from rlanything.sweep.study.study import LABEL
@@ -50,8 +49,8 @@ def _row(board: Board, trial: FrozenTrial, against: Contrast | None) -> dict[str
         return row
     measured = board.measured(trial.number)
     for arm in board.sweep.arms:
-        for metric in METRICS:
-            found = measured.estimate((arm, metric)) if metric in measured.panels[arm] else None
+        for metric in measured.panels[arm]:
+            found = measured.estimate((arm, metric))
             if found is not None:
                 row |= _ends(f"{arm}.{metric}", found)
         row[f"{arm}.band_coverage"] = _rounded(measured.band_coverage[arm])

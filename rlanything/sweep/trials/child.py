@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-Command = tuple[str, ...]
-"""Arguments of `rlanything`."""
+from rlanything.stages.missing import Command
+
 LAST_LINES = 12
 """Lines of a log that are kept as the error."""
 

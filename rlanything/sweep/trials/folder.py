@@ -20,9 +20,9 @@ from rlanything.planning import compose
 from rlanything.runs.fingerprint import made_from
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
+from rlanything.stages.missing import Command, missing_runs
 from rlanything.sweep.declare.parameters import Value
 from rlanything.sweep.declare.sweep import Sweep, hydra_overrides
-from rlanything.sweep.trials.child import Command
 from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link
 
 
@@ -53,18 +53,11 @@ class TrialFolder:
 
     def commands(self) -> list[Command]:
         """What still has to run, in order."""
-        layout = Layout(self.path)
-        found: list[Command] = []
-        for arm in self.sweep.arms:
-            if not all(layout.run(arm, seed).is_dir() for seed in range(self.seeds)):
-                found.append(("train", "--arm", arm))
-            if not layout.evaluation(arm).is_file():
-                found.append(("evaluate", "--arm", arm))
-        return found
+        return missing_runs(load(self.path / "params.yaml"), self.path, self.sweep.arms)
 
     def clear(self) -> None:
         """Remove what its commands made; the log stays."""
-        for name in ("runs", "evaluation", "provenance", ".rla"):
+        for name in ("runs", "labels", "evaluation", "provenance", ".rla"):
             shutil.rmtree(self.path / name, ignore_errors=True)
 
     def live(self, arm: str) -> list[Path]:

@@ -13,7 +13,7 @@ from rlanything.files.hashes import sha256
 from rlanything.planning import compose
 from rlanything.planning.pipeline import BEFORE_TRAINING, Pipeline
 from rlanything.runs.layout import Layout
-from rlanything.sweep.trials.child import Command
+from rlanything.stages.missing import Command
 
 MADE = ("data", "models")
 """Folders with tasks and base models."""

@@ -12,10 +12,11 @@ from pathlib import Path
 from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.planning.pipeline import BEFORE_TRAINING
+from rlanything.stages.missing import Command
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.study.study import LABEL
 from rlanything.sweep.trials.board import Board
-from rlanything.sweep.trials.child import Command, kill
+from rlanything.sweep.trials.child import kill
 from rlanything.sweep.trials.folder import TrialFolder
 from rlanything.sweep.trials.inputs import Inputs
 from rlanything.sweep.trials.measure import training_curve

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,9 @@ class Key:
     inputs: Mapping[str, str]
 
     @classmethod
-    def of(cls, sweep: Sweep, base: Mapping[str, Any], inputs: Inputs) -> Key:
-        """`base`: the trials' common configuration. Inputs that the sweep itself makes follow from the rest."""
-        files = inputs.pipeline.files(trial_stages(sweep.arms), base)
+    def of(cls, arms: Sequence[str], base: Mapping[str, Any], inputs: Inputs) -> Key:
+        """Of trials of these arms; `base`: their common configuration. Inputs that are made for them follow from it."""
+        files = inputs.pipeline.files(trial_stages(arms), base)
         own: list[Path] = []
         if inputs.place(parse(dict(base))) == inputs.root:
             own = [path for name in MADE for path in files_in(inputs.root / name)]
@@ -86,7 +86,7 @@ class Key:
 def check_unchanged(sweep: Sweep, inputs: Inputs, began: Key) -> None:
     """Raise `ProjectChanged`, naming what changed, when trials would now have something else in common."""
     try:
-        found = Key.of(sweep, compose_base(sweep, inputs.root), inputs).describe(asdict(began))
+        found = Key.of(sweep.arms, compose_base(sweep, inputs.root), inputs).describe(asdict(began))
     except (ConfigError, FileNotFoundError) as error:
         found = str(error)
     if found:

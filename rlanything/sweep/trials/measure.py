@@ -18,7 +18,10 @@ from rlanything.files.records import read_metrics
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import Contrast, Estimate, Panel
-from rlanything.sweep.declare.metrics import COST, CURVES
+from rlanything.sweep.declare.metrics import COST, has_curve
+
+CURVE = "panel/"
+"""Begins the keys of metrics.jsonl with points of curves."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def measure(trial: Path, arms: Sequence[str], last: int = 0) -> Measured:
         seeds = sorted({seed for panel in panels.values() for seed in panel.seeds})
         runs = {seed: rows(trial / "runs" / arm / f"seed-{seed}") for seed in seeds}
         if last:
-            panels = {name: p for name, p in panels.items() if name not in CURVES} | curve_panels(runs, last)
+            panels = {name: p for name, p in panels.items() if not has_curve(name)} | curve_panels(runs, last)
         found[arm] = {**panels, COST: _run_panel({seed: cost(run) for seed, run in runs.items()})}
         shares = [
             r["band_coverage"] for run in runs.values() for r in run if r.get("band_coverage") is not None
@@ -105,7 +108,7 @@ def curve_panels(runs: Mapping[int, Sequence[Mapping[str, Any]]], last: int) -> 
     spread between seeds.
     """
     found = {}
-    for metric in CURVES:
+    for metric in _curves(runs):
         points = {seed: curve_points(run, metric)[-last:] for seed, run in runs.items()}
         if all(len(values) == last for values in points.values()):
             means = {seed: float(np.mean(values)) for seed, values in points.items()}
@@ -113,9 +116,15 @@ def curve_panels(runs: Mapping[int, Sequence[Mapping[str, Any]]], last: int) -> 
     return found
 
 
+def _curves(runs: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """The metrics that have a point in some run."""
+    keys = {key for run in runs.values() for row in run for key in row}
+    return sorted(key.removeprefix(CURVE) for key in keys if key.startswith(CURVE))
+
+
 def curve_points(run: Iterable[Mapping[str, Any]], metric: str) -> list[float]:
     """The points of a curve after the start of training, in order; `run`: lines of metrics.jsonl."""
-    points = [row.get(f"panel/{metric}") for row in run if row["iteration"] > 0]
+    points = [row.get(f"{CURVE}{metric}") for row in run if row["iteration"] > 0]
     return [float(value) for value in points if value is not None]
 
 
@@ -133,7 +142,7 @@ def training_curve(seeds: Sequence[Path], metric: str) -> list[float]:
 
     Args:
         seeds: the seeds' live folders, in order; those that have not begun need not exist.
-        metric: one of `declare.metrics.CURVES`.
+        metric: one with a curve (`declare.metrics.has_curve`).
     """
     points: list[float] = []
     for seed in seeds:

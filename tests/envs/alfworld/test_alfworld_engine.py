@@ -16,7 +16,8 @@ from envs.alfworld.games.game import Game, GameError
 from envs.alfworld.play.commands import REFUSAL, object_text
 from envs.alfworld.play.episode import Episode
 from envs.alfworld.play.world import NOTHING, compile_world
-from rlanything.core.types import Environment, Task, TaskFamily, Teacher
+from rlanything.core.protocols import Environment, TaskFamily, Teacher
+from rlanything.core.types import Task
 
 GOLDEN = Path(__file__).parent / "golden_episode.txt"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -31,6 +32,8 @@ GOOD = {
     Reason.GOAL_REACHED,
 }
 USELESS = ("look", "inventory", "help")
+ALMOST_NONE = 1e-12
+"""Noise that never happens, but is not none."""
 
 
 def breadth_first(world: World, start: State) -> int:
@@ -89,10 +92,10 @@ def test_the_planned_distance_is_the_shortest(number: int) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10**6))
-def test_good_commands_reach_the_goal_from_anywhere(
+def test_helpful_commands_reach_the_goal_from_anywhere(
     data: st.DataObject, seed: int, tasks: list[Task]
 ) -> None:
-    """After any clumsy start there is always a good command, and following them wins soon."""
+    """After any clumsy start there is always a command that helps, and following them wins soon."""
     task, rng = data.draw(st.sampled_from(tasks)), random.Random(seed)
     oracle = Oracle(compile_world(Game.from_payload(task.payload)))
     for _ in range(rng.randint(0, 25)):
@@ -102,12 +105,78 @@ def test_good_commands_reach_the_goal_from_anywhere(
     for _ in range(limit):
         if oracle.won:
             break
-        good = oracle.good_commands()
-        assert good, "no good command"
-        command = rng.choice(good)
-        assert oracle.label(command).good
-        oracle.step(command)
+        helpful = oracle.helpful_commands()
+        assert helpful, "no command helps"
+        oracle.step(rng.choice(helpful))
     assert oracle.won
+
+
+@settings(max_examples=80, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 10**6))
+def test_no_cycle_is_good_twice(data: st.DataObject, seed: int, tasks: list[Task]) -> None:
+    """Commands that lead back to where the episode was hold nothing good when they are given again."""
+    task, rng = data.draw(st.sampled_from(tasks)), random.Random(seed)
+    oracle = Oracle(compile_world(Game.from_payload(task.payload)))
+    seen: dict[object, int] = {}
+    given: list[str] = []
+    while len(given) < 40 and not oracle.won:
+        here = (oracle.episode.state, oracle.known, oracle.inspected)
+        if here in seen:
+            assert not any(oracle.step(command)[1].good for command in given[seen[here] :])
+            return
+        seen[here] = len(given)
+        helpful = oracle.helpful_commands()
+        given.append(rng.choice(helpful if rng.random() < 0.5 else oracle.episode.commands))
+        assert not oracle.label(given[-1]).good or given[-1] in helpful
+        oracle.step(given[-1])
+
+
+def test_taking_and_putting_back_for_ever_is_good_once(family: AlfworldFamily) -> None:
+    task = AlfworldFamily(task_types=["pick"], levels=["easy"]).make("train", 1, 3)[0]
+    actions = [action for _, action in family.demonstrate(task, 0, 0.0)]
+    take = next(k for k, action in enumerate(actions) if action.startswith("take "))
+    thing, place = actions[take].removeprefix("take ").split(" from ")
+    cycle = [f"move {thing} to {place}", actions[take]]
+    labels = family.label_steps(task, [*actions[: take + 1], *cycle * 5])
+    assert labels == [True] * (take + 1) + [False] * 10
+    assert family.explain(task, [*actions[: take + 1], *cycle])[-1] == Reason.DONE_BEFORE
+
+
+def test_hands_are_freed_once_while_searching(family: AlfworldFamily, tasks: list[Task]) -> None:
+    """A useless object that is put down is good; taking another one and putting that down is not."""
+    found = 0
+    for task in tasks:
+        oracle = Oracle(compile_world(Game.from_payload(task.payload)))
+        freed = 0
+        for _ in range(30):
+            takes = [c for c in oracle.episode.commands if c.startswith("take ") and not oracle.label(c).good]
+            moves = [c for c in oracle.episode.commands if c.startswith("move ")]
+            commands = (
+                moves or takes or [c for c in oracle.episode.commands if c.startswith(("go ", "open "))]
+            )
+            label = oracle.step(commands[0])[1]
+            freed += label.good and label.reason is Reason.HANDS_FREED
+        found += freed
+        assert freed <= 1
+    assert found
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.45, 1.0])
+def test_the_expert_gives_in_to_habits(tasks: list[Task], chance: float) -> None:
+    """A habit follows its command as often as declared, and changes nothing else of a demonstration."""
+    plain, habitual = AlfworldFamily(), AlfworldFamily(habits={"look": chance, "inventory": chance})
+    moves = takes = looks = checks = 0
+    for seed, task in enumerate(tasks * 4):
+        actions = [action for _, action in habitual.demonstrate(task, seed, ALMOST_NONE)]
+        clean = [action for _, action in plain.demonstrate(task, seed, 0.0)]
+        assert [a for a in actions if a not in USELESS] == clean
+        assert [action for _, action in habitual.demonstrate(task, seed, 0.0)] == clean  # at its best
+        moves += sum(a.startswith("go ") for a in actions)
+        takes += sum(a.startswith("take ") for a in actions)
+        looks, checks = looks + actions.count("look"), checks + actions.count("inventory")
+        assert all(before.startswith("go ") for before, a in pairwise(actions) if a == "look")
+    assert looks / moves == pytest.approx(chance, abs=0.08)
+    assert checks / takes == pytest.approx(chance, abs=0.08)
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,7 +188,7 @@ def test_labels_use_only_what_was_seen(data: st.DataObject, seed: int, tasks: li
     oracle = Oracle(compile_world(game))
     commands, verdicts = [], []
     for _ in range(rng.randint(1, 12)):
-        command = rng.choice(oracle.good_commands() if rng.random() < 0.6 else oracle.episode.commands)
+        command = rng.choice(oracle.helpful_commands() if rng.random() < 0.6 else oracle.episode.commands)
         commands.append(command)
         verdicts.append(oracle.step(command)[1])
         if oracle.won:
@@ -176,15 +245,15 @@ def test_going_back_and_putting_back_are_bad(family: AlfworldFamily) -> None:
     task = AlfworldFamily(task_types=["pick"], levels=["easy"]).make("train", 1, 3)[0]
     oracle = Oracle(compile_world(Game.from_payload(task.payload)))
     visited: list[str] = []
-    while not any(c.startswith("take ") and c in oracle.good_commands() for c in oracle.episode.commands):
+    while not any(c.startswith("take ") and c in oracle.helpful_commands() for c in oracle.episode.commands):
         for place in visited[:-1]:
             verdict = oracle.label(place)
             assert not verdict.good
             assert verdict.reason in (Reason.ALREADY_SEEN, Reason.NO_PROGRESS)
-        command = oracle.good_commands()[0]
+        command = oracle.helpful_commands()[0]
         visited += [command] if command.startswith("go to") else []
         oracle.step(command)
-    take = next(c for c in oracle.good_commands() if c.startswith("take "))
+    take = next(c for c in oracle.helpful_commands() if c.startswith("take "))
     oracle.step(take)
     thing, place = take.removeprefix("take ").split(" from ")
     assert oracle.label(f"move {thing} to {place}") == (False, Reason.WRONG_PLACE)

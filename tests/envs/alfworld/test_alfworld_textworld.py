@@ -27,7 +27,8 @@ from envs.alfworld.games.game import Game, GameError
 from envs.alfworld.play.world import compile_world
 from envs.alfworld.tasks.sampling import task_of
 from envs.alfworld.teacher.oracle import Oracle
-from rlanything.core.types import Environment, Task
+from rlanything.core.protocols import Environment
+from rlanything.core.types import Task
 
 GAMES = 300
 """Fresh games compared."""
@@ -131,7 +132,7 @@ def compare(task: Task, real: Environment, fast: FastEnvironment, seed: int, ora
         hands_on = [c for c in actions if not c.startswith(("go to", "look", "help", "inventory"))]
         action = rng.choice(hands_on) if hands_on and rng.random() < 0.5 else rng.choice([*actions, "xyzzy"])
         if rng.random() < oracle_share or turn > 20:
-            action = rng.choice(oracle.good_commands() or actions)
+            action = rng.choice(oracle.helpful_commands() or actions)
         expected, steps = fast.step(action), steps + 1
         assert real.step(action) == expected, (task.task_id, turn, action)
         oracle.step(action)

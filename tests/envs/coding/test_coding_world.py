@@ -18,7 +18,7 @@ from envs.coding.world.chain import Chain, ChainError, Step, UndefinedError, con
 from envs.coding.world.operations import OPERATIONS, Kind
 from envs.coding.world.sampling import LEVELS, belongs, draw_chain, held_out
 from envs.coding.world.teacher import confused
-from rlanything.core.splits import SPLITS
+from envs.splits import SPLITS
 from rlanything.core.types import Task
 
 

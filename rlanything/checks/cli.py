@@ -1,0 +1,64 @@
+"""The commands of this room: `check ladder` and `check selection`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add the command. Each check sets `run`: from parsed arguments, with `root` and `params`, to an exit code."""
+    check = commands.add_parser(
+        "check", help="measure an experiment as a whole: whether arms can differ, what trained pairs choose"
+    )
+    checks = check.add_subparsers(title="checks", required=True, metavar="CHECK")
+    ladder = checks.add_parser(
+        "ladder", help="judges of declared accuracy in place of the reward model; goes on after a kill"
+    )
+    _add_arguments(ladder, "ladder", 2, "seeds at once")
+    ladder.set_defaults(run=_ladder)
+    selection = checks.add_parser(
+        "selection",
+        help="Best of N and other choices among a finished policy's programs by its reward model's tests",
+    )
+    _add_arguments(selection, "selection", 1, "pairs of models at once")
+    selection.set_defaults(run=_selection)
+
+
+def _add_arguments(parser: argparse.ArgumentParser, name: str, workers: int, of: str) -> None:
+    parser.add_argument(
+        "file", nargs="?", type=Path, metavar="FILE", help=f"default: experiments/check/{name}.yaml"
+    )
+    parser.add_argument("--workers", type=int, default=workers, metavar="N", help=f"{of}; default: {workers}")
+    parser.add_argument("--dry-run", action="store_true", help="check the file and print what would run")
+
+
+def _ladder(args: argparse.Namespace) -> int:
+    from rlanything.checks.ladder import command
+
+    root, params = _places(args)
+    run = command.print_ladder if args.dry_run else command.run_ladder
+    run(args.file or root / command.LADDER, root, params, args.workers)
+    return 0
+
+
+def _selection(args: argparse.Namespace) -> int:
+    from rlanything.checks.selection import command
+    from rlanything.planning import check
+
+    root, params = _places(args)
+    config, file = check.read(params, root), args.file or root / command.SELECTION
+    if args.dry_run:
+        command.print_selection(file, root, config, args.workers)
+        return 0
+    check.machine(config)
+    command.run_selection(file, root, config, args.workers)
+    return 0
+
+
+def _places(args: argparse.Namespace) -> tuple[Path, Path]:
+    """The project, and its configuration."""
+    root = args.root.resolve()
+    return root, (args.params or root / "params.yaml").resolve()

@@ -1,0 +1,167 @@
+"""The declaration of a ladder: experiments/check/ladder.yaml, where every key is explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from rlanything.config import BASE, BASE_COOLED, LISTED, Config, Section
+from rlanything.config.reading import validated
+from rlanything.config.section import Rate, Share
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.files.yaml_file import read_mapping
+
+CEILING, EXPERT = "ceiling", "expert"
+LADDER_CONTROLS = (BASE_COOLED, CEILING, EXPERT)
+"""What is measured beside `base` and the arms; names of files in the workspace's evaluation/."""
+SET_BY_LADDER = {"train.seeds": "seeds", "train.workers": "--workers"}
+"""Keys that `overrides` may not set, and what sets them."""
+Several = Annotated[int, Field(ge=2)]
+"""Two at least: with one nothing can be said about others."""
+Open = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Ceiling(Section):
+    """How the same architecture is supervised on clean demonstrations: overrides on top of the ladder's."""
+
+    overrides: Annotated[tuple[str, ...], LISTED, Field(min_length=1)]
+
+
+class Fitness(Section):
+    """When a regime is fit to compare arms in. All differences are shares of solved tasks."""
+
+    panel: str = "in_domain"
+    gain: Share = 0.15
+    """Least gain of perfect votes over the zero arm."""
+    headroom: Share = 0.20
+    """Least distance of the cooled base below the ceiling."""
+    effect: Open = 0.05
+    """The difference between two arms that is looked for."""
+    standard_errors: Rate = 4.0
+    """How many standard errors of a difference the effect must be."""
+
+
+class Power(Section):
+    """Of the two-sided test, and for which numbers of seeds and games the smallest difference is printed."""
+
+    power: Open = 0.8
+    alpha: Open = 0.05
+    seeds: Annotated[tuple[Several, ...], LISTED] = ()
+    games: Annotated[tuple[Several, ...], LISTED] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One judge of the ladder."""
+
+    accuracy: float
+    systematic: float
+
+    @property
+    def arm(self) -> str:
+        """Its arm: `oracle_85`, `oracle_85_s50`."""
+        shares = [self.accuracy, *([self.systematic] if self.systematic else [])]
+        return "oracle_" + "_s".join(f"{100 * share:.6g}".replace(".", "p") for share in shares)
+
+
+class Ladder(Section):
+    """One ladder."""
+
+    overrides: Annotated[tuple[str, ...], LISTED] = ()
+    """Hydra overrides of the whole check."""
+    seeds: Several = 3
+    zero: str = "outcome"
+    """The arm that every gain is over."""
+    judged: str = "policy"
+    """The file of experiments/arm/ in which the oracle judges in place of the reward model."""
+    accuracies: Annotated[tuple[Share, ...], LISTED, Field(min_length=1)] = (0.6, 0.75, 0.85, 1.0)
+    systematic: Annotated[tuple[Share, ...], LISTED, Field(min_length=1)] = (0.0,)
+    """Shares of systematic errors; each accuracy below 1 is run with each."""
+    compare: Annotated[tuple[str, ...], LISTED] = ()
+    """Arms with reward models of their own."""
+    ceiling: Ceiling | None = None
+    expert: bool = True
+    fitness: Fitness = Fitness()
+    power: Power = Power()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Ladder:
+        if 1.0 not in self.accuracies:
+            raise ValueError("accuracies: 1.0 is missing; perfect votes decide whether the regime is fit")
+        for name in ("accuracies", "systematic", "compare"):
+            values = list(getattr(self, name))
+            twice = [value for value in values if values.count(value) > 1]
+            if twice:
+                raise ValueError(f"{name}: {twice[0]!r} is there twice")
+        for name in (self.zero, *self.compare):
+            if name in (BASE, *LADDER_CONTROLS):
+                raise ValueError(f"{name!r} is a control and no arm")
+        if self.zero in self.compare:
+            raise ValueError(f"compare: {self.zero!r} is the zero that the others are compared with")
+        for override in self.overrides + (self.ceiling.overrides if self.ceiling else ()):
+            key = override.partition("=")[0]
+            if key in SET_BY_LADDER:
+                raise ValueError(f"{key}: a ladder sets it by {SET_BY_LADDER[key]!r}")
+        return self
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Its judges, by share of systematic errors, then by accuracy; perfect votes are there once for each share."""
+        return tuple(
+            dict.fromkeys(
+                Point(q, 0.0 if q == 1.0 else s) for s in self.systematic for q in sorted(self.accuracies)
+            )
+        )
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Every arm that is trained, in this order."""
+        return (self.zero, *(point.arm for point in self.points), *self.compare)
+
+    def hydra_overrides(self, workers: int) -> list[str]:
+        """The Hydra overrides of the whole check."""
+        return [
+            *self.overrides,
+            f"train.seeds={self.seeds}",
+            f"train.workers={workers}",
+            *(override for point in self.points for override in self._judge(point)),
+        ]
+
+    def _judge(self, point: Point) -> Iterator[str]:
+        yield f"+arm@arms.{point.arm}={self.judged}"
+        judge = f"source: oracle, accuracy: {point.accuracy}, systematic: {point.systematic}"
+        yield f"arms.{point.arm}.judge={{{judge}}}"
+
+    def check(self, config: Config) -> None:
+        """Raise `ConfigError` for an arm, a panel or a control that its configuration cannot have."""
+        known, panel = config.tasks.policy_panels, self.fitness.panel
+        if panel not in known:
+            raise ConfigError(f"fitness.panel = {panel!r}: {unknown(panel, known)}")
+        for name in known:
+            if config.tasks.panels[name].tasks < 2:
+                raise ConfigError(f"tasks.panels.{name}.tasks = 1: a spread over games needs two of them")
+        for place, name in enumerate(self.arms):
+            source = config.arm(name).reward_from
+            if source is not None and source not in self.arms[:place]:
+                raise ConfigError(
+                    f"compare: {name!r} is judged by the reward model of {source!r}: name it before"
+                )
+        if self.ceiling is not None and config.evaluate.cooling is None:
+            raise ConfigError(
+                "ceiling: is measured at its own best temperature; evaluate.cooling must say which are tried"
+            )
+        if self.ceiling is not None and config.model.embedded is None:
+            raise ConfigError(
+                "ceiling: only embedded models are supervised on demonstrations (model.embedded is null); leave it out"
+            )
+
+
+def load_ladder(path: Path) -> Ladder:
+    """The ladder that a file declares. Raises `ConfigError` listing every problem."""
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file; the project's own is experiments/check/ladder.yaml")
+    return validated(Ladder, read_mapping(path), f"{path} is not a valid ladder")

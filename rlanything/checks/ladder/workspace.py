@@ -1,0 +1,129 @@
+"""The workspace of a check: a small project in which the pipeline's stages run, one after the other.
+
+    .rla/checks/<name>-<key>/    params.yaml, links to experiments/, envs/, data/ and models/; runs/, evaluation/
+    .rla/checks/inputs/<key>/    tasks and base models that the project itself does not have, and the ceiling's
+
+`key` is a hash of the declaration and of everything that its stages depend on. The same command goes on after a kill:
+what is there is not made again, and training resumes at its last published iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rlanything.checks.ladder.declare import CEILING, EXPERT, Ladder
+from rlanything.checks.ladder.expert import measure_expert
+from rlanything.config import BASE, BASE_COOLED, Checkpoint, Config, parse
+from rlanything.core.ids import content_id
+from rlanything.files.records import write_json
+from rlanything.planning import check, compose
+from rlanything.runs.imports import code_hashes
+from rlanything.runs.layout import Layout
+from rlanything.stages.cooling import measure_cooled
+from rlanything.stages.missing import Command, missing_runs, run_command
+from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs
+from rlanything.sweep.trials.key import Key
+
+FOLDER = Path(".rla") / "checks"
+KEY = "key.json"
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something that still has to be done. `work` goes on where an earlier start was killed."""
+
+    title: str
+    work: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where a ladder runs."""
+
+    root: Path
+    """Its folder, a small project."""
+    project: Path
+    ladder: Ladder
+    config: Config
+    inputs: Inputs
+    workers: int
+
+    @classmethod
+    def of(cls, name: str, ladder: Ladder, project: Path, params: Path, workers: int) -> Workspace:
+        """The workspace of a declared ladder, checked against the project. Makes nothing. Raises `ConfigError`."""
+        data = compose.compose(ladder.hydra_overrides(workers), project)
+        config = parse(data)
+        check.check(config, project, engine=False)
+        ladder.check(config)
+        inputs = Inputs.of(project, params, project / FOLDER / "inputs")
+        space = cls(project, project, ladder, config, inputs, workers)
+        if ladder.ceiling is not None:
+            space.ceiling_config()
+        return cls(
+            project / FOLDER / f"{name}-{space.key(data)[:8]}", project, ladder, config, inputs, workers
+        )
+
+    def key(self, data: Mapping[str, Any]) -> str:
+        """A hash of the declaration, the configuration, the code and the inputs; not of the workers."""
+        common = {**data, "train": {k: v for k, v in data["train"].items() if k != "workers"}}
+        key = asdict(Key.of(self.ladder.arms, data, self.inputs))
+        own = code_hashes([__name__])  # what runs the controls
+        return content_id(
+            {**key, "own": own, "config": common, "ladder": self.ladder.model_dump(mode="json")}
+        )
+
+    def ceiling_overrides(self) -> list[str]:
+        """The ladder's overrides with the ceiling's on top."""
+        assert self.ladder.ceiling is not None
+        return [*self.ladder.hydra_overrides(self.workers), *self.ladder.ceiling.overrides]
+
+    def ceiling_config(self) -> Config:
+        """The configuration under which the ceiling is supervised. Raises `ConfigError`."""
+        return parse(compose.compose(self.ceiling_overrides(), self.project))
+
+    def prepare(self) -> None:
+        """Write params.yaml and the links."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        compose.write(self.root / compose.PARAMS, self.ladder.hydra_overrides(self.workers), self.project)
+        link(self.root, self.project, SOURCES)
+        link(self.root, self.inputs.place(self.config), MADE)
+
+    def tasks(self) -> Iterator[Task]:
+        """Everything that is still to do, in order."""
+        yield from self._making(self.config, self.ladder.hydra_overrides(self.workers), "")
+        if self.ladder.ceiling is not None and not self._measured(CEILING):
+            yield from self._making(self.ceiling_config(), self.ceiling_overrides(), " of the ceiling")
+        cooled = [BASE_COOLED] if self.config.evaluate.cooling is not None else []
+        arms = (BASE, *cooled, *self.ladder.arms)
+        for command in missing_runs(self.config, self.root, arms):
+            yield Task(f"{command[0]} {command[-1]}", partial(run_command, self.config, self.root, command))
+        if self.ladder.ceiling is not None and not self._measured(CEILING):
+            yield Task("the ceiling", lambda: self._write(CEILING, self._ceiling()))
+        if self.ladder.expert and not self._measured(EXPERT):
+            yield Task("the expert", lambda: self._write(EXPERT, measure_expert(self.config, self.root)))
+
+    def _making(self, config: Config, overrides: list[str], whose: str) -> Iterator[Task]:
+        """Tasks and base models that are not there."""
+        place = self.inputs.place(config)
+        for command in missing_inputs(place):
+            yield Task(f"{command[0]}{whose}", partial(self._make, config, place, overrides, command))
+
+    def _make(self, config: Config, place: Path, overrides: list[str], command: Command) -> None:
+        self.inputs.prepare(place, overrides)
+        run_command(config, place, command)
+
+    def _ceiling(self) -> dict[str, Any]:
+        """The ceiling on the panels, at its own best temperature."""
+        config = self.ceiling_config()
+        place = self.inputs.place(config) / config.model.policy.path
+        return measure_cooled(self.config, self.root, Checkpoint(path=str(place.resolve())))
+
+    def _write(self, name: str, results: Mapping[str, Any]) -> None:
+        write_json(Layout(self.root).evaluation(name), {"arm": name, **results})
+
+    def _measured(self, name: str) -> bool:
+        return Layout(self.root).evaluation(name).is_file()

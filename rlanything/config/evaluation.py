@@ -1,0 +1,89 @@
+"""How the models are measured: the policy, the reward model, and the controls beside the arms."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from rlanything.config.models import Checkpoint
+from rlanything.config.section import LISTED, Positive, Section, Temperature
+
+BASE = "base"
+"""Stands for an arm where results are named: the first policy and reward model, which never trained."""
+BASE_COOLED = "base_cooled"
+"""The same policy at the temperature that it is best at: what training gains beyond being less random."""
+CONTROLS = (BASE, BASE_COOLED)
+"""What is measured beside the arms: nothing of it is trained."""
+ORACLE = "oracle"
+"""Stands for a judge where labels are named: the environment knows which steps are good."""
+ARM_NAME = re.compile(r"[^./\x00-\x1f][^/\x00-\x1f]{0,99}")
+"""An arm names a folder."""
+
+
+class LabelJudge(Checkpoint):
+    """A model whose votes label the steps that the reward model is measured on: the majority of `votes`."""
+
+    votes: Positive = 8
+    temperature: Temperature | None = None
+    """Of its sampling; None: `judge.temperature`."""
+    max_tokens: Positive | None = None
+    """The longest vote; None: `judge.max_tokens`."""
+    prompts: str | None = None
+    """A folder of prompt templates; None: `model.prompts`."""
+
+
+class CoolingConfig(Section):
+    """How the best temperature of the untrained policy is found."""
+
+    temperatures: Annotated[tuple[Temperature, ...], LISTED, Field(min_length=1)]
+    tasks: Positive
+    """Tasks of the training split that nothing else uses: no training, no panel, no demonstration."""
+    repeats: Positive = 1
+
+
+class EvaluateConfig(Section):
+    """How the panels are measured."""
+
+    temperature: Temperature = 0.8
+    max_steps: Positive = 60
+    repeats: Positive = 3
+    votes: Positive = 3
+    reward_rollouts: Positive = 16
+    reward_policy: Checkpoint | None = None
+    """Whose trajectories the reward model is measured on; None: the untrained policy's."""
+    labels: Literal["oracle", "judge"] = "oracle"
+    judges: dict[str, LabelJudge] = Field(default_factory=dict)
+    every: Positive = 5
+    curve_tasks: Positive = 140
+    curve_rollouts: Positive = 2
+    solver: Checkpoint | None = None
+    """Who shows that accepted tasks can be solved; None: the environment's own expert, where it has one."""
+    solver_tries: Positive = 16
+    cooling: CoolingConfig | None = None
+    """The control `base_cooled`; None: it is not measured."""
+
+    @model_validator(mode="after")
+    def _named(self) -> EvaluateConfig:
+        for name in self.judges:
+            if not ARM_NAME.fullmatch(name) or name == ORACLE:
+                raise ValueError(
+                    f"judges.{name}: a judge names a file: 100 characters at most, no /, no . at the start, and not "
+                    f"{ORACLE!r}"
+                )
+        if self.labels == "judge" and not self.judges:
+            raise ValueError(
+                "labels = 'judge': judges is empty; declare one, e.g. judges.strong.path = Qwen/Qwen3-32B"
+            )
+        return self
+
+    @property
+    def labellers(self) -> tuple[str, ...]:
+        """Who labels the steps that the reward model is measured on; the tables of the report show the first one."""
+        return tuple(self.judges) if self.labels == "judge" else (ORACLE,)
+
+    @property
+    def own_panel(self) -> bool:
+        """Whether the final measurement has a reward panel of its own; if not, it is the bootstrap's."""
+        return self.labels == "judge" or self.reward_policy is not None

@@ -1,0 +1,164 @@
+"""Calls and tokens outside the iterations: the panels of bootstrap, label, the learning curves and evaluate.
+
+The lengths are those of `workload`. An episode on a panel has at most `evaluate.max_steps` steps, one of the
+reward panel at most `rollout.max_steps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rlanything.config import Config
+from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.prompts import policy_prompts, questions
+from rlanything.planning.costs.workload import Calls, acting, judging
+from rlanything.rewards.kind import kind_of
+
+ADAPTER, JUDGE, OTHER_POLICY, SOLVER = "adapter", "judge ", "reward_policy", "solver"
+"""How sizes and calls name the models: `policy`, `reward` and these; a judge's name follows."""
+
+
+@dataclass(frozen=True)
+class StageWork:
+    """What a stage asks of the models besides the iterations of a training."""
+
+    name: str
+    calls: tuple[Calls, ...]
+    """Of one time."""
+    times: int
+    """How often one seed does it."""
+    every_seed: bool
+    """Whether every seed does it; if not, it is done once for all seeds and arms."""
+    training: bool = False
+    """Whether it happens in a training, whose devices and formats it then uses."""
+
+
+class Measuring:
+    """The stages of a configuration. `positions`: longest context of each model, by its name."""
+
+    def __init__(self, config: Config, positions: Mapping[str, int], given: Assumptions) -> None:
+        self.config = config
+        self.positions = positions
+        self.given = given
+
+    def shared(self) -> tuple[StageWork, ...]:
+        """What is done once for all arms: bootstrap, label where it is needed; and of every seed, the base."""
+        stages = [StageWork("bootstrap", (*self._reward_panel(), *self._policy_panels(1)), 1, False)]
+        if self.config.evaluate.own_panel:
+            stages.append(StageWork("label", self._labels(), 1, False))
+        return (*stages, StageWork("evaluate base", self._final(), 1, True), *self._cooled())
+
+    def of_arm(self, name: str) -> tuple[StageWork, ...]:
+        """The learning curves and the final evaluation of an arm."""
+        evaluate, arm, last = self.config.evaluate, self.config.arm(name), self.config.train.iterations
+        points = sum(k % evaluate.every == 0 or k == last for k in range(last + 1))
+        judged = points if arm.train_reward else 1
+        curve = self._policy_panels(1, evaluate.curve_tasks)
+        stages = [StageWork("curves, policy", curve, points, True, training=True)]
+        final = self._policy_panels(evaluate.repeats)
+        if not self.config.judge_for(arm).is_oracle:  # which has no reward model to measure
+            stages.append(StageWork("curves, reward", (self._reward_curve(),), judged, True, training=True))
+            final = self._final()
+        final = (*final, *(self._solving() if arm.adapt else ()))
+        return (*stages, StageWork("evaluate", final, 1, True))
+
+    def _prompts(self, max_steps: int, model: str = "policy") -> list[int]:
+        return policy_prompts(self.config, self.positions[model], self.given, max_steps)
+
+    def _policy_panels(self, repeats: int, most: int | None = None) -> tuple[Calls, ...]:
+        """The policy on each panel, or on the first `most` tasks of it."""
+        prompts = self._prompts(self.config.evaluate.max_steps)
+        tasks = self.config.tasks
+        counts = {name: tasks.panels[name].tasks for name in tasks.policy_panels}
+        return tuple(
+            acting(self.config, repeats * min(count, most or count), prompts, self.given, name=name)
+            for name, count in counts.items()
+        )
+
+    def _cooled(self) -> tuple[StageWork, ...]:
+        """The base at each temperature that is tried, and at the best one on the panels."""
+        evaluate = self.config.evaluate
+        if evaluate.cooling is None:
+            return ()
+        episodes = len(evaluate.cooling.temperatures) * evaluate.cooling.tasks * evaluate.cooling.repeats
+        tried = acting(
+            self.config, episodes, self._prompts(evaluate.max_steps), self.given, name="temperatures"
+        )
+        return (
+            StageWork("cooling", (tried,), 1, False),
+            StageWork("evaluate base_cooled", self._policy_panels(evaluate.repeats), 1, True),
+        )
+
+    def _reward_tasks(self, most: int | None = None) -> int:
+        """Tasks of all reward panels, or of the first `most` of each."""
+        tasks = self.config.tasks
+        counts = [tasks.panels[name].tasks for name in tasks.reward_panels]
+        return sum(min(count, most or count) for count in counts)
+
+    def _tried(self, model: str) -> tuple[list[int], Calls]:
+        """Prompts of a policy's episodes on the tasks of the reward panel, and the calls."""
+        config = self.config
+        episodes = self._reward_tasks() * config.evaluate.reward_rollouts
+        prompts = self._prompts(config.rollout.max_steps, model)
+        return prompts, acting(config, episodes, prompts, self.given, name="reward panel", model=model)
+
+    def _judged(
+        self, tasks: int, rollouts: int, prompts: Sequence[int], config: Config, model: str = "reward"
+    ) -> Calls:
+        """A model's votes on every step of some episodes, or its tests of every task; `config.judge.m` of them."""
+        count = tasks if kind_of(config).replies.per_task else tasks * rollouts
+        asked = questions(config, prompts, self.positions[model], self.given)
+        return judging(config, count, asked, name="reward panel", model=model)
+
+    def _reward_panel(self) -> tuple[Calls, ...]:
+        """Making the panel, and asking the first reward model about it."""
+        config = self.config
+        prompts, tried = self._tried("policy")
+        size = (self._reward_tasks(), config.evaluate.reward_rollouts)
+        return tried, self._judged(*size, prompts, config)
+
+    def _labels(self) -> tuple[Calls, ...]:
+        """The trajectories of another policy where one is named, and the votes of every judge."""
+        config, evaluate = self.config, self.config.evaluate
+        calls: list[Calls] = []
+        prompts = self._prompts(config.rollout.max_steps)
+        if evaluate.reward_policy is not None:
+            prompts, tried = self._tried(OTHER_POLICY)
+            calls.append(tried)
+        for name in evaluate.judges if evaluate.labels == "judge" else ():
+            judge = evaluate.judges[name]
+            most = judge.max_tokens or config.judge.max_tokens
+            asking = _asking(config, m=judge.votes, max_tokens=most)
+            size = (self._reward_tasks(), evaluate.reward_rollouts)
+            calls.append(self._judged(*size, prompts, asking, JUDGE + name))
+        return tuple(calls)
+
+    def _reward_curve(self) -> Calls:
+        config, evaluate = self.config, self.config.evaluate
+        tasks = self._reward_tasks(evaluate.curve_tasks)
+        rollouts = min(evaluate.curve_rollouts, evaluate.reward_rollouts)
+        return self._judged(tasks, rollouts, self._prompts(config.rollout.max_steps), config)
+
+    def _final(self) -> tuple[Calls, ...]:
+        """Policy and reward model of one seed on the whole panels."""
+        config, evaluate = self.config, self.config.evaluate
+        prompts = self._prompts(config.rollout.max_steps)
+        size = (self._reward_tasks(), evaluate.reward_rollouts)
+        judged = self._judged(*size, prompts, _asking(config, m=evaluate.votes))
+        return (*self._policy_panels(evaluate.repeats), judged)
+
+    def _solving(self) -> tuple[Calls, ...]:
+        """The tries of the solver where it is a model. An upper bound: every rewrite that is asked for is accepted."""
+        config, evaluate = self.config, self.config.evaluate
+        if evaluate.solver is None:
+            return ()
+        accepted = config.train.iterations * config.rollout.tasks * self.given.rewritten_share
+        prompts = self._prompts(evaluate.max_steps, SOLVER)
+        episodes = accepted * evaluate.solver_tries
+        return (acting(config, episodes, prompts, self.given, name="accepted tasks", model=SOLVER),)
+
+
+def _asking(config: Config, **changes: int) -> Config:
+    """The configuration with another number of replies, or longer ones."""
+    return config.model_copy(update={"judge": config.judge.model_copy(update=changes)})

@@ -1,0 +1,60 @@
+"""The environment's oracle as the judge of steps: votes of a declared accuracy, without a model (`judge.source`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rlanything.config import JudgeSource
+from rlanything.core.protocols import Teacher
+from rlanything.core.types import Judgement, Task, Trajectory, Vote
+from rlanything.loop.share import shared
+from rlanything.rewards.oracle import Errors
+
+
+class OracleVotes:
+    """`VoteSource` that asks the environment which steps are good, and errs as often as the configuration says.
+
+    Its votes hold no tokens. A right vote gives the oracle's reason; a wrong one has none.
+    """
+
+    def __init__(self, oracle: Teacher, judge: JudgeSource, m: int) -> None:
+        self.oracle = oracle
+        self.config = judge
+        self.m = m
+
+    def judge(
+        self,
+        trajectories: Sequence[Trajectory],
+        run_seed: int,
+        iteration: int,
+        *,
+        tasks: Mapping[str, Task],
+    ) -> list[tuple[Judgement, ...]]:
+        """The judgements of each trajectory, one a step; none for a trajectory that does not count (crashes).
+
+        tasks: the tasks of the trajectories by id. The processes of a run divide the trajectories among them.
+        """
+        errors = Errors(self.config, run_seed)
+        return shared(
+            trajectories,
+            lambda part: [
+                tuple(self._judge(t, tasks[t.task_id], errors, iteration)) if t.counts else () for t in part
+            ],
+        )
+
+    def _judge(
+        self, trajectory: Trajectory, task: Task, errors: Errors, iteration: int
+    ) -> Iterator[Judgement]:
+        """The votes on every step. Equal questions: the same observation, action and next observation."""
+        actions = [step.action for step in trajectory.steps]
+        labels, reasons = self.oracle.label_steps(task, actions), self.oracle.explain(task, actions)
+        seen = trajectory.first_observation
+        for number, (step, good, reason) in enumerate(zip(trajectory.steps, labels, reasons, strict=True)):
+            asked = (iteration, trajectory.task_id, trajectory.rollout, number)
+            wrong = errors.of((seen, step.action, step.observation), asked, self.m)
+            yield Judgement((), tuple(_vote(good, reason, is_wrong) for is_wrong in wrong))
+            seen = step.observation
+
+
+def _vote(good: bool, reason: str, wrong: bool) -> Vote:
+    return Vote(1 if good is not wrong else -1, "" if wrong else reason, (), ())

@@ -1,0 +1,80 @@
+"""The environment's teacher as the writer of unit tests: right ones with a declared probability, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rlanything.config import JudgeSource
+from rlanything.core.errors import ConfigError
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Task
+from rlanything.core.unittests import Tables, TestingTeacher, UnitTest
+from rlanything.loop.share import shared
+from rlanything.rewards.oracle import Errors
+from rlanything.rewards.unit_tests.writer import Attempts, Examined, tests_agree
+
+
+class OracleTests:
+    """`TestSource` that has the environment's teacher write the tests. They hold no tokens.
+
+    A test is wrong as `rewards.oracle.Errors` says; equal questions are equal tasks. A task that is none of the
+    teacher's own, such as a rewritten one, has no tests: nobody knows which would be right.
+    """
+
+    def __init__(self, family: TestingTeacher, judge: JudgeSource, m: int) -> None:
+        self.family = family
+        self.config = judge
+        self.m = m
+
+    def examine(
+        self, work: Sequence[Attempts], run_seed: int, iteration: int, *, write: bool
+    ) -> list[Examined]:
+        """Tests for each task (none with `write=False`), run on its answers.
+
+        The processes of a run divide the tasks among them. Raises `ConfigError` where no task at all is the teacher's.
+        """
+        errors = Errors(self.config, run_seed)
+
+        def examine(part: Sequence[Attempts]) -> list[Examined]:
+            return self._examine(
+                part, [self._write(a.task, errors, iteration) if write else [] for a in part]
+            )
+
+        found = shared(work, examine)
+        if write and found and not any(item.tests for item in found):
+            raise ConfigError(
+                f"judge.source = 'oracle': {type(self.family).__name__} knows a right test of none of the tasks of "
+                f"iteration {iteration}; tests of a declared accuracy are of generated problems: env=coding"
+            )
+        return found
+
+    def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
+        """For each program, those of the task's own tests that it fails: number -> text."""
+        return self.family.failed_tests(task, tables)
+
+    def _write(self, task: Task, errors: Errors, iteration: int) -> list[str]:
+        """m replies with a test; none for a task that the teacher does not know."""
+        wrong = errors.of((task.task_id,), (iteration, task.task_id), self.m)
+        seeds = [
+            derive_seed(errors.run_seed, "oracle-test", iteration, task.task_id, j) for j in range(self.m)
+        ]
+        try:
+            return [
+                self.family.demonstrate_test(task, seed, float(is_wrong))
+                for seed, is_wrong in zip(seeds, wrong, strict=True)
+            ]
+        except ValueError:
+            return []
+
+    def _examine(self, work: Sequence[Attempts], written: Sequence[Sequence[str]]) -> list[Examined]:
+        asked = [(a.task, a.answers, replies) for a, replies in zip(work, written, strict=True)]
+        return [
+            Examined(
+                (),
+                tuple(UnitTest(text, (), ()) for text in tables.tests),
+                tables,
+                tests_agree(self.family, attempts, tables),
+                self.family.criticism(attempts.task, tables),
+            )
+            for attempts, tables in zip(work, self.family.examine(asked), strict=True)
+        ]

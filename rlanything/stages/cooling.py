@@ -1,0 +1,116 @@
+"""A policy at the temperature that it is best at: what of a gain by training is only less randomness.
+
+Training makes a policy less random, and so does a lower temperature. The control `base_cooled` is the untrained policy,
+cooled. The best temperature is found on tasks of their own, so that the panels choose nothing; on the panels the policy
+meets the draws of the other arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from rlanything.config import Checkpoint, Config, CoolingConfig, parse
+from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Task
+from rlanything.runs import build, families
+from rlanything.runs.layout import Layout
+from rlanything.runs.workers import side_by_side
+
+
+def measure_cooled(config: Config, root: Path, policy: Checkpoint) -> dict[str, Any]:
+    """What evaluation/<name>.json holds of a cooled policy: `seeds`, `temperature`, and `shares`: that of each.
+
+    Of equally good temperatures the highest one is taken. Raises `ConfigError` where `evaluate.cooling` is null.
+    """
+    cooling = config.evaluate.cooling
+    if cooling is None:
+        raise ConfigError(
+            "evaluate.cooling = null: the untrained policy is not measured at other temperatures; give temperatures, "
+            "tasks and repeats, as experiments/scale/default.yaml does"
+        )
+    shares = _shares(config, root, policy, cooling)
+    best = max(shares, key=lambda t: (shares[t], t))
+    data = config.model_dump(by_alias=True)
+    calls = [(data, root, policy.model_dump(), best, seed) for seed in range(config.train.seeds)]
+    results = side_by_side(measure_at, calls, config.train.workers)
+    return {
+        "temperature": best,
+        "shares": {str(t): share for t, share in shares.items()},
+        "seeds": {str(seed): result for seed, result in enumerate(results)},
+    }
+
+
+def _shares(config: Config, root: Path, policy: Checkpoint, cooling: CoolingConfig) -> dict[float, float]:
+    """Temperature -> success on the tasks for it. One at which every episode crashed is left out."""
+    data = config.model_dump(by_alias=True)
+    tasks = [task.to_json() for task in fresh_tasks(config, root, cooling.tasks)]
+    calls = [(data, root, policy.model_dump(), t, tasks, cooling.repeats) for t in cooling.temperatures]
+    found = side_by_side(try_temperature, calls, config.train.workers)
+    shares = {t: share for t, share in zip(cooling.temperatures, found, strict=True) if not isnan(share)}
+    if not shares:
+        raise MachineError(
+            f"evaluate.cooling: every episode on {len(tasks)} tasks crashed, at all temperatures; the log has the "
+            "environment's errors"
+        )
+    return shares
+
+
+def fresh_tasks(config: Config, root: Path, count: int) -> list[Task]:
+    """Tasks of the training split that nothing else uses, also not the demonstrations for an embedded base policy.
+
+    Raises `ConfigError` for too few.
+    """
+    family = families.family(config)
+    seen = families.practice_tasks(config, root, family) if config.model.embedded is not None else []
+    seed = derive_seed(config.seed, "cooling")
+    found = families.further_tasks(config, root, family, count, seed, seen)
+    if len(found) < count:
+        raise ConfigError(
+            f"evaluate.cooling.tasks = {count}: the environment has only {len(found)} tasks of the training split that "
+            "nothing else uses"
+        )
+    return found
+
+
+def try_temperature(
+    data: dict[str, Any],
+    root: Path,
+    policy: dict[str, Any],
+    temperature: float,
+    tasks: Sequence[Any],
+    repeats: int,
+) -> float:
+    """Success of a policy at one temperature, the mean over tasks."""
+    from rlanything.loop.panel import measure_policy, success_rate
+
+    config = parse(data)
+    worker = _worker(config, root, policy)
+    settings = (derive_seed(config.seed, "cooling", "try"), repeats, temperature, config.evaluate.max_steps)
+    return success_rate(measure_policy(worker, [Task.from_json(task) for task in tasks], *settings))
+
+
+def measure_at(
+    data: dict[str, Any], root: Path, policy: dict[str, Any], temperature: float, seed: int
+) -> dict[str, Any]:
+    """A policy on the panels at a temperature, with the draws that the arms have for this seed."""
+    from rlanything.stages.policy_panels import policy_results
+
+    config = parse(data)
+    cooled = config.evaluate.model_copy(update={"temperature": temperature})
+    config = config.model_copy(update={"evaluate": cooled})
+    run_seed = derive_seed(config.seed, "evaluate", seed)
+    return policy_results(config, Layout(root), _worker(config, root, policy), run_seed)
+
+
+def _worker(config: Config, root: Path, policy: dict[str, Any]) -> Any:
+    from rlanything.engines.placement import Role
+    from rlanything.loop.rollout import RolloutWorker
+
+    build.one_thread()
+    source = Checkpoint.model_validate(policy)
+    chat_model = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
+    return RolloutWorker(build.family(config), chat_model, build.prompts(config, root), config.rollout)

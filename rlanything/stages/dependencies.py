@@ -1,0 +1,117 @@
+"""What the stages depend on, by the configuration: models, panels, prompt templates, and what each arm needs of them.
+
+`declared` writes it into dvc.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rlanything.config import BASE, BASE_COOLED, ArmConfig, Checkpoint, Config
+from rlanything.loop.prompts import NAMES
+
+Columns = Mapping[str, str]
+"""What fills `${item.<column>}` in the dependencies and parameters of one arm."""
+
+
+def trained(config: Config) -> dict[str, Columns]:
+    """The arms that are trained, and what each depends on."""
+    return {name: _switches(config, arm) for name, arm in config.arms.items()}
+
+
+def _switches(config: Config, arm: ArmConfig) -> Columns:
+    """What an arm depends on by its switches. One that lacks a switch repeats a dependency that it has anyway."""
+    judged = "signals.lambda" if arm.step_votes else "signals.policy_min"
+    return {
+        "judge_model": _judge_model(config, arm, arm.reward_from),
+        "scale": "signals.advantage_scale" if arm.advantage == "step" else "seed",
+        "policy_min": "signals.policy_min" if arm.outcome else "seed",
+        "policy_max": "signals.policy_max" if arm.outcome else "seed",
+        "signals": "signals" if arm.train_reward else judged,
+        "learner": "learn.reward" if arm.train_reward else "learn.policy",
+        "adaptation": "adaptation" if arm.adapt else "seed",
+        "adapter": "adapter" if arm.adapt else "policy",
+        "critic": "critic" if arm.adapt else "judge",
+        "critic_step": "critic_step" if arm.adapt else "judge",
+        "rewrite": "adapter" if arm.adapt else "judge",
+    }
+
+
+def _judge_model(config: Config, arm: ArmConfig, source: str | None) -> str:
+    """Where the arm's reward model is; `source`: the arm that trains it. The oracle's arms repeat the policy."""
+    if config.judge_for(arm).is_oracle:
+        return "models/policy"
+    return "models/reward" if source is None else f"runs/{source}"
+
+
+def measured(config: Config) -> dict[str, Columns]:
+    """The arms and controls that are measured, and where their models are.
+
+    An arm that trains no reward model has the one that judges for it.
+    """
+    arms = {
+        name: {
+            "policy": f"runs/{name}",
+            "reward": _judge_model(config, arm, config.judge_of(name)),
+            "judge": f"arms.{name}",
+            "cooling": "judge.writes",
+            "tasks": f"runs/{name}",
+        }
+        for name, arm in config.arms.items()
+    }
+    return {**_controls(config), **arms}
+
+
+def _controls(config: Config) -> dict[str, Columns]:
+    untrained = {"policy": "models/policy", "judge": "judge.writes"}
+    base = {"reward": "models/reward", "cooling": "judge.writes", "tasks": "models/policy"}
+    cooled = {"reward": "models/policy", "cooling": "evaluate.cooling", "tasks": "data/tasks"}
+    controls: dict[str, Columns] = {BASE: untrained | base}
+    if config.evaluate.cooling is not None:
+        controls[BASE_COOLED] = untrained | cooled
+    return controls
+
+
+def results(config: Config) -> list[str]:
+    """What the report reads: evaluations and runs."""
+    evaluations = [f"evaluation/{arm}.json" for arm in measured(config)]
+    return [*evaluations, *(f"runs/{arm}" for arm in config.arms)]
+
+
+def tasks_of(panels: Sequence[str]) -> tuple[str, ...]:
+    """The files with the tasks of panels."""
+    return tuple(f"data/tasks/{name}.jsonl" for name in panels)
+
+
+def bootstrapped(config: Config) -> tuple[str, ...]:
+    """The files with the reward panels that the bootstrap made."""
+    return tuple(f"models/{name}.jsonl.gz" for name in config.tasks.reward_panels)
+
+
+def final_panels(config: Config) -> tuple[str, ...]:
+    """The files with the reward panels of the final measurement."""
+    if not config.evaluate.own_panel:
+        return bootstrapped(config)
+    return tuple(
+        f"labels/{name}/{labeller}.jsonl.gz"
+        for name in config.tasks.reward_panels
+        for labeller in config.evaluate.labellers
+    )
+
+
+def made(*checkpoints: Checkpoint | None) -> tuple[str, ...]:
+    """Those checkpoints that a stage makes, as DVC knows them: runs/<arm>, models/<name>."""
+    places = [Path(c.path).parts for c in checkpoints if c is not None]
+    return tuple(dict.fromkeys("/".join(p[:2]) for p in places if p[0] in ("models", "runs") and len(p) > 1))
+
+
+def keys(section: str, *names: str) -> tuple[str, ...]:
+    """Parameters of one section."""
+    return tuple(f"{section}.{name}" for name in names)
+
+
+def prompts(config: Config) -> list[str]:
+    """The prompt templates of policy and reward model."""
+    names = [name for name in NAMES[config.model.context] if name not in ("critic", "critic_step", "adapter")]
+    return [f"${{model.prompts}}/{name}.txt" for name in names]

@@ -1,0 +1,35 @@
+"""What a small project still has to train and evaluate, and running it: for whoever runs stages without DVC."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rlanything.config import CONTROLS, Config
+from rlanything.runs.layout import Layout
+from rlanything.stages.declared import STAGES
+
+Command = tuple[str, ...]
+"""Arguments of `rlanything`: a stage, and `--arm` with its name where it has one."""
+
+
+def missing_runs(config: Config, root: Path, arms: Sequence[str]) -> list[Command]:
+    """The commands that train and evaluate `arms` in the project at `root`, in order, without those that are done.
+
+    The labels of the final measurement come first, where they are not the bootstrap's.
+    """
+    layout, seeds = Layout(root), config.train.seeds
+    found: list[Command] = [("label",)] if config.evaluate.own_panel and not layout.labels.is_dir() else []
+    for arm in arms:
+        if arm not in CONTROLS and not all(layout.run(arm, seed).is_dir() for seed in range(seeds)):
+            found.append(("train", "--arm", arm))
+        if not layout.evaluation(arm).is_file():
+            found.append(("evaluate", "--arm", arm))
+    return found
+
+
+def run_command(config: Config, root: Path, command: Command) -> None:
+    """Run one of these commands in this process. Raises what its stage raises."""
+    name, *words = command
+    (stage,) = (stage for stage in STAGES if stage.name == name)
+    stage.work(config, root, words[-1] if words else "")

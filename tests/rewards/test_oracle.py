@@ -1,0 +1,118 @@
+"""An oracle with declared errors: how often it is wrong, which votes are wrong together, and what they depend on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import sqrt
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rlanything.config import JudgeSource
+from rlanything.core.types import Status, Step, Task, Trajectory
+from rlanything.rewards.oracle import Errors
+from rlanything.rewards.step_votes.oracle import OracleVotes
+
+shares = st.floats(0, 1)
+TASK = Task("game", "win", {})
+
+
+def oracle(accuracy: float, systematic: float = 0.0) -> JudgeSource:
+    return JudgeSource(source="oracle", accuracy=accuracy, systematic=systematic)
+
+
+class Labels:
+    """An oracle for which an action is good when it is `win`."""
+
+    def label_steps(self, task: Task, actions: list[str]) -> list[bool]:
+        return [action == "win" for action in actions]
+
+    def explain(self, task: Task, actions: list[str]) -> list[str]:
+        return [f"{action}, of course" for action in actions]
+
+
+def episode(*actions: str, rollout: int = 0, first: str = "first", status: Status = Status.OK) -> Trajectory:
+    steps = tuple(Step((1,), (2,), (-0.1,), ((),), a, True, f"{a} was done") for a in actions)
+    return Trajectory(TASK.task_id, 0, rollout, 0, first, steps, 1, status)
+
+
+def verdicts(
+    judge: JudgeSource, trajectories: list[Trajectory], run_seed: int = 0, m: int = 3, iteration: int = 0
+):
+    found = OracleVotes(Labels(), judge, m).judge(
+        trajectories, run_seed, iteration, tasks={TASK.task_id: TASK}
+    )
+    return [[[vote.verdict for vote in j.votes] for j in judgements] for judgements in found]
+
+
+@given(shares, shares)
+def test_a_vote_is_right_with_the_declared_probability_whatever_share_of_the_errors_is_systematic(q, s):
+    errors = Errors(oracle(q, s), 0)
+    wrong = errors.systematic + (1 - errors.systematic) * errors.independent
+    assert wrong == pytest.approx(1 - q, abs=1e-12)
+    assert errors.systematic == pytest.approx(s * (1 - q), abs=1e-12)
+    assert 0 <= errors.independent <= 1
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.sampled_from([0.0, 0.5, 0.75, 0.85, 1.0]), st.sampled_from([0.0, 0.3, 0.7, 1.0]), st.integers(0, 99)
+)
+def test_the_drawn_votes_have_that_accuracy_and_that_share_of_systematic_errors(q, s, run_seed):
+    """Counted over many questions; five standard errors of a share of independent questions."""
+    errors, questions, m = Errors(oracle(q, s), run_seed), 4000, 3
+    drawn = [errors.of((f"question {k}",), (k,), m) for k in range(questions)]
+    margin = 5 * 0.5 / sqrt(questions)
+    assert sum(map(sum, drawn)) / (questions * m) == pytest.approx(1 - q, abs=margin)
+    independent = (1 - s * (1 - q)) * errors.independent**m
+    assert sum(map(all, drawn)) / questions == pytest.approx(s * (1 - q) + independent, abs=margin)
+
+
+def test_systematic_errors_are_those_of_the_question_and_independent_ones_those_of_the_vote():
+    """An equal question (observation, action, next observation) has the same error in every episode and iteration."""
+    first, again = episode("win", "lose", "win"), episode("win", "lose", "win", rollout=1)
+    together, apart = oracle(0.5, 1.0), oracle(0.5, 0.0)
+    seeds = range(40)
+    for seed in seeds:
+        (a, b), (later,) = (
+            verdicts(together, [first, again], seed),
+            verdicts(together, [first], seed, iteration=9),
+        )
+        assert a == b == later
+        assert all(len(set(step)) == 1 for step in a)
+    assert any(a != b for a, b in (verdicts(apart, [first, again], seed) for seed in seeds))
+    other = [
+        verdicts(together, [replace(first, first_observation="elsewhere")], seed)[0][0] for seed in seeds
+    ]
+    same = [verdicts(together, [first], seed)[0][0] for seed in seeds]
+    assert other != same
+
+
+@given(shares, shares, st.integers(0, 1 << 40), st.permutations(range(4)))
+def test_votes_do_not_depend_on_what_is_judged_beside_them(q, s, run_seed, order):
+    trajectories = [episode("win", "lose", "lose", rollout=k) for k in range(4)]
+    together = verdicts(oracle(q, s), trajectories, run_seed)
+    shuffled = verdicts(oracle(q, s), [trajectories[k] for k in order], run_seed)
+    assert [together[k] for k in order] == shuffled
+    assert [verdicts(oracle(q, s), [t], run_seed)[0] for t in trajectories] == together
+
+
+def test_a_perfect_oracle_says_what_the_environment_says_with_its_reasons_and_without_tokens():
+    (judged,) = OracleVotes(Labels(), oracle(1.0), 2).judge(
+        [episode("win", "lose")], 0, 0, tasks={TASK.task_id: TASK}
+    )
+    assert [[v.verdict for v in j.votes] for j in judged] == [[1, 1], [-1, -1]]
+    assert [v.reasoning for j in judged for v in j.votes] == ["win, of course"] * 2 + ["lose, of course"] * 2
+    assert all(not j.prompt_ids and not v.response_ids and not v.logprobs for j in judged for v in j.votes)
+
+
+def test_an_oracle_that_is_never_right_says_the_opposite_and_gives_no_reason():
+    (judged,) = OracleVotes(Labels(), oracle(0.0, 1.0), 1).judge(
+        [episode("win", "lose")], 0, 0, tasks={TASK.task_id: TASK}
+    )
+    assert [(v.verdict, v.reasoning) for j in judged for v in j.votes] == [(-1, ""), (1, "")]
+
+
+def test_a_crashed_episode_has_no_votes():
+    assert verdicts(oracle(1.0), [episode("win", status=Status.ENV_ERROR)]) == [[]]
