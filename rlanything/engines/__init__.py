@@ -1,4 +1,4 @@
-"""Text generation behind the one protocol `Engine`, and the ways in and out of token ids that it needs.
+"""Text generation behind the protocol `Engine`, with chat formats, checkpoints and devices.
 
-What models are asked, and how their answers are read, is in `loop/prompts.py`.
+What models are asked, and how their replies are read, is in `loop/prompts.py`.
 """

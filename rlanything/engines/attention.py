@@ -1,8 +1,8 @@
-"""Attention of branches: a token sees a stretch of a trunk that it shares with others, then its row's own tokens.
+"""Attention of branches: a token attends to the beginning of a shared trunk and to the tokens of its own row.
 
 Letters in shapes: see `forward`; X owners of caches (rows or trunks), Q queries per owner, N packed query
-tokens. The trunk part is one matrix product for all rows of a trunk, which is what makes many votes on one
-trajectory (or many rollouts of one prompt) cheap. The two parts are softmaxed separately and merged by their
+tokens. The trunk part is one matrix product for all rows of a trunk. This makes many votes on one trajectory
+(or many rollouts of one prompt) cheap. Each part has its own softmax. `merge` combines the two parts by their
 log-sum-exps.
 """
 
@@ -25,8 +25,10 @@ HIDDEN = -1e30
 class Layout:
     """Packed query tokens arranged by the owner of the keys that they attend to.
 
-    `width`: T, how many of an owner's keys are looked at. `inward`: (X * K * Q,) rows of N*K to gather;
-    `outward`: (N * K,) the way back; both None when every owner has exactly one token, in order.
+    `width`: T, how many keys of an owner are used.
+    `inward`: (X * K * Q,) indices into N*K, which arrange the queries by owner.
+    `outward`: (N * K,) indices into X*K*Q, which restore the order of the tokens.
+    Both are None when every owner has exactly one token, in order.
     `bias`: X1(Q*G)T, or None when every query sees every key.
     """
 
@@ -38,7 +40,7 @@ class Layout:
     bias: Tensor | None
 
     def attend(self, queries: Tensor, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Outputs NKGD and log-sum-exps NKG1 of queries NKGD over the first T keys and values of XK-D."""
+        """Outputs NKGD and log-sum-exps NKG1 of queries NKGD over the first T slots of keys and values XKCD."""
         tokens, heads, group, size = queries.shape
         placed = queries
         if self.inward is not None:
@@ -54,8 +56,8 @@ class Layout:
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor]:
     """Outputs XKQD and log-sum-exps XKQ of (pre-scaled) queries XKQD over keys and values XKTD.
 
-    This is the kernel behind `scaled_dot_product_attention` on CPU, called by its own name because only that
-    returns the log-sum-exps.
+    This is the kernel behind `scaled_dot_product_attention` on CPU. It is called directly, because the public
+    function does not return the log-sum-exps.
     """
     out, total = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
         queries, keys, values, attn_mask=bias, scale=1.0
@@ -64,7 +66,7 @@ def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None) -
 
 
 def merge(one: tuple[Tensor, Tensor], other: tuple[Tensor, Tensor]) -> Tensor:
-    """The attention output over the keys of both parts, each given as output and log-sum-exp."""
+    """The attention output over the keys of both parts. Each part is given as (output, log-sum-exp)."""
     share = torch.sigmoid(other[1] - one[1]).to(one[0].dtype)
     return torch.lerp(one[0], other[0], share)
 
@@ -75,10 +77,10 @@ def arrange(
     """The layout of N tokens.
 
     Args:
-        owner: N, whose keys each token attends to, below `owners`.
+        owner: N, the owner whose keys each token attends to, below `owners`.
         owners: X.
-        last_visible: N, the last key that each token may see (-1: none).
-        width: how many keys there are (T).
+        last_visible: N, the index of the last key that each token may see (-1: none).
+        width: T, the number of keys.
         heads: K and G.
         dtype: of the bias.
     """
@@ -109,7 +111,7 @@ def ragged(counts: Ints) -> tuple[Ints, Ints]:
 
 
 def _bias(last_visible: Tensor, width: int, group: int, dtype: torch.dtype) -> Tensor:
-    """X1(Q*G)T for last visible keys XQ: 0 where a key is seen."""
+    """X1(Q*G)T for last visible keys XQ: 0 where a key is visible, `HIDDEN` elsewhere."""
     owners, queries = last_visible.shape
     hidden = torch.arange(width) > last_visible.view(owners, queries, 1, 1)
     bias = torch.zeros(hidden.shape, dtype=dtype).masked_fill_(hidden, HIDDEN)

@@ -1,8 +1,8 @@
 """Key-value caches: trunks that are read once, and the branches that grow from them.
 
-Letters in shapes: see `forward`. A branch sees the first `visible` tokens of its trunk, then its own tokens, whose
-slot t holds position visible + t. Slots at and after a branch's length hold what no query sees: zeros, or tokens that
-a shorter `lengths` has taken back.
+Letters in shapes: see `forward`. A branch sees the first `visible` tokens of its trunk, then its own tokens. Slot t
+of a branch holds position visible + t. No query sees the slots at and after a branch's length. They hold zeros, or
+tokens that were discarded by lowering `lengths`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from rlanything.engines.forward import Rotary
 from rlanything.engines.weights import Weights
 
 READ_TOKENS = 8192
-"""Most tokens read in one pass, padding included: bounds the memory of the widest intermediate."""
+"""The most tokens read in one pass, padding included. It bounds the memory of the widest intermediate."""
 FEED_SCORES = 1 << 24
-"""Most (query, key) pairs at once when branches are fed many tokens: bounds the memory of the bias."""
+"""The most (query, key) pairs at once when branches are fed many tokens. It bounds the memory of the bias."""
 
 
 SPARE_SLOTS = 32
-"""Free slots that a copy of rows takes over, so that it need not grow at its first token."""
+"""Unused slots that `Branches.select` copies as well, so that the copy need not grow at its first token."""
 
 
 class Trunks:
-    """Keys and values (per layer EKTD) of E token sequences, read in full; none of them is ever sampled from."""
+    """Keys and values (per layer EKTD) of E token sequences. Trunks are only read: nothing is appended to them."""
 
     def __init__(self, weights: Weights, keys: list[Tensor], values: list[Tensor]) -> None:
         self.weights, self.keys, self.values = weights, keys, values
@@ -51,7 +51,7 @@ class Trunks:
 
     @staticmethod
     def read(weights: Weights, rotary: Rotary, prompts: Sequence[Sequence[int]]) -> Trunks:
-        """Run the model over prompts (they may be empty) and keep the keys and values of every token."""
+        """Run the model over prompts, and keep the keys and values of every token. Prompts may be empty."""
         width = max(len(prompt) for prompt in prompts)
         shape = (len(prompts), weights.kv_heads, width, weights.head_size)
         make = weights.embed.new_zeros
@@ -88,7 +88,10 @@ class Trunks:
 
 
 class Branches:
-    """B rows, each with its stretch of a trunk and its own cache (per layer BKCD, C slots, `lengths` B in use)."""
+    """B rows. Each sees the beginning of a trunk and has a cache of its own.
+
+    Caches: per layer BKCD, of which the first `lengths` (B) slots are in use. `visible`: B, see the module.
+    """
 
     def __init__(self, rotary: Rotary, trunks: Trunks, trunk_of: Ints, visible: Ints) -> None:
         self.weights, self._rotary, self._trunks = trunks.weights, rotary, trunks
@@ -104,7 +107,7 @@ class Branches:
         return len(self.visible)
 
     def select(self, rows: Ints) -> Branches:
-        """A copy of these rows; trunks that none of them needs are left out."""
+        """A copy of these rows. Trunks that none of these rows uses are left out."""
         used, trunk_of = np.unique(self._trunk_of[rows], return_inverse=True)
         trunks = self._trunks if len(used) == len(self._trunks) else self._trunks.select(used)
         chosen = Branches(self._rotary, trunks, trunk_of.astype(np.int64), self.visible[rows])
@@ -115,12 +118,12 @@ class Branches:
         return chosen
 
     def read(self, tokens: Sequence[Sequence[int]]) -> None:
-        """Append tokens to each row (none where empty) of which nobody wants the logits."""
+        """Append tokens to each row (none where empty), without logits."""
         if any(tokens):
             self._run(self._read_all_but(self._most_at_once(tokens), tokens), keep_hidden=False)
 
     def feed(self, tokens: Sequence[Sequence[int]]) -> Tensor:
-        """Append tokens to each row (none where empty); logits AV after the last token of each of the A rows fed."""
+        """Append tokens to each row (none where empty). Returns logits AV after the last token of the A rows fed."""
         tokens = self._read_all_but(self._most_at_once(tokens), tokens)
         return forward.logits(self.weights, self._run(tokens, keep_hidden=True))
 
@@ -130,14 +133,17 @@ class Branches:
         return max(1, min(FEED_SCORES // (len(self) * width), READ_TOKENS // len(self)))
 
     def _read_all_but(self, most: int, tokens: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
-        """Read the beginnings of rows with too many tokens; what is left has at most `most` per row."""
+        """Read the beginnings of rows with more than `most` tokens; returns the rest, at most `most` tokens per row."""
         while max(len(row) for row in tokens) > most:
             self._run([row[:most] if len(row) > most else () for row in tokens], keep_hidden=False)
             tokens = [row[most:] if len(row) > most else row for row in tokens]
         return tokens
 
     def _run(self, tokens: Sequence[Sequence[int]], *, keep_hidden: bool) -> Tensor:
-        """One forward pass; hidden states AM at the last token of each row that is fed, or nothing of use."""
+        """One forward pass. With `keep_hidden`, returns hidden states AM at the last token of each row that is fed.
+
+        Without `keep_hidden`, the result has no meaning.
+        """
         weights = self.weights
         counts = np.array([len(row) for row in tokens], dtype=np.int64)
         rows, offsets = ragged(counts)
@@ -163,7 +169,7 @@ class Branches:
         return hidden
 
     def _addresses(self, rows: Ints, slots: Ints) -> Tensor:
-        """Where the keys of N tokens go in a cache seen as a list of heads; N*K."""
+        """Indices, N*K, of the keys of N tokens in a cache viewed as (B*K*C, D)."""
         _, heads, room, _ = self._keys[0].shape
         return torch.from_numpy(((rows[:, None] * heads + np.arange(heads)) * room + slots[:, None]).ravel())
 
@@ -182,7 +188,7 @@ class Branches:
         ).flatten(1)
 
     def _layouts(self, rows: Ints, slots: Ints) -> tuple[Layout, Layout | None]:
-        """How tokens at `slots` of `rows` see their own row and their trunk; None when the trunks are empty."""
+        """Layouts of tokens at `slots` of `rows`: for their own row, and for their trunk (None for empty trunks)."""
         weights, trunks = self.weights, self._trunks
         heads, dtype = (weights.kv_heads, weights.heads // weights.kv_heads), weights.embed.dtype
         own = attention.arrange(rows, len(self), slots, int(slots.max()) + 1, heads, dtype)
@@ -196,7 +202,7 @@ class Branches:
         return own, self._trunk_layout
 
     def _reserve(self, slots: int) -> None:
-        """Make room for `slots` own tokens per row; what is added is zero, because even hidden keys must be finite."""
+        """Make room for `slots` own tokens per row. New slots are zero, because even hidden keys must be finite."""
         have = self._keys[0].shape[2]
         if slots > have:
             room = max(slots, 2 * have, 32)
@@ -205,7 +211,7 @@ class Branches:
 
 
 def _grown(cache: Tensor, room: int) -> Tensor:
-    """A copy of BKCD with `room` slots."""
+    """A copy of a cache BKCD with `room` slots."""
     rows, heads, have, size = cache.shape
     grown = cache.new_empty(rows, heads, room, size)
     grown[:, :, :have] = cache

@@ -1,8 +1,8 @@
 """Messages to token ids and back, by the tokenizer's own chat template, without ever re-tokenising a sample.
 
-A conversation grows by appending: what the model wrote is kept id by id, and the text that the template puts between
-two turns is tokenised on its own. That equals tokenising the whole conversation wherever the end-of-turn marker is a
-special token, which splits the text before any merge.
+A conversation grows by appending. The ids that the model sampled are kept. The text that the template puts between
+two turns is tokenised on its own. The result equals tokenising the whole conversation when the end-of-turn marker is a
+special token: a tokenizer splits text at special tokens before it merges anything.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rlanything.core.thoughts import CLOSING, OPENING
 Message = Mapping[str, str]
 
 _PROBE = "7319"
-"""An assistant's message that no template changes and that no template contains."""
+"""The content of an assistant's message that stands for any other. Templates neither change nor contain it."""
 
 
 class Chat:
@@ -30,10 +30,10 @@ class Chat:
     its first character, so that it stays text.
 
     Templates of models that always think end a prompt with `<think>`. The text of a response then begins with that
-    tag, so that its readers (`core.thoughts`) see the whole thought.
+    tag, so that `core.thoughts` sees the whole thought.
 
-    Raises `ValueError` when the tokenizer has no chat template, or one that does not end an assistant's message
-    with a token.
+    Raises `ValueError` when the tokenizer has no chat template, or when the template does not end an assistant's
+    message with one special token. Raises `UserError` when the template fails or leaves out an assistant's message.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -44,10 +44,10 @@ class Chat:
         self._tokenizer = tokenizer
         special = {token: str(text) for token, text in tokenizer.added_tokens_decoder.items() if text.special}
         self._markers = re.compile("|".join(map(re.escape, special.values())) or r"(?!)")
-        self._unspoken = frozenset(token for token, text in special.items() if text not in (OPENING, CLOSING))
+        self._dropped = frozenset(token for token, text in special.items() if text not in (OPENING, CLOSING))
         self._end = self._find_end()
         thinks = self._render([{"role": "user", "content": _PROBE}], True).rstrip().endswith(OPENING)
-        self._opened, self._unthought = (OPENING, f"\n{CLOSING}\n\n") if thinks else ("", "")
+        self._thought_start, self._thought_end = (OPENING, f"\n{CLOSING}\n\n") if thinks else ("", "")
         eos = tokenizer.eos_token_id
         ends = [self._end] if eos is None else [self._end, eos]
         self.stop_ids: tuple[int, ...] = tuple(dict.fromkeys(ends))
@@ -62,29 +62,29 @@ class Chat:
     ) -> tuple[int, ...]:
         """Ids of the conversation after one more response and one more message, with the generation prompt.
 
-        The result begins with exactly `prompt_ids + response_ids`; a response that was cut before its end gets the
-        end-of-turn id.
+        The result begins with exactly `prompt_ids + response_ids`. A response that was cut off gets the end-of-turn
+        id. Raises `ValueError` when the template ends an assistant's message differently before this role.
         """
         turn = (*prompt_ids, *response_ids)
         ended = bool(response_ids) and response_ids[-1] in self.stop_ids
         return (turn if ended else (*turn, self._end)) + self._between(message["role"], message["content"])
 
     def decode(self, response_ids: Sequence[int]) -> str:
-        """The text of a response, without special tokens and surrounding white space; tags of thoughts stay.
+        """The text of a response, without special tokens and surrounding white space. Tags of thoughts stay.
 
-        It begins with `<think>` where the prompt ends with that.
+        The text begins with `<think>` where the prompt ends with `<think>`.
         """
-        kept = [token for token in response_ids if token not in self._unspoken and token not in self.stop_ids]
+        kept = [token for token in response_ids if token not in self._dropped and token not in self.stop_ids]
         text = self._tokenizer.decode(kept)
         assert isinstance(text, str)
-        return self._opened + text.strip()
+        return self._thought_start + text.strip()
 
     def encode_choice(self, text: str) -> tuple[int, ...]:
-        """The ids of `text` as a whole response, end-of-turn included; special tokens in it are only text.
+        """The ids of `text` as a whole response, end-of-turn id included. Special tokens in `text` stay text.
 
-        Where the prompt opens a thought, the response closes it first: the thought is empty.
+        Where the prompt opens a thought, the response closes it at once, so that the thought is empty.
         """
-        return (*self._encode(self._unthought + self._plain(text)), self._end)
+        return (*self._encode(self._thought_end + self._plain(text)), self._end)
 
     def _encode(self, text: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
@@ -103,11 +103,11 @@ class Chat:
         return text
 
     def _plain(self, content: str) -> str:
-        """Content in which special tokens are only text: nobody's words may end a turn or open another."""
+        """The content, with special tokens turned into text, so that no content can end a turn or begin one."""
         return self._markers.sub(lambda found: f"{found[0][0]} {found[0][1:]}", content)
 
     def _after_probe(self, messages: Sequence[Message], prompt: bool) -> str:
-        """What the template writes after an assistant's message that follows a user's one."""
+        """What the template writes after an assistant's message, which follows a user's message."""
         turn = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": _PROBE}]
         _, found, after = self._render([*turn, *messages], prompt).partition(_PROBE)
         if not found:
@@ -121,7 +121,7 @@ class Chat:
         if not tail or tail[0] not in self._tokenizer.added_tokens_decoder:
             raise ValueError(
                 f"the chat template of {self._tokenizer.name_or_path!r} must end an assistant's message with one "
-                "special token: there is no end of turn to sample"
+                "special token, so that a response can end"
             )
         return tail[0]
 

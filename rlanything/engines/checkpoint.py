@@ -1,6 +1,7 @@
-"""Models and tokenizers on disk, in the ordinary Hugging Face form and no other.
+"""Models and tokenizers on disk, in the ordinary Hugging Face form only.
 
-A checkpoint may be anybody's. Code in it is never run: `trust_remote_code` is false, pickled weights are refused.
+A checkpoint is not trusted. Code in it is never run: `trust_remote_code` is false, and pickled weights are refused
+unless `allow_pickle` is set.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ def load(
     Args:
         source: a folder that exists, or a name such as `Qwen/Qwen2.5-0.5B-Instruct`.
         revision: branch, tag or commit of a hub repository; ignored for folders.
-        allow_pickle: take weights that are no safetensors.
+        allow_pickle: accept weights that are not safetensors. Reading pickled weights can run code.
         dtype: of the weights in memory.
 
     Raises:
-        CheckpointError: when the configuration, weights, tokenizer or chat template is missing, unreadable, endless,
-            or asks for code of its own.
+        CheckpointError: when the configuration, weights, tokenizer or chat template is missing or unreadable,
+            takes too much time or memory to load, or needs code of its own.
     """
     folder = Path(source)
     if folder.exists() or folder.is_absolute():
@@ -60,7 +61,7 @@ def load(
                 use_safetensors=safe,
                 **NO_CODE,
             )
-    except Exception as error:  # whatever a damaged file makes of the libraries that read it
+    except Exception as error:  # libraries that read a damaged file may raise anything
         raise _unusable(source, str(error) or type(error).__name__) from error
     model, report = loaded
     if report["missing_keys"]:
@@ -70,7 +71,7 @@ def load(
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:
-    """Write a folder that `load` and every Hugging Face program can read; weights as safetensors.
+    """Write a folder that `load` and every Hugging Face program can read. Weights are stored as safetensors.
 
     Equal models give equal bytes, however they were loaded.
     """
@@ -81,7 +82,7 @@ def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: str
 
 
 _HOW_LOADED = ("is_local", "local_files_only")
-"""What transformers notes of the call that loaded a tokenizer: the second follows from HF_HUB_OFFLINE."""
+"""Keys in which transformers records how a tokenizer was loaded. The second depends on HF_HUB_OFFLINE."""
 
 
 def _forget_loading(file: Path) -> None:
@@ -92,9 +93,7 @@ def _forget_loading(file: Path) -> None:
 
 def _unusable(source: str | Path, problem: str) -> CheckpointError:
     if "trust_remote_code" in problem:
-        problem = (
-            "it needs code of its own (auto_map), which is never run; use an architecture of transformers"
-        )
+        problem = "it needs code of its own (auto_map), which is never run; use an architecture that transformers has"
     return CheckpointError(f"{source}: cannot be loaded: {problem}")
 
 
@@ -110,7 +109,7 @@ _NEEDED = {
         "save its tokenizer into the same folder",
     ),
 }
-"""What a folder must hold: name -> (file patterns of which one must match, what to do when none does)."""
+"""What a folder must hold: name -> (file patterns, what to do when none of the patterns matches)."""
 
 
 def _check_folder(folder: Path, allow_pickle: bool) -> None:
@@ -128,12 +127,12 @@ def _check_folder(folder: Path, allow_pickle: bool) -> None:
         )
     for path in folder.iterdir():
         if not (path.is_file() or path.is_dir()):
-            raise CheckpointError(f"{path}: no regular file")
+            raise CheckpointError(f"{path}: not a regular file")
 
 
 @contextmanager
 def _no_progress_bars() -> Iterator[None]:
-    """Small models load in a blink, and a bar per checkpoint would bury the log."""
+    """Without progress bars: small models load at once, and a bar for each checkpoint would fill the log."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

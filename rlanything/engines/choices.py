@@ -1,7 +1,7 @@
 """Constrained decoding: which token may come next when one of a few given sequences must be produced.
 
-A set of sequences is kept as a sorted tuple, and a position inside it as an interval of that tuple: all sequences
-of the interval share the tokens taken so far. That is a trie of which only the path really taken is ever built.
+A set of sequences is kept as a sorted tuple. A position is an interval of that tuple: all sequences of the interval
+share the tokens taken so far. This works like a trie, but no trie is built.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Cursor:
     `allowed`: the ids that keep the prefix inside the set, sorted; empty when a sequence is complete.
 
     Raises `ValueError` when the set is empty, holds an empty sequence, or holds one that is a prefix of another
-    (then nobody could say whether the shorter one is complete).
+    (then it is unclear whether the shorter one is complete).
     """
 
     __slots__ = ("_depth", "_high", "_low", "_sequences", "allowed")
@@ -49,7 +49,7 @@ class Cursor:
 
 @lru_cache(maxsize=4096)
 def _ordered(choices: Sequences) -> Sequences:
-    """The distinct sequences in order, checked. Cached: the rollouts of one task offer the same choices."""
+    """The distinct sequences, sorted and checked. Cached, because the rollouts of one task offer the same choices."""
     ordered = tuple(sorted(set(choices)))
     if not ordered or not ordered[0]:
         raise ValueError("choices need at least one sequence, and every sequence at least one token")

@@ -1,4 +1,4 @@
-"""The decoding loop: feed what is pending, sample one token per row, until every row has ended."""
+"""The decoding loop: feed the pending tokens, sample one token per row, until every row has ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from rlanything.engines.choices import Cursor
 
 
 class Draft:
-    """One completion in the making. `pending` are the tokens that the model has not read yet."""
+    """A completion that is being sampled.
+
+    `pending`: the tokens that the model has not read yet. `done`: no more tokens are needed. `finished`: the completion
+    ended by a stop id or a complete choice, not by `max_tokens`.
+    """
 
     __slots__ = ("_cursor", "_stops", "allowed", "done", "finished", "ids", "logprobs", "pending", "request")
 
@@ -33,17 +37,17 @@ class Draft:
         return self._cursor.allowed if self._cursor else ()
 
     def take(self, token: int, logprob: float, options: tuple[int, ...]) -> None:
-        """Append a sampled token, and the forced ones after it."""
+        """Append a sampled token, and the forced tokens after it."""
         self._append(token, logprob, options)
         self.take_forced()
 
     def take_forced(self) -> None:
-        """Append tokens while only one is allowed: they are certain and need no logits."""
+        """Append tokens while only one is allowed. Such a token has log-prob 0 and needs no logits."""
         while self._cursor is not None and not self.done and len(self._cursor.allowed) == 1:
             self._append(self._cursor.allowed[0], 0.0, self._cursor.allowed)
 
     def completion(self) -> Completion:
-        """The finished value."""
+        """The tokens so far, as a `Completion`."""
         return Completion(tuple(self.ids), tuple(self.logprobs), tuple(self.allowed), self.finished)
 
     def _append(self, token: int, logprob: float, options: tuple[int, ...]) -> None:
@@ -60,7 +64,10 @@ class Draft:
 
 
 def check_request(request: Request, vocabulary: int, context: int | None = None) -> None:
-    """Raise `ValueError` for a request that a model with that many token ids and positions cannot serve."""
+    """Raise `ValueError` for a request that cannot be served.
+
+    vocabulary: number of token ids of the model. context: number of its positions; None: not checked.
+    """
     if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
         raise ValueError(
             "a request needs a prompt, max_tokens of at least 1 and a temperature of at least 0; got "
@@ -75,11 +82,11 @@ def check_request(request: Request, vocabulary: int, context: int | None = None)
 
 
 Feed = Callable[[list[Draft]], Tensor]
-"""Feeds the pending tokens of drafts to the model; returns logits BV in the order of the drafts."""
+"""Feeds the pending tokens of drafts to the model. Returns logits BV in the order of the drafts."""
 
 
 def decode(drafts: Sequence[Draft], feed: Feed) -> None:
-    """Run drafts to their end. `feed` is called with those that are still open and must read their pending tokens."""
+    """Sample until all drafts are done. `feed` gets the open drafts and must read their pending tokens."""
     noise = sampling.uniforms([d.request.seed for d in drafts], max(d.request.max_tokens for d in drafts))
     open_rows = [row for row, draft in enumerate(drafts) if not draft.done]
     while open_rows:
@@ -91,7 +98,7 @@ def decode(drafts: Sequence[Draft], feed: Feed) -> None:
 
 
 def step(active: Sequence[Draft], logits: Tensor, uniform: NDArray[np.float64]) -> None:
-    """Sample one token for each active draft from logits BV and take it."""
+    """Sample one token for each active draft from logits BV, and append it to the draft."""
     options = [draft.options() for draft in active]
     for draft in active:
         draft.pending.clear()

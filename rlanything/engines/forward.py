@@ -1,7 +1,7 @@
 """The Qwen2 / Llama forward pass for small models on CPU: everything but attention, on packed tokens.
 
-Letters in shapes: B rows (branches), E trunks, A rows that are fed, S tokens of the longest row, N tokens of
-several rows packed without padding, T cached tokens, C slots of a cache, H query heads, K key-value heads,
+Letters in shapes: B rows (branches), E trunks, A rows that are fed, N tokens of several rows packed
+without padding, T cached tokens, C slots of a cache, H query heads, K key-value heads,
 G = H / K, D head size, M model width, V vocabulary.
 """
 

@@ -1,8 +1,8 @@
 """The embedded default engine: samples straight from the training module's Qwen2 / Llama weights on CPU.
 
-What makes it fast: one fused forward pass per token for all rows (`forward`), prompts that are equal or share a
-trunk are read once (`plan`, `cache`), sessions keep their cache from turn to turn (`sessions`), and tokens that
-constrained decoding forces are never waited for (`decode`).
+It is fast for four reasons. One fused forward pass serves all rows (`forward`). Equal prompts and shared trunks are
+read once (`plan`, `cache`). Sessions keep their cache from turn to turn (`sessions`). Tokens that constrained decoding
+forces take no forward pass of their own (`decode`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rlanything.engines.sessions import Sessions
 from rlanything.engines.weights import Weights, fuse
 
 SHRINK = 0.5
-"""Share of open rows at which a batch is copied without its ended ones."""
+"""When at most this share of the rows is still open, the open rows are copied into a smaller batch."""
 
 
 class NativeEngine:
@@ -32,18 +32,19 @@ class NativeEngine:
 
     Args:
         model: the module that is being trained; its weights are copied at construction and at every `sync`.
-        tokenizer: names the ids that end a response.
-        max_batch: most rows that are decoded together.
+        tokenizer: gives the ids that end a response.
+        max_batch: the most rows that are decoded together.
         dtype: of the copied weights, float32 or bfloat16; float32 reproduces the module's log-probs to 1e-5.
 
     Raises:
-        ValueError: for an architecture or dtype that `forward` does not implement; the message names it.
+        ValueError: for an architecture, device or dtype that `forward` does not implement (the message names it),
+            for `max_batch` below 1, and for a tokenizer without ids that end a response.
 
-    Sessions: a request whose session is known and whose prompt extends what the session has read and written feeds
-    only the new tokens. The token prefix is compared every time: from the first different token on, the prompt is
-    read again, so a mismatch costs time and never correctness. Sessions that start in one call advance together;
-    those of them that are absent from a later call in which the others appear are released, and so are all when
-    more than `8 * max_batch` of them are kept. `release` frees named ones.
+    Sessions: when a request continues a known session, only its new tokens are fed. The tokens are compared every time.
+    From the first different token on, the prompt is read again. So a mismatch costs time, never correctness.
+    Sessions that start in one call form batches, and each batch advances together. When a later call names only some
+    sessions of a batch, the others are released. While more than `8 * max_batch` sessions are kept, the batch that was
+    used least recently is released. `release` frees sessions by name.
     """
 
     def __init__(
@@ -110,7 +111,7 @@ class NativeEngine:
         return fresh
 
     def _open(self, chunk: Chunk) -> Branches:
-        """Rows for the drafts of a chunk; what equal prompts have beyond their trunk is read once and copied."""
+        """Rows for the drafts of a chunk. What follows the trunk is read once for equal prompts, then copied."""
         trunks = Trunks.read(self._weights, self._rotary, chunk.trunks)
         branches = Branches(self._rotary, trunks, np.array(chunk.trunk_of), np.array(chunk.visible))
         branches.read(chunk.suffixes)
@@ -118,20 +119,20 @@ class NativeEngine:
         return branches.select(np.array(chunk.prompt_of)) if copied else branches
 
     def _run(self, branches: Branches, drafts: Sequence[Draft]) -> Branches:
-        """Decode drafts, whose pending tokens follow what the branches have cached; returns the same branches."""
+        """Decode drafts, whose pending tokens follow the cached tokens of the branches. Returns the same branches."""
         decode(drafts, _Feeder(branches, drafts).feed)
         return branches
 
 
 class _Feeder:
-    """Feeds the drafts that are still open to their rows, in a smaller copy once most rows have ended."""
+    """Feeds open drafts to their rows. Once enough rows have ended (`SHRINK`), it goes on with a smaller copy."""
 
     def __init__(self, branches: Branches, drafts: Sequence[Draft]) -> None:
         self._branches = branches
         self._row_of = {id(draft): row for row, draft in enumerate(drafts)}
 
     def feed(self, active: list[Draft]) -> Tensor:
-        """Logits of the active drafts, which are in the order of the rows, after their pending tokens."""
+        """Logits BV of the active drafts after their pending tokens. The drafts must be in the order of the rows."""
         if len(active) <= SHRINK * len(self._branches):
             rows = np.array([self._row_of[id(draft)] for draft in active])
             self._branches = self._branches.select(rows)

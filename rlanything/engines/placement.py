@@ -1,7 +1,7 @@
-"""Where a model lies and in which number format: the one place that decides it, for every stage.
+"""The device of a model and the number format of its weights, decided here for every stage.
 
-It follows from the section `train` of the configuration and from what the model is for. Whoever gives a model its
-inputs asks the model for its device.
+Both follow from the section `train` of the configuration and from the model's role. Code that feeds a model asks the
+model for its device.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rlanything.config import TrainConfig
 from rlanything.core.errors import ConfigError
 
 SHARDING = ("fsdp", "deepspeed")
-"""Beginnings of the names of Lightning's strategies that divide a model among the devices themselves."""
+"""How the names of Lightning's sharding strategies begin. Such a strategy moves the model to the devices itself."""
 
 
 class Role(Enum):
@@ -30,21 +30,20 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a model lies, and the format of its weights."""
+    """The device of a model, and the number format of its weights."""
 
     device: torch.device
     dtype: torch.dtype
 
 
 CPU = Placement(torch.device("cpu"), torch.float32)
-"""Where embedded models are made: the same bytes on every machine."""
+"""Where embedded models are made, so that they have the same bytes on every machine."""
 
 
 def placement(train: TrainConfig, role: Role) -> Placement:
-    """The place of a model. Raises `ConfigError` for an accelerator that is not there.
+    """The device and format of a model. Raises `ConfigError` as `device` does.
 
-    A strategy that shards takes the models that train from the memory of the host, so that no device ever holds a
-    whole one.
+    Under a sharding strategy, a model that trains is loaded on the CPU, so that no device ever holds the whole model.
     """
     place = device(train)
     if role is Role.TRAINED and train.strategy.startswith(SHARDING):
@@ -55,14 +54,17 @@ def placement(train: TrainConfig, role: Role) -> Placement:
 def dtype(precision: str, role: Role) -> torch.dtype:
     """The format of a model's weights under Lightning's `precision`.
 
-    With `bf16-mixed` the weights that an optimizer changes stay in float32, where its small steps are not lost.
+    With `bf16-mixed`, weights that an optimizer changes stay in float32: bfloat16 would round small updates away.
     """
     half = {"32-true": (), "bf16-mixed": (Role.FROZEN,), "bf16-true": tuple(Role)}[precision]
     return torch.bfloat16 if role in half else torch.float32
 
 
 def device(train: TrainConfig) -> torch.device:
-    """The device of this process: under torchrun the one with its local rank. Raises `ConfigError`."""
+    """The device of this process; on CUDA, its index is the local rank under torchrun.
+
+    Raises `ConfigError` for an accelerator that is absent, and where there are fewer devices than `train.devices`.
+    """
     kind = kind_of_device(train.accelerator)
     count = _count(kind)
     if kind != "cpu" and count < train.devices:
@@ -73,7 +75,7 @@ def device(train: TrainConfig) -> torch.device:
 
 
 def kind_of_device(accelerator: str) -> str:
-    """`cpu`, `cuda` or `mps`; `auto` takes what Lightning's trainer would. Raises `ConfigError`."""
+    """`cpu`, `cuda` or `mps`; `auto` chooses as Lightning's trainer does. Raises `ConfigError` for an absent device."""
     present = [kind for kind in ("mps", "cuda", "cpu") if _count(kind)]
     if accelerator == "auto":
         return present[0]
@@ -86,7 +88,7 @@ def kind_of_device(accelerator: str) -> str:
 
 
 def _count(kind: str) -> int:
-    """How many devices of a kind this machine has. As many processes as are wanted share its CPU."""
+    """How many devices of a kind this machine has. 1 for a CPU, which any number of processes can share."""
     if kind == "cuda":
         return torch.cuda.device_count()
     return int(torch.backends.mps.is_available()) if kind == "mps" else 1

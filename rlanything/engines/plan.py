@@ -1,4 +1,4 @@
-"""Which prompts are read together: equal prompts and groups share a trunk, and trunks are cut into chunks of rows."""
+"""Which prompts are read together: equal prompts and prompts of one group share a trunk; chunks limit the rows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Ids = tuple[int, ...]
 class Chunk:
     """Rows that are decoded together.
 
-    Prompt p is the first `visible[p]` tokens of `trunks[trunk_of[p]]`, then `suffixes[p]`, then one more token.
-    Draft i continues prompt `prompt_of[i]`; its `pending` begins with that last token.
+    Prompt p is the first `visible[p]` tokens of `trunks[trunk_of[p]]`, then `suffixes[p]`, then one last token.
+    Draft i continues prompt `prompt_of[i]`. Its `pending` begins with the last token of that prompt.
     """
 
     trunks: list[Ids] = field(default_factory=list)
@@ -26,7 +26,7 @@ class Chunk:
     prompt_of: list[int] = field(default_factory=list)
 
     def add(self, trunk: Ids, prompts: dict[Ids, list[Draft]]) -> None:
-        """Append the drafts of prompts that share a trunk."""
+        """Append prompts that share a trunk, with the drafts of each."""
         for prompt, drafts in prompts.items():
             seen = min(common_prefix(prompt, trunk), len(prompt) - 1)
             for draft in drafts:
@@ -40,7 +40,7 @@ class Chunk:
 
 
 def chunks(drafts: Sequence[Draft], max_rows: int) -> Iterator[Chunk]:
-    """Chunks of at most `max_rows` rows, long prompts first, so that little of a chunk is padding."""
+    """Chunks of at most `max_rows` rows. Long prompts come first, so that a chunk has little padding."""
     chunk = Chunk()
     for cluster in sorted(_clusters(drafts), key=lambda group: -_longest(group)):
         for start in range(0, len(cluster), max_rows):
@@ -57,7 +57,10 @@ def chunks(drafts: Sequence[Draft], max_rows: int) -> Iterator[Chunk]:
 
 
 def _clusters(drafts: Sequence[Draft]) -> list[list[Draft]]:
-    """Drafts of one group, or with equal prompts. A session keeps its cache, so it shares nothing but its prompt."""
+    """Drafts that share a trunk: those of one group, or with equal prompts.
+
+    The group of a session is ignored, because a session keeps its own cache. It shares a trunk with equal prompts only.
+    """
     members: dict[str | Ids, list[Draft]] = {}
     for draft in drafts:
         group = "" if draft.request.session else draft.request.group
@@ -70,7 +73,7 @@ def _longest(cluster: list[Draft]) -> int:
 
 
 def common_prefix(left: Ids, right: Ids) -> int:
-    """How many first tokens are equal: bisection over slice comparisons, which run at C speed."""
+    """Length of the common prefix. Bisection over slices is faster than a loop: slices are compared in C."""
     low, high = 0, min(len(left), len(right))
     if left[:high] == right[:high]:
         return high

@@ -1,4 +1,6 @@
-"""One request, one seed: counter-based uniforms and inverse-CDF sampling, shared by every engine of this package.
+"""Counter-based uniform numbers and inverse-CDF sampling, shared by every engine of this package.
+
+Every request has its own seed.
 
 Letters in shapes: B rows, A alternatives (the whole vocabulary, or the allowed ids), N token positions.
 """
@@ -16,7 +18,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MULTIPLY_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MULTIPLY_2 = np.uint64(0x94D049BB133111EB)
 _LARGEST_UNIFORM = 1.0 - 2.0**-50
-"""A uniform times the total of a CDF must stay below that total after rounding."""
+"""The largest uniform number. Its product with the total of a CDF stays below that total after rounding."""
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -50,7 +52,7 @@ def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, 
         The chosen indices (B, int64) and their log-probs at temperature 1 (B, float32).
 
     Raises:
-        ValueError: when a row's logits hold NaN or +inf.
+        ValueError: when a row's logits hold NaN or +inf, or nothing but -inf.
     """
     logits, greedy = logits.float(), temperature == 0
     plain = logits.softmax(-1)

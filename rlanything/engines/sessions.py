@@ -1,4 +1,4 @@
-"""The sessions whose caches are kept between calls, in the batches in which they started."""
+"""Sessions, whose caches are kept between calls. Sessions that start together form a batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from rlanything.engines.plan import Ids, common_prefix
 class SessionBatch:
     """Sessions that advance together, in the order of the rows of `branches`.
 
-    `texts`: name -> prompt and response so far. `drafts`: what the sessions write in the call that goes on.
+    `texts`: name of the session -> its prompt and response so far. `drafts`: the drafts of the current call, one per
+    row; empty between calls.
     """
 
     texts: dict[str, Ids]
@@ -24,24 +25,24 @@ class SessionBatch:
     drafts: list[Draft]
 
     def record(self) -> None:
-        """Remember what the drafts of the call that ends now have read and written."""
+        """Store in `texts` what the drafts of the current call have read and written. The call is over."""
         self.texts = {
             draft.request.session: draft.request.prompt_ids + tuple(draft.ids) for draft in self.drafts
         }
         self.drafts = []
 
     def keep(self, names: Sequence[str]) -> None:
-        """Let go of all sessions but these, of which there is at least one, in the order of the rows."""
+        """Drop all sessions except `names`: at least one, in the order of the rows."""
         rows = [row for row, name in enumerate(self.texts) if name in set(names)]
         if len(rows) < len(self.texts):
             self.branches = self.branches.select(np.array(rows))
             self.texts = {name: self.texts[name] for name in names}
 
     def resume(self, drafts: dict[str, Draft]) -> list[str]:
-        """Point drafts behind what the cache holds of their prompts; the names of those that it is of use to.
+        """Make the uncached tokens of each prompt `pending`. Returns the names of the sessions whose cache is used.
 
-        From the first token on that differs from what the session has read and written, nothing is used; a row
-        that differs before the end of its trunk is of no use at all.
+        The cache is used up to the first token that differs from what the session has read and written. A row whose
+        difference lies inside its trunk is not used.
         """
         useful = []
         for row, (name, text) in enumerate(self.texts.items()):
@@ -59,7 +60,7 @@ class SessionBatch:
 
 
 class Sessions:
-    """All batches of sessions, least recently used first; at most `limit` rows are kept."""
+    """All batches of sessions, least recently used first. At most `limit` sessions are kept, or the newest batch."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -90,7 +91,7 @@ class Sessions:
     def resume(self, drafts: Sequence[Draft]) -> tuple[list[SessionBatch], list[Draft]]:
         """The batches that serve a call, with their drafts in the order of their rows, and the unserved drafts.
 
-        A batch in which any of the call's sessions lives lets go of its sessions that are absent from the call.
+        A batch that holds a session of the call drops its sessions that the call does not name or cannot use.
         Raises `ValueError` for a session named twice.
         """
         waiting = {draft.request.session: draft for draft in drafts if draft.request.session}

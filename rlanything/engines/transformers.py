@@ -1,7 +1,7 @@
 """The reference engine: `model.generate` of Hugging Face, for every architecture that has it.
 
-It re-reads every prompt, and it samples the same tokens as the native engine: a logits processor draws them with the
-request's own uniforms and leaves `generate` no other choice. The native engine is tested against it.
+It reads every prompt again. It samples the same tokens as the native engine: a logits processor draws each token with
+the request's own uniform numbers, and gives `generate` this token only. The native engine is tested against it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from rlanything.engines.decode import Draft, check_request, step
 
 
 class TransformersEngine:
-    """`Engine` over a live Hugging Face causal language model on any device. Sessions and groups buy nothing here.
+    """`Engine` over a live Hugging Face causal language model on any device. Sessions and groups are ignored.
 
     Args:
-        model: sampled from as it is at each call, in evaluation mode; its mode is restored afterwards.
-        tokenizer: names the ids that end a response.
-        max_batch: most prompts that one call of `model.generate` is given.
+        model: each call samples from its current weights, in evaluation mode; its mode is restored afterwards.
+        tokenizer: gives the ids that end a response.
+        max_batch: the most prompts of one call of `model.generate`.
 
     Raises:
-        ValueError: when the model has no `generate`.
+        ValueError: when the model has no `generate`, for `max_batch` below 1, and for a tokenizer without ids that end
+            a response.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class TransformersEngine:
 
 
 class _Sampler(LogitsProcessor):
-    """Draws each row's next token itself and hides every other from `generate`."""
+    """Draws the next token of each row, and masks every other token for `generate`."""
 
     def __init__(self, drafts: Sequence[Draft], filler: int) -> None:
         self._drafts, self._filler = drafts, filler
@@ -98,7 +99,7 @@ class _Sampler(LogitsProcessor):
         self._emitted = 0
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """Scores BV that leave one token per row; called once per generated position."""
+        """Scores BV that leave one token per row. `generate` calls this once per generated position."""
         needy = [
             row
             for row, draft in enumerate(self._drafts)
@@ -113,12 +114,12 @@ class _Sampler(LogitsProcessor):
         return only.scatter_(1, torch.tensor(tokens, device=scores.device).unsqueeze(1), 0.0)
 
     def ended(self) -> list[bool]:
-        """Which rows need no further position: what is forced from here on is known already."""
+        """Which rows are done. The forced tokens that `generate` has not returned yet are known already."""
         return [draft.done for draft in self._drafts]
 
 
 class _AllEmitted(StoppingCriteria):
-    """Stops `generate` by the drafts, not by a token: an end-of-turn id need not be the model's own."""
+    """Stops a row of `generate` when its draft is done. The end-of-turn id need not be the model's eos id."""
 
     def __init__(self, sampler: _Sampler) -> None:
         self._sampler = sampler
@@ -128,7 +129,7 @@ class _AllEmitted(StoppingCriteria):
 
 
 def _left_padded(prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Tensor]:
-    """Ids and attention mask (both BT) with the padding on the left, as `generate` wants them."""
+    """Ids and attention mask (both BT) with the padding on the left, as `generate` needs it."""
     width = max(len(prompt) for prompt in prompts)
     ids = torch.tensor([(0,) * (width - len(prompt)) + prompt for prompt in prompts])
     mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
@@ -137,7 +138,7 @@ def _left_padded(prompts: Sequence[tuple[int, ...]]) -> tuple[Tensor, Tensor]:
 
 @contextmanager
 def _evaluating(model: PreTrainedModel) -> Iterator[None]:
-    """Dropout off, and none of the penalties that a checkpoint's generation_config.json may ask for."""
+    """Within it, dropout is off, and the defaults of the checkpoint's generation_config.json do not apply."""
     training, defaults = model.training, model.generation_config
     model.eval()
     model.generation_config = GenerationConfig()

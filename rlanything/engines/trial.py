@@ -1,8 +1,8 @@
-"""A trial of a checkpoint that may be anybody's, in a process that is stopped when it takes too much.
+"""A trial load of an untrusted checkpoint, in a child process with limits on time and memory.
 
-A chat template is a program, a tokenizer holds regular expressions, and a configuration says how many layers are built:
-each of them can be endless. So before this process loads any of it, a child reads the tokenizer, writes a conversation
-with it, and builds the model's skeleton without weights.
+A chat template is a program, a tokenizer holds regular expressions, and a configuration says how many layers are built.
+Each of them can take endless time or memory. So a child process tries them first: it loads the tokenizer, writes a
+conversation with it, and builds the model without weights.
 """
 
 from __future__ import annotations
@@ -24,26 +24,27 @@ from rlanything.engines.chat import Chat
 CPU_S = 8
 """Seconds of CPU that a trial may take. Large tokenizers need two."""
 WALL_S = 600
-"""Seconds on the clock: downloads of tokenizers from the hub are among them."""
+"""Seconds of wall-clock time that a trial may take, downloads of tokenizers from the hub included."""
 MEMORY_MB = 2048
-"""Memory that a trial may take beyond what this process has."""
+"""Memory that a trial may take in addition to that of this process."""
 MOST_TOKENS = 65_536
-"""Tokens that a template may make of the few words of the trial."""
+"""The most tokens that a template may make of the short conversation of the trial."""
 NO_CODE = {"trust_remote_code": False}
-"""What every call that loads from a checkpoint passes: without it transformers asks on standard input, and obeys."""
+"""Arguments of every call that loads a checkpoint. Without them, transformers asks on standard input what to do."""
 _LONGEST = 2000
+"""Characters of an error message that are kept."""
 _TURN = {"role": "user", "content": "You are in a room. What next?"}
 
 
 def why_unusable(source: str, revision: str | None) -> str:
-    """Why a checkpoint cannot be loaded, as far as its tokenizer, template and configuration say; '' if it can."""
+    """Why a checkpoint cannot be loaded, or ''. Its tokenizer, chat template and configuration are tried."""
     return in_child(lambda: _try(source, revision))
 
 
 def in_child(work: Callable[[], None]) -> str:
-    """The message of the exception that `work` raises in a process of its own, why it was stopped, or ''.
+    """Run `work` in a child process. Returns the message of its exception, or why it was stopped, or ''.
 
-    The process is a fork, so that nothing is imported again. It has one thread and starts no kernel of torch.
+    The child is a fork, so that nothing is imported again. It has one thread, so `work` must run no kernel of torch.
     """
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
@@ -66,13 +67,13 @@ def in_child(work: Callable[[], None]) -> str:
 
 def _report(work: Callable[[], None], sender: Connection) -> None:
     _limit(resource.RLIMIT_CPU, CPU_S)
-    if sys.platform == "linux":  # elsewhere the limit is not kept
+    if sys.platform == "linux":  # other systems do not enforce it
         _limit(resource.RLIMIT_AS, psutil.Process().memory_info().vms + (MEMORY_MB << 20))
     _limit(resource.RLIMIT_CORE, 0)
     said = ""
     try:
         work()
-    except BaseException as error:  # a panic of the tokenizers' library is no Exception
+    except BaseException as error:  # a panic of the tokenizers library is not an `Exception`
         said = str(error) or type(error).__name__
     sender.send(said[:_LONGEST])
     sender.close()
@@ -85,7 +86,7 @@ def _limit(kind: int, most: int) -> None:
 
 
 def _try(source: str, revision: str | None) -> None:
-    logging.set_verbosity_error()  # this process says it again
+    logging.set_verbosity_error()  # the parent process shows them
     logging.disable_progress_bar()
     config = AutoConfig.from_pretrained(source, revision=revision, **NO_CODE)
     if "/" in str(getattr(config, "_attn_implementation", "")):

@@ -1,7 +1,7 @@
-"""The weights of a live Hugging Face Qwen2 or Llama module, fused into what `forward` computes with.
+"""The weights of a live Hugging Face Qwen2 or Llama module, in the form that `forward` uses.
 
-q, k, v and gate, up become one matrix each, and q and k are laid out so that a rotation is one complex product.
-That changes nothing but the speed. Letters in shapes: see `forward`.
+q, k and v become one matrix; gate and up become one matrix. The rows of q and k are reordered, so that a rotation is
+one complex product. Up to rounding, the results stay the same. Letters in shapes: see `forward`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Weights:
 
 
 def check_supported(model: PreTrainedModel) -> None:
-    """Raise `ValueError` naming what this forward pass does not implement."""
+    """Raise `ValueError` for a model that `forward` does not implement. The message names what is missing."""
     name, config = type(model).__name__, model.config
     problem = ""
     if not isinstance(model, Qwen2ForCausalLM | LlamaForCausalLM):
@@ -69,7 +69,7 @@ def check_supported(model: PreTrainedModel) -> None:
 
 
 def fuse(model: PreTrainedModel, dtype: torch.dtype) -> Weights:
-    """Copies of the module's weights as they are now. Raises `ValueError` for what is not implemented."""
+    """A copy of the module's current weights. Raises `ValueError` for a model that `forward` does not implement."""
     check_supported(model)
     reader, config = _Reader(model, dtype), model.config
     heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
@@ -92,7 +92,7 @@ def fuse(model: PreTrainedModel, dtype: torch.dtype) -> Weights:
 
 
 class _Reader:
-    """Reads named parameters of a module into the form that `forward` computes with."""
+    """Reads named parameters of a module into the form that `forward` uses."""
 
     def __init__(self, model: PreTrainedModel, dtype: torch.dtype) -> None:
         # Shared parameters are listed once: a tied head is not in here.
@@ -103,13 +103,13 @@ class _Reader:
         return name in self._parameters
 
     def weight(self, prefix: str, *names: str) -> Tensor:
-        """A copy of the rows of several weights, one below the other."""
+        """A copy of several weights, concatenated along their rows."""
         return torch.cat(
             [self._parameters[f"{prefix}.{name}.weight".removeprefix(".")] for name in names]
         ).to(self._dtype)
 
     def bias(self, prefix: str, *names: str) -> Tensor | None:
-        """A copy of the entries of several biases; None when the architecture has none."""
+        """A copy of several biases, concatenated; None when the architecture has none."""
         found = [self._parameters.get(f"{prefix}.{name}.bias") for name in names]
         present = [bias for bias in found if bias is not None]
         return torch.cat(present).to(self._dtype) if present else None

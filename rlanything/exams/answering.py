@@ -1,4 +1,4 @@
-"""Sampling a policy's answers to the questions of an exam, which keeps them in its own files."""
+"""Sampling a policy's answers to the questions of an exam. The exam stores the answers in its own files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rlanything.loop.prompts import Prompts
 
 AT_A_TIME = 16
-"""Questions in a batch. Its answers are on disk before the next batch is sampled."""
+"""Questions in a batch. The answers of a batch are on disk before the next batch is sampled."""
 
 
 def answer_exam(
@@ -40,9 +40,12 @@ def answer_exam(
     model: str,
     data: Path,
 ) -> int:
-    """Answer the questions of a release that `model` has no answer to yet; how many could not be answered.
+    """Sample an answer to each question that `model` has not answered yet. Returns how many could not be answered.
 
-    Raises `ConfigError` for an unknown arm or one that was not trained, and `UserError` for the exam's files.
+    release: the release of the exam whose questions are asked; None: all questions that were not removed.
+    model: the name under which the answers are stored. data: the folder of the answers.
+    Raises `ConfigError` for a negative seed and for an arm that is unknown or not trained. Raises `UserError` for files
+    of the exam that cannot be used.
     """
     if seed < 0:
         raise ConfigError(f"--seed {seed}: must be at least 0")
@@ -62,7 +65,7 @@ def answer_exam(
 
 
 def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> dict[str, Json]:
-    """What the answers depend on."""
+    """What the answers depend on. It is stored with them."""
     folder = root / checkpoint.path
     name = f"{checkpoint.path}@{checkpoint.revision}"
     return {
@@ -106,7 +109,7 @@ def _answer(
 
 
 def _request(config: Config, policy: ChatModel, prompts: Prompts, seed: int, question: Question) -> Request:
-    """The seed of an answer depends on the run and the question, not on the order of the questions."""
+    """The request for an answer. Its seed depends on the run and the question, not on the order of the questions."""
     return Request(
         prompt_ids=policy.start(prompts.opening(question.text, ())),
         seed=derive_seed(config.seed, "livebench", seed, question.question_id),

@@ -62,20 +62,18 @@ def _add_answer(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--questions", type=Path, required=True, nargs="+", metavar="FILE", help=questions)
     add("--arm", required=True, help="whose policy answers: an arm of the configuration, or `base`")
     add("--seed", type=int, default=0, metavar="N", help="which run of the arm; default: 0")
-    add(
-        "--model", required=True, metavar="NAME", help="name of the model: of the file that its answers go to"
-    )
+    add("--model", required=True, metavar="NAME", help="name of the model, and of the file of its answers")
     add(
         "--release",
         metavar="DATE",
-        help="release of LiveBench; default: whatever was not removed",
+        help="release of LiveBench; default: all questions not removed",
     )
     add("--data", type=Path, metavar="DIR", help=f"where answers go; default: {DATA}")
     answer.set_defaults(run=_answer)
 
 
 def _answer(args: argparse.Namespace) -> int:
-    """Exit code 2: some questions got no answer."""
+    """Run `livebench answer`. Returns exit code 2 when some questions got no answer."""
     from rlanything.exams import answering
     from rlanything.planning import check
 
@@ -135,7 +133,7 @@ def _date(text: str) -> date:
 
 
 def _configured(args: argparse.Namespace, target: str) -> dict[str, Any]:
-    """The section `env` of the configuration where it is of the class `target`, else nothing."""
+    """The section `env` of the configuration; empty when there is none, or when its class is not `target`."""
     from rlanything.config import load
 
     path = args.params or args.root / "params.yaml"
@@ -144,7 +142,7 @@ def _configured(args: argparse.Namespace, target: str) -> dict[str, Any]:
 
 
 def _exam(root: Path) -> tuple[Exam, dict[str, Any]]:
-    """The exam that experiments/livebench.yaml names, and its environment's section as experiments/ has it."""
+    """The exam that experiments/livebench.yaml names, and the section `env` that experiments/ declares for it."""
     from rlanything import targets
     from rlanything.core.exams import Exam
     from rlanything.files.yaml_file import read_mapping

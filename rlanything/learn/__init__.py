@@ -1,4 +1,4 @@
-"""Learning: packing experience into rows, the clipped surrogate, and the Lightning module that owns both models.
+"""Learning: packing experience into rows, the loss, and the Lightning module that owns both models.
 
-Where experience comes from is in `loop/` and `rewards/`.
+Experience is collected in `loop/` and scored in `rewards/`.
 """

@@ -1,4 +1,4 @@
-"""An iteration's lessons as the minibatches that one process learns from."""
+"""Cutting the lessons of an iteration into the minibatches that one process learns from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def make_batches(
     run_seed: int,
     iteration: int,
 ) -> tuple[list[Minibatch], dict[str, float]]:
-    """One minibatch an update, and metrics: rows of each model, and what `JointModule.prepare` measured."""
+    """One minibatch for each update, and metrics: the rows of each model, and those of `JointModule.prepare`."""
     learn = module.config
     units = {
         "policy": [policy_rows(lesson, learn.loss_weight) for lesson in policy],
@@ -41,7 +41,7 @@ def empty_batches(updates: int, iteration: int) -> list[Minibatch]:
 
 
 def _share(module: JointModule, batches: Sequence[list[Row]], update: int) -> tuple[tuple[Row, ...], ...]:
-    """This process's micro-batches of an update; padded with empty ones so that every process has as many."""
+    """This process's micro-batches of an update. Empty ones are added, so that every process has equally many."""
     if update >= len(batches):
         return ()
     groups = micro_batches(batches[update], module.config.micro_batch_tokens)

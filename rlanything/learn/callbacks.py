@@ -10,11 +10,11 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 Publish = Callable[[Callable[[Path], None]], Mapping[str, float]]
-"""Publishes an iteration and returns its metrics; the argument writes Lightning's checkpoint to a path."""
+"""Publishes an iteration and returns its metrics. Its argument writes Lightning's checkpoint to a path."""
 
 
 class PublishIteration(Callback):
-    """After an iteration's updates: publish what belongs to it, then log its metrics.
+    """Publishes an iteration after its updates, then logs its metrics.
 
     Lightning's checkpoint holds models, optimizers, trainer progress, and the data module's loop state. Every process
     must call `publish`, because Lightning requires every process to take part in a checkpoint.
@@ -24,7 +24,7 @@ class PublishIteration(Callback):
         self._publish = publish
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """The metrics reach loggers and callbacks as Lightning's own do. `step` is what loggers count by."""
+        """Publish, and log the metrics through Lightning. Loggers use `step`, the iteration, as their step."""
         metrics = self._publish(trainer.save_checkpoint)
         pl_module.log_dict({**metrics, "step": metrics["iteration"]}, batch_size=1)
 
@@ -32,8 +32,8 @@ class PublishIteration(Callback):
 def write_dvclive(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """The metrics of a run as DVCLive files: metrics.json (last values) and plots/metrics/*.tsv (curves).
 
-    DVCLive itself looks for a repository around it: it makes one of DVC's where there is only Git, fails where Git has
-    no commit yet, and may send the metrics elsewhere. Here only its files are wanted.
+    DVCLive itself is not used, because it looks for a repository. It makes a DVC repository where there is only Git,
+    fails where Git has no commit yet, and may send the metrics elsewhere. Only its files are needed here.
     """
     curves: dict[str, list[str]] = {}
     summary: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""Experience on its way to the module: an epoch is an iteration, its batches are collected when it starts.
+"""Experience for the module. An epoch is an iteration, and its batches are collected when it starts.
 
 The stream is on-policy by construction: nothing is collected before the previous iteration's last update. The
-dataset has a length, because without one Lightning fetches a batch ahead (stale by one update, and not resumable).
+dataset has a length. Without one, Lightning fetches a batch ahead, which is stale by one update and cannot be resumed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ Collect = Callable[[], list[Minibatch]]
 
 
 class ExperienceStream(IterableDataset[Minibatch]):
-    """Collects an iteration each time it is iterated; yields `updates` minibatches (empty ones train nothing)."""
+    """Collects an iteration each time it is iterated. Yields `updates` minibatches; an empty one trains nothing.
+
+    Raises `ValueError` when `collect` returns another number of minibatches.
+    """
 
     def __init__(self, collect: Collect, updates: int) -> None:
         self._collect = collect
@@ -53,13 +56,13 @@ class ExperienceDataModule(LightningDataModule):
         self._restore = restore
 
     def train_dataloader(self) -> DataLoader[Minibatch]:
-        """The stream; batches are whole minibatches already."""
+        """The stream. Its items are whole minibatches, so nothing is batched here."""
         return DataLoader(self._stream, batch_size=None, num_workers=0)
 
     def state_dict(self) -> dict[str, Any]:
-        """The loop's state after the iteration that a checkpoint closes."""
+        """The loop's state after the iteration at whose end the checkpoint is written."""
         return self._save()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continue from a checkpoint."""
+        """Restore the loop's state from a checkpoint."""
         self._restore(state_dict)

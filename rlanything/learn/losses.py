@@ -1,4 +1,4 @@
-"""The clipped surrogate with its KL anchor, and the log-probs that it compares.
+"""The clipped surrogate loss with its KL term, and the log-probs that it compares.
 
 Shape letters: B rows, T tokens, N targets of all rows, K allowed ids, V vocabulary, D hidden size.
 """
@@ -22,12 +22,12 @@ class Packed:
     ids_bt: Tensor
     positions_bt: Tensor
     mask_b1tt: Tensor | None
-    """True where attention is allowed; None: plain causal (padding is on the right and never looked at)."""
+    """True where attention is allowed. None: plain causal attention, which never sees the padding on the right."""
     row_n: Tensor
     source_n: Tensor
     target_n: Tensor
     allowed_nk: Tensor | None
-    """Allowed ids padded with -1, nothing but -1 where decoding was free; None: it was free everywhere."""
+    """Allowed ids, padded with -1; all -1 where decoding was free. None: decoding was free everywhere."""
     old_n: Tensor
     reference_n: Tensor
     advantage_n: Tensor
@@ -35,7 +35,7 @@ class Packed:
 
 
 def pack(rows: Sequence[Row], device: torch.device | str = "cpu") -> Packed:
-    """Pad rows on the right and collect their targets."""
+    """Pad rows on the right and collect their targets. There must be at least one row with a target."""
     width = max(len(r.ids) for r in rows)
     flat = [
         x
@@ -58,7 +58,7 @@ def pack(rows: Sequence[Row], device: torch.device | str = "cpu") -> Packed:
 
 
 def target_logprobs(model: PreTrainedModel, batch: Packed) -> Tensor:
-    """Log-probs [N] of the targets at temperature 1, renormalised over the allowed ids of constrained decoding."""
+    """Log-probs [N] of the targets at temperature 1. Under constrained decoding, renormalised over the allowed ids."""
     mask = batch.mask_b1tt
     if mask is not None:
         mask = torch.zeros_like(mask, dtype=model.dtype).masked_fill_(~mask, torch.finfo(model.dtype).min)
@@ -74,7 +74,7 @@ def target_logprobs(model: PreTrainedModel, batch: Packed) -> Tensor:
     kept_nk = logits_nv.gather(1, batch.allowed_nk.clamp(min=0))
     kept_nk = kept_nk.masked_fill(absent_nk & ~free_n[:, None], float("-inf"))
     norm_n = kept_nk.logsumexp(1)
-    if bool(free_n.any()):  # an environment may name actions in one turn and leave the next one open
+    if bool(free_n.any()):  # an environment may list actions in some turns only
         norm_n = torch.where(free_n, logits_nv.logsumexp(1), norm_n)
     return chosen_n - norm_n
 
@@ -82,9 +82,10 @@ def target_logprobs(model: PreTrainedModel, batch: Packed) -> Tensor:
 def surrogate(
     logprob_n: Tensor, batch: Packed, epsilon: float, beta: float
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """PPO's clipped surrogate plus beta times the k3 estimate of KL(current || reference), weighted per token.
+    """PPO's clipped surrogate loss plus beta times the k3 estimate of KL(current || reference), weighted per token.
 
-    loss = sum_n w_n * (-min(r A, clip(r, 1-eps, 1+eps) A) + beta * (exp(d) - d - 1)), d = reference - current.
+    loss = sum_n w_n * (-min(r A, clip(r, 1-eps, 1+eps) A) + beta * (exp(d) - d - 1)), with the ratio
+    r = exp(current - old) and d = reference - current. Also returns statistics, weighted alike and detached.
     """
     ratio_n = (logprob_n - batch.old_n).exp()
     clipped_n = ratio_n.clamp(1.0 - epsilon, 1.0 + epsilon)
@@ -116,7 +117,7 @@ def _allowed(allowed: Sequence[tuple[int, ...]], device: torch.device | str) -> 
 
 
 def _tree_mask(rows: Sequence[Row], width: int, device: torch.device | str) -> Tensor:
-    """[B, 1, T, T]; padded queries attend to themselves, so that no softmax is empty."""
+    """Boolean mask [B, 1, T, T]. Every token attends to itself, so that no row of a softmax is empty."""
     limit = _padded([r.limit for r in rows], width, 0, device)
     question = _padded([r.question for r in rows], width, -2, device)
     vote = _padded([r.vote for r in rows], width, -2, device)

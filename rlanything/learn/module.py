@@ -1,7 +1,7 @@
 """One LightningModule that owns policy and reward model and updates both from the same iteration.
 
-Manual optimisation: a batch is one minibatch of each model's experience, already cut into micro-batches; gradients
-accumulate over the micro-batches, then both optimizers step once. Optimizer states live across iterations.
+Optimisation is manual. A batch is one minibatch of each model's experience, already cut into micro-batches. Gradients
+accumulate over the micro-batches, then both optimizers step once. Optimizer states are kept across iterations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rlanything.learn.recomputing import allow_recomputing, recomputing
 
 @dataclass(frozen=True)
 class Minibatch:
-    """What one optimizer step of each model learns from: micro-batches of rows; either may be empty."""
+    """What one optimizer step of each model learns from: micro-batches of rows. Each model's may be empty."""
 
     iteration: int
     policy: tuple[tuple[Row, ...], ...]
@@ -35,9 +35,9 @@ class Minibatch:
 class JointModule(LightningModule):
     """Policy and reward model under the clipped surrogate.
 
-    `reference_policy` / `reference_reward`: frozen models that the KL term anchors to (kl_reference=base); None
-    anchors to the weights at the start of the step, whose log-probs are the recorded ones. Raises `ConfigError` where
-    `gradient_checkpointing` is wanted of a model that has none.
+    `reference_policy`, `reference_reward`: frozen models that the KL term compares with (kl_reference=base). None: it
+    compares with the weights at the start of the iteration, whose log-probs are `Row.old`.
+    Raises `ConfigError` where `gradient_checkpointing` is set for a model that does not support it.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class JointModule(LightningModule):
         if config.gradient_checkpointing:
             for model in (policy, *([] if reward is None else [reward])):
                 allow_recomputing(model)
-        # Not registered as submodules: they are frozen, never checkpointed, and restored from the base models.
+        # In a dict, so that Lightning does not register them: they are frozen, and no checkpoint needs them.
         self._references = {"policy": reference_policy, "reward": reference_reward}
         self.totals: dict[str, list[float]] = defaultdict(list)
         """Statistics of the iteration so far: name -> one value per optimizer step."""
@@ -71,11 +71,11 @@ class JointModule(LightningModule):
     def transfer_batch_to_device(
         self, batch: Minibatch, device: torch.device, dataloader_idx: int
     ) -> Minibatch:
-        """Rows stay lists until a forward pass packs them onto the device."""
+        """The batch as it is: rows stay lists until a forward pass packs them onto the device."""
         return batch
 
     def on_train_epoch_start(self) -> None:
-        """A new iteration: its statistics start empty."""
+        """Drop the statistics of the previous iteration."""
         self.totals.clear()
 
     @phase("learn")
@@ -94,9 +94,10 @@ class JointModule(LightningModule):
 
     @phase("learn")
     def prepare(self, name: str, rows: Sequence[Row]) -> dict[str, float]:
-        """Fill in what the rows need beyond what was recorded: reference and recomputed log-probs.
+        """Fill in the log-probs that were not recorded: those of the reference, and recomputed ones.
 
-        Returns the mismatch between sampling engine and trainer when it was measured (importance=recomputed).
+        The rows change in place. With importance=recomputed, returns the metric `<name>/mismatch_kl`: the k3 estimate
+        of KL(sampling engine || trainer). Otherwise returns no metric.
         """
         model = self.policy if name == "policy" else self.reward
         reference = self._references[name]
@@ -114,7 +115,11 @@ class JointModule(LightningModule):
         return {f"{name}/mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift)}
 
     def _recompute(self, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool) -> list[float]:
-        """Truncated importance weights: the trainer's log-probs become `old`; weights get min(exp(new - old), cap)."""
+        """Truncated importance sampling. Returns, for each target, trainer's minus recorded log-prob.
+
+        Weights are multiplied by min(exp(trainer's - recorded), importance_cap). The trainer's log-probs become `old`,
+        and without a reference model (`anchored` false) also `reference`.
+        """
         fresh = self._logprobs(model, rows)
         recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
         factor = (fresh - recorded).exp().clamp(max=self.config.importance_cap)
@@ -127,7 +132,7 @@ class JointModule(LightningModule):
 
     @torch.no_grad()
     def _logprobs(self, model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
-        """Log-probs of the targets in the number formats of the updates: with bf16-mixed under its autocast."""
+        """Log-probs [N] of the targets, in the number formats of the updates (bf16-mixed: under its autocast)."""
         batch: Packed = pack(rows, model.device)
         with self.trainer.precision_plugin.forward_context():
             return target_logprobs(model, batch)
@@ -158,7 +163,7 @@ class JointModule(LightningModule):
         self.totals[f"{name}/grad_norm"].append(float(norm))
 
     def _loss(self, model: PreTrainedModel, rows: Sequence[Row]) -> tuple[Tensor, dict[str, Tensor]]:
-        if not rows:  # another process has one more micro-batch: take part in its reduction with nothing
+        if not rows:  # another process has one more micro-batch: take part in its reduction with zeros
             zero = sum((p.sum() * 0.0 for p in model.parameters()), torch.zeros((), device=self.device))
             return zero, {key: zero.detach() for key in ("loss", "kl", "clipped", "entropy")}
         batch = pack(rows, self.device)
@@ -172,7 +177,7 @@ def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optim
 
 
 def _spread(lists: Sequence[list[float]], values: Tensor) -> None:
-    """Write a flat tensor back into the rows' lists."""
+    """Write the values of a flat tensor [N] back into the rows' lists."""
     flat = iter(values.tolist())
     for target in lists:
         target[:] = [next(flat) for _ in target]

@@ -1,9 +1,9 @@
-"""Experience as training rows: what was read and sampled, token for token; nothing is re-tokenised.
+"""Experience as training rows: the tokens that were read and sampled. Nothing is re-tokenised.
 
-Policy: turns whose prompt extends the previous prompt and response exactly become one row; where that breaks a new
-row starts. Reward model: a judged trajectory is one row, a tree: what its questions have in common once (the trunk),
-the question of each step branching off it, and the m votes branching off each question. A tree with more tokens than a
-forward pass may take is cut into several.
+Policy: turns share a row while each prompt begins with exactly the previous prompt and response. Otherwise a new row
+starts. Reward model: a judged trajectory is one row with the form of a tree. The tokens that its questions share are
+the trunk. The question of each step branches off the trunk, and its m votes branch off the question. A tree with more
+tokens than a forward pass may take is cut into several.
 
 Shape letters: T tokens of a row, N targets (sampled tokens that train), K allowed ids at a target.
 """
@@ -25,7 +25,7 @@ NO_BRANCH = -1
 class Row:
     """One sequence for one forward pass. Lists of length T, then lists of length N.
 
-    A token t attends to: trunk tokens before `limit[t]`; tokens of its own `question` that are not a vote's; tokens of
+    A token t attends to trunk tokens before `limit[t]`, to the question tokens of its own `question`, and to tokens of
     its own `vote`; always causally. Rows without branches have question = vote = NO_BRANCH everywhere.
     """
 
@@ -39,9 +39,9 @@ class Row:
     target: list[int] = field(default_factory=list)
     allowed: list[tuple[int, ...]] = field(default_factory=list)
     old: list[float] = field(default_factory=list)
-    """Log-prob under the policy that the ratio compares with."""
+    """Log-prob of the target in the denominator of the ratio."""
     reference: list[float] = field(default_factory=list)
-    """Log-prob under the model that the KL term anchors to."""
+    """Log-prob of the target under the model that the KL term compares with."""
     advantage: list[float] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
 
@@ -51,7 +51,7 @@ class Row:
         return self.question[-1] != NO_BRANCH
 
     def read(self, ids: Sequence[int], start: int, limit: int | None, question: int, vote: int) -> None:
-        """Append tokens at positions `start`...; `limit` None: plain causal (everything before)."""
+        """Append tokens at positions `start`, `start` + 1, ... limit None: each token sees all tokens before it."""
         for offset, token in enumerate(ids):
             self.limit.append(len(self.ids) + 1 if limit is None else limit)
             self.ids.append(token)
@@ -73,9 +73,10 @@ class Row:
 
 
 def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
-    """Rows of one trajectory. Weights: 1 per token, 1/len(response) per step, or 1/tokens per trajectory.
+    """Rows of one trajectory. The targets are the sampled tokens that were a choice (`decisions`).
 
-    Tokens that constrained decoding forced (one allowed id) have nothing to decide and are no targets.
+    Tokens that constrained decoding forced (one allowed id) are no targets. The weight of a target by `loss_weight`:
+    token: 1; step: 1 / targets of its step; trajectory: 1 / targets of the trajectory.
     """
     rows: list[Row] = []
     row = Row()
@@ -97,9 +98,11 @@ def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
 
 
 def reward_rows(lesson: ScoredReplies, loss_weight: LossWeight, most: int | None = None) -> list[Row]:
-    """The tree of one judged trajectory. A vote counts like a step: its weight is shared by its tokens.
+    """The tree of one judged trajectory, cut into several rows where it is too large. Empty when no vote trains.
 
-    most: tokens of a row; a larger tree is halved between two questions, again and again. None: no limit.
+    The weight of a lesson is that of each token with `loss_weight` token. Otherwise the tokens of a vote share it.
+    most: the most tokens of a row. A larger tree is halved between two questions until it fits or has one question.
+    None: no limit.
     """
     row = _tree(lesson, loss_weight)
     count = len(lesson.questions)
@@ -146,9 +149,10 @@ def _branch(
 def minibatches(
     rows: Sequence[Sequence[Row]], updates: int, run_seed: int, iteration: int, name: str
 ) -> list[list[Row]]:
-    """Split units (all rows of a trajectory stay together) into `updates` minibatches, weights of each summing to 1.
+    """Split units into at most `updates` minibatches. In each, the weights are scaled to sum to 1.
 
-    The order is drawn from the seed; an iteration with fewer units than updates gives fewer, non-empty minibatches.
+    rows: the units; all rows of a unit (a trajectory) stay together. The order is drawn from the seed. No minibatch is
+    empty, so fewer units than updates give fewer minibatches.
     """
     order = sorted(range(len(rows)), key=lambda k: derive_seed(run_seed, "minibatch", iteration, name, k))
     chunks = [order[k::updates] for k in range(updates)]
@@ -165,7 +169,10 @@ def minibatches(
 
 
 def micro_batches(rows: Sequence[Row], tokens: int) -> list[list[Row]]:
-    """Rows of similar length together, at most `tokens` padded tokens each (a longer single row stands alone)."""
+    """Rows of similar length together, at most `tokens` tokens with padding. A longer row is alone.
+
+    Trees and rows without branches are never together.
+    """
     result: list[list[Row]] = []
     for row in sorted(rows, key=lambda r: len(r.ids)):
         if (

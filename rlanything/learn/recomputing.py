@@ -1,7 +1,7 @@
-"""Gradient checkpointing: a layer keeps its input alone and is computed again in the backward pass.
+"""Gradient checkpointing: a layer stores only its input and is computed again in the backward pass.
 
-It is that of transformers, whose layers do it where they are in training mode. All models here stay in evaluation mode,
-so that nothing is dropped out: only the layers themselves are set to training mode, and only while a model learns.
+Transformers implements it. Its layers use it only in training mode. All models here stay in evaluation mode, so that
+there is no dropout. So only the layers, without their submodules, are set to training mode while a model learns.
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ KEY = "learn.gradient_checkpointing"
 
 
 def allow_recomputing(model: PreTrainedModel) -> None:
-    """Prepare a model for `recomputing`. Raises `ConfigError` for one whose layers cannot be computed again alike."""
+    """Prepare a model for `recomputing`.
+
+    Raises `ConfigError` for a model without gradient checkpointing, and for layers with dropout of their own.
+    """
     name = type(model).__name__
     if not model.supports_gradient_checkpointing or not _layers(model):
-        raise ConfigError(f"{KEY} = true: transformers has none for {name}; set it to false")
+        raise ConfigError(
+            f"{KEY} = true: transformers has no gradient checkpointing for {name}; set it to false"
+        )
     dropping = {
         f"{key} = {value}"
         for layer in _layers(model)
@@ -31,19 +36,19 @@ def allow_recomputing(model: PreTrainedModel) -> None:
     }
     if dropping:
         raise ConfigError(
-            f"{KEY} = true: the layers of {name} would drop out activations ({', '.join(sorted(dropping))}), which "
-            "nothing here corrects for; set it to false"
+            f"{KEY} = true: the layers of {name} would apply dropout ({', '.join(sorted(dropping))}), which "
+            "this project does not support; set it to false"
         )
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", FutureWarning
-        )  # its new name is younger than the oldest version allowed
+        )  # the new name is missing in the oldest version allowed
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 @contextmanager
 def recomputing(model: PreTrainedModel, wanted: bool) -> Iterator[None]:
-    """Within it forward and backward passes of a prepared model keep the inputs of its layers alone."""
+    """Within it, a model prepared by `allow_recomputing` stores only the inputs of its layers, if `wanted`."""
     layers = _layers(model) if wanted else []
     for layer in layers:
         layer.training = True

@@ -1,6 +1,6 @@
-"""Supervised warm starts of the embedded models: maximum likelihood of given responses, one plain loop.
+"""Supervised warm starts of the embedded models: maximum likelihood of given responses, in one plain loop.
 
-The models are made in minutes, so what counts is success per CPU-second.
+The models must be ready within minutes, so the loop is tuned for the success rate per CPU-second.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def fresh_model(architecture: Architecture, vocab: int, end: int, pad: int, seed
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What was read, and what is to be said then (token ids)."""
+    """A prompt, and the response to learn (token ids)."""
 
     prompt: tuple[int, ...]
     response: tuple[int, ...]
@@ -54,8 +54,8 @@ def conversation_rows(turns: Sequence[Turn], context_weight: float = 0.0) -> lis
     """Rows of an episode's turns. Every response token is a target of weight 1.
 
     Turns that extend each other share a row. Where that breaks, a new row starts, as in `packing.policy_rows`.
-    `context_weight`: weight of the tokens that are only read, and that the row before does not begin with. Predicting
-    what the world answers teaches a small model to look up and copy names, which is what acting waits for.
+    `context_weight`: weight of the prompt tokens as targets. A prefix that the previous row already holds is left out.
+    Predicting observations teaches a small model to look up and copy names, which it needs in order to act.
     """
     rows = [Row()]
     for turn in turns:
@@ -82,10 +82,10 @@ def fit(
     report: Callable[[int, int, float], None],
     micro_batch_tokens: int = 4096,
 ) -> float:
-    """Maximise the weighted log-likelihood of the targets of all rows; returns the mean loss of the last tenth.
+    """Maximise the weighted log-likelihood of the targets. Returns the mean loss of the last tenth of the steps.
 
-    Batches go through the examples in a fresh shuffled order each epoch. `report(step, steps, loss)` is called each
-    step.
+    examples: the rows of each example. Each epoch goes through them in a new shuffled order.
+    `report(step, steps, loss)` is called after each step. The model is left in training mode.
     """
     optimizers = _optimizers(model, config)
     model.train()
@@ -106,7 +106,7 @@ def fit(
 
 
 def _backward(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: int) -> float:
-    """Gradients of the batch's mean loss; returns it."""
+    """Compute the gradients of the batch's weighted mean loss. Returns this loss."""
     total = sum(sum(row.weight) for row in batch)
     loss = 0.0
     for micro in micro_batches(batch, micro_batch_tokens):
@@ -122,7 +122,7 @@ def _optimizers(
 ) -> list[tuple[torch.optim.Optimizer, float]]:
     """(optimizer, its highest learning rate): Muon for the hidden matrices, AdamW for everything else.
 
-    AdamW alone needs several times as many steps to the same success rate.
+    AdamW alone needs several times as many steps for the same success rate.
     """
     embedding = model.get_input_embeddings().weight
     matrices = [p for p in model.parameters() if p.ndim == 2 and p is not embedding]

@@ -1,4 +1,4 @@
-"""The Lightning trainer of a run: quiet, with the loggers and callbacks that the configuration adds."""
+"""The Lightning trainer of a run. It prints nothing, and uses the loggers and callbacks of the configuration."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ from rlanything.engines.placement import SHARDING
 class StateFile(TorchCheckpointIO):
     """Writes Lightning's checkpoint straight into its file.
 
-    Lightning itself writes it into the system's temporary folder and moves it. A kill may leave it there, and a second
-    disk may be full. Here the folder that holds the file is renamed when it is complete, so no second copy is needed.
+    Lightning itself writes it into the system's temporary folder and then moves it. A killed process may leave it
+    there, and the disk of that folder may be full. Here no temporary copy is needed: the caller writes into a folder
+    that it renames when everything is complete.
     """
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None
     ) -> None:
-        """Write a checkpoint. Raises `OSError`, which `torch.save` into a file does not when the disk is full."""
+        """Write a checkpoint. Raises `OSError` when the disk is full; `torch.save` into a file does not."""
         data = io.BytesIO()
         torch.save(checkpoint, data)
         with Path(path).open("wb") as file:
@@ -41,8 +42,8 @@ class StateFile(TorchCheckpointIO):
 class LoadedPrecision(HalfPrecision):
     """`bf16-true` for models whose weights are in that format already (`engines.placement`).
 
-    Lightning's own converts buffers as well. The frequencies of rotary positions lose five digits by that, and a
-    context of some hundred tokens is read at wrong positions.
+    Lightning's own plugin converts buffers as well. The rotary frequencies then lose about five digits, and positions
+    are wrong after a few hundred tokens.
     """
 
     def convert_module(self, module: Module) -> Module:
@@ -50,7 +51,7 @@ class LoadedPrecision(HalfPrecision):
         return module
 
     def convert_input(self, data: Any) -> Any:
-        """The batch as it is: rows hold numbers, no tensors."""
+        """The batch as it is: rows hold numbers, not tensors."""
         return data
 
 
@@ -83,5 +84,5 @@ def make_trainer(
 
 
 def _strategy(name: str, devices: int) -> str:
-    """DDP must allow unused parameters: policy and reward model have a backward pass each."""
+    """Lightning's strategy. DDP must allow unused parameters: each backward pass uses one of the two models."""
     return "ddp_find_unused_parameters_true" if devices > 1 and name in ("auto", "ddp") else name

@@ -16,7 +16,7 @@ from rlanything.loop.prompts import Prompts
 from rlanything.loop.reward_model import CriticInput
 
 Wanted = tuple[int, Direction, float, str]
-"""A rewrite to ask for: slot, direction, acc(q), what the critic says."""
+"""A rewrite to ask for: slot, direction, acc(q), the critic's text."""
 
 
 def attempt_seed(run_seed: int, iteration: int, task_id: str, attempt: int) -> int:
@@ -39,7 +39,7 @@ class Adapter:
     def critics(
         self, tasks: Sequence[Task], inputs: Sequence[CriticInput], run_seed: int, iteration: int
     ) -> list[Criticism]:
-        """One a task, from the adapter's model."""
+        """One criticism for each task. The critic uses the adapter's model."""
         return self.critic.criticise(tasks, inputs, run_seed, iteration)
 
     def propose(
@@ -49,7 +49,7 @@ class Adapter:
         run_seed: int,
         iteration: int,
     ) -> list[Proposal]:
-        """One proposal per wanted rewrite. Its task is None when every attempt was invalid."""
+        """One proposal per wanted rewrite, from its last attempt. Its task is None when every attempt was invalid."""
         result: dict[int, Proposal] = {}
         for attempt in range(self.config.attempts):
             open_ = [w for w in wanted if w[0] not in result or result[w[0]].task is None]

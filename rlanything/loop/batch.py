@@ -8,7 +8,7 @@ from rlanything.core.seeds import derive_seed
 
 
 def slot_order(run_seed: int, epoch: int, slots: Sequence[int]) -> list[int]:
-    """The order in which epoch `epoch` visits the slots; independent of the order they are given in."""
+    """The order in which epoch `epoch` visits the slots. It does not depend on the order of `slots`."""
     return sorted(slots, key=lambda slot: derive_seed(run_seed, "order", epoch, slot))
 
 
@@ -17,7 +17,7 @@ def next_slots(
 ) -> tuple[list[int], int]:
     """The next `count` slots from position `cursor` that are not in `busy`, each once, and the position after them.
 
-    Fewer where there are no more. A busy slot that is passed over has had its turn.
+    There are fewer when all others are busy. A busy slot is passed over until the next epoch.
     """
     found: list[int] = []
     while len(found) < min(count, len(slots) - len(busy)):

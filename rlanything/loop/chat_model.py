@@ -42,7 +42,10 @@ class ChatModel:
     def answers(
         self, texts: Sequence[str], seeds: Sequence[int], max_tokens: int, temperature: float
     ) -> list[str | None]:
-        """One reply to each text, None where it does not fit. The processes of a run divide them among themselves."""
+        """One reply to each text; None where the text does not fit the context.
+
+        The processes of a run divide the texts among them.
+        """
         prompts = [self._question(text) for text in texts]
         fit = [self._room(prompt, max_tokens) for prompt in prompts]
         requests = [
@@ -54,7 +57,7 @@ class ChatModel:
         return [self.decode(next(replies).ids) if ok else None for ok in fit]
 
     def decode(self, ids: tuple[int, ...]) -> str:
-        """Text of a response, with its thought from the opening tag on. `core.thoughts` says what the answer is."""
+        """Text of a response, with its thought and the tags around it. `core.thoughts` finds the answer in it."""
         return self.chat.decode(ids)
 
     def release(self, sessions: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """What the policy reads before each step, by `model.context`.
 
-chat: a conversation that grows. A prompt begins with the prompt and the response of the step before, id for id.
-history: one user turn, written anew for every step. It holds what was seen and done before, without the reasoning and
-the candidates of earlier steps (paper, appendix C).
+chat: a conversation that grows. A prompt begins with exactly the token ids of the previous prompt and response.
+history: one user turn, written anew for every step. It holds the earlier observations and actions, without the
+reasoning and the lists of actions of earlier steps (paper, appendix C).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Prompt:
 def next_prompt(
     model: ChatModel, prompts: Prompts, first_observation: str, steps: Sequence[Step], now: Observation
 ) -> Prompt:
-    """The prompt after `steps`, which began with `first_observation` and led to the observation `now`."""
+    """The prompt of the next step. `first_observation` came before `steps`; `now` is the current observation."""
     if not prompts.chats:
         message = prompts.history_turn(_past(first_observation, steps), now.text, now.actions)
         return Prompt(model.start([message]), message["content"])

@@ -2,10 +2,10 @@
 
 It reads the whole rollout, with the index of every step and a mark on the steps that the votes call wrong. With two
 stages, it first summarises each marked step, from the step and the votes' reasons, and then the rollout from these
-summaries. A rollout of which no step has a summary is summarised from its steps.
+summaries. Where no step of a rollout has a summary, the rollout is summarised from its steps.
 
-A rollout that is too long for the context loses steps: the marked ones are kept first, then the newest. The text says
-how many are left out, and the record does.
+A rollout that is too long for the context loses steps: the marked ones are kept first, then the newest. The prompt says
+how many are left out, and so does the record.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rlanything.loop.reward_model import CriticInput, FailedRollout, FailedStep
 from rlanything.loop.summaries import by_importance, read_summary, rollout_text
 
 CRITICS = "critics"
-"""The name of what a run stores of the critic, where it is a model."""
+"""The name of the critic's records in a run. A run has them where the critic is a model."""
 NOTHING_FAILED = "no rollout failed"
 """What the critic says about a task that every rollout solved: only failed rollouts are summarised."""
 TOO_LONG = "the question does not fit the critic's context"
@@ -47,20 +47,20 @@ class Critique:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Critique:
-        """A stored one. Raises `KeyError` or `TypeError` for another record."""
+        """Read a stored critique. Raises `KeyError` or `TypeError` for a record of another form."""
         return cls(**{field.name: data[field.name] for field in fields(cls)})
 
 
 @dataclass(frozen=True, slots=True)
 class Criticism:
-    """What the critic says about a task. text: what the adapter reads. critiques: the samples that it is made from."""
+    """What the critic says about a task. text: what the adapter reads. critiques: the samples behind the text."""
 
     text: str
     critiques: tuple[Critique, ...] = ()
 
     @classmethod
     def of(cls, given: CriticInput, critiques: Sequence[Critique]) -> Criticism:
-        """The summaries by rollout, and how many failed rollouts have none."""
+        """The summary of each failed rollout, and the number of failed rollouts without one."""
         if not given.failures:
             return cls(NOTHING_FAILED)
         rollouts = [critique for critique in critiques if critique.step is None]
@@ -71,7 +71,7 @@ class Criticism:
         return cls("\n".join(lines), tuple(critiques))
 
     def read_again(self, given: CriticInput) -> Criticism:
-        """The same from the replies alone: a replay checks by it that the text follows from them."""
+        """The criticism, computed again from the stored replies, so that a replay can check the text."""
         return Criticism.of(given, [c if c.reason == TOO_LONG else _read(c) for c in self.critiques])
 
 
@@ -95,21 +95,21 @@ class CriticRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> CriticRecord:
-        """Inverse of `to_json`. Raises `KeyError` or `TypeError` for another record."""
+        """Inverse of `to_json`. Raises `KeyError` or `TypeError` for a record of another form."""
         critiques = tuple(Critique.from_json(item) for item in data["critiques"])
         return cls(data["slot"], data["task_id"], Criticism(data["text"], critiques))
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A text for the critic, '' where none fits, and the record that its reply completes."""
+    """A question to the critic. text: the prompt, '' where none fits. about: the critique that the reply completes."""
 
     text: str
     about: Critique
 
 
 class Critic:
-    """Asks one language model about failed rollouts, or takes what was extracted without a model."""
+    """Asks one language model about failed rollouts. With critic=extractive, it uses `CriticInput.extract` instead."""
 
     def __init__(self, chat_model: ChatModel, prompts: Prompts, config: AdaptationConfig) -> None:
         self.chat_model = chat_model
@@ -119,7 +119,7 @@ class Critic:
     def criticise(
         self, tasks: Sequence[Task], inputs: Sequence[CriticInput], run_seed: int, iteration: int
     ) -> list[Criticism]:
-        """One a task."""
+        """One criticism for each task."""
         if self.config.critic == "extractive":
             return [Criticism(given.extract) for given in inputs]
         work = [
@@ -164,7 +164,7 @@ class Critic:
         return _Question(text, Critique(failed.rollout, None, seed, left_out, "", "", ""))
 
     def _kept(self, task: Task, failed: FailedRollout, steps: Sequence[int]) -> Sequence[int] | None:
-        """The longest beginning of `steps` (the most important first) that fits; None where not even one does."""
+        """The longest beginning of `steps` (most important first) that fits the context; None where no step fits."""
         if self._fits(task, failed, steps):
             return steps
         fewer = range(1, len(steps))
@@ -179,7 +179,7 @@ class Critic:
         return self.prompts.fill("critic", task=task.instruction, steps=steps)
 
     def _ask(self, questions: Sequence[_Question]) -> list[Critique]:
-        """The critiques with their replies. One whose question does not fit the context says so."""
+        """The critiques with their replies. Where the question does not fit the context, the reason is `TOO_LONG`."""
         asked = [question for question in questions if question.text]
         texts, seeds = [q.text for q in asked], [q.about.seed for q in asked]
         replies = iter(self.chat_model.answers(texts, seeds, self.config.max_tokens, self.config.temperature))
@@ -202,7 +202,7 @@ def _read(critique: Critique) -> Critique:
 
 
 def _summarised(failed: FailedRollout, found: Sequence[Critique]) -> FailedRollout:
-    """The rollout with its marked steps as their summaries, and nothing else; unchanged where no step is summarised."""
+    """The rollout reduced to its marked steps, with their summaries as text; unchanged where no step has a summary."""
     summaries = {critique.step: critique.summary for critique in found}
     if not any(summaries.values()):
         return failed

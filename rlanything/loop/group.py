@@ -11,11 +11,13 @@ from rlanything.core.types import Episode, Proposal, Task, Trajectory
 
 @dataclass(frozen=True)
 class Group:
-    """The episodes of one task in one iteration, with what was found out about the task as a whole.
+    """The episodes of one task in one iteration, with the reward model's findings about the task.
 
-    proposal: set when the task is a rewrite q' and these episodes decide about it.
-    trains: whether the episodes may train the models; False for a rejected rewrite, and for a task that was replaced.
-    findings: what the reward model found out about the task as a whole, None for nothing. Its kind knows the type.
+    proposal: set when the task is a rewrite q' and these episodes decide whether it is accepted.
+    trains: whether the episodes may train the models. False for a rejected rewrite, and for a task that dynamic
+    sampling replaced.
+    findings: what the reward model found out about the task as a whole; None for nothing. Its type depends on the kind
+    of reward model.
     """
 
     slot: int
@@ -42,15 +44,15 @@ class Group:
 
     @property
     def has_spread(self) -> bool:
-        """Whether some of its rollouts succeeded and some failed."""
+        """Whether some rollouts of the task succeeded and some failed."""
         return len(set(self.outcomes)) > 1
 
     def within(self, low: float, high: float) -> bool:
-        """Whether there is an accuracy, and it is from `low` to `high`."""
+        """Whether the accuracy is known and lies in [low, high]."""
         return self.accuracy is not None and low <= self.accuracy <= high
 
     def with_advantages(self, advantages: Mapping[int, tuple[float, ...]]) -> Group:
-        """The group with the policy's advantages, by the index of the episode; the other episodes do not train."""
+        """The group with advantages for the policy, by the index of the episode. Other episodes do not train it."""
         episodes = (replace(e, advantages=advantages.get(k)) for k, e in enumerate(self.episodes))
         return replace(self, episodes=tuple(episodes))
 

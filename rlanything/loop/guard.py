@@ -13,8 +13,8 @@ from types import FrameType
 def deadline(seconds: float) -> Iterator[None]:
     """Raise `TimeoutError` in the block after `seconds`.
 
-    It uses SIGALRM, which works only in the main thread of a process. The loop runs there. In another thread the
-    environment's own time limit is the only one.
+    It uses SIGALRM, which works only in the main thread of a process. The loop runs there. In another thread this limit
+    does nothing, and only the environment's own time limit applies.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -37,8 +37,9 @@ from rlanything.loop.rollout import Assignment, Sampling
 class LoopState:
     """What an iteration leaves for the next one.
 
-    cursor: a position in the endless sequence of shuffled slot orders. pending: the proposals that the next iteration
-    rolls out. tokens: those that the policy and the reward model have sampled so far.
+    iteration: the number of the next iteration. cursor: a position in the endless sequence of shuffled slot orders.
+    pending: the proposals that the next iteration rolls out. tokens: how many tokens the policy and the reward model
+    have sampled so far.
     """
 
     iteration: int
@@ -52,7 +53,8 @@ class LoopState:
 class IterationResult:
     """Everything that an iteration collected.
 
-    policy, reward: what the two models learn from, taken from the groups. critics: of the tasks to be rewritten.
+    policy, reward: what the two models learn from, taken from the groups. critics: what the critic said about the tasks
+    to be rewritten. state: what the next iteration starts with.
     """
 
     groups: tuple[Group, ...]
@@ -145,22 +147,22 @@ class Loop:
     def _roll_out_batch(self, state: LoopState) -> tuple[list[Group], int]:
         """The episodes of this iteration's tasks, and the cursor after them.
 
-        With dynamic sampling (`max_batches` above 1) a task whose outcomes are all alike does not train, and further
-        tasks are rolled out in its place.
+        With dynamic sampling (`max_batches` above 1), a task whose outcomes are all equal does not train. Further tasks
+        are rolled out in its place.
         """
         wanted, busy = self.config.rollout.tasks, {p.slot for p in state.pending}
         slots, cursor = next_slots(self.run_seed, state.buffer.slots, state.cursor, busy, wanted)
         groups = self._roll_out(state, slots, state.pending)
         if self.arm.max_batches == 1:
             return groups, cursor
-        tried, groups = {*busy, *slots}, [_without_spread_dropped(g) for g in groups]
+        tried, groups = {*busy, *slots}, [_require_spread(g) for g in groups]
         for _ in range(1, self.arm.max_batches):
             missing = wanted - sum(g.trains and g.slot not in busy for g in groups)
             slots, cursor = next_slots(self.run_seed, state.buffer.slots, cursor, tried, missing)
             if not slots:
                 break
             tried |= set(slots)
-            groups += [_without_spread_dropped(g) for g in self._roll_out(state, slots, ())]
+            groups += [_require_spread(g) for g in self._roll_out(state, slots, ())]
         return groups, cursor
 
     def _roll_out(self, state: LoopState, slots: Sequence[int], pending: Sequence[Proposal]) -> list[Group]:
@@ -187,7 +189,7 @@ class Loop:
         ]
 
     def _decide(self, group: Group, groups: Sequence[Group], iteration: int) -> tuple[Group, Event | None]:
-        """Accept or reject q'; rejected rollouts are recorded but do not train."""
+        """Accept or reject q'. The rollouts of a rejected q' are recorded, but they do not train."""
         proposal, after = group.proposal, group.accuracy
         if proposal is None:
             return group, None
@@ -260,7 +262,10 @@ class Loop:
         return tuple(p for p in proposals if p.task is not None), events, critics
 
     def _score_episodes(self, group: Group) -> Group:
-        """The group with the advantages of its episodes, if they train the policy. All zero: nothing to learn."""
+        """The group with the advantages of its episodes, if they train the policy.
+
+        An episode whose advantages are all zero gets None: it does not train.
+        """
         signals = self.config.signals
         if not (group.trains and self._passes(group, signals.policy_min, signals.policy_max)):
             return group
@@ -269,7 +274,7 @@ class Loop:
         return replace(scored, episodes=tuple(episodes))
 
     def _passes(self, group: Group, low: float, high: float) -> bool:
-        """Whether a data filter on the accuracy lets the group train. An arm without outcomes has no such filter."""
+        """Whether the group passes a filter on its accuracy. An arm without outcomes has no such filter."""
         return not self.arm.outcome or group.within(low, high)
 
     def _score_replies(self, groups: Sequence[Group]) -> list[Group]:
@@ -282,6 +287,6 @@ class Loop:
         return [next(scored) if t else group for group, t in zip(groups, train, strict=True)]
 
 
-def _without_spread_dropped(group: Group) -> Group:
-    """The group, which does not train if its outcomes are all alike. A rewrite's group is decided about elsewhere."""
+def _require_spread(group: Group) -> Group:
+    """The group, which does not train if its outcomes are all equal. `_decide` handles the group of a rewrite."""
     return group if group.proposal is not None or group.has_spread else replace(group, trains=False)

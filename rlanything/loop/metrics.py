@@ -1,4 +1,4 @@
-"""Metrics of an iteration: episodes, what trains, adaptation. Those of the reward model are in `rewards`."""
+"""Metrics of an iteration: episodes, training data, adaptation. Metrics of the reward model are in `rewards`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rlanything.core.types import EventKind, ScoredReplies, Status
 from rlanything.loop.group import Group
 
 PATIENCE = 3
-"""Iterations in a row after which something wrong is warned about."""
+"""A warning is given when a problem lasts this many iterations in a row."""
 
 
 def iteration_metrics(
@@ -48,7 +48,10 @@ def iteration_metrics(
 
 
 def accepted_accuracy(groups: Sequence[Group], buffer: TaskBuffer) -> dict[str, float]:
-    """Mean accuracy on the accepted rewrites that were rolled out, those of this iteration included; or nothing."""
+    """Mean accuracy on the accepted rewrites that were rolled out; empty without any.
+
+    Rewrites that this iteration accepted are included.
+    """
     found = [g.accuracy for g in groups if g.accuracy is not None and _accepted(g, buffer)]
     return {"accepted_accuracy": mean(found)} if found else {}
 
@@ -59,7 +62,7 @@ def _accepted(group: Group, buffer: TaskBuffer) -> bool:
 
 
 def adaptation_metrics(events: Sequence[Event], buffer: TaskBuffer) -> dict[str, float]:
-    """Counts of this iteration's events, and the accepted tasks so far."""
+    """Counts and rates of this iteration's events, and the number of tasks accepted so far."""
     kinds = Counter(e.kind for e in events)
     decided = kinds[EventKind.ACCEPTED] + kinds[EventKind.REJECTED]
     asked = kinds[EventKind.PROPOSED] + kinds[EventKind.INVALID]
@@ -79,7 +82,7 @@ def last_values(history: Sequence[Mapping[str, float | None]], key: str, count: 
 
 
 def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATIENCE) -> list[str]:
-    """What is wrong with the policy's training, from the metrics so far (None: not measured in that iteration)."""
+    """Messages about problems of the policy's training, from the metrics so far (None: not measured)."""
     trained = last_values(history, "policy_trajectories", patience)
     if not trained or max(trained) > 0.0:
         return []

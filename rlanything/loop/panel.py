@@ -28,9 +28,10 @@ def play_panel(
     temperature: float,
     max_steps: int,
 ) -> list[Trajectory]:
-    """The policy's episodes on the panel that count.
+    """The policy's episodes on the panel, without those that crashed.
 
-    The seeds depend only on the task and the run seed, so that two policies meet the same draws.
+    The seeds depend only on the run seed, the task, the repeat and the step, so that all policies get the same random
+    draws.
     """
     sampling = Sampling(run_seed, "panel", 0, temperature, max_steps)
     work = [Assignment(k, task, repeats) for k, task in enumerate(tasks)]
@@ -40,7 +41,7 @@ def play_panel(
 def successes(
     tasks: Sequence[Task], played: Sequence[Trajectory], within: int | None = None
 ) -> dict[str, list[int]]:
-    """Successes (1) and failures (0) per task id. within: a longer episode is a failure; None: none is too long."""
+    """Successes (1) and failures (0) per task id. within: a limit of steps; a longer episode is a failure."""
     results: dict[str, list[int]] = {task.task_id: [] for task in tasks}
     for t in played:
         results[t.task_id].append(int(t.outcome == 1 and (within is None or len(t.steps) <= within)))
@@ -58,7 +59,7 @@ def lengths(tasks: Sequence[Task], played: Sequence[Trajectory]) -> dict[str, li
 def success_within(tasks: Sequence[Task], played: Sequence[Trajectory], max_steps: int) -> list[float | None]:
     """The success rate that a limit of 1, 2, ... `max_steps` steps would give (Fig. 6b); None where all crashed.
 
-    The policy is not told the limit, so that one evaluation answers for all limits up to its own.
+    The policy does not see the limit. So one evaluation gives the rates for all limits up to its own.
     """
     rates = [success_rate(successes(tasks, played, k)) for k in range(1, max_steps + 1)]
     return [rate if rate == rate else None for rate in rates]

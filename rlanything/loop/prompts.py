@@ -1,8 +1,8 @@
 """The prompts of the three models, and how their replies are read.
 
 Prompts are `string.Template` files in the folder `model.prompts`. Values are substituted once and never parsed again,
-so that text from a model or an environment stays text. Which files there are depends on `model.context`. A reply is
-read after its thought (`core.thoughts`).
+so that text from a model or an environment stays text. `model.context` decides which files are needed. Only the part of
+a reply after its thought is read (`core.thoughts`).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ LABEL_NAMES = {
     "chat": {"judge_system": "label_system", "judge": "label"},
     "history": {"judge_history": "label_history"},
 }
-"""By `model.context`: a template of the judge -> the file that replaces it where the judge labels steps.
+"""By `model.context`: a template of the judge -> the template that replaces it where the judge labels steps.
 
-A folder has all of them or none. Where it has none, a labelling judge is asked as a reward model is.
+A folder has all of these files or none. Without them, a labelling judge gets the same questions as a reward model.
 """
 UNREADABLE = "(unreadable)"
-"""What the environment gets of a reply without an answer."""
+"""The action that the environment gets for a reply without an answer."""
 BOXED = re.compile(r"\\boxed\{\s*([+-]?\d{1,9})\s*\}")
 WORD = re.compile(r"\b(good|bad)\b")
 PLACEHOLDERS = {
@@ -48,14 +48,14 @@ PLACEHOLDERS = {
     "critic_step": frozenset({"task", "step", "reasons"}),
     "adapter": frozenset({"facts", "direction", "accuracy", "critic"}),
 }
-"""The placeholders that each template may use. Others are refused at start."""
+"""The placeholders that each template may use. `Prompts.load` refuses others."""
 
 Message = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """The templates of one folder, the formats of actions and verdicts, and what the models see of an episode."""
+    """The templates of one folder, the formats of actions and verdicts, and the context (`model.context`)."""
 
     templates: dict[str, Template]
     action_format: str
@@ -84,7 +84,7 @@ class Prompts:
 
     @property
     def for_labels(self) -> Prompts:
-        """The same, with the folder's questions to a judge that labels steps where it has them."""
+        """The prompts for a judge that labels steps, with the templates for labels if the folder has them."""
         names = LABEL_NAMES[self.context].items()
         asked = {judge: self.templates[label] for judge, label in names if label in self.templates}
         return replace(self, templates={**self.templates, **asked})
@@ -133,7 +133,7 @@ class Prompts:
     def history_turn(
         self, past: Sequence[tuple[str, str]], observation: str, actions: Sequence[str]
     ) -> Message:
-        """The one user turn of a step: what was seen and done before, what is seen now, and the actions of now.
+        """The one user turn of a step: the earlier steps, the current observation and its actions.
 
         past: (observation, action) of the earlier steps, without the policy's reasoning.
         """
@@ -167,7 +167,7 @@ class Prompts:
         return action if self.action_format == "verbatim" else rf"\boxed{{{[*actions].index(action) + 1}}}"
 
     def verdict(self, reply: str) -> int | None:
-        """+1, -1, or None when the reward model's reply holds no verdict. The last one counts."""
+        """+1, -1, or None when the reward model's reply holds no verdict. The last verdict counts."""
         text = after_thought(reply) or ""
         if self.verdict_format == "word":
             words = WORD.findall(text)
@@ -176,7 +176,7 @@ class Prompts:
         return {1: 1, -1: -1}.get(int(found[-1])) if found else None
 
     def reasoning(self, reply: str) -> str:
-        """The reply without its thought and its verdict. The critic is made from it."""
+        """The reply without its thought and its verdict. The critic uses it as the reason of a vote."""
         text = after_thought(reply) or ""
         pattern = WORD if self.verdict_format == "word" else BOXED
         return " ".join(pattern.sub("", text).split()).strip(" :.")

@@ -1,7 +1,7 @@
-"""What a run stores of an iteration's episodes: every token and vote, and the advantages that followed.
+"""What a run stores of an iteration's episodes: every token, every vote and the advantages.
 
-One line an episode (format: docs/results.md). The advantages are stored beside what they were computed from, so that a
-replay can check that they follow from it.
+One line for each episode (format: docs/results.md). The advantages are stored together with the data that they were
+computed from, so that a replay can check them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class EpisodeRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> EpisodeRecord:
-        """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for another record."""
+        """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for a record of another form."""
         advantages = data["lesson"]["policy"]
         lessons = tuple(map(lesson_from_json, data["lesson"]["reward"]))
         episode = Episode(

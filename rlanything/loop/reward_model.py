@@ -14,7 +14,7 @@ from rlanything.loop.group import Group
 class FailedStep:
     """A part of a failed rollout: a step, or a test that a program fails.
 
-    number: its index in the rollout, or among the tests. wrong: the votes mark it. reasons: what these votes say.
+    number: its index in the rollout, or among the tests. wrong: whether the votes mark it. reasons: of these votes.
     """
 
     number: int
@@ -25,7 +25,7 @@ class FailedStep:
 
 @dataclass(frozen=True, slots=True)
 class FailedRollout:
-    """A rollout that failed, as a critic reads it. rollout: its index, as it is stored. ending: how it ended."""
+    """A rollout that failed, as a critic reads it. rollout: its index within the task. ending: how it ended."""
 
     rollout: int
     opening: str
@@ -35,9 +35,9 @@ class FailedRollout:
 
 @dataclass(frozen=True, slots=True)
 class CriticInput:
-    """What the critic of a task is made from.
+    """The input of the critic for one task.
 
-    extract: a finished text, made without a model. failures: the failed rollouts, for a model to summarise one by one.
+    extract: a criticism made without a model. failures: the failed rollouts, which a model summarises one by one.
     """
 
     extract: str
@@ -45,7 +45,7 @@ class CriticInput:
 
 
 class RewardModel(Protocol):
-    """A reward model in the loop of one arm and seed. Groups are values: every method returns new ones."""
+    """A reward model in the loop of one arm and seed. Groups are immutable: methods return new ones."""
 
     def judge(self, groups: Sequence[Group], iteration: int) -> list[Group]:
         """The groups with the reward model's judgements."""
@@ -56,7 +56,7 @@ class RewardModel(Protocol):
         ...
 
     def score_replies(self, groups: Sequence[Group]) -> list[Group]:
-        """The groups with what its replies teach the reward model. All groups at once, because weights balance them."""
+        """The groups with the lessons for the reward model. Takes all groups at once, to balance weights over them."""
         ...
 
     def lessons(self, group: Group) -> list[ScoredReplies]:
@@ -64,7 +64,7 @@ class RewardModel(Protocol):
         ...
 
     def critic_input(self, group: Group) -> CriticInput:
-        """What the critic of a group is made from, when its task is to be rewritten."""
+        """The input of the critic for a group whose task is to be rewritten."""
         ...
 
     def objection(self, group: Group) -> str:
@@ -72,5 +72,5 @@ class RewardModel(Protocol):
         ...
 
     def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Metrics of the reward model, by name; empty where it was not asked."""
+        """Metrics of the reward model, by name; empty where the arm does not ask it."""
         ...

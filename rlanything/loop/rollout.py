@@ -84,9 +84,9 @@ class RolloutWorker:
         self.config = config
 
     def roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
-        """All episodes of the assignments, in their order. Crashed ones have the status of a crash.
+        """All episodes of the assignments, in their order. A crashed episode has the status ENV_ERROR or TIMEOUT.
 
-        The processes of a run divide the assignments, not the episodes: the episodes of a task share its prompt.
+        The processes of a run divide the assignments, not the episodes, because the episodes of a task share a prompt.
         """
         tries: list[list[Trajectory]] = shared(assignments, lambda part: self._roll_out(part, sampling))
         return list(chain.from_iterable(tries))
@@ -154,7 +154,7 @@ class RolloutWorker:
         return next_prompt(self.policy, self.prompts, *past, episode.observation)
 
     def _step(self, episode: _Episode, completion: Completion, reply: str, chosen: tuple[str, bool]) -> Step:
-        """The step that has just been made. chosen: the action, and whether it is admissible."""
+        """The step that was just taken. chosen: the action, and whether it is valid."""
         return Step(
             episode.prompt.ids, completion.ids, completion.logprobs, completion.allowed, *chosen,
             episode.observation.text, episode.prompt.text, "" if self.prompts.chats else reply,
@@ -164,8 +164,8 @@ class RolloutWorker:
         constrained = self.config.decoding == "constrained"
         listed = episode.observation.actions if constrained else ()
         choices = tuple(self.policy.encode_choice(self.prompts.reply(a, listed)) for a in listed)
-        # A session keeps its cache for a prompt that extends the last one. Prompts that are written anew share their
-        # beginning with those of the same task: the guide and the first observation.
+        # A session reuses its cache when a prompt extends the last one. With history, a prompt does not extend the last
+        # one. There, the prompts of a task form a group, which shares their common beginning.
         chats = self.prompts.chats
         return Request(
             prompt_ids=episode.prompt.ids,
@@ -187,7 +187,7 @@ class RolloutWorker:
         episode.guarded(step, self.config.timeout_s)
 
     def _shut(self, episode: _Episode) -> None:
-        """Close the environment. The episode keeps its status, even when closing fails."""
+        """Close the environment. The episode keeps its status and error, even when closing fails."""
         status, error = episode.status or Status.TRUNCATED, episode.error
         episode.guarded(episode.environment.close, self.config.timeout_s)
         episode.status, episode.error = status, error or episode.error

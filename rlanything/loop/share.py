@@ -1,7 +1,7 @@
-"""Rollouts, votes and rewrites divided among the processes of a run. Each does a share, and all get all results.
+"""Rollouts, votes and rewrites divided among the processes of a run. Each process does a share and gets all results.
 
-Every sample has its own seed (`core.seeds`), so it does not matter which process draws it. The results are exchanged,
-not computed in every process, because processors may round differently.
+Every sample has its own seed (`core.seeds`), so any process can draw it. The results are exchanged and not computed in
+every process, because processors may round differently.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ Result = TypeVar("Result")
 def shared(work: Sequence[Work], do: Callable[[Sequence[Work]], list[Result]]) -> list[Result]:
     """`do(work)`: one result for each item, in order. Under torchrun, process r of n does items r, r + n, r + 2n, ...
 
-    All processes must call this with the same work. Raises `ValueError` when `do` gives another number of results.
+    All processes must call this with the same work. Raises `ValueError` when `do` returns another number of
+    results.
     """
     if not (processes.is_available() and processes.is_initialized()):
         return _checked(do(work), len(work))

@@ -10,14 +10,14 @@ from rlanything.core.thoughts import after_thought
 from rlanything.loop.reward_model import FailedRollout
 
 SENTENCES = 2
-"""Of a summary. What follows them stays in the stored reply and is not shown to the adapter. Paper: 2."""
+"""How many sentences of a summary are kept (paper: 2). The rest stays in the stored reply only."""
 _BRACES = re.compile(r"\\boxed\{|[{}]")
 _COMMANDS = re.compile(r"\\[a-z]+\{|[{}]")
 _END = re.compile(r"""[.!?]["')\]]*\s+(?=["'(\[]?[A-Z])""")
 
 
 def read_summary(reply: str) -> tuple[str, str]:
-    r"""(summary, '') from untrusted text, or ('', why there is none). The last closed \boxed{...} counts."""
+    r"""The summary in a reply: (summary, '') or ('', why there is none). The \boxed{...} closed last counts."""
     answer = after_thought(reply) or ""
     place = _box(answer)
     if place is None:
@@ -29,7 +29,7 @@ def read_summary(reply: str) -> tuple[str, str]:
 
 
 def _box(text: str) -> tuple[int, int] | None:
-    """Where the content of the box that is closed last begins and ends. One pass over the text."""
+    """Start and end of the content of the box that is closed last; None without one. One pass over the text."""
     opened: list[int | None] = []
     found = None
     for mark in _BRACES.finditer(text):
@@ -41,13 +41,13 @@ def _box(text: str) -> tuple[int, int] | None:
 
 
 def by_importance(failed: FailedRollout) -> list[int]:
-    """Places of the steps in the order in which a short context keeps them: the marked ones, then the newest."""
+    """Indices of the steps, the most important first: the marked steps, then the others, each from the newest on."""
     places = range(len(failed.steps))
     return sorted(places, key=lambda place: (not failed.steps[place].wrong, -place))
 
 
 def rollout_text(failed: FailedRollout, kept: Collection[int]) -> str:
-    """The rollout from its beginning to its end. Steps that are not `kept` (places) are counted, not shown."""
+    """The text of a rollout. Steps whose index is not in `kept` are counted, not shown."""
     lines, gap = [f"Rollout {failed.rollout} begins.", failed.opening], 0
     for place, step in enumerate(failed.steps):
         if place not in kept:

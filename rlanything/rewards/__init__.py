@@ -1,5 +1,5 @@
 """Reward models: one protocol, and a folder for each kind: votes on steps, unit tests for programs.
 
-A kind's folder holds what it asks its model, the signals that follow, how the first model is taught, how a model is
-measured, and what a run stores of it. The loop that calls a reward model is in `loop`, training in `learn`.
+The folder of a kind holds what its model is asked, the signals computed from the replies, the warm start, the
+evaluation, and what a run stores. The loop that calls a reward model is in `loop`, training in `learn`.
 """

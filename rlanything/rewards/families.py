@@ -1,4 +1,4 @@
-"""What a reward model needs of a task family, checked before anything is made."""
+"""What a reward model needs from a task family. It is checked before anything is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from rlanything.core.unittests import Examiner, TestingTeacher
 
 
 def teacher(family: TaskFamily) -> Teacher:
-    """The family as the teacher of embedded models and labeller of the panel. Raises `ConfigError` if it is none."""
+    """The family as the teacher of embedded models and labeller of the panel.
+
+    Raises `ConfigError` for a family without these methods.
+    """
     if not isinstance(family, Teacher):
         raise ConfigError(
             f"env: {type(family).__name__} has no teacher (demonstrate, label_steps, explain, rewrite), which embedded "
@@ -18,27 +21,27 @@ def teacher(family: TaskFamily) -> Teacher:
 
 
 def labeller(family: TaskFamily) -> Teacher:
-    """The family as the oracle that votes on steps. Raises `ConfigError` if it is none."""
+    """The family as the oracle that votes on steps. Raises `ConfigError` for a family without these methods."""
     if not isinstance(family, Teacher):
         raise ConfigError(
             f"judge.source = 'oracle': {type(family).__name__} does not know which steps are good (label_steps, "
-            "explain); its judge is a model"
+            "explain); use a model as its judge"
         )
     return family
 
 
 def testing_teacher(family: TaskFamily) -> TestingTeacher:
-    """The family as the oracle that writes tests. Raises `ConfigError` if it is none."""
+    """The family as the oracle that writes tests. Raises `ConfigError` for a family without this method."""
     if not isinstance(family, TestingTeacher):
         raise ConfigError(
             f"judge.source = 'oracle': {type(family).__name__} cannot write right and wrong tests (demonstrate_test); "
-            "its tests are a model's"
+            "let a model write its tests"
         )
     return family
 
 
 def examiner(family: TaskFamily) -> Examiner:
-    """The family as one that runs programs. Raises `ConfigError` if it does not."""
+    """The family as an environment that runs programs. Raises `ConfigError` for a family that runs none."""
     if not isinstance(family, Examiner):
         raise ConfigError(
             f"judge.writes = 'tests': {type(family).__name__} runs no programs (examine, criticism, proven); "

@@ -1,4 +1,4 @@
-"""The kinds of reward models. This is the one place that chooses the implementation by `judge.writes`."""
+"""The kinds of reward models. Only this module chooses the implementation by `judge.writes`."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class RewardKind(Protocol):
     replies: Replies
 
     def check(self, config: Config, family: TaskFamily) -> None:
-        """Raise `ConfigError` for a family that does not go with this kind, or cannot do what is configured."""
+        """Raise `ConfigError` for a family that does not fit this kind, or cannot do what is configured."""
         ...
 
     def count_replies(self, config: Config, episodes: int) -> int:
-        """The most replies that judging so many episodes takes."""
+        """The most replies needed to judge this many episodes."""
         ...
 
     def reward_model(
@@ -41,19 +41,19 @@ class RewardKind(Protocol):
         chat_model: ChatModel | None,
         prompts: Prompts,
     ) -> RewardModel:
-        """A reward model for the loop, on top of a language model; None: the arm's judge is the oracle."""
+        """A reward model for the loop. chat_model: the language model that it asks; None: it asks the oracle."""
         ...
 
     def stored_model(
         self, config: Config, arm: ArmConfig, run_seed: int, stored: StoredIteration
     ) -> RewardModel:
-        """The same on top of what a run stored. It raises `NotStored` for what did not happen in the run."""
+        """A reward model for a replay, on top of what a run stored. It raises `NotStored` for what is not stored."""
         ...
 
     def evaluation(
         self, config: Config, family: TaskFamily, chat_model: ChatModel, prompts: Prompts
     ) -> PanelEvaluation:
-        """How the reward model is measured; `judge.m` replies to each question."""
+        """How the reward model is measured on a panel, with `judge.m` replies to each question."""
         ...
 
     def warm_start(self, config: Config, family: TaskFamily, prompts: Prompts) -> WarmStart:
@@ -61,7 +61,7 @@ class RewardKind(Protocol):
         ...
 
     def records(self, groups: Sequence[Group]) -> dict[str, list[dict[str, Json]]]:
-        """What a run stores of an iteration besides its episodes: name of the file -> lines."""
+        """What a run stores of an iteration in addition to its episodes: name of the file -> lines."""
         ...
 
     def taught(self, group: Group) -> dict[tuple[int, ...], Lesson]:
@@ -69,7 +69,7 @@ class RewardKind(Protocol):
         ...
 
     def warnings(self, history: Sequence[Mapping[str, float | None]]) -> list[str]:
-        """What is wrong with the reward model, from the metrics of the iterations so far."""
+        """Messages about problems of the reward model, from the metrics of the iterations so far."""
         ...
 
 

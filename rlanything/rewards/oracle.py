@@ -1,12 +1,12 @@
-"""An oracle with declared errors in place of a reward model: when a vote, or a written test, is wrong.
+"""The errors of an oracle that takes the place of a reward model: which of its votes, or tests, are wrong.
 
 q is the accuracy of a vote and s the share of the errors that are systematic. With e = 1 - q, a question has a
 systematic error with probability s e: then all m votes on it are wrong, whenever it is asked in the run. On any other
-question every vote is wrong on its own, with probability (1 - s) e / (1 - s e). A vote is then wrong with probability
+question each vote is wrong independently, with probability (1 - s) e / (1 - s e). A vote is then wrong with probability
 
     s e + (1 - s e) (1 - s) e / (1 - s e) = s e + (1 - s) e = e,
 
-whatever s is. Averaging over m votes cancels the independent errors and never the systematic ones.
+whatever s is. Averaging over m votes reduces the independent errors, and never the systematic ones.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Errors:
 
     @property
     def independent(self) -> float:
-        """Probability that a vote is wrong on a question without a systematic error; 0 where there is none such."""
+        """Probability that a vote is wrong on a question without a systematic error; 0 where all have one."""
         rest = 1.0 - self.systematic
         return (1.0 - self.judge.systematic) * (1.0 - self.judge.accuracy) / rest if rest else 0.0
 
@@ -44,8 +44,8 @@ class Errors:
 
         Args:
             question: what is asked; equal questions have the same systematic error.
-            asked: this occasion, among all of the run; every vote of every occasion has a draw of its own.
-            m: votes on the question.
+            asked: names this occasion uniquely within the run; each vote of each occasion has its own random draw.
+            m: the number of votes on the question.
         """
         if _draw(self.run_seed, "oracle-systematic", *question) < self.systematic:
             return [True] * m
@@ -53,5 +53,5 @@ class Errors:
 
 
 def _draw(run_seed: int, purpose: str, *parts: Part) -> float:
-    """A number in [0, 1) that follows from what it is drawn for alone."""
+    """A uniform number in [0, 1) that depends only on the arguments."""
     return random.Random(derive_seed(run_seed, purpose, *parts)).random()

@@ -1,4 +1,4 @@
-"""Making the reward panel: a policy tries the panel's tasks, and the kind of reward model does the rest."""
+"""Making the reward panel: a policy tries the panel's tasks. The kind of reward model makes its lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
 
 def try_tasks(config: Config, tasks: Sequence[Task], worker: RolloutWorker) -> list[Trajectory]:
-    """The trajectories that the reward panel is made of: `evaluate.reward_rollouts` of each task, without crashes.
+    """The trajectories that the reward panel is made of: `evaluate.reward_rollouts` of each task, without
+    those that crashed or have no step.
 
     A trajectory's slot is the index of its task.
     """

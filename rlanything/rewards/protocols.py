@@ -1,4 +1,4 @@
-"""What every kind of reward model offers, besides its part in the loop (`loop.reward_model`)."""
+"""What every kind of reward model offers in addition to its part in the loop (`loop.reward_model`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Demonstration = list[tuple[Observation, str]]
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """How the replies of a kind of reward model are counted and named in messages and in the dry run."""
+    """How messages and the dry run name and count the replies of a kind of reward model."""
 
     unit: str
     """What is asked for: "votes a step"."""
@@ -33,16 +33,16 @@ class Replies:
     invalid: str
     """The metric with the share of replies that are not readable."""
     settings: str
-    """What to check when too few are readable."""
+    """The settings to check when too few replies are readable."""
     per_task: bool = False
-    """Whether a question is about a task, whose episodes share the replies, and not about a step."""
+    """True: a question is about a task, and its episodes share the replies. False: it is about a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstModel:
-    """What the first reward model does on the reward panel.
+    """How good the first reward model is on the reward panel.
 
-    metrics: for bootstrap.json. objection: why this reward model must not be trained with, or ''.
+    metrics: for bootstrap.json. objection: why training must not start with this reward model, or ''.
     """
 
     metrics: dict[str, float]
@@ -55,17 +55,17 @@ class PanelEvaluation(Protocol):
     def panel(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[dict[str, Json]]:
         """The panel's lines, from a policy's trajectories on `tasks` (a trajectory's slot is the task's index).
 
-        An environment that can labels them; without an oracle there are no labels. Raises `ConfigError` for a task
+        An environment with an oracle labels them; without one there are no labels. Raises `ConfigError` for a task
         that cannot be on it.
         """
         ...
 
     def relabel(self, panel: PanelLines, run_seed: int) -> list[dict[str, Json]]:
-        """The panel with labels of this model instead. Raises `ConfigError` where labels are no opinion."""
+        """The panel with labels of this model instead. Raises `ConfigError` where no model can label."""
         ...
 
     def assess(self, panel: PanelLines) -> FirstModel:
-        """Whether this reward model is fit to begin with."""
+        """Whether this reward model is good enough to start training with."""
         ...
 
     def part(self, panel: PanelLines, tasks: int, rollouts: int) -> PanelLines:
@@ -73,30 +73,30 @@ class PanelEvaluation(Protocol):
         ...
 
     def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
-        """Points of the learning curve."""
+        """Metrics for one point of the learning curve."""
         ...
 
     def results(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, Any]:
         """Raw results by task, as evaluation/<arm>.json holds them.
 
-        panels: who labelled it -> the panel; the first one is what the report's tables show.
+        panels: name of the labeller -> the panel that it labelled. The report's tables show the first one.
         """
         ...
 
 
 class WarmStart(Protocol):
-    """What an embedded reward model is first taught, and how its texts look."""
+    """The warm start of an embedded reward model: its training rows and sample texts."""
 
     def critic(self, task: Task, seed: int) -> str:
-        """A made-up critic of the task, as an adapter would read it."""
+        """An invented criticism of the task, in the form that an adapter reads."""
         ...
 
     def corpus(self, tasks: Sequence[Task], demos: Sequence[Demonstration]) -> list[str]:
-        """Texts for the tokenizer: what the reward model reads and writes. `demos` are of the first tasks."""
+        """Texts for the tokenizer: what the reward model reads and writes. `demos`: of the first tasks, in order."""
         ...
 
     def rows(self, policy: ChatModel, tasks: Sequence[Task]) -> list[Row]:
-        """What the reward model learns from. `policy`: the base policy; all models share its tokenizer."""
+        """The rows that the reward model learns from. `policy`: the base policy; all models share its tokenizer."""
         ...
 
 
@@ -105,9 +105,9 @@ class StoredIteration(Protocol):
 
     @property
     def episodes(self) -> Sequence[EpisodeRecord]:
-        """Its episodes. Raises `ConfigError`."""
+        """Its episodes. Raises `ConfigError` when they cannot be read."""
         ...
 
     def read(self, name: str, from_json: Callable[[Mapping[str, Json]], Record]) -> list[Record]:
-        """The other records called `name`, read. Raises `ConfigError` naming the line that cannot be read."""
+        """The stored records called `name`, parsed. Raises `ConfigError` naming the line that cannot be read."""
         ...

@@ -151,4 +151,4 @@ def test_a_damaged_file_is_refused_by_the_folder_s_name_or_does_no_harm(folder, 
 def test_a_pipe_is_no_file_of_a_checkpoint(folder, name):
     (folder / name).unlink(missing_ok=True)
     os.mkfifo(folder / name)
-    assert f"{name}: no regular file" in refusal(folder)
+    assert f"{name}: not a regular file" in refusal(folder)

@@ -124,5 +124,5 @@ def test_layers_that_would_drop_out_are_refused():
 def test_a_model_without_it_is_refused():
     model = qwen2(1)
     model.supports_gradient_checkpointing = False
-    with pytest.raises(ConfigError, match="transformers has none for Qwen2ForCausalLM"):
+    with pytest.raises(ConfigError, match="transformers has no gradient checkpointing for Qwen2ForCausalLM"):
         JointModule(LearnConfig(gradient_checkpointing=True), model, None)

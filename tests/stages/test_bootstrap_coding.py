@@ -72,7 +72,7 @@ def test_lessons_are_the_loop_s_question_and_a_test_that_can_be_read():
 
 def test_a_family_that_shows_no_tests_cannot_teach_a_writer():
     config = small_coding()
-    with pytest.raises(ConfigError, match=r"judge\.writes = 'tests': AlfworldFamily shows no tests"):
+    with pytest.raises(ConfigError, match=r"judge\.writes = 'tests': AlfworldFamily demonstrates no tests"):
         kind_of(config).warm_start(config, AlfworldFamily(), build.prompts(config, ROOT))
 
 

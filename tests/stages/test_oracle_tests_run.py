@@ -65,6 +65,6 @@ def test_a_task_that_the_teacher_does_not_know_has_no_tests_and_a_batch_of_them_
     found = writer.examine(both, 0, 0, write=True)
     assert [len(item.tests) for item in found] == [2, 0]
     with pytest.raises(
-        ConfigError, match=r"judge\.source = 'oracle': CodingFamily knows a right test of none"
+        ConfigError, match=r"judge\.source = 'oracle': CodingFamily knows a right test for none"
     ):
         writer.examine(both[1:], 0, 0, write=True)

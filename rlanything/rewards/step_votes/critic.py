@@ -1,4 +1,4 @@
-"""What the critic of a task is made from, where the reward model votes on steps: the steps that it called wrong."""
+"""The input of the critic where the reward model votes on steps: the steps that the votes call wrong."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def objections(judgement: Judgement, rule: Marked) -> list[str]:
 
 
 def failed_rollout(episode: Episode, rule: Marked) -> FailedRollout:
-    """The episode as a critic reads it. Steps whose question did not fit the judge's context have no mark."""
+    """The episode as a critic reads it. Steps without votes (their question did not fit the context) have no mark."""
     trajectory = episode.trajectory
     unjudged = [Judgement((), ())] * (len(trajectory.steps) - len(episode.judgements))
     reasons = [objections(judged, rule) for judged in (*episode.judgements, *unjudged)]
@@ -52,7 +52,10 @@ def failed_rollout(episode: Episode, rule: Marked) -> FailedRollout:
 
 
 def summarise(steps: Sequence[tuple[str, str]], most: int = 3) -> str:
-    """The most frequent reasons of the marked steps, (action, reason), with counts; deterministic."""
+    """The most frequent reasons for the marked steps, with counts. Equally frequent reasons are in alphabetical order.
+
+    steps: (action, reason) of each marked step. most: how many reasons are named.
+    """
     counts = Counter(reason or "no reason" for _, reason in steps)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
     return "; ".join(f"{reason} x{count}" for reason, count in ranked) or "nothing was criticised"

@@ -27,7 +27,10 @@ Hits = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class RewardScore:
-    """How often the reward model was right about one task's steps: good ones, bad ones, and by the outcome."""
+    """How often the reward model was right about the steps of one task.
+
+    good, bad: on steps with this label. outcome: on all steps, where a step counts as good if its episode succeeded.
+    """
 
     good: Hits
     bad: Hits
@@ -54,7 +57,7 @@ class VoteEvaluation:
         return [item.to_json() for item in label_by_votes(self.judge, trajectories, run_seed)]
 
     def assess(self, panel: PanelLines) -> FirstModel:
-        """Whether its votes say something about the outcome."""
+        """Whether mu of its votes reaches `bootstrap.min_mu`."""
         metrics, least = self._precision(_read(panel)), self.config.bootstrap.min_mu
         objection = (
             f"the first reward model has mu = {metrics['mu']:.3f}, below bootstrap.min_mu = {least}: its votes would "
@@ -75,7 +78,7 @@ class VoteEvaluation:
         return chosen
 
     def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
-        """Agreement with the outcomes, and where the panel has labels, with these: balanced and plain."""
+        """Accuracy against the outcomes and, where the panel has labels, against the labels: balanced and plain."""
         scores = self._scores({"labels": panel}, run_seed)["labels"]
         outcome = {"panel/rm_outcome": outcome_accuracy(scores)}
         if not any(s.good[1] or s.bad[1] for s in scores.values()):
@@ -87,7 +90,7 @@ class VoteEvaluation:
         }
 
     def results(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, Any]:
-        """Steps judged rightly, by task; where judges gave the labels, for each of them."""
+        """Counts of steps judged rightly, by task. Where judges gave the labels, also for each judge."""
         scores = self._scores(panels, run_seed)
         first = next(iter(scores.values()))
         found: dict[str, Any] = {
@@ -102,15 +105,15 @@ class VoteEvaluation:
         return found
 
     def _scores(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, dict[str, RewardScore]]:
-        """Who labelled the panel -> task id -> score. The steps are judged once: panels differ in labels only."""
+        """Labeller -> task id -> score. The steps are judged once, because the panels differ in labels only."""
         read = {name: _read(panel) for name, panel in panels.items()}
         said = verdicts(self.judge, next(iter(read.values())), run_seed)
         return {name: score(panel, said) for name, panel in read.items()}
 
     def _precision(self, panel: Sequence[LabelledTrajectory]) -> dict[str, float]:
-        """Precision of the votes (p+, p-, mu); where there are labels, agreement and the share of good steps.
+        """Precision of the votes (p+, p-, mu). With labels, also balanced accuracy and the share of good steps.
 
-        The reward model is asked once about the panel: all of these are about the same votes.
+        The reward model is asked once: all these metrics are about the same votes.
         """
         trajectories = [item.trajectory for item in panel]
         judged = self.judge.judge(trajectories, self.config.seed, 0, phase="bootstrap-mu")
@@ -138,7 +141,7 @@ class VoteEvaluation:
 def verdicts(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -> list[list[int]]:
     """For each trajectory, the majority of the votes on each step: 1, -1, or 0 for none.
 
-    There is one for each step that the judge was asked about, from the first on.
+    A trajectory can have fewer verdicts than steps: the judge was not asked about its last steps.
     """
     judged = judge.judge([item.trajectory for item in panel], run_seed, 0, phase="panel-judge")
     return [[majority(judgement) for judgement in judgements] for judgements in judged]
@@ -147,8 +150,8 @@ def verdicts(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -
 def score(panel: Sequence[LabelledTrajectory], said: Sequence[Sequence[int]]) -> dict[str, RewardScore]:
     """Per task id: steps judged rightly among the good ones, among the bad ones, and by the outcome.
 
-    said: the `verdicts` on the panel. A step without a majority is judged wrongly in every respect. A step without a
-    label counts for the outcome alone.
+    said: the `verdicts` on the panel. A step without a majority counts as judged wrongly. A step without a label counts
+    for the outcome only. A step that the judge was not asked about does not count.
     """
     counts: dict[str, list[int]] = {}
     for item, steps in zip(panel, said, strict=True):
@@ -164,12 +167,12 @@ def score(panel: Sequence[LabelledTrajectory], said: Sequence[Sequence[int]]) ->
 
 
 def process_accuracy(scores: Mapping[str, RewardScore]) -> float:
-    """Balanced agreement with the labels: mean of the accuracy on good and on bad steps."""
+    """Balanced accuracy against the labels: mean of the accuracy on good and on bad steps; nan without either."""
     return (_rate([s.good for s in scores.values()]) + _rate([s.bad for s in scores.values()])) / 2
 
 
 def plain_accuracy(scores: Mapping[str, RewardScore]) -> float:
-    """Plain agreement with the labels, as the paper counts it: share of the labelled steps judged rightly."""
+    """Plain accuracy against the labels, as in the paper: share of the labelled steps judged rightly."""
     return _rate([hits for s in scores.values() for hits in (s.good, s.bad)])
 
 
@@ -179,7 +182,7 @@ def outcome_accuracy(scores: Mapping[str, RewardScore]) -> float:
 
 
 def left_out(panel: Sequence[LabelledTrajectory]) -> dict[str, int]:
-    """Why steps have no label -> how many, and `labelled`: those that have one."""
+    """Reason why steps have no label -> how many such steps. `labelled`: how many steps have a label."""
     missing: Counter[str] = Counter()
     for item in panel:
         missing.update(item.left_out)

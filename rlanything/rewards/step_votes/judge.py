@@ -1,8 +1,8 @@
 """The judge: a language model gives m votes on every step of every trajectory.
 
-Where `model.context` is chat, it reads the trajectory as a conversation, and is asked after each step's result. Where
-it is history, it reads the policy's prompt, the policy's whole response and the result, in one turn for each step.
-Questions about a trajectory begin alike, and an engine can read what they share once (`Request.group`).
+With `model.context` = chat, the judge reads the trajectory as a conversation, and is asked after each step's result.
+With history, it reads the policy's prompt, the policy's whole response and the result, in one turn for each step.
+The questions about a trajectory begin alike. An engine can read their common beginning once (`Request.group`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Judge:
     ) -> list[tuple[Judgement, ...]]:
         """The judgements of each trajectory, one a step; none for a trajectory that does not count (crashes).
 
-        A model reads what the trajectories hold, and no `tasks`. The processes of a run divide the trajectories among
+        `tasks` is not used: a model reads the trajectories only. The processes of a run divide the trajectories among
         them.
         """
         return shared(trajectories, lambda part: self._judge(part, (run_seed, phase, iteration)))
@@ -66,9 +66,9 @@ class Judge:
     def questions(self, trajectory: Trajectory) -> list[tuple[int, ...]]:
         """One prompt (token ids) per step.
 
-        The first question that does not fit the context is left out, and all after it. Leaving out only some would
-        give the votes of later steps to the wrong steps. Raises `ConfigError` for a trajectory without the texts that
-        are to be read.
+        The first question that does not fit the context is left out, and so are all after it. Otherwise the votes on
+        later steps would be assigned to the wrong steps. Raises `ConfigError` for a trajectory without the texts of
+        its prompts, where these are needed.
         """
         prompts = self._in_conversation(trajectory) if self.prompts.chats else self._one_by_one(trajectory)
         fits = self.reward.max_context - self.config.max_tokens

@@ -32,7 +32,7 @@ class StepVotes:
     )
 
     def check(self, config: Config, family: TaskFamily) -> None:
-        """Raise `ConfigError` for a family whose reward model writes tests, or without an oracle that is asked for."""
+        """Raise `ConfigError` for a family whose reward model writes tests, or that lacks a configured oracle."""
         if isinstance(family, Examiner):
             raise ConfigError(
                 f"judge.writes = 'votes': the reward model of {type(family).__name__} writes tests. An environment and "
@@ -90,7 +90,7 @@ class StepVotes:
         return VoteEvaluation(config, family, Judge(chat_model, prompts, config.judge))
 
     def warm_start(self, config: Config, family: TaskFamily, prompts: Prompts) -> WarmStart:
-        """Rollouts of the base policy with noisy labels."""
+        """Training on rollouts of the base policy with noisy labels."""
         from rlanything.rewards.step_votes.lessons import VoteLessons
 
         return VoteLessons(config, family, prompts)
@@ -100,7 +100,7 @@ class StepVotes:
         return {}
 
     def taught(self, group: Group) -> dict[tuple[int, ...], Lesson]:
-        """What the votes on a step teach, by (episode, step)."""
+        """What the votes on a step teach, by the indices (episode, step)."""
         return {
             (number, step): lesson
             for number, episode in enumerate(group.episodes)
@@ -109,7 +109,7 @@ class StepVotes:
         }
 
     def warnings(self, history: Sequence[Mapping[str, float | None]]) -> list[str]:
-        """About votes without information, and replies without a verdict."""
+        """Warnings about votes without information, and about replies without a verdict."""
         from rlanything.rewards.step_votes import metrics
 
         return metrics.warnings(history)

@@ -1,4 +1,4 @@
-"""Labels of steps: what a voting reward model is measured against. The environment's oracle gives them, or a judge.
+"""Labels of steps, against which a voting reward model is measured. The environment's oracle or a judge gives them.
 
 The paper measures process accuracy against the majority of a stronger judge's votes (8 of them; its Table 3).
 """
@@ -15,15 +15,16 @@ from rlanything.core.types import Json, Judgement, Task, Trajectory
 from rlanything.rewards.step_votes.judge import Judge
 
 Label = bool | None
-"""True: a good action. None: the judge gave no label, and the step leaves the statistics of process accuracy."""
+"""True: a good action. None: no label, so that the step does not count for process accuracy."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledTrajectory:
     """A trajectory with a label for every step.
 
-    left_out: why steps have no label -> how many. `ties`: as many votes for as against; `invalid`: no vote has a
-    verdict; `unasked`: the question does not fit the judge's context; `no oracle`: nobody was asked yet.
+    left_out: reason why steps have no label -> how many such steps. `ties`: as many votes for as against; `invalid`: no
+    vote has a verdict; `unasked`: the judge was not asked, because the trajectory crashed or the question does not fit
+    its context; `no oracle`: the environment has no oracle, and no judge has labelled the step.
     """
 
     trajectory: Trajectory
@@ -54,7 +55,7 @@ def label(
 
 
 def unlabelled(trajectories: Sequence[Trajectory]) -> list[LabelledTrajectory]:
-    """The trajectories without labels, as an environment without an oracle leaves them to judges."""
+    """The trajectories without labels, for an environment without an oracle. Judges label them later."""
     return [LabelledTrajectory(t, (None,) * len(t.steps), {"no oracle": len(t.steps)}) for t in trajectories]
 
 
@@ -67,7 +68,7 @@ def label_by_votes(
 
 
 def majority(judgement: Judgement) -> int:
-    """What most of the valid votes say, 1 or -1; 0 for a tie and where no vote has a verdict."""
+    """The majority of the valid votes, 1 or -1; 0 for a tie, and where no vote has a verdict."""
     total = sum(vote.verdict or 0 for vote in judgement.votes)
     return (total > 0) - (total < 0)
 

@@ -1,6 +1,6 @@
 """The warm start of a voting reward model: the base policy's own rollouts with noisy labels of the oracle.
 
-A reward model that has seen only an expert's steps has never seen a useless action, and approves of it.
+Expert demonstrations hold no useless actions. A reward model that has seen only these approves of useless actions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rlanything.rewards.step_votes.judge import Judge
 
 VERDICTS = {"word": {True: "good", False: "bad"}, "boxed": {True: r"\boxed{1}", False: r"\boxed{-1}"}}
 EXPLORED = 12
-"""Steps of the noisy demonstration that a made-up critic is about."""
+"""How many steps of a noisy demonstration an invented criticism covers."""
 
 
 class VoteLessons:
@@ -36,7 +36,7 @@ class VoteLessons:
         self.teacher = teacher(family)
 
     def critic(self, task: Task, seed: int) -> str:
-        """The oracle's reasons for the bad steps of a noisy demonstration."""
+        """The oracle's most frequent reasons for the bad steps of a noisy demonstration."""
         explored = [action for _, action in self.teacher.demonstrate(task, seed, 0.5)][:EXPLORED]
         labelled = zip(
             self.teacher.label_steps(task, explored), self.teacher.explain(task, explored), strict=True
@@ -56,7 +56,7 @@ class VoteLessons:
         ]
 
     def rows(self, policy: ChatModel, tasks: Sequence[Task]) -> list[Row]:
-        """One tree row for each rollout of the base policy: every step's question, answered with a noisy label."""
+        """A tree row for each rollout of the base policy: the question about each step, answered by a noisy label."""
         trajectories = self._rollouts(policy, tasks)
         labelled = [_labels(self.teacher, tasks[t.slot], t) for t in trajectories]
         pools = {
@@ -86,7 +86,7 @@ class VoteLessons:
         answers: Sequence[tuple[bool, str]],
         pools: dict[bool, list[str]],
     ) -> ScoredReplies:
-        """The answers to a trajectory's questions. Over all lessons, good and bad answers weigh the same."""
+        """The answers to a trajectory's questions. Without noise, good and bad answers have the same total weight."""
         taught = [
             (
                 Judgement(question, (_answer(policy, self.prompts.verdict_format, good, reason),)),
@@ -105,7 +105,7 @@ def _labels(oracle: Teacher, task: Task, trajectory: Trajectory) -> list[tuple[b
 def _noisy(
     step: tuple[bool, str], pools: dict[bool, list[str]], noise: float, rng: random.Random
 ) -> tuple[bool, str]:
-    """The label, or with probability `noise` the opposite label with a reason for that one."""
+    """The label and its reason. With probability `noise`, the opposite label with a reason given for such a label."""
     good, _ = step
     if rng.random() >= noise or not pools[not good]:
         return step

@@ -19,7 +19,7 @@ from rlanything.loop.metrics import PATIENCE, last_values, mean
 
 
 def vote_metrics(groups: Sequence[Group], m: int) -> dict[str, float]:
-    """p+, p-, mu, A and its bound, invalid and unanimous rates; empty without votes."""
+    """p+, p-, mu, A and its bound, shares of invalid votes and unanimous steps; empty where no step was judged."""
     asked = [
         (e.trajectory.outcome, j.votes) for group in groups for e in group.episodes for j in e.judgements
     ]
@@ -64,7 +64,7 @@ def task_forces(group: Group, lam: float) -> Forces:
 
 
 def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATIENCE) -> list[str]:
-    """What is wrong with the votes of the last `patience` iterations."""
+    """Messages about problems of the votes in the last `patience` iterations."""
     found = []
     mu, invalid = last_values(history, "mu", patience), last_values(history, "invalid_votes", patience)
     if mu and max(mu) <= 1.0:

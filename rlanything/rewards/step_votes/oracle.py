@@ -14,7 +14,7 @@ from rlanything.rewards.oracle import Errors
 class OracleVotes:
     """`VoteSource` that asks the environment which steps are good, and errs as often as the configuration says.
 
-    Its votes hold no tokens. A right vote gives the oracle's reason; a wrong one has none.
+    Its votes have no tokens. A right vote gives the oracle's reason; a wrong vote gives no reason.
     """
 
     def __init__(self, oracle: Teacher, judge: JudgeSource, m: int) -> None:
@@ -45,7 +45,7 @@ class OracleVotes:
     def _judge(
         self, trajectory: Trajectory, task: Task, errors: Errors, iteration: int
     ) -> Iterator[Judgement]:
-        """The votes on every step. Equal questions: the same observation, action and next observation."""
+        """The votes on every step. Questions are equal when observation, action and next observation are equal."""
         actions = [step.action for step in trajectory.steps]
         labels, reasons = self.oracle.label_steps(task, actions), self.oracle.explain(task, actions)
         seen = trajectory.first_observation

@@ -18,7 +18,7 @@ class StoredVotes:
     def judge(
         self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int, *, tasks: Mapping[str, Task]
     ) -> list[tuple[Judgement, ...]]:
-        """The stored judgements of stored trajectories."""
+        """The stored judgements of stored trajectories. Raises `KeyError` for a trajectory that is not stored."""
         return [self.judgements[_key(trajectory)] for trajectory in trajectories]
 
 

@@ -22,12 +22,12 @@ from rlanything.rewards.step_votes.metrics import force_metrics, vote_metrics
 
 
 class VoteSource(Protocol):
-    """Where votes come from: `judge.Judge`, `oracle.OracleVotes`, or a stored run."""
+    """Where votes come from: `judge.Judge`, `oracle.OracleVotes` or `records.StoredVotes`."""
 
     def judge(
         self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int, *, tasks: Mapping[str, Task]
     ) -> list[tuple[Judgement, ...]]:
-        """The judgements of every trajectory, one a step. tasks: theirs, by id."""
+        """The judgements of every trajectory, one a step. tasks: the trajectories' tasks, by id."""
         ...
 
 
@@ -41,7 +41,7 @@ class StepVoteModel:
         self.votes = votes
 
     def judge(self, groups: Sequence[Group], iteration: int) -> list[Group]:
-        """The groups with m votes on every step, where the arm has votes."""
+        """The groups with m votes on every step; unchanged where the arm has no votes."""
         if not self.arm.step_votes:
             return list(groups)
         trajectories = [t for group in groups for t in group.trajectories]
@@ -53,7 +53,10 @@ class StepVoteModel:
         ]
 
     def score_episodes(self, group: Group) -> Group:
-        """Advantages of the integrated rewards among the episodes that are alive at a step, or one an episode."""
+        """Advantages of the integrated rewards, compared at each step index among the episodes that reach it.
+
+        With `advantage` = trajectory: one advantage for all steps of an episode, from the outcomes (GRPO).
+        """
         kept = {k: episode for k, episode in enumerate(group.episodes) if compared(episode)}
         if self.arm.advantage == "trajectory":
             one = trajectory_advantages([episode.trajectory.outcome for episode in kept.values()])
@@ -64,7 +67,10 @@ class StepVoteModel:
         return group.with_advantages({k: tuple(row) for k, row in zip(kept, rows, strict=True)})
 
     def score_replies(self, groups: Sequence[Group]) -> list[Group]:
-        """Advantages of the consistency rewards, with weights that balance steps of successes and of failures."""
+        """Advantages of the consistency rewards. Weights can balance the steps of successes and of failures.
+
+        They do with `signals.reward_balance` = outcome. Otherwise every weight is 1.
+        """
         advantages = [[self._vote_advantages(e) for e in group.episodes] for group in groups]
         outcomes = [
             episode.trajectory.outcome
@@ -87,7 +93,7 @@ class StepVoteModel:
         ]
 
     def lessons(self, group: Group) -> list[ScoredReplies]:
-        """One for each episode with steps that train."""
+        """One item for each episode with steps that train."""
         taught = [
             [(j, x) for j, x in zip(e.judgements, e.lessons, strict=True) if x is not None]
             for e in group.episodes
@@ -96,15 +102,15 @@ class StepVoteModel:
         return [ScoredReplies.of(pairs) for pairs in taught]
 
     def critic_input(self, group: Group) -> CriticInput:
-        """The failed episodes with the steps that the votes call wrong, and the reasons given."""
+        """The failed episodes, the steps that the votes call wrong, and the reasons given for them."""
         return critic_input(group, self.config.adaptation.marked)
 
     def objection(self, group: Group) -> str:
-        """None: an environment refuses an unsolvable rewrite before it is rolled out."""
+        """No objection: an environment refuses an unsolvable rewrite before it is rolled out."""
         return ""
 
     def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
-        """p+, p-, mu and what follows from them; Theorem 2's forces where the reward model learns."""
+        """Metrics of the votes; where the reward model trains, also the ratio of Theorem 2's forces."""
         found = vote_metrics(groups, self.config.judge.m)
         if self.arm.train_reward and found:
             found |= force_metrics(groups, self.config.signals.consistency_lambda)
@@ -118,7 +124,7 @@ class StepVoteModel:
         return integrated_rewards(trajectory.outcome, votes, lam, use_outcome=self.arm.outcome)
 
     def _vote_advantages(self, episode: Episode) -> list[tuple[float | None, ...]]:
-        """Eq. 2 for each judgement, with its own lambda in R; none for an episode that does not count."""
+        """Eq. 2 for each judgement, with R at `signals.consistency_lambda`; none for an episode that does not count."""
         if not episode.trajectory.counts:
             return []
         rewards = self.rewards(episode, self.config.signals.consistency_lambda)
@@ -135,6 +141,6 @@ def _trains(advantages: Sequence[float | None]) -> bool:
 def _lessons(
     steps: Sequence[tuple[float | None, ...]], weights: Iterator[float]
 ) -> tuple[Lesson | None, ...]:
-    """A lesson for each step that trains, with the next weight; empty where no step has a weight other than 0."""
+    """A lesson for each step that trains, with the next of the weights; empty where all weights are 0."""
     lessons = tuple(Lesson(step, next(weights)) if _trains(step) else None for step in steps)
     return lessons if any(lesson and lesson.weight for lesson in lessons) else ()

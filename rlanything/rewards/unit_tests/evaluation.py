@@ -1,7 +1,7 @@
 """A test writer on the reward panel: problems with programs whose verdicts are known.
 
-The programs are the base policy's, so that every reward model meets the same ones. Where a problem comes with a
-solution, that solution is one of them: then it is known which tests are right.
+The base policy wrote the programs, so that every reward model is measured on the same ones. Where a problem has a known
+solution, the solution is added to the programs. It shows which tests are right.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rlanything.rewards.unit_tests.writer import Attempts, UnitTestWriter
 
 @dataclass(frozen=True, slots=True)
 class PanelProblem:
-    """A problem, programs, and what each did on the problem's own tests. opening: what the policy read."""
+    """A problem, programs, and their results on the problem's own tests. opening: what the policy read."""
 
     task: Task
     opening: str
@@ -60,23 +60,27 @@ class UnitTestEvaluation:
         self.writer = writer
 
     def panel(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[dict[str, Json]]:
-        """The tasks with the programs written for them. Raises `ConfigError` for a family without solutions."""
+        """The tasks with the programs written for them.
+
+        Raises `ConfigError` where a task has a known solution and its family cannot show it.
+        """
         return [problem.to_json() for problem in self.problems(tasks, trajectories)]
 
     def relabel(self, panel: PanelLines, run_seed: int) -> list[dict[str, Json]]:
-        """Raises `ConfigError`: what a program does on a test is no opinion."""
-        raise ConfigError(
-            "evaluate.labels = 'judge': with judge.writes = tests programs are run; nobody judges them"
-        )
+        """Raises `ConfigError`: programs are run on tests, so there are no labels for a model to give."""
+        raise ConfigError("evaluate.labels = 'judge': with judge.writes = tests programs are run, not judged")
 
     def assess(self, panel: PanelLines) -> FirstModel:
-        """Whether enough of its tests are right."""
+        """Whether the share of right tests reaches `bootstrap.min_ut`."""
         rates = _rates(self._counts(panel, self.config.seed))
         objection = too_few_right(rates["ut"], self.config.bootstrap.min_ut)
         return FirstModel({"ut": rates["ut"], "detect": rates["detect"]}, objection)
 
     def part(self, panel: PanelLines, tasks: int, rollouts: int) -> PanelLines:
-        """The first `tasks` problems, with all their programs: with fewer, other tests would count as right."""
+        """The first `tasks` problems, with all their programs; `rollouts` is not used.
+
+        With fewer programs, other tests would count as right.
+        """
         return panel[:tasks]
 
     def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
@@ -85,7 +89,7 @@ class UnitTestEvaluation:
         return {"panel/ut": rates["ut"], "panel/detect": rates["detect"]}
 
     def results(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, Any]:
-        """Right tests, and tests that detect wrong programs, by task. There is one panel: the programs were run."""
+        """Counts of right tests, and of tests that detect wrong programs, by task. `panels` holds exactly one panel."""
         (panel,) = panels.values()
         found = self._counts(panel, run_seed)
         return {
@@ -94,7 +98,7 @@ class UnitTestEvaluation:
         }
 
     def problems(self, tasks: Sequence[Task], trajectories: Sequence[Trajectory]) -> list[PanelProblem]:
-        """The tasks with the programs of the trajectories, the known solution last, and what each program does."""
+        """The tasks with the trajectories' programs, then the known solution, and the results of each program."""
         openings = [self.family.environment().reset(task, 0).text for task in tasks]
         answers = [
             [t.steps[-1].action for t in trajectories if t.slot == slot] + self._solution(task)
@@ -109,7 +113,7 @@ class UnitTestEvaluation:
         ]
 
     def _solution(self, task: Task) -> list[str]:
-        """The answer that is known to be right, where there is one."""
+        """The answer that is known to be right, as a list; empty where there is none."""
         if not self.writer.family.proven(task):
             return []
         return [teacher(self.family).demonstrate(task, 0, 0.0)[-1][1]]
@@ -134,7 +138,10 @@ def measure_tests(
 
 
 def too_few_right(right: float, least: float) -> str:
-    """Why a reward model with this share of right tests must not be trained with, or ''."""
+    """Why training must not start with a reward model whose share of right tests is `right`, or ''.
+
+    right: nan where no test can be shown to be right. least: `bootstrap.min_ut`.
+    """
     if isnan(right):
         return (
             "no problem of the reward panel has a right program, so that no test can be shown to be right. Raise its "

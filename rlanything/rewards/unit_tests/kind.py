@@ -31,7 +31,7 @@ class UnitTests:
     )
 
     def check(self, config: Config, family: TaskFamily) -> None:
-        """Raise `ConfigError` for a family that runs no programs, or cannot write the oracle's tests."""
+        """Raise `ConfigError` for a family that runs no programs, or cannot write tests for a configured oracle."""
         examiner(family)
         if config.has_oracle:
             testing_teacher(family)
@@ -49,7 +49,7 @@ class UnitTests:
         chat_model: ChatModel | None,
         prompts: Prompts,
     ) -> RewardModel:
-        """A language model that writes tests, or the environment's teacher; the family runs them."""
+        """A language model or the environment's teacher writes tests. The family runs them."""
         from rlanything.rewards.unit_tests.oracle import OracleTests
         from rlanything.rewards.unit_tests.signals import TestSource, UnitTestModel
         from rlanything.rewards.unit_tests.writer import UnitTestWriter
@@ -64,7 +64,7 @@ class UnitTests:
     def stored_model(
         self, config: Config, arm: ArmConfig, run_seed: int, stored: StoredIteration
     ) -> RewardModel:
-        """The tests that a run stored, and what programs did on them."""
+        """The tests that a run stored, and the results of programs on them."""
         from rlanything.rewards.unit_tests.records import FILE, StoredTests, UnitTestRecord
         from rlanything.rewards.unit_tests.signals import UnitTestModel
 
@@ -82,26 +82,26 @@ class UnitTests:
         )
 
     def warm_start(self, config: Config, family: TaskFamily, prompts: Prompts) -> WarmStart:
-        """The teacher's tests, some of them wrong."""
+        """Training on the teacher's tests, some of them wrong."""
         from rlanything.rewards.unit_tests.lessons import UnitTestLessons
 
         return UnitTestLessons(config, family, prompts)
 
     def records(self, groups: Sequence[Group]) -> dict[str, list[dict[str, Json]]]:
-        """The tests of every task."""
+        """The tests of every task, under the name of their file."""
         from rlanything.rewards.unit_tests import records
 
         return records.unit_test_records(groups)
 
     def taught(self, group: Group) -> dict[tuple[int, ...], Lesson]:
-        """What the tests of a task teach: one question a group."""
+        """What the tests of the group's task teach, under the key (): a group has one question."""
         from rlanything.rewards.unit_tests.writer import examined
 
         lesson = examined(group).lesson
         return {} if lesson is None else {(): lesson}
 
     def warnings(self, history: Sequence[Mapping[str, float | None]]) -> list[str]:
-        """About replies without a test."""
+        """A warning about replies without a test."""
         from rlanything.rewards.unit_tests import metrics
 
         return metrics.warnings(history)

@@ -1,7 +1,7 @@
 """The warm start of a test writer: questions for a test, with the teacher's answers.
 
-A share of the answers is wrong (`bootstrap.reward.noise`), so that the loop has something left to teach. No program is
-run: the teacher knows the results.
+A share of the answers is wrong (`bootstrap.reward.noise`), so that training can still improve the model. No program
+is run, because the teacher knows the results.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from rlanything.rewards.protocols import Demonstration
 
 
 class UnitTestLessons:
-    """`WarmStart` of a test writer. Raises `ConfigError` for a family that shows no tests."""
+    """`WarmStart` of a test writer. Raises `ConfigError` for a family that demonstrates no tests."""
 
     def __init__(self, config: Config, family: TaskFamily, prompts: Prompts) -> None:
         if not isinstance(family, UnitTestTeacher):
             raise ConfigError(
-                f"judge.writes = 'tests': {type(family).__name__} shows no tests (demonstrate_test, "
+                f"judge.writes = 'tests': {type(family).__name__} demonstrates no tests (demonstrate_test, "
                 "demonstrate_criticism), which embedded reward models learn from; use votes, or real checkpoints"
             )
         self.config = config
@@ -37,7 +37,7 @@ class UnitTestLessons:
         self.examples: UnitTestTeacher = family
 
     def critic(self, task: Task, seed: int) -> str:
-        """Tests, with the share of invented programs that pass each."""
+        """Tests, each with the share of invented programs that pass it."""
         return self.examples.demonstrate_criticism(task, seed)
 
     def corpus(self, tasks: Sequence[Task], demos: Sequence[Demonstration]) -> list[str]:

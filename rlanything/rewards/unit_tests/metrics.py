@@ -11,9 +11,9 @@ from rlanything.rewards.unit_tests.writer import examined
 
 
 def unit_test_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    """Tests written; shares of unreadable ones, right ones, and those that detect wrong programs.
+    """The number of tests; shares of unreadable tests, of right tests, and of tests that detect wrong programs.
 
-    Empty where none was asked for.
+    Empty where no test was asked for.
     """
     tables = [examined(group).tables for group in groups]
     readable = [known for table in tables for known in table.readable]
@@ -31,7 +31,7 @@ def unit_test_metrics(groups: Sequence[Group]) -> dict[str, float]:
 
 
 def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATIENCE) -> list[str]:
-    """What is wrong with the tests of the last `patience` iterations."""
+    """Messages about problems of the tests in the last `patience` iterations."""
     invalid = last_values(history, "invalid_tests", patience)
     if invalid and min(invalid) > 0.5:
         return [f"{invalid[-1]:.0%} of the tests hold no test that can be read: check the judge template."]

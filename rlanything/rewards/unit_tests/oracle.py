@@ -1,4 +1,4 @@
-"""The environment's teacher as the writer of unit tests: right ones with a declared probability, without a model."""
+"""The environment's teacher as the writer of unit tests. A test is right with a declared probability; no model runs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rlanything.rewards.unit_tests.writer import Attempts, Examined, tests_agree
 
 
 class OracleTests:
-    """`TestSource` that has the environment's teacher write the tests. They hold no tokens.
+    """`TestSource` whose tests the environment's teacher writes. They have no tokens.
 
-    A test is wrong as `rewards.oracle.Errors` says; equal questions are equal tasks. A task that is none of the
-    teacher's own, such as a rewritten one, has no tests: nobody knows which would be right.
+    `rewards.oracle.Errors` says which tests are wrong; the question of a test is its task. A task that the teacher does
+    not know, such as a rewritten one, gets no tests, because it is unknown which would be right.
     """
 
     def __init__(self, family: TestingTeacher, judge: JudgeSource, m: int) -> None:
@@ -31,7 +31,8 @@ class OracleTests:
     ) -> list[Examined]:
         """Tests for each task (none with `write=False`), run on its answers.
 
-        The processes of a run divide the tasks among them. Raises `ConfigError` where no task at all is the teacher's.
+        The processes of a run divide the tasks among them. Raises `ConfigError` where the teacher knows none of the
+        tasks.
         """
         errors = Errors(self.config, run_seed)
 
@@ -43,17 +44,17 @@ class OracleTests:
         found = shared(work, examine)
         if write and found and not any(item.tests for item in found):
             raise ConfigError(
-                f"judge.source = 'oracle': {type(self.family).__name__} knows a right test of none of the tasks of "
-                f"iteration {iteration}; tests of a declared accuracy are of generated problems: env=coding"
+                f"judge.source = 'oracle': {type(self.family).__name__} knows a right test for none of the tasks of "
+                f"iteration {iteration}; such an oracle needs generated problems: env=coding"
             )
         return found
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program, those of the task's own tests that it fails: number -> text."""
+        """For each program, the task's own tests that it fails: number -> text."""
         return self.family.failed_tests(task, tables)
 
     def _write(self, task: Task, errors: Errors, iteration: int) -> list[str]:
-        """m replies with a test; none for a task that the teacher does not know."""
+        """m replies, each with a test; no reply for a task that the teacher does not know."""
         wrong = errors.of((task.task_id,), (iteration, task.task_id), self.m)
         seeds = [
             derive_seed(errors.run_seed, "oracle-test", iteration, task.task_id, j) for j in range(self.m)

@@ -1,6 +1,7 @@
-"""The tests of an iteration as a run stores them: a line a task in `tests` (format: docs/results.md).
+"""The tests of an iteration as a run stores them: one line a task in `tests` (format: docs/results.md).
 
-On disk, a test has the shape of a vote without a verdict: its text is under `reasoning`. Runs of all versions have it.
+On disk, a test has the form of a vote without a verdict: its text is under `reasoning`. Runs of all versions use this
+form.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class UnitTestRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> UnitTestRecord:
-        """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for another record."""
+        """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for a record of another form."""
         found, lesson = data["examined"], lesson_from_json(data["lesson"])
         return cls(data["slot"], data["task_id"], data["proposal"], data["trains"], _examined(found, lesson))
 
@@ -75,7 +76,7 @@ def unit_test_records(groups: Sequence[Group]) -> dict[str, list[dict[str, Json]
 
 
 class StoredTests:
-    """The tests of one iteration, and what programs did on them, as a `TestSource`.
+    """The tests of one iteration, and the results of programs on them, as a `TestSource`.
 
     Two slots can hold the same task. Each gets its own tests, in the order in which they are stored.
     """
@@ -88,11 +89,11 @@ class StoredTests:
     def examine(
         self, work: Sequence[Attempts], run_seed: int, iteration: int, *, write: bool
     ) -> list[Examined]:
-        """What is stored of the tasks, without what it taught. Raises `NotStored`."""
+        """The stored tests of the tasks, without their lessons. Raises `NotStored` when no tests of a task are left."""
         return [self._next(attempts.task.task_id, iteration) for attempts in work]
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program, none: a replay asks no critic about them."""
+        """No failed tests for any program: only a critic needs them, and a replay asks none."""
         return [{} for _ in tables.dataset]
 
     def _next(self, task_id: str, iteration: int) -> Examined:

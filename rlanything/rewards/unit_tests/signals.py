@@ -18,7 +18,7 @@ from rlanything.rewards.unit_tests.writer import Attempts, Examined, examined
 
 
 class TestSource(Protocol):
-    """Where tests come from, and what programs do on them: `writer.UnitTestWriter`, or a stored run."""
+    """Where tests and their results come from: `writer.UnitTestWriter`, `oracle.OracleTests`, `records.StoredTests`."""
 
     def examine(
         self, work: Sequence[Attempts], run_seed: int, iteration: int, *, write: bool
@@ -27,7 +27,7 @@ class TestSource(Protocol):
         ...
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program, those of the task's own tests that it fails: number -> text."""
+        """For each program, the task's own tests that it fails: number -> text."""
         ...
 
 
@@ -41,13 +41,13 @@ class UnitTestModel:
         self.tests = tests
 
     def judge(self, groups: Sequence[Group], iteration: int) -> list[Group]:
-        """The groups with what every program did on all tests; with m written tests where the arm has them."""
+        """The groups with the results of every program on the task's own tests and, with `step_votes`, on m more."""
         work = [_attempts(group) for group in groups]
         found = self.tests.examine(work, self.run_seed, iteration, write=self.arm.step_votes)
         return [replace(group, findings=result) for group, result in zip(groups, found, strict=True)]
 
     def score_episodes(self, group: Group) -> Group:
-        """Advantages of the pass rates. A program of which a test could not be run does not train."""
+        """Advantages of the pass rates. A program does not train when one of the task's own tests could not be run."""
         tables, weight = examined(group).tables, self.config.signals.lambda_ if self.arm.step_votes else 0.0
         found = program_advantages(tables.dataset, tables.generated, tables.readable, weight)
         kept = [k for k, episode in enumerate(group.episodes) if compared(episode)]
@@ -55,16 +55,16 @@ class UnitTestModel:
         return group.with_advantages(advantages)
 
     def score_replies(self, groups: Sequence[Group]) -> list[Group]:
-        """One lesson a task: the advantages of its tests."""
+        """The groups with one lesson a task: the advantages of its tests."""
         return [replace(group, findings=_scored(examined(group))) for group in groups]
 
     def lessons(self, group: Group) -> list[ScoredReplies]:
-        """One for a task with tests that train."""
+        """One item for a task with tests that train, else none."""
         result = examined(group)
         return [] if result.lesson is None else [ScoredReplies.of([(result, result.lesson)])]
 
     def critic_input(self, group: Group) -> CriticInput:
-        """The tests with the share of programs that pass each, and the wrong programs with the tests they fail."""
+        """Each test with the share of programs that pass it, and each wrong program with the tests that it fails."""
         result = examined(group)
         kept = [episode.trajectory for episode in group.episodes if compared(episode)]
         failed = self.tests.failed_tests(group.task, result.tables)
@@ -72,13 +72,13 @@ class UnitTestModel:
         return CriticInput(result.criticism, tuple(_failed(t, tests) for t, tests in pairs if t.outcome < 0))
 
     def objection(self, group: Group) -> str:
-        """A rewritten problem's tests must agree: a known solution passes them all, or two programs do."""
+        """Why the tests of a rewritten problem do not agree (`Examined.agreed`), or ''."""
         if examined(group).agreed:
             return ""
         return "no two different programs pass all of its tests, so that they may contradict each other"
 
     def metrics(self, groups: Sequence[Group]) -> dict[str, float]:
-        """Shares of readable tests, right ones, those that detect wrong programs, and tasks not asked about."""
+        """`unit_test_metrics`, and the share of tasks without written tests. Empty where the arm asks for none."""
         if not self.arm.step_votes:
             return {}
         unasked = [not examined(group).tests for group in groups]
@@ -99,7 +99,7 @@ def _failed(trajectory: Trajectory, tests: Mapping[int, str]) -> FailedRollout:
 
 
 def _attempts(group: Group) -> Attempts:
-    """The group's task and answers. Episodes that crashed gave none."""
+    """The group's task, with the answers of the episodes that did not crash."""
     kept = [episode.trajectory for episode in group.episodes if compared(episode)]
     opening = kept[0].first_observation if kept else group.task.instruction
     return Attempts(group.task, opening, tuple(t.steps[-1].action for t in kept))

@@ -31,7 +31,7 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """The tests written for a task, and what its programs did. A `Question`.
+    """The tests written for a task, and the results of its programs. It implements `core.types.Question`.
 
     prompt_ids: what the reward model read; empty where it was not asked.
     agreed: whether the task's own tests agree: a known solution passes them all, or two different programs do.
@@ -59,7 +59,7 @@ def tests_agree(family: Examiner, attempts: Attempts, tables: Tables) -> bool:
 
 
 def examined(group: Group) -> Examined:
-    """What was found out about the group's task. Raises `TypeError` for a group that was not examined."""
+    """The group's findings. Raises `TypeError` for a group whose programs were not examined."""
     if not isinstance(group.findings, Examined):
         raise TypeError(f"slot {group.slot}: no tests were run on its programs")
     return group.findings
@@ -85,13 +85,14 @@ class UnitTestWriter:
     ) -> list[Examined]:
         """`judge.m` tests for each task (none with `write=False`), run on its answers.
 
-        The processes of a run divide the tasks among them. Raises what the family raises when its sandbox cannot run.
+        The processes of a run divide the tasks among them. Exceptions of the family, whose sandbox may fail, are
+        passed on.
         """
         samples = self.config.m if write else 0
         return shared(work, lambda part: self._examine(part, (run_seed, phase, iteration), samples))
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program, those of the task's own tests that it fails: number -> text."""
+        """For each program, the task's own tests that it fails: number -> text."""
         return self.family.failed_tests(task, tables)
 
     def _examine(self, work: Sequence[Attempts], key: tuple[int, str, int], samples: int) -> list[Examined]:
@@ -116,7 +117,7 @@ class UnitTestWriter:
         ]
 
     def _answer(self, reply: Completion) -> str:
-        """What the reply says after its thought; empty, and so no test, where it says nothing."""
+        """The reply after its thought. It is empty where nothing follows; an empty reply holds no test."""
         return after_thought(self.reward.decode(reply.ids)) or ""
 
     def _write(
@@ -150,7 +151,7 @@ class UnitTestWriter:
 
 
 def _tests(replies: Sequence[Completion], tables: Tables) -> tuple[UnitTest, ...]:
-    """The replies with the tests that were read in them."""
+    """The replies, each with the test that was read from it."""
     return tuple(
         UnitTest(text, reply.ids, reply.logprobs) for reply, text in zip(replies, tables.tests, strict=True)
     )
