@@ -16,7 +16,7 @@ from rlanything.config import TrainConfig
 from rlanything.core.errors import ConfigError
 
 SHARDING = ("fsdp", "deepspeed")
-"""How the names of Lightning's sharding strategies begin. Such a strategy moves the model to the devices itself."""
+"""How the names of Lightning's sharding strategies begin. They divide a model among the devices themselves."""
 
 
 class Role(Enum):

@@ -1,9 +1,9 @@
 """Experience as training rows: the tokens that were read and sampled. Nothing is re-tokenised.
 
 Policy: turns share a row while each prompt begins with exactly the previous prompt and response. Otherwise a new row
-starts. Reward model: a judged trajectory is one row with the form of a tree. The tokens that its questions share are
-the trunk. The question of each step branches off the trunk, and its m votes branch off the question. A tree with more
-tokens than a forward pass may take is cut into several.
+starts. Reward model: a judged trajectory is one row with the form of a tree. The trunk holds the tokens that
+several questions share. The question of each step branches off where it differs from the trunk. Its m votes branch off
+the question. A tree with more tokens than a forward pass may take is cut into several.
 
 Shape letters: T tokens of a row, N targets (sampled tokens that train), K allowed ids at a target.
 """

@@ -42,7 +42,7 @@ def allow_recomputing(model: PreTrainedModel) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", FutureWarning
-        )  # the new name is missing in the oldest version allowed
+        )  # the new name is missing in the oldest transformers allowed
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
