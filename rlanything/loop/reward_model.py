@@ -14,7 +14,7 @@ from rlanything.loop.group import Group
 class FailedStep:
     """A part of a failed rollout: a step, or a test that a program fails.
 
-    number: its index in the rollout, or among the tests. wrong: whether the votes mark it. reasons: of these votes.
+    number: its index in the rollout, or among the tests. wrong: whether votes mark it. reasons: given by these votes.
     """
 
     number: int

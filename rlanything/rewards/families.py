@@ -10,7 +10,7 @@ from rlanything.core.unittests import Examiner, TestingTeacher
 def teacher(family: TaskFamily) -> Teacher:
     """The family as the teacher of embedded models and labeller of the panel.
 
-    Raises `ConfigError` for a family without these methods.
+    Raises `ConfigError` for a family without the methods of `Teacher`.
     """
     if not isinstance(family, Teacher):
         raise ConfigError(
@@ -21,7 +21,7 @@ def teacher(family: TaskFamily) -> Teacher:
 
 
 def labeller(family: TaskFamily) -> Teacher:
-    """The family as the oracle that votes on steps. Raises `ConfigError` for a family without these methods."""
+    """The family as the oracle that votes on steps. Raises `ConfigError` for a family that is not a `Teacher`."""
     if not isinstance(family, Teacher):
         raise ConfigError(
             f"judge.source = 'oracle': {type(family).__name__} does not know which steps are good (label_steps, "
@@ -31,7 +31,7 @@ def labeller(family: TaskFamily) -> Teacher:
 
 
 def testing_teacher(family: TaskFamily) -> TestingTeacher:
-    """The family as the oracle that writes tests. Raises `ConfigError` for a family without this method."""
+    """The family as the oracle that writes tests. Raises `ConfigError` for a family without `demonstrate_test`."""
     if not isinstance(family, TestingTeacher):
         raise ConfigError(
             f"judge.source = 'oracle': {type(family).__name__} cannot write right and wrong tests (demonstrate_test); "

@@ -167,7 +167,7 @@ def score(panel: Sequence[LabelledTrajectory], said: Sequence[Sequence[int]]) ->
 
 
 def process_accuracy(scores: Mapping[str, RewardScore]) -> float:
-    """Balanced accuracy against the labels: mean of the accuracy on good and on bad steps; nan without either."""
+    """Balanced accuracy against the labels: mean of the accuracy on good and on bad steps; nan if one is absent."""
     return (_rate([s.good for s in scores.values()]) + _rate([s.bad for s in scores.values()])) / 2
 
 
