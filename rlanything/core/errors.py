@@ -1,4 +1,4 @@
-"""The errors of this project. The class says where the cause of an error lies. The command line prints the message only.
+"""The errors of this project. The class says where the cause of an error lies. The command line prints the message.
 
 Any other exception is a bug in the program and is printed with its traceback.
 """
@@ -30,7 +30,10 @@ class EnvironmentFailure(RLAnythingError, RuntimeError):
 
 
 class MachineError(RLAnythingError, RuntimeError):
-    """The machine failed: a process was killed, a program is missing, a file is damaged. (A full disk is an `OSError`.)"""
+    """The machine failed: a process was killed, a program is missing, a file is damaged.
+
+    A full disk is an `OSError`.
+    """
 
 
 def unknown(name: str, known: Iterable[str]) -> str:
