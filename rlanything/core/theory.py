@@ -18,7 +18,7 @@ class Precision:
 
     @property
     def mu(self) -> float:
-        """mu = p+ + p-. Theorem 1: more votes a step help if mu > 1."""
+        """mu = p+ + p-. Theorem 1: more votes a step help exactly when mu > 1."""
         return self.p_plus + self.p_minus
 
 

@@ -52,7 +52,7 @@ class Child:
 
     @cached_property
     def _received(self) -> tuple[BaseException | None, Any]:
-        """(error, value) of the call; one of them is None."""
+        """(error, value) of the call; error is None when it succeeded."""
         try:
             error, value = self.answer.recv()
         except EOFError:

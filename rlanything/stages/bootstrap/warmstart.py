@@ -182,7 +182,7 @@ def _rewrites(
 def demonstration_rows(
     chat_model: ChatModel, prompts: Prompts, demo: Demonstration, context_weight: float
 ) -> list[Row]:
-    """A demonstration as training rows. Every token of a command is a target, as in free decoding."""
+    """A demonstration as training rows. Every token of a command is a target, even if decoding is constrained later."""
     results = [*(seen.text for seen, _ in demo[1:]), ""]
     steps: list[Step] = []
     for (now, action), result in zip(demo, results, strict=True):
