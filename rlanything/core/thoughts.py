@@ -14,8 +14,7 @@ def after_thought(reply: str) -> str | None:
 
     None: there is no answer. Either the last thought does not end (the reply was cut off), or nothing follows it.
     `</think>` needs no `<think>` in the reply, because the prompt may have opened the thought. Text between two
-    thoughts
-    is not an answer: only the text after the last `</think>` is certainly not a thought. Takes linear time.
+    thoughts is not an answer: only the text after the last `</think>` is certainly not a thought. Takes linear time.
     """
     answer = reply.rpartition(CLOSING)[2]
     if OPENING in answer:

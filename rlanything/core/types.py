@@ -286,8 +286,7 @@ class Proposal:
 class Request:
     """One completion to sample. Its seed decides the sample; other requests in the batch change nothing.
 
-    choices: exactly one of these token sequences, which include the end of turn, must be produced; empty: free
-    decoding.
+    choices: the reply must be one of these token sequences, which include the end of turn; empty: free decoding.
     session: each prompt of a session begins with the prompt and response before it. An engine may keep the cache.
     group: the prompts of a group have a common beginning. An engine may read it once.
     """
