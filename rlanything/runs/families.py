@@ -45,7 +45,7 @@ def make(made: TaskFamily, split: str, count: int, seed: int) -> list[Task]:
 
 
 def practice_tasks(config: Config, root: Path, made: TaskFamily) -> list[Task]:
-    """Tasks to train the base models on. They are of the training split, but not trained on by an arm and not on a panel."""
+    """Tasks of the training split to train the base models on. No arm trains on them, and no panel has them."""
     settings = config.bootstrap
     count = max(settings.policy.episodes, settings.reward.episodes, settings.adapter.episodes)
     return further_tasks(config, root, made, count, derive_seed(config.seed, "bootstrap", "tasks"))

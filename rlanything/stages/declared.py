@@ -1,9 +1,9 @@
 """The stages of the pipeline, each declared once. The command line and dvc.yaml are generated from these declarations.
 
 A stage depends on the data, the parameters and the code that decide its results, and on nothing else. So `dvc repro`
-only runs the stages that a change affects: a new `signals.lambda` retrains the arms that use votes, but not `outcome`; a new
-`adaptation.*` retrains `full` only. `train.workers` changes no result, so it is not a dependency. Code is not declared:
-it is found from the imports of `module`.
+only runs the stages that a change affects: a new `signals.lambda` retrains the arms with votes, but not `outcome`; a
+new `adaptation.*` retrains `full` only. `train.workers` changes no result, so it is not a dependency. Code is not
+declared: it is found from the imports of `module`.
 """
 
 from __future__ import annotations
