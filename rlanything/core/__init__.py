@@ -1,4 +1,4 @@
-"""The vocabulary of all rooms and the mathematics of the paper.
+"""The types that all packages share, and the mathematics of the paper.
 
 Pure functions and immutable values: no files, no models, no torch.
 """

@@ -1,7 +1,8 @@
 """When a task is rewritten, and when the rewrite replaces it: the acceptance rule of Alg. 1 (lines 12 to 14).
 
-acc(q) is the share of a task's rollouts that solve it. The band [alpha_low, alpha_high] holds the accuracies from which
-a policy learns most. A task above the band is to become harder, a task below it easier.
+q is a task and q' its rewrite. acc(q) is the share of the rollouts of q that succeed. A policy learns most from tasks
+whose accuracy is in the band [alpha_low, alpha_high]. A task above the band is rewritten to be harder, a task below it
+to be easier.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from typing import Literal
 from rlanything.core.types import Direction
 
 Acceptance = Literal["strict", "inclusive", "paired"]
-"""How the bounds are read.
+"""How acc(q') is compared with the bounds.
 
-strict: the paper's bounds. inclusive: acc(q') may touch alpha_low or alpha_high, as in the paper's code.
-paired: strict, and the caller measures acc(q) in the same iteration and by the same policy as acc(q').
+strict: a harder q' needs acc(q') > alpha_low, an easier one acc(q') < alpha_high, as in the paper. inclusive: acc(q')
+may also equal the bound, as in the paper's code. paired: strict, and the caller measures acc(q) in the same iteration
+and with the same policy as acc(q').
 """
 
 
 @dataclass(frozen=True)
 class AcceptanceRule:
-    """The band and how its bounds are read; the defaults are the paper's."""
+    """The band, and how acc(q') is compared with its bounds. The defaults are those of the paper."""
 
     alpha_low: float = 0.2
     alpha_high: float = 0.8
@@ -29,7 +31,7 @@ class AcceptanceRule:
 
 
 def direction(accuracy: float, rule: AcceptanceRule) -> Direction | None:
-    """Harder above alpha_high, easier below alpha_low, None in between: the task stays as it is."""
+    """HARDER above alpha_high, EASIER below alpha_low. None in between: the task is not rewritten."""
     if accuracy > rule.alpha_high:
         return Direction.HARDER
     if accuracy < rule.alpha_low:

@@ -1,8 +1,11 @@
 """Rewards of the coding setting (paper, appendix C; reference code `llm_rl_reward.py`): the judge writes unit tests.
 
-Everything is computed from two tables of one task. `dataset[i][k]` says whether program i passes test k of the dataset.
-`generated[i][k]` says the same for test k that the reward model wrote. None in a cell: the sandbox failed, which says
-nothing about the program. A ground-truth (GT) program passes every dataset test. Every GT program passes a GT test.
+Everything is computed from two tables of one task. `dataset[i][k]` says whether program i passes dataset test k.
+`generated[i][k]` says whether program i passes generated test k, which the reward model wrote. A cell is None where the
+sandbox failed, which says nothing about the program.
+
+A program is ground truth (GT), or right, when it passes every dataset test. A generated test is GT when every GT
+program passes it.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ Table = Sequence[Sequence[bool | None]]
 def gt_programs(dataset: Table) -> list[bool | None]:
     """For each program: does it pass every dataset test? None: no test failed it, but not all could be run.
 
-    Raises `ValueError` for a program without tests, which would be right without having passed anything.
+    Raises `ValueError` for a program without dataset tests: it would be right without having passed a test.
     """
     if any(not row for row in dataset):
         raise ValueError("a program without dataset tests can be neither right nor wrong")
@@ -27,9 +30,12 @@ def gt_programs(dataset: Table) -> list[bool | None]:
 
 
 def gt_tests(generated: Table, right: Sequence[bool | None], readable: Sequence[bool]) -> list[bool | None]:
-    """For each generated test: do all GT programs pass it? None: there is no GT program, or it could not be run.
+    """For each generated test: do all GT programs pass it?
 
-    right: from `gt_programs`. readable: whether the reply held a test; a test that is not readable is False.
+    None: there is no GT program, or none fails the test but the sandbox failed for some.
+
+    right: from `gt_programs`. readable[k]: whether reply k holds a test. An unreadable test is not GT: False, or None
+    where there is no GT program. Raises `ValueError` when `generated` has another shape than (programs, tests).
     """
     columns = _columns(generated, right, readable)
     good = [i for i, is_right in enumerate(right) if is_right]
@@ -40,12 +46,15 @@ def gt_tests(generated: Table, right: Sequence[bool | None], readable: Sequence[
 
 
 def generated_rewards(dataset: Table, generated: Table, readable: Sequence[bool]) -> list[float | None]:
-    """Reward of each generated test, None where it has none.
+    """Reward of each generated test.
 
-    GT: + the number of wrong programs that it rejects. Not GT: - the number of wrong programs that it lets pass
-    (3.2.7 of the paper). Divided by the number of wrong programs that is Alg. 2 line 18: 1 - p and -p, where p is the
-    test's pass rate on them. The z-score over the task's tests is the same (A.2, Remark 2).
-    Where no program is wrong: +1 and -1. Where no program is right, and for an unreadable test: None.
+    A GT test gets + the number of wrong programs that fail it. Any other test gets - the number of wrong programs that
+    pass it (3.2.7 of the paper). Alg. 2 line 18 divides both by the number of wrong programs. Its rewards are 1 - p and
+    -p, where p is the share of wrong programs that pass the test. The z-scores over the task's tests are the same
+    (A.2, Remark 2). Where no program is wrong, the rewards are +1 and -1.
+
+    None (no reward): no program is right, the test is unreadable, it is not known whether the test is GT, or the
+    sandbox failed for every wrong program.
     """
     right = gt_programs(dataset)
     wrong = [i for i, is_right in enumerate(right) if is_right is False]
@@ -66,8 +75,8 @@ def generated_rewards(dataset: Table, generated: Table, readable: Sequence[bool]
 def generated_advantages(dataset: Table, generated: Table, readable: Sequence[bool]) -> list[float | None]:
     """z-score of `generated_rewards` over the task's tests; None: the test does not train the reward model.
 
-    A reply without a test trains with the group's minimum minus one, as a vote without a verdict does; where no
-    program is right, nothing trains.
+    Where no program is right, no test trains. Otherwise a reply without a test gets the smallest advantage of the task
+    (0 where there is none) minus one, as a vote without a verdict does. Equal rewards give None.
     """
     scored = _z_scores(generated_rewards(dataset, generated, readable), lone=None)
     if not any(gt_programs(dataset)):
@@ -81,7 +90,7 @@ def program_rewards(
 ) -> list[float | None]:
     """Reward of each program: pass rate on the dataset's tests + lam * pass rate on the generated tests that are GT.
 
-    lam = 0 is the reference code. Without a GT test the second term is 0. None: a dataset test could not be run.
+    The reference code has lam = 0. Without a GT test the second term is 0. None: a dataset test could not be run.
     """
     right = gt_programs(dataset)
     trusted = [k for k, is_gt in enumerate(gt_tests(generated, right, readable)) if is_gt]
@@ -98,13 +107,13 @@ def program_rewards(
 def program_advantages(
     dataset: Table, generated: Table, readable: Sequence[bool], lam: float
 ) -> list[float | None]:
-    """z-score of `program_rewards` over the task's samples (population std; equal rewards: 0)."""
+    """z-score of `program_rewards` over the task's programs (population std). Equal rewards give 0; None stays None."""
     return _z_scores(program_rewards(dataset, generated, readable, lam), lone=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class CodingCounts:
-    """The paper's three metrics as counts, which add up over tasks. `*_of`: how many could have counted."""
+    """The paper's three metrics as counts, which can be summed over tasks. `*_of` is the denominator of its metric."""
 
     code: int = 0
     """Programs that pass every dataset test."""
@@ -128,7 +137,7 @@ class CodingCounts:
 
     @property
     def rates(self) -> dict[str, float]:
-        """`code`, `ut` and `detect` as shares; nan where nothing could have counted."""
+        """`code`, `ut` and `detect` as shares; nan where the denominator is 0."""
         pairs = (
             ("code", self.code, self.code_of),
             ("ut", self.ut, self.ut_of),
@@ -138,7 +147,10 @@ class CodingCounts:
 
 
 def counts(dataset: Table, generated: Table, readable: Sequence[bool]) -> CodingCounts:
-    """The counts of one task. Unreadable tests count as wrong. What could not be run is not counted."""
+    """The counts of one task.
+
+    An unreadable test counts as not GT. A result that the sandbox failures leave open is not counted.
+    """
     right = gt_programs(dataset)
     known = [is_right for is_right in right if is_right is not None]
     wrong = [i for i, is_right in enumerate(right) if is_right is False]
@@ -157,23 +169,26 @@ def counts(dataset: Table, generated: Table, readable: Sequence[bool]) -> Coding
 
 
 def pass_rates(table: Table) -> list[float | None]:
-    """For each test, by its index, the share of programs that pass it; None: it could be run for none."""
+    """For each test: the share of programs that pass it, of those that it could be run for.
+
+    None: it could be run for none.
+    """
     width = min((len(row) for row in table), default=0)
     columns = [[row[k] for row in table if row[k] is not None] for k in range(width)]
     return [_share(column) if column else None for column in columns]
 
 
 def consistent(dataset: Table, programs: Sequence[str], least: int = 2) -> bool:
-    """Whether a rewritten problem's tests agree with each other: `least` different programs pass all of them.
+    """Whether a rewritten problem's tests agree with each other: at least `least` different programs pass all of them.
 
-    If a test contradicts the others, no program passes all of them, or only one that was written to fit.
+    If one test contradicts the others, usually no program passes all of them, or only one that was fitted to them.
     """
     passing = {text.strip() for text, right in zip(programs, gt_programs(dataset), strict=True) if right}
     return len(passing) >= least
 
 
 def _all(cells: Sequence[bool | None]) -> bool | None:
-    """True, False, or None when nothing failed and something is not known."""
+    """False if any cell is False; otherwise None if any cell is None; otherwise True."""
     if any(cell is False for cell in cells):
         return False
     return None if any(cell is None for cell in cells) else True
@@ -186,14 +201,17 @@ def _share(cells: Sequence[bool | None]) -> float:
 def _columns(
     generated: Table, right: Sequence[bool | None], readable: Sequence[bool]
 ) -> list[list[bool | None]]:
-    """`generated` by test. Raises `ValueError` when it has not one row a program and one column a test."""
+    """The columns of `generated`, one a test.
+
+    Raises `ValueError` unless it has one row a program and one column a test.
+    """
     if len(generated) != len(right) or any(len(row) != len(readable) for row in generated):
         raise ValueError(f"generated is not a table of {len(right)} programs and {len(readable)} tests")
     return [[row[k] for row in generated] for k in range(len(readable))]
 
 
 def _z_scores(values: Sequence[float | None], lone: float | None) -> list[float | None]:
-    """z-scores of the values that are not None. lone: the score of all of them where they do not differ."""
+    """z-scores of the values that are not None. lone: the score of each of them where all are equal."""
     known = [value for value in values if value is not None]
     std = spread(known)
     if std < EPS:

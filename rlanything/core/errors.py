@@ -1,6 +1,6 @@
-"""The errors of this project. Their class says who can do something about it; the command line prints their message.
+"""The errors of this project. The class says where the cause of an error lies. The command line prints the message.
 
-An error that is not one of these is a defect of the program and keeps its traceback.
+Any other exception is a bug in the program and is printed with its traceback.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class RLAnythingError(Exception):
 
 
 class UserError(RLAnythingError, ValueError):
-    """What the user gave cannot be used: an argument, a configuration, a file. The message names what is allowed."""
+    """An argument, a configuration or a file of the user cannot be used. The message says what is allowed."""
 
 
 class ConfigError(UserError):
@@ -22,15 +22,18 @@ class ConfigError(UserError):
 
 
 class ModelOutputError(RLAnythingError, ValueError):
-    """A model wrote something that cannot be used. The loop turns it into a value; it ends no run."""
+    """A model's reply cannot be used. The loop catches this error and records it as a value, so it never ends a run."""
 
 
 class EnvironmentFailure(RLAnythingError, RuntimeError):
-    """An environment did not do its part: an engine crashed, a sandbox gave no answer."""
+    """An environment failed: its game engine crashed, or its sandbox gave no answer."""
 
 
 class MachineError(RLAnythingError, RuntimeError):
-    """The machine refuses: a process was killed, a program is missing. (A full disk is an `OSError`.)"""
+    """The machine failed: a process was killed, a program is missing, a file is damaged.
+
+    A full disk is an `OSError`.
+    """
 
 
 def unknown(name: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Exams: what an environment offers that brings questions from outside, keeps answers in files and grades them."""
+"""The protocols of an exam: a benchmark whose questions, answers and judgments are files, such as LiveBench."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from rlanything.core.types import Json
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question. `task`: the part of the exam that it belongs to; `text`: what the policy reads."""
+    """A question of an exam.
+
+    `task`: the part of the exam that the question belongs to; `text`: what the policy reads.
+    """
 
     question_id: str
     task: str
@@ -22,13 +25,13 @@ class Question:
 
 @dataclass(frozen=True)
 class GradingOrder:
-    """What is to be graded, and how.
+    """Which answers are graded, and how.
 
-    questions, answers: files. model: the name in the judgments. release: of the exam.
-    folder: what `Exam.setup` made. data: where judgments go.
-    grader: `livebench`, `ours` or `both`. workers: answers graded at a time.
-    ignore_missing: questions without an answer are left out of the scores; otherwise they are an error.
-    sandbox: `backend`, `image` and `trusted` of our grader.
+    questions, answers: files. model: its name in the judgments. release: the release date of the exam.
+    folder: the folder that `Exam.setup` wrote. data: the folder that judgments are written to.
+    grader: `livebench`, `ours` or `both`. workers: how many answers are graded at a time.
+    ignore_missing: leave questions without an answer out of the scores. False: such a question is an error.
+    sandbox: the settings `backend`, `image` and `trusted` of our own grader.
     """
 
     questions: Sequence[Path]
@@ -47,11 +50,11 @@ class Answers(Protocol):
     """The answers of one model on disk."""
 
     def missing(self, questions: Iterable[Question]) -> list[Question]:
-        """The questions without an answer. Raises `UserError` where the answers there were made by something else."""
+        """The questions without an answer. Raises `UserError` where stored answers were made with other settings."""
         ...
 
     def keep(self, question: Question, text: str, tokens: int) -> None:
-        """Write an answer of so many tokens."""
+        """Store the answer to a question. tokens: the length of the answer."""
         ...
 
 
@@ -59,11 +62,14 @@ class Exam(Protocol):
     """Questions, files of answers, and graders."""
 
     def questions(self, files: Sequence[Path], release: date | None) -> list[Question]:
-        """The questions of a release in the order of the files; None: of the latest one. Raises `UserError`."""
+        """The questions of a release in the order of the files; None: the latest release. Raises `UserError`."""
         ...
 
     def answers(self, data: Path, model: str, made: Mapping[str, Json]) -> Answers:
-        """A model's answers below `data`; `made`: what they depend on. Raises `UserError` for an unusable name."""
+        """A model's answers below `data`; `made`: the settings that they depend on.
+
+        Raises `UserError` for an unusable name.
+        """
         ...
 
     def setup(self, repository: Path, folder: Path) -> None:
@@ -71,5 +77,8 @@ class Exam(Protocol):
         ...
 
     def grade(self, order: GradingOrder) -> int:
-        """Grade answers, write judgments, print scores; the exit code: 2 when some answers were not graded."""
+        """Grade answers, write judgments and print scores.
+
+        Returns the exit code: 2 when some answers were not graded.
+        """
         ...

@@ -8,7 +8,10 @@ from typing import Any
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys, no spaces, UTF-8 kept. Raises `ValueError` for NaN, `TypeError` for what is no JSON."""
+    """JSON with sorted keys, no spaces, UTF-8 kept.
+
+    Raises `ValueError` for NaN, `TypeError` for a value that JSON cannot hold.
+    """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 

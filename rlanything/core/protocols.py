@@ -1,4 +1,4 @@
-"""What the loop asks of an environment, of its tasks, of a teacher, and of an engine that samples text."""
+"""The protocols of environments, task families, teachers, and engines that sample text."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rlanything.core.types import Completion, Direction, Observation, Request, S
 
 @runtime_checkable
 class Environment(Protocol):
-    """An environment runs one episode at a time. It may raise: rollouts turn exceptions into `Status.ENV_ERROR`."""
+    """An environment runs one episode at a time. Its methods may raise: a rollout then ends with `Status.ENV_ERROR`."""
 
     def reset(self, task: Task, seed: int) -> Observation:
-        """Start the episode of `task`; the text contains the instruction."""
+        """Start an episode of `task`. The text of the observation contains the instruction."""
         ...
 
     def step(self, action: str) -> StepResult:
-        """Act. The answer to an inadmissible action is text, never an exception."""
+        """Perform an action. For an inadmissible action the observation says so; no exception is raised."""
         ...
 
     def close(self) -> None:
@@ -27,7 +27,7 @@ class Environment(Protocol):
 
 
 class TaskFamily(Protocol):
-    """What the loop needs of a kind of task. Each folder of `envs/` has one such class."""
+    """A family of tasks, as the loop uses it. Each folder of `envs/` has one such class."""
 
     name: str
 
@@ -36,9 +36,9 @@ class TaskFamily(Protocol):
         ...
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
-        """`count` distinct valid tasks of a split (one of `splits`); the same for the same arguments.
+        """`count` distinct valid tasks of a split (one of `splits`). The same arguments give the same tasks.
 
-        Raises `ValueError` where there are not as many.
+        Raises `ValueError` when the split has fewer tasks.
         """
         ...
 
@@ -47,11 +47,11 @@ class TaskFamily(Protocol):
         ...
 
     def validate(self, task: Task) -> str:
-        """Why `task` must not be tried (unparsable, unsolvable, already solved); '' when it may be tried."""
+        """Why `task` must not be rolled out (unparsable, unsolvable, already solved); '' when it may be."""
         ...
 
     def describe(self, task: Task) -> str:
-        """The facts of the task's scene that an adapter needs to rewrite it."""
+        """The facts about the task that an adapter needs to rewrite it."""
         ...
 
     def parse(self, parent: Task, reply: str) -> Task:
@@ -61,22 +61,22 @@ class TaskFamily(Protocol):
 
 @runtime_checkable
 class Teacher(Protocol):
-    """What an embedded family also offers, to train the first small models and to measure the reward model."""
+    """What a family also offers for embedded models: data to train the base models, and exact labels of steps."""
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
-        """(observation, action) pairs of an expert that knows only what it has seen. noise: share of random actions."""
+        """(observation, action) pairs of an expert that knows only its observations. noise: share of random actions."""
         ...
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
-        """For each action of an episode, whether it was good, given what had been seen until then (an exact oracle)."""
+        """For each action of an episode: was it good, given the observations before it? The answers are exact."""
         ...
 
     def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
-        """A short reason, of a few words, for each step's label."""
+        """A reason of a few words for the label of each step."""
         ...
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
-        """A reply that `parse` accepts and that makes the task harder or easier. It teaches an adapter.
+        """A reply that `parse` accepts and that makes the task harder or easier. Adapters are trained on it.
 
         Raises `InvalidProposal` where the task cannot be rewritten in that direction.
         """
@@ -94,32 +94,35 @@ class GameFiles(Protocol):
 
     @staticmethod
     def read_game(folder: Path) -> Task:
-        """The task in a folder. Raises `ValueError` for one that is none."""
+        """The task in a folder. Raises `ValueError` when the folder does not hold a task."""
         ...
 
 
 @runtime_checkable
 class GeneratedData(TaskFamily, Protocol):
-    """A family whose generated tasks can stand for a downloaded set, in a rehearsal without one."""
+    """A family whose generated tasks can replace a downloaded dataset in a rehearsal."""
 
     @classmethod
     def easiest(cls, section: Mapping[str, Any]) -> GeneratedData:
-        """The family with the easiest tasks that it generates; how tasks are edited is as `section` (of `env`) says."""
+        """The family with the easiest tasks that it can generate.
+
+        `section`: the section `env`, which says how tasks are edited.
+        """
         ...
 
     def stand_ins(self, counts: Mapping[str, int], seed: int) -> dict[str, list[Task]]:
-        """Generated tasks for splits of the downloaded set: split -> so many, no task in two of them.
+        """Generated tasks that replace the splits of the downloaded dataset. No task is in two splits.
 
-        Raises `ValueError` for a split that the set does not have.
+        counts: split -> number of tasks. Raises `ValueError` for a split that the dataset does not have.
         """
         ...
 
     def write_data(self, folder: Path, tasks: Mapping[str, Sequence[Task]]) -> None:
-        """Write the tasks of each split below `folder`, as the downloaded set has them."""
+        """Write the tasks of each split below `folder`, in the format of the downloaded dataset."""
         ...
 
     def rewriting(self, task: Task, direction: Direction, seed: int) -> tuple[str, str]:
-        """(facts, reply): how a task of the downloaded set is described to an adapter, and a rewrite that can be read.
+        """(facts, reply): what an adapter is told about a task of the downloaded dataset, and a valid reply to it.
 
         Raises `InvalidProposal` where the task cannot be rewritten in that direction.
         """
@@ -134,7 +137,7 @@ class Engine(Protocol):
         ...
 
     def release(self, sessions: Sequence[str]) -> None:
-        """Free the caches of these sessions. Unknown names are ignored."""
+        """Free the caches of these sessions. Unknown sessions are ignored."""
         ...
 
     def sync(self) -> None:

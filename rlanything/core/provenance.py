@@ -1,4 +1,4 @@
-"""The form of the records that say what a run came from, as far as they are read again (format: docs/results.md)."""
+"""The fields of provenance records that the program reads again (whole format: docs/results.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 
 class Seed(BaseModel):
-    """A seed of the run: its derived seed, and the hash of its folder."""
+    """A seed of the run: its derived seed, and the hash of its folder (None: the folder was missing)."""
 
     run_seed: int
     sha256: str | None
@@ -23,7 +23,7 @@ class Panel(BaseModel):
 
 
 class Record(BaseModel):
-    """What a run was made from, and what came out."""
+    """What a run was made from, and the hashes of its results."""
 
     arm: str
     fingerprint: str
@@ -35,7 +35,7 @@ class Record(BaseModel):
 
 
 class Git(BaseModel):
-    """The revision that a run was started from, and what differed from it."""
+    """The git commit that a run was started from, and the uncommitted changes."""
 
     commit: str
     clean: bool
@@ -57,7 +57,7 @@ class Machine(BaseModel):
 
 
 class Start(BaseModel):
-    """One start of a run. published: seed -> iterations that were there already."""
+    """One start of a run. published: seed -> number of iterations that earlier starts had published."""
 
     at: str
     command: str
@@ -75,7 +75,7 @@ class Starts(BaseModel):
 
 
 def problem(found: Mapping[str, Any], form: type[BaseModel]) -> str:
-    """The first thing in which a record is not of a form, as words; '' when it is."""
+    """The first field of a record that does not fit `form`, with the reason; '' when all fit."""
     try:
         form.model_validate(dict(found))
     except ValidationError as error:

@@ -1,7 +1,8 @@
 """Trajectories, judgements and proposals as JSON records: what a run stores of every rollout.
 
-A prompt is stored as the number of ids that it shares with what came before, and the ids that follow. A conversation of
-many turns then takes as much space as its last prompt. Texts of prompts, where there are any, are stored the same way.
+A prompt is stored as a difference: how many leading ids it shares with the prompt and response of the step before, and
+the ids that follow them. A conversation of many turns then takes as much space as its last prompt. The texts of
+prompts, where there are any, are stored as differences to the text before.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
 
 
 def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
-    """Inverse of `trajectory_to_json`. Raises `KeyError` or `ValueError` for another record."""
+    """Inverse of `trajectory_to_json`. Raises `KeyError` or `ValueError` for a record of another form."""
     steps: list[Step] = []
     before: Ids = ()
     text = ""
@@ -94,7 +95,7 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
 
 
 def judgements_to_json(judgements: Sequence[Judgement]) -> list[Json]:
-    """The judgements of one trajectory. Each question is stored as what it adds to the one before."""
+    """The judgements of one trajectory. Each prompt is stored as a difference to the one before."""
     records = []
     before: Ids = ()
     for judgement in judgements:
@@ -128,12 +129,12 @@ def judgements_from_json(data: Sequence[Mapping[str, Json]]) -> tuple[Judgement,
 
 
 def lesson_to_json(lesson: Lesson | None) -> Json:
-    """What the replies to a question teach; null for nothing."""
+    """The lesson of a question; null where there is none."""
     return lesson and {"advantages": list(lesson.advantages), "weight": lesson.weight}
 
 
 def lesson_from_json(data: Json) -> Lesson | None:
-    """Inverse of `lesson_to_json`. Raises `KeyError` or `TypeError` for another record."""
+    """Inverse of `lesson_to_json`. Raises `KeyError` or `TypeError` for a record of another form."""
     return data and Lesson(tuple(data["advantages"]), data["weight"])
 
 
@@ -150,14 +151,14 @@ def proposal_from_json(data: Mapping[str, Json]) -> Proposal:
 
 
 def _texts(step: Step, before: str) -> dict[str, Json]:
-    """The texts of a step that has them: the prompt as what it adds to the one before, and the response."""
+    """The texts of a step, {} where it has none. The prompt is stored as a difference to the one before."""
     if not step.prompt_text:
         return {}
     return {**_delta("text", step.prompt_text, before), "response_text": step.response_text}
 
 
 def _delta(name: str, new: Ids | str, before: Ids | str) -> dict[str, Json]:
-    """`<name>_kept`: how many ids (or characters) of `before` come first; `<name>_added`: the rest."""
+    """`<name>_kept`: how many leading ids (or characters) `new` shares with `before`; `<name>_added`: the rest."""
     kept = 0
     for a, b in zip(new, before, strict=False):
         if a != b:

@@ -1,4 +1,4 @@
-"""One request, one seed: pure functions from names to numbers, so that batching and sharding change nothing."""
+"""Seeds. Every request has its own, derived from names alone, so batching and sharding do not change results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ MASK = (1 << 63) - 1
 def derive_seed(run_seed: int, phase: str, *parts: int | str) -> int:
     """Seed of one draw: sha256 over (run seed, phase, parts), truncated to 63 bits.
 
-    Parts are typed and length-prefixed, so ("1", 1) and (1, "1") or ("ab", "c") and ("a", "bc") differ.
+    Parts are hashed with their types and lengths, so ("1", 1) and (1, "1") differ, and so do ("ab", "c") and ("a",
+    "bc").
     """
     digest = hashlib.sha256()
     for part in (run_seed, phase, *parts):

@@ -1,6 +1,6 @@
-"""Rewards and advantages, exactly as in the paper: pure functions over plain numbers.
+"""Rewards and advantages of the paper, as pure functions of numbers.
 
-tau: a trajectory; i: step index; j: sample index of the reward model; O: outcome; S: vote; R: integrated reward.
+tau: trajectory; i: index of a step; j: index of a vote; O: outcome; S: vote; R: integrated reward.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 
 Scale = Literal["step", "task"]
 EPS = 1e-9
-"""A standard deviation below this is rounding noise of equal numbers. Nothing is learned from it."""
+"""A smaller standard deviation is rounding noise between equal numbers. The advantages are then 0 or None."""
 
 
 def integrated_rewards(
@@ -19,25 +19,26 @@ def integrated_rewards(
 ) -> list[float]:
     """Eq. 1 for every step of one trajectory: R_i = O + lambda * mean_j S_ij, over the valid votes.
 
-    `votes[i]` holds +1, -1 or None (no verdict); a step without any valid vote keeps R_i = O.
-    `use_outcome=False` is the step-only arm.
+    `votes[i]` holds +1, -1 or None (no verdict). A step without a valid vote has R_i = O.
+    `use_outcome=False` leaves O out: the arm that learns from votes alone.
     """
     base = float(outcome) if use_outcome else 0.0
     return [base + lam * mean_vote(step) for step in votes]
 
 
 def mean_vote(votes: Sequence[int | None]) -> float:
-    """Mean of the valid votes; 0.0 when none is valid (neither approval nor criticism)."""
+    """Mean of the valid votes; 0.0 when no vote is valid."""
     valid = [v for v in votes if v is not None]
     return sum(valid) / len(valid) if valid else 0.0
 
 
 def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step") -> list[list[float]]:
-    """Advantage of each step: z-score over the trajectories of the same task still alive at that step index.
+    """Advantage of each step: z-score over the trajectories of the same task that have a step i.
 
-    `rewards[tau][i]`, ragged. Population std; std 0 -> 0; alone at its step index -> 0 (nothing to compare with).
-    `scale="task"` keeps the mean per step index but divides by the std of all the task's rewards, so that late
-    step indexes, where only failures are alive, do not blow the votes' noise up to full size.
+    `rewards[tau][i]`: rows may differ in length. Population std. The advantage is 0 where the std is 0, and where only
+    one trajectory has a step i. `scale="task"` subtracts the same mean but divides by the std of all the task's
+    rewards. Only failures reach the late steps, where the std of a single step is mostly noise of the votes. Dividing
+    by it would enlarge this noise.
     """
     longest = max((len(r) for r in rewards), default=0)
     task_std = spread([x for r in rewards for x in r])
@@ -55,9 +56,9 @@ def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step")
 
 
 def trajectory_advantages(outcomes: Sequence[int]) -> list[float]:
-    """GRPO with outcomes: one advantage a trajectory, the z-score of its outcome over the task's rollouts.
+    """GRPO with outcomes: the advantage of a trajectory is the z-score of its outcome over the task's rollouts.
 
-    Population std; outcomes all alike -> 0.
+    Population std. Equal outcomes give 0.
     """
     std = spread(outcomes)
     if std < EPS:
@@ -69,8 +70,9 @@ def trajectory_advantages(outcomes: Sequence[int]) -> list[float]:
 def vote_advantages(reward: float, votes: Sequence[int | None]) -> list[float | None]:
     """Advantages of the m votes of one step: z-score of R^S_j = R * S_j (Eq. 2) over the valid votes.
 
-    None: the vote does not train the reward model (the valid votes agree, or R is 0). A vote without a verdict trains
-    with the group's minimum minus one. A format error is punished, and never makes a wrong verdict look better.
+    None: the vote does not train the reward model (the valid votes agree, or R is 0). A vote without a verdict gets the
+    smallest advantage of the step (0 where there is none) minus one. It is not part of the z-score, so a format error
+    never raises the advantage of a wrong verdict.
     """
     consistency = [reward * v for v in votes if v is not None]
     std = spread(consistency)
@@ -90,9 +92,9 @@ def accuracy(outcomes: Sequence[int]) -> float:
 
 
 def balance_weights(outcomes: Sequence[int]) -> list[float]:
-    """Weights that let rows of successes and of failures count the same in sum, mean 1.
+    """Weights of rows, with mean 1. Successes and failures have the same total weight.
 
-    With only one kind, every weight is 0: the rows do not train.
+    Without successes, or without failures, every weight is 0: the rows do not train.
     """
     good = sum(o == 1 for o in outcomes)
     bad = len(outcomes) - good

@@ -1,7 +1,7 @@
 """The names of task sets: the split that is trained on, and the frozen panels that the configuration declares.
 
-A split is a distribution that the environment makes tasks of. A panel is a number of tasks of one split, made once and
-never adapted, on which the policy, the reward model or both are measured.
+A split is a distribution that the environment draws tasks from. A panel is a fixed set of tasks of one split. It is
+made once and never adapted. The policy, the reward model or both are measured on it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ TRAIN = "train"
 POLICY = "policy"
 """`measures`: the policy plays these tasks."""
 REWARD = "reward"
-"""`measures`: the reward model is measured on what the base policy did in these tasks."""
+"""`measures`: the reward model is measured on the base policy's trajectories of these tasks."""
 PANEL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
-"""A panel names files, metrics and keys of the configuration."""
+"""The form of a panel's name, which is part of file names, metrics and configuration keys."""
 RESERVED = frozenset(
     {
         *(TRAIN, "cost"),
@@ -30,14 +30,14 @@ RESERVED = frozenset(
         *("train_ut", "train_detect", "invalid_tests"),
     }
 )
-"""No panel has one of these names: a file, a metric or a key of the results has it."""
+"""Names that a panel must not have: they are taken by files, metrics or keys of the results."""
 
 
 def on_panel(name: str, panel: str, panels: Collection[str]) -> str:
-    """The name of a metric of the reward model on one of `panels`: `ut`, and with several `ut/<panel>`."""
+    """The name of a reward model's metric on one of `panels`: `ut` if there is one panel, otherwise `ut/<panel>`."""
     return name if len(panels) == 1 else f"{name}/{panel}"
 
 
 def keyed(found: Mapping[str, Value], panel: str, panels: Collection[str]) -> dict[str, Value]:
-    """The results on one panel, each by its name among those of all `panels`."""
+    """The results on one panel, with their names changed by `on_panel`."""
     return {on_panel(name, panel, panels): value for name, value in found.items()}

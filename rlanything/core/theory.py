@@ -1,4 +1,4 @@
-"""What the paper's two theorems say about a run, computed from its votes and logged every iteration."""
+"""The quantities of the paper's two theorems, computed from a run's votes and logged every iteration."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Precision:
 
     @property
     def mu(self) -> float:
-        """mu = p+ + p-; Theorem 1: more votes help exactly when mu > 1."""
+        """mu = p+ + p-. Theorem 1: more votes a step help exactly when mu > 1."""
         return self.p_plus + self.p_minus
 
 
 def precision(votes: Sequence[tuple[int, int]]) -> Precision:
-    """From (outcome of the trajectory, verdict) pairs of valid votes."""
+    """p+ and p- from the valid votes, given as pairs (outcome of the trajectory, verdict)."""
     good = [v for o, v in votes if o == 1]
     bad = [v for o, v in votes if o == -1]
     return Precision(
@@ -33,7 +33,9 @@ def precision(votes: Sequence[tuple[int, int]]) -> Precision:
 
 
 def empirical_precision(success: Sequence[float], failure: Sequence[float]) -> float:
-    """A: share of (step of a success, step of a failure) pairs whose mean votes are ordered rightly; ties fail."""
+    """A: share of pairs (step of a success, step of a failure) in which the first has the higher mean vote.
+
+    success, failure: the mean votes of the steps. nan where one is empty."""
     if not success or not failure:
         return nan
     ranked = sorted(failure)
@@ -41,20 +43,20 @@ def empirical_precision(success: Sequence[float], failure: Sequence[float]) -> f
 
 
 def exact_precision(p_plus: float, p_minus: float, m: int) -> float:
-    """A for m independent votes a step: P(Binomial(m, p+) > Binomial(m, 1 - p-)); ties count as failures."""
+    """A for m independent votes a step: P(Binomial(m, p+) > Binomial(m, 1 - p-))."""
     up = [_binomial(m, k, p_plus) for k in range(m + 1)]
     down = [_binomial(m, k, 1.0 - p_minus) for k in range(m + 1)]
     return sum(up[i] * down[j] for i in range(m + 1) for j in range(i))
 
 
 def precision_bound(mu: float, m: int) -> float:
-    """Theorem 1: A >= 1 - exp(-m (mu - 1)^2 / 4) when mu > 1; 0 (no promise) otherwise."""
+    """Theorem 1: A >= 1 - exp(-m (mu - 1)^2 / 4) when mu > 1; otherwise 0, which bounds nothing."""
     return 1.0 - exp(-m * (mu - 1.0) ** 2 / 4.0) if mu > 1.0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Forces:
-    """||f+|| and ||f-|| of Theorem 2 for one task: how much the reward model learns from its successes and failures."""
+    """||f+|| and ||f-|| of Theorem 2 for one task: how much its successes and its failures teach the reward model."""
 
     plus: float
     minus: float
@@ -67,16 +69,16 @@ class Forces:
 
     @property
     def one_sided(self) -> bool:
-        """Whether exactly one of them is 0."""
+        """Whether exactly one of the two norms is 0."""
         return (self.plus == 0.0) != (self.minus == 0.0)
 
 
 def forces(outcomes: Sequence[int], votes: Sequence[tuple[int, int]], lam: float = 1.0) -> Forces:
     """The two norms for one task q.
 
-    Theorem 2 has f+ = p_old(S=+1) 1(O=+1) and f- = p_old(S=-1) 1(O=-1) for lambda = 1, where Remark 1's
-    f+ = 1 - lambda + 2 lambda p_old(S=+1) is twice that. So ||f+|| = |1 - lambda + 2 lambda p+| sqrt(P(O=+1)), with p+
-    itself and not its root, and ||f-|| likewise with p-.
+    Theorem 2 (lambda = 1) has f+ = p_old(S=+1) 1(O=+1) and f- = p_old(S=-1) 1(O=-1). Remark 1 has the factor
+    1 - lambda + 2 lambda p_old(S=+1) for any lambda, which is twice that of Theorem 2 for lambda = 1. This function
+    computes ||f+|| = |1 - lambda + 2 lambda p+| sqrt(P(O=+1)), without a root of p+, and ||f-|| likewise with p-.
 
     Args:
         outcomes: of the task's rollouts, +1 or -1; P(O=+1) is their share of successes.
@@ -84,7 +86,8 @@ def forces(outcomes: Sequence[int], votes: Sequence[tuple[int, int]], lam: float
         lam: the reward model's lambda.
 
     Returns:
-        nan for a norm whose side has rollouts and no valid vote.
+        The two norms. One is nan where the task has such rollouts but no valid vote on them. Both are nan without
+        rollouts.
     """
     rates, count = precision(votes), len(outcomes)
     if not count:
@@ -98,10 +101,11 @@ def forces(outcomes: Sequence[int], votes: Sequence[tuple[int, int]], lam: float
 
 
 def force_ratio(tasks: Sequence[Forces]) -> float:
-    """||f+|| / ||f-|| of the median task; nan where no task has one.
+    """||f+|| / ||f-|| of the median task; nan where no task has a share.
 
-    The median is that of `Forces.share`: Theorem 2 gives a ratio of 0 for a task too hard and of infinity for one too
-    easy. As shares both are as far from the middle. A mean of ratios would be infinite as soon as one of them is.
+    The median is taken over `Forces.share`. The ratio of Theorem 2 is 0 for a task that is too hard and infinite for
+    one that is too easy. Their shares, 0 and 1, are equally far from 1/2. A mean of ratios would be infinite as soon as
+    one of them is.
     """
     shares = [task.share for task in tasks if not isnan(task.share)]
     if not shares:
@@ -111,7 +115,7 @@ def force_ratio(tasks: Sequence[Forces]) -> float:
 
 
 def one_sided_share(tasks: Sequence[Forces]) -> float:
-    """Share of the tasks whose ratio is 0 or infinite, among those that have one; nan where none has."""
+    """Share of the tasks whose ratio is 0 or infinite, among the tasks that have a ratio; nan where none has."""
     known = [task.one_sided for task in tasks if not isnan(task.share)]
     return sum(known) / len(known) if known else nan
 

@@ -1,21 +1,20 @@
-"""A reply is read after its thought: what stands between `<think>` and `</think>` is no answer.
+"""The answer in a reply: the text after its thought, which stands between `<think>` and `</think>`.
 
-Every reader of replies asks this one function: actions, verdicts, critics, rewrites, tests, programs.
+All replies are read with this one function: actions, verdicts, critics, rewrites, tests, programs.
 """
 
 from __future__ import annotations
 
 OPENING, CLOSING = "<think>", "</think>"
-"""The tags of Qwen3, DeepSeek-R1 and the models that were trained on their replies."""
+"""The tags of Qwen3, DeepSeek-R1 and the models distilled from them."""
 
 
 def after_thought(reply: str) -> str | None:
-    """What follows the last thought, without outer blanks; the whole reply where nothing was thought.
+    """The text after the last `</think>`, stripped of surrounding whitespace; the whole reply where there is no tag.
 
-    None: there is no answer. The thought does not end (the reply was cut, or a second thought was begun), or nothing
-    follows it. A tag that closes a thought which the prompt opened needs no opening tag in the reply. Text between two
-    thoughts belongs to the first one, and so do tags inside a thought: only what follows the last `</think>` is
-    certainly no thought. Takes linear time.
+    None: there is no answer. Either the last thought does not end (the reply was cut off), or nothing follows it.
+    `</think>` needs no `<think>` in the reply, because the prompt may have opened the thought. Text between two
+    thoughts is not an answer: only the text after the last `</think>` is certainly not a thought. Takes linear time.
     """
     answer = reply.rpartition(CLOSING)[2]
     if OPENING in answer:

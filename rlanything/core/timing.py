@@ -1,7 +1,7 @@
-"""Seconds per phase: a stopwatch with names. It knows no file and changes no result.
+"""Seconds per phase. Timing writes no file and changes no result.
 
-A part of the program marks its work with `phase`. The time goes to the timer that runs, and nowhere when none does,
-so parts need not hand a timer to each other.
+A function marks its work with `phase`. The time is added to the running timer, or dropped when no timer runs. So no
+function needs a timer as an argument.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Spent:
     """Seconds of one phase."""
 
     wall: float = 0.0
-    """On the clock."""
+    """Wall-clock time."""
     cpu: float = 0.0
-    """Of this process, all its threads; child processes are not counted."""
+    """CPU time of this process with all its threads, without child processes."""
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(self.wall + other.wall, self.cpu + other.cpu)
@@ -39,7 +39,7 @@ class Lap:
 
     total: Spent
     phases: dict[str, Spent] = field(default_factory=dict)
-    """By name; a phase inside another one is `outer/inner`, and is part of `outer`."""
+    """By name. A phase inside another one is called `outer/inner`; its time is also part of `outer`."""
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -56,7 +56,7 @@ class Timer:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Inside the block, `phase` and `count` of this thread add to this timer."""
+        """Inside the block, the functions `phase` and `count` add to this timer in this thread."""
         before = _RUNNING.set(self)
         try:
             yield
@@ -65,7 +65,10 @@ class Timer:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Add the block's time to `name`, below the phases that are open. A block that raises counts too."""
+        """Add the block's time to the phase `name`, inside the phases that are open.
+
+        A block that raises is timed too.
+        """
         self._open.append(name)
         place, start = "/".join(self._open), self._now()
         try:
@@ -95,7 +98,7 @@ class Timer:
 
 @contextmanager
 def phase(name: str) -> Iterator[None]:
-    """`Timer.phase` of the timer that runs; nothing is measured when none does."""
+    """`Timer.phase` of the running timer; nothing is measured when no timer runs."""
     timer = _RUNNING.get()
     if timer is None:
         yield
@@ -105,7 +108,7 @@ def phase(name: str) -> Iterator[None]:
 
 
 def count(name: str, amount: int) -> None:
-    """`Timer.count` of the timer that runs."""
+    """`Timer.count` of the running timer; does nothing when no timer runs."""
     timer = _RUNNING.get()
     if timer is not None:
         timer.count(name, amount)

@@ -1,6 +1,6 @@
-"""The vocabulary of every room: tasks, steps, trajectories, votes, proposals, and the protocols between rooms.
+"""The types that all packages share: tasks, steps, trajectories, votes, proposals, requests.
 
-All values are immutable. `core.records` turns them into JSON and back. Nothing here samples, learns or reads a disk.
+All values are immutable. `core.records` turns them into JSON and back. Nothing here samples, learns or reads files.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Status(StrEnum):
     TRUNCATED = "truncated"
     """The episode reached the step limit: a failure of the policy."""
     ENV_ERROR = "env_error"
-    """The environment raised an exception. Left out of accuracy, advantages and training."""
+    """The environment raised an exception. The trajectory is left out of accuracy, advantages and training."""
     TIMEOUT = "timeout"
-    """The environment did not answer in time. Left out like `env_error`."""
+    """The environment did not answer in time. The trajectory is left out like one with `env_error`."""
 
 
 class Direction(StrEnum):
@@ -42,21 +42,21 @@ class EventKind(StrEnum):
     """What can happen to a slot of the task buffer."""
 
     PROPOSED = "proposed"
-    """The adapter wrote a valid q'. The next iteration rolls it out."""
+    """The adapter wrote a valid rewrite q'. The next iteration rolls it out."""
     INVALID = "invalid"
-    """The adapter's reply holds no task that may be tried. It is not rolled out."""
+    """The adapter's reply holds no valid task. Nothing is rolled out."""
     REJECTED = "rejected"
     """q' was rolled out and not accepted. The slot keeps its task."""
     ACCEPTED = "accepted"
-    """q' replaced the slot's task as its next version."""
+    """q' became the next version of the slot's task."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One thing to do, as immutable data.
+    """A task, as immutable data.
 
     instruction: what the agent reads. payload: everything the environment needs to build the episode.
-    metadata: for people (split, settings, origin); not part of the identity.
+    metadata: for people (split, settings, origin); not part of `task_id`.
     """
 
     env: str
@@ -70,7 +70,7 @@ class Task:
         return content_id({"env": self.env, "instruction": self.instruction, "payload": self.payload})
 
     def to_json(self) -> dict[str, Json]:
-        """The task as a JSON object, with its id, so that a reader can verify it."""
+        """The task as a JSON object, with its id, so that `from_json` can verify the content."""
         return {
             "task_id": self.task_id,
             "env": self.env,
@@ -91,7 +91,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the agent sees. actions: the admissible actions; empty: any text may be tried."""
+    """What the agent sees. actions: the admissible actions; empty: any text is accepted as an action."""
 
     text: str
     actions: tuple[str, ...] = ()
@@ -108,13 +108,13 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One turn: what the policy read and wrote, and the environment's answer. Token ids are the record.
+    """One turn: what the policy read and wrote, and the environment's answer. Training uses the token ids only.
 
-    logprobs: of the sampled ids, at temperature 1, among the allowed ids.
+    logprobs: log-probs of the sampled ids at temperature 1, normalised over the allowed ids.
     allowed[t]: the ids that constrained decoding permitted at response token t; empty: free decoding.
-    action: the text that the environment got. observation: its answer.
-    prompt_text, response_text: what the policy was asked, and its whole response, for a reward model that reads both;
-    empty where the episode is a conversation, of which the reward model reads actions and observations.
+    action: the text that the environment got. valid: whether the response held an action. observation: the answer.
+    prompt_text, response_text: the whole prompt and response, where the reward model reads them (model.context =
+    history). Both are empty where an episode is one conversation: the reward model then reads actions and observations.
     """
 
     prompt_ids: tuple[int, ...]
@@ -144,12 +144,12 @@ class Trajectory:
 
     @property
     def counts(self) -> bool:
-        """Whether the outcome says something about the policy: no crash and no timeout."""
+        """Whether the outcome enters the statistics: the environment neither crashed nor timed out."""
         return self.status in (Status.OK, Status.TRUNCATED)
 
 
 class Reply(Protocol):
-    """A text that a reward model sampled, token for token: a `Vote`, or a `unittests.UnitTest`."""
+    """A sampled reply of a reward model: a `Vote` or a `unittests.UnitTest`."""
 
     @property
     def response_ids(self) -> tuple[int, ...]:
@@ -201,9 +201,9 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What the replies to one question teach the reward model.
+    """How the replies to one question train the reward model.
 
-    advantages: one a reply, None for a reply that does not train. weight: of the question in the loss.
+    advantages: one a reply, None for a reply that does not train. weight: the weight of the question in the loss.
     """
 
     advantages: tuple[float | None, ...]
@@ -217,11 +217,11 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A trajectory with what was said and decided about it.
+    """A trajectory with its judgements, and with how it trains both models.
 
     judgements: the votes on its steps, from the first step on; empty where the reward model does not vote on steps.
-    advantages: what it teaches the policy, one a step; None: it does not train the policy.
-    lessons: what each judgement teaches the reward model, None for nothing; empty: no judgement teaches anything.
+    advantages: one a step; None: the trajectory does not train the policy.
+    lessons: one a judgement, None for a judgement that does not train the reward model; empty: none does.
     """
 
     trajectory: Trajectory
@@ -240,9 +240,9 @@ class ScoredTrajectory:
 
 @dataclass(frozen=True, slots=True)
 class ScoredReplies:
-    """Questions that train the reward model together, with what their replies teach.
+    """Questions that train the reward model, with the advantages of their replies.
 
-    advantages[i][j]: of reply j to question i; None: it does not train. weights[i]: of question i in the loss.
+    advantages[i][j]: of reply j to question i; None: the reply does not train. weights[i]: of question i in the loss.
     """
 
     questions: tuple[Question, ...]
@@ -251,7 +251,7 @@ class ScoredReplies:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[Question, Lesson]]) -> ScoredReplies:
-        """Questions with what they teach."""
+        """From pairs of a question and its lesson."""
         return cls(
             tuple(question for question, _ in pairs),
             tuple(lesson.advantages for _, lesson in pairs),
@@ -286,9 +286,9 @@ class Proposal:
 class Request:
     """One completion to sample. Its seed decides the sample; other requests in the batch change nothing.
 
-    choices: token sequences with the end of turn, one of which must be produced; empty: free decoding.
-    session: requests of one session extend each other's prompt + response. An engine may keep their cache.
-    group: the prompts of one group begin alike. An engine may read the common part once.
+    choices: the reply must be one of these token sequences, which include the end of turn; empty: free decoding.
+    session: each prompt of a session begins with the prompt and response before it. An engine may keep the cache.
+    group: the prompts of a group have a common beginning. An engine may read it once.
     """
 
     prompt_ids: tuple[int, ...]
@@ -302,7 +302,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Sampled ids with their log-probs (temperature 1, renormalised over `allowed` where decoding is constrained).
+    """Sampled ids with their log-probs (at temperature 1, normalised over `allowed` where decoding is constrained).
 
     finished: False when `max_tokens` was reached before the end of turn.
     """
@@ -314,4 +314,4 @@ class Completion:
 
 
 class InvalidProposal(ModelOutputError):
-    """The adapter's reply holds no task that may be tried. The message says why, in one sentence."""
+    """The adapter's reply holds no valid task. The message says why, in one sentence."""

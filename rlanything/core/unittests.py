@@ -1,4 +1,4 @@
-"""Unit tests that a reward model writes, and what an environment does with them.
+"""Unit tests that a reward model writes, and the protocols of environments that run them.
 
 In the coding setting (paper, appendix C) the reward model writes tests instead of votes, and a sandbox runs the
 policy's programs on them. The rewards are computed in `coding_signals`.
@@ -13,12 +13,12 @@ from typing import Protocol, runtime_checkable
 from rlanything.core.types import Json, Task
 
 Row = tuple[bool | None, ...]
-"""What one program did on each test: passed, failed, or None where the sandbox failed."""
+"""Result of one program on each test: True (passed), False (failed), None (the sandbox failed)."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitTest:
-    """One test that the reward model wrote. text: the test as it was read, '' where the reply holds none."""
+    """One test that the reward model wrote. text: the test parsed from the reply, '' where the reply holds none."""
 
     text: str
     response_ids: tuple[int, ...]
@@ -32,10 +32,10 @@ class UnitTest:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What the programs of one task did on its tests.
+    """Results of the programs of one task on its tests.
 
-    dataset[i][k]: program i on the task's own test k. generated[i][k]: program i on written test k.
-    tests: the written tests as they were read, '' for a reply without a test.
+    dataset[i][k]: result of program i on the task's own test k. generated[i][k]: its result on generated test k.
+    tests: the generated tests, parsed from the replies; '' for a reply without a test.
     """
 
     tests: tuple[str, ...]
@@ -57,7 +57,7 @@ class Tables:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Tables:
-        """Inverse of `to_json`. Raises `KeyError` or `TypeError` for another record."""
+        """Inverse of `to_json`. Raises `KeyError` or `TypeError` for a record of another form."""
         return cls(
             tuple(data["tests"]),
             tuple(tuple(row) for row in data["dataset"]),
@@ -74,33 +74,33 @@ class Examiner(Protocol):
     """What a task family offers when its reward model writes unit tests."""
 
     def examine(self, work: Sequence[Examination]) -> list[Tables]:
-        """Read the tests in the replies and run every program on them and on the task's own tests, all at once."""
+        """Parse the tests in the replies. Run every program on them and on the task's own tests, all tasks at once."""
         ...
 
     def criticism(self, task: Task, tables: Tables) -> str:
-        """What the adapter reads about the rollouts: the tests, with the share of programs that pass each."""
+        """What the adapter reads about the rollouts: the tests, and for each the share of programs that pass it."""
         ...
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program, those of the task's own tests that it fails: number -> text. A critic reads them."""
+        """For each program: the task's own tests that it fails, as number -> text. A critic reads them."""
         ...
 
     def program(self, task: Task, answer: str) -> str:
-        """The program in an answer, as it is run. Two answers with the same program are one program."""
+        """The program in an answer, as it is run."""
         ...
 
     def proven(self, task: Task) -> bool:
-        """Whether a known solution passes the task's tests. Then they cannot contradict each other."""
+        """Whether a known solution passes the task's tests. If so, the tests do not contradict each other."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What the programs of one task wrote on the inputs of its written tests: which outputs are equal, not their text.
+    """Which programs of one task give equal outputs on the inputs of its generated tests. The outputs are not stored.
 
-    inputs[k]: the first test with the input of test k; None: the reply held no test.
-    written[i][k]: the first program that wrote on test k's input what program i wrote; None: it wrote no output there,
-    because it failed or exceeded a limit, or because the sandbox failed.
+    inputs[k]: the index of the first test with the same input as test k; None: the reply held no test.
+    written[i][k]: the index of the first program with the same output as program i on the input of test k; None:
+    program i gave no output, because it failed or exceeded a limit, or because the sandbox failed.
     """
 
     inputs: tuple[int | None, ...]
@@ -109,29 +109,29 @@ class Outputs:
 
 @runtime_checkable
 class ComparesOutputs(Protocol):
-    """A family that can say which programs write the same, whatever a test expects."""
+    """A family that can compare the outputs of programs, whatever output a test expects."""
 
     def outputs(self, task: Task, answers: Sequence[str], tests: Sequence[str]) -> Outputs:
-        """Run every program on the input of every test (as `Tables.tests` has them), and compare what they write."""
+        """Run every program on the input of every test (in the form of `Tables.tests`), and compare their outputs."""
         ...
 
 
 @runtime_checkable
 class UnitTestTeacher(Protocol):
-    """What an embedded family also offers, to train the first reward model that writes tests."""
+    """What a family also offers for embedded models: data to train the base reward model that writes tests."""
 
     def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
         """A reply with a test; with probability `noise` a wrong one."""
         ...
 
     def demonstrate_criticism(self, task: Task, seed: int) -> str:
-        """What `criticism` could say about the task, made from invented programs."""
+        """A text as `criticism` could give for the task, made from invented results."""
         ...
 
 
 @runtime_checkable
 class TestingTeacher(Examiner, UnitTestTeacher, Protocol):
-    """A family that runs programs, and can write right and wrong tests of its own problems."""
+    """A family that runs programs and can write right and wrong tests for its own problems."""
 
 
 @runtime_checkable
@@ -139,5 +139,5 @@ class Prefetches(Protocol):
     """A family that can process the actions of many episodes at once, faster than one by one."""
 
     def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
-        """Process every action of a turn. The environments then find their results ready."""
+        """Process every action of a turn ahead of time. `Environment.step` then uses the results."""
         ...

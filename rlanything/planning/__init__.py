@@ -1,4 +1,4 @@
-"""What happens before a run: the configuration is composed and checked, dvc.yaml is written, the cost is estimated.
+"""Work before a run: compose and check the configuration, write dvc.yaml, estimate the cost.
 
-Nothing here trains or measures a model, except for the few iterations that a time estimate needs.
+Nothing here trains or measures a model, except for the few training iterations of a time estimate.
 """

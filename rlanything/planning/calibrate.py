@@ -1,4 +1,4 @@
-"""How long an iteration takes here: a moment of real training on a few tasks, in a temporary folder."""
+"""Measures the time of an iteration on this machine, by training on a few tasks in a temporary folder."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rlanything.runs import timings
 from rlanything.runs.layout import Layout
 
 TASKS, ITERATIONS = 2, 2
-"""Small enough for seconds; the second iteration also rolls out what an adapting arm proposed in the first."""
+"""Two tasks and two iterations take seconds. The second iteration also rolls out the proposals of the first."""
 
 
 def seconds_per_iteration(config: Config, root: Path, arm: str) -> float | None:
-    """Seconds of one iteration of one seed of `arm`; None while data/ and models/ are not there.
+    """Seconds of one iteration of one seed of `arm`, without the panels of the learning curve.
 
-    None as well for real checkpoints, which a plan does not load.
-    None as well with an environment or engine from elsewhere: a dry run makes no object of a foreign class.
-    The panels of the learning curve are not counted: they are due in few iterations.
+    None: the time cannot be measured. Either data/ or models/ does not exist yet, or the models are real checkpoints,
+    which a plan does not load, or the environment or the engine is not the project's own: a dry run makes no object of
+    another project's class.
     """
     if config.model.embedded is None:
         return None
@@ -43,7 +43,7 @@ def seconds_per_iteration(config: Config, root: Path, arm: str) -> float | None:
 
 
 def _small(config: Config) -> Config:
-    """A run of a few tasks that tells no tracker."""
+    """The configuration with few tasks and iterations, without loggers and callbacks."""
     rollout = config.rollout.model_copy(update={"tasks": min(TASKS, config.rollout.tasks)})
     train = config.train.model_copy(
         update={

@@ -1,4 +1,4 @@
-"""Checks before any work starts: class names, constructor arguments and prompt files of the configuration.
+"""Checks of the configuration before any work starts: class names, constructor arguments, prompt files, memory.
 
 A check makes no object of a class that is not the project's own.
 """
@@ -18,9 +18,9 @@ from rlanything.runs import build, families
 
 NATIVE = "rlanything.engines.native.NativeEngine"
 FLOAT = 4
-"""Bytes of a weight."""
+"""Bytes of a float32 weight."""
 GIVEN = ("model", "tokenizer")
-"""What an engine gets from the program; everything else it gets from its section."""
+"""Arguments that the program passes to an engine. All others come from the section `engine`."""
 
 
 def read(path: Path, root: Path, *, engine: bool = True) -> Config:
@@ -36,9 +36,9 @@ def read(path: Path, root: Path, *, engine: bool = True) -> Config:
 def check(config: Config, root: Path, *, engine: bool = True) -> None:
     """Raise `ConfigError` unless every part that the configuration names can be made.
 
-    A task family of the project is constructed, so that its constructor can refuse its arguments. Of one from
-    elsewhere, of engines, loggers and callbacks only the class and the names of the arguments are checked. That
-    imports torch, which takes seconds: `engine` says whether to.
+    A task family of the project is constructed, so that its constructor can check its arguments. For other task
+    families, engines, loggers and callbacks, only the class and the names of the arguments are checked.
+    engine: whether engine, loggers and callbacks are checked, which imports torch and takes seconds.
     """
     for name, section in config.named().items():
         targets.permit(section, name)
@@ -58,7 +58,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
 
 
 def devices(config: Config) -> None:
-    """Raise `ConfigError` for a strategy that Lightning lacks, or an engine that cannot sample where models train."""
+    """Raise `ConfigError` for a strategy that Lightning does not know, or an engine that cannot use the accelerator."""
     train, engine = config.train, config.engine[targets.TARGET]
     if train.accelerator in ("cuda", "mps") and engine == NATIVE:
         raise ConfigError(
@@ -75,7 +75,9 @@ def devices(config: Config) -> None:
 
 
 def machine(config: Config) -> None:
-    """Raise `ConfigError` where this machine lacks what the models are to lie on, before any of them is loaded."""
+    """Raise `ConfigError` when this machine lacks the configured devices, or the engine cannot use them.
+
+    No model is loaded."""
     from rlanything.engines import placement
 
     kind = placement.device(config.train).type
@@ -89,7 +91,9 @@ def machine(config: Config) -> None:
 def memory(config: Config, total: int | None = None) -> None:
     """Raise `ConfigError` for embedded models whose weights alone exceed the machine's memory (`total` bytes).
 
-    A training holds weights, gradients and two moments of policy and reward model, and the weights of the adapter.
+    A trained model needs its weights, gradients and two moments of AdamW. A frozen model needs its weights only.
+
+    Policy, reward model and adapter are counted, for all seeds that train at once.
     """
     sizes = config.model.embedded
     if sizes is None:
@@ -107,6 +111,6 @@ def memory(config: Config, total: int | None = None) -> None:
 
 
 def arguments(section: dict[str, Any], name: str, of: type) -> None:
-    """Raise `ConfigError` for a class that is not `of`, or a key that its constructor does not take."""
+    """Raise `ConfigError` for a class that is not a subclass of `of`, or a key that its constructor does not take."""
     given = GIVEN if of is Engine else ()
     targets.named_arguments(section, targets.named_class(section, name, of), name, given)

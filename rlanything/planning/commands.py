@@ -1,4 +1,4 @@
-"""The command `plan`, and `train --dry-run`: what a training will cost, without a model loaded."""
+"""The commands `plan` and `train --dry-run`: what a training will cost. Real checkpoints are not loaded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASSUMED = {
 
 
 def add_arguments(parser: argparse._ActionsContainer) -> None:
-    """The arguments of a plan."""
+    """Add the arguments of a plan."""
     add = parser.add_argument
     add("--device", metavar="NAME", help="plan for this device: cpu, H100, A100-80GB, H200, RTX4090, L4")
     add("--devices", type=int, metavar="N", help="how many of them; default: train.devices")
@@ -37,14 +37,17 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
 
 
 def refuse_arguments(args: argparse.Namespace) -> None:
-    """Raise `ConfigError` for an argument of a plan where none is printed."""
+    """Raise `ConfigError` for an argument of a plan in a command that prints no plan."""
     for name in ("device", "devices", "json", *ASSUMED):
         if getattr(args, name) not in (None, False):
             raise ConfigError(f"--{name.replace('_', '-')}: belongs to --dry-run")
 
 
 def composed(args: argparse.Namespace) -> Config:
-    """The configuration of overrides. Neither its environment nor its data needs to be here. Raises `ConfigError`."""
+    """The configuration that the overrides give.
+
+    Its environment and data need not be installed. Raises `ConfigError`.
+    """
     from rlanything.config import parse
     from rlanything.planning import check, compose
 
@@ -59,7 +62,7 @@ def composed(args: argparse.Namespace) -> Config:
 
 
 def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) -> int:
-    """Print configuration and plan of some arms. Raises `ConfigError`."""
+    """Print the configuration and the plan of some arms. Returns the exit code. Raises `ConfigError`."""
     import yaml
 
     from rlanything.planning import plan
@@ -94,7 +97,10 @@ _UNNAMED = "\nMemory and time depend on the device: name it with --device, e.g. 
 
 
 def _device(args: argparse.Namespace, config: Config) -> Device | None:
-    """The device that was named, or this machine's where its accelerator is known; None otherwise."""
+    """The device given by --device, otherwise this machine's CPU or accelerator.
+
+    None when the accelerator is unknown.
+    """
     from rlanything.planning.costs import devices
 
     if args.devices is not None and args.devices < 1:

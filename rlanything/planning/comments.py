@@ -1,7 +1,7 @@
-"""The comments of experiments/: where each value comes from is written into them from `rlanything.config.sources`.
+"""Writes the source of each value into the comments of experiments/, from the table `rlanything.config.sources`.
 
-A comment says what a key is, in the words of whoever wrote it, and then its source, which begins with "Paper:",
-"Reference code:" or "Ours:". Only the source is written here.
+A comment has two parts. The first says what a key means and is written by hand. The second is the source of the value.
+It begins with "Paper:", "Reference code:" or "Ours:". This module only writes the second part.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rlanything.config.sources import SETTINGS, SOURCES, Setting
 from rlanything.files.atomic import write_text
 
 EVERY = ("config.yaml", "setting/*-paper.yaml")
-"""Files in which every key with a row of its own has its source beside it."""
+"""Files in which every key of the table has a source in its comment."""
 STATED = (
     "env/alfworld.yaml",
     "env/alfworld_data.yaml",
@@ -25,18 +25,18 @@ STATED = (
     "env/coding_data.yaml",
     "model/*.yaml",
 )
-"""Files in which a source stands beside every key for which the paper or its code has a value."""
+"""Files in which every key has a source in its comment if the paper or its code has a value for it."""
 OTHER = ("scale/*.yaml", "env/*.yaml", "engine/*.yaml", "setting/*.yaml")
-"""Files that say why they differ; a source that one of their comments has is the table's too."""
+"""Files in which only existing sources are kept up to date."""
 GLOBAL = "# @package _global_"
 SOURCE = re.compile(r"\b(?:Paper|Reference code|Ours): .*")
 WIDTH = 120
 COLUMN = 26
-"""Where a comment begins on a line that has none."""
+"""The column of a new comment."""
 
 
 def write(folder: Path) -> list[Path]:
-    """Bring the comments below `folder` up to date; the files that changed."""
+    """Bring the comments below `folder` up to date. Returns the files that changed."""
     changed = []
     for path in files(folder):
         old = path.read_text()
@@ -53,7 +53,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def commented(path: Path, text: str) -> str:
-    """The text of a file, its sources as the table says them. `path`: below experiments/."""
+    """The text of a file with up-to-date sources. path: relative to experiments/."""
     setting = _setting(path)
     every, stated = (any(path.match(pattern) for pattern in patterns) for patterns in (EVERY, STATED))
     prefix = "" if path.parent == Path() or text.startswith(GLOBAL) else f"{path.parent.name}."
@@ -70,12 +70,12 @@ def commented(path: Path, text: str) -> str:
 
 
 def _setting(path: Path) -> Setting | None:
-    """The paper's setting that a file belongs to; None: all of them."""
+    """The setting of the paper that a file belongs to; None: it belongs to all settings."""
     return next((setting for setting in SETTINGS if path.stem.startswith(setting)), None)
 
 
 def _keys(node: yaml.Node | None, prefix: str) -> Iterator[tuple[str, int, int]]:
-    """(dotted key, index of its line, column behind its value), in the order of the file."""
+    """(dotted key, index of its line, column after its value), in the order of the file."""
     if not isinstance(node, yaml.MappingNode):
         return
     for key, value in node.value:
@@ -86,7 +86,9 @@ def _keys(node: yaml.Node | None, prefix: str) -> Iterator[tuple[str, int, int]]
 
 
 def _comment(lines: list[str], at: int, end: int) -> tuple[int, str, int]:
-    """(lines that a key with its comment takes, the comment, its column). Its further lines begin below its `#`."""
+    """(number of lines of a key with its comment, the comment, its column).
+
+    Further lines of the comment have their `#` in the same column."""
     column = lines[at].find("#", end)
     if column < 0:
         return 1, "", max(COLUMN, end + 2)
@@ -100,7 +102,7 @@ def _comment(lines: list[str], at: int, end: int) -> tuple[int, str, int]:
 
 
 def _lines(start: str, meaning: str, source: str) -> list[str]:
-    """A key with its comment: on one line where there is room, else the source begins a line of its own."""
+    """A key with its comment: on one line if it fits, otherwise the source begins on a new line."""
     if meaning and meaning[-1] not in ".:":
         meaning += "."
     room = WIDTH - len(start) - 2

@@ -1,6 +1,6 @@
-"""Composition: the Hydra groups in experiments/ and overrides become one plain configuration, params.yaml.
+"""Composes the Hydra groups in experiments/ and overrides into one configuration file, params.yaml.
 
-`dvc repro` reads params.yaml and never composes, so the file is written by one command and committed.
+`dvc repro` only reads params.yaml. So the file is written by `rlanything config write` and committed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ FOLDER = "experiments"
 PARAMS = "params.yaml"
 PANELS = "tasks.panels."
 NO_CHOICES = ("setting", "sweep", "check")
-"""Folders beside the groups: settings follow from environment and scale; sweeps and checks have commands."""
+"""Folders of experiments/ whose files are not chosen as options. Environment and scale determine the setting.
+
+Sweeps and checks have their own commands."""
 HEADER = """\
 # The composed configuration that every stage reads. Written by
 #     {command}
@@ -30,7 +32,7 @@ HEADER = """\
 
 
 def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any]:
-    """The configuration as a plain mapping, interpolations resolved, sections in the order of `Config`.
+    """The configuration as a plain mapping, with interpolations resolved and sections in the order of `Config`.
 
     Args:
         overrides: Hydra's `key=value`, `group=option`, `+group@place=option`.
@@ -52,7 +54,7 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
 
 
 def _without_removed(data: dict[str, Any]) -> dict[str, Any]:
-    """The configuration without panels that are null: a file that is merged into another one removes them so."""
+    """The configuration without panels that are null. A file of a group removes a panel by setting it to null."""
     tasks = data.get("tasks")
     if not isinstance(tasks, dict) or not isinstance(panels := tasks.get("panels"), dict):
         return data
@@ -60,7 +62,10 @@ def _without_removed(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Config:
-    """Compose, check and write `path` atomically; nothing is written when the configuration cannot run."""
+    """Compose and check the configuration, then write `path` atomically.
+
+    Raises `ConfigError` and writes nothing if it is invalid.
+    """
     data = compose(overrides, root)
     config = parse(data)
     check.check(config, root, engine=False)
@@ -69,7 +74,7 @@ def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Con
 
 
 def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:
-    """The YAML file, with a header that names the command behind it."""
+    """The text of params.yaml, with a header that names the command that writes it."""
     import shlex
 
     import yaml
@@ -80,7 +85,7 @@ def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:
 
 
 def options(root: Path = Path()) -> dict[str, list[str]]:
-    """Every Hydra group in experiments/ that can be chosen from, with its options."""
+    """Every Hydra group in experiments/ that has options to choose from: group -> options."""
     folder = root / FOLDER
     groups = sorted(p for p in folder.iterdir() if p.name not in NO_CHOICES and any(p.glob("*.yaml")))
     return {group.name: sorted(path.stem for path in group.glob("*.yaml")) for group in groups}
@@ -131,7 +136,7 @@ def _compose(folder: Path, overrides: Sequence[str], parsed: Sequence[Override])
 
 
 def _check_keys(folder: Path, parsed: Sequence[Override]) -> None:
-    """Raise `ConfigError` for overrides of keys that do not exist once the chosen groups are in place."""
+    """Raise `ConfigError` for overrides of keys that do not exist in the configuration of the chosen groups."""
     import hydra
     from omegaconf import OmegaConf
 
@@ -163,7 +168,7 @@ def _panel(name: str, known: Sequence[str]) -> str:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """What is known where `name` points to: the same last word elsewhere, or the keys of the same section."""
+    """A suggestion for an unknown key: keys with the same last word, otherwise the keys of the same section."""
     parent, _, last = name.rpartition(".")
     elsewhere = [key for key in known if key.rpartition(".")[2] == last]
     if elsewhere:

@@ -1,4 +1,4 @@
-"""dvc.yaml, written from the declared stages, the configuration and the code that each stage imports."""
+"""Writes dvc.yaml from the declared stages, the configuration and the imports of each stage."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADER = """\
 
 
 def write(root: Path, config: Config) -> bool:
-    """Bring dvc.yaml up to date. Returns whether anything in it changed; if not, the file is not touched."""
+    """Bring dvc.yaml up to date. Returns whether its content changed. An unchanged file is not written."""
     path, new = root / NAME, text(config)
     if path.is_file() and path.read_text() == new:
         return False
@@ -41,7 +41,7 @@ def text(config: Config) -> str:
 
 
 def code(stage: Stage, config: Config) -> list[str]:
-    """The files and whole folders of code that a stage depends on, with the classes that it makes."""
+    """The files and whole folders of code that a stage depends on, including the classes that it makes objects of."""
     data = config.model_dump(mode="json", by_alias=True)
     classes = targets([look_up(data, name) for name in stage.makes])
     return whole_folders(code_files([stage.module, *classes]))
@@ -66,8 +66,8 @@ def _body(stage: Stage, config: Config) -> Iterator[tuple[str, Json]]:
 
 
 class _Plain(yaml.SafeDumper):
-    """Every list in full, also where the same one stands twice."""
+    """A YAML dumper without aliases: a list that occurs twice is written twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """YAML's references are of no use to a reader."""
+        """Aliases would make dvc.yaml harder to read."""
         return True

@@ -1,4 +1,4 @@
-"""What dvc.yaml says about a stage: the parameters and files that its results depend on."""
+"""Reads from dvc.yaml the parameters and files that the results of a stage depend on."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from rlanything.runs.imports import code_files, targets
 from rlanything.stages.declared import STAGES
 
 BEFORE_TRAINING = ("tasks", "bootstrap")
-"""The stages that all arms share."""
+"""The stages that run once for all arms, before training."""
 CODE = ("envs", "rlanything")
-"""Folders of code; what of them counts is found from the imports."""
+"""Folders of code. The files that a stage depends on are found from its imports."""
 
 
 class Pipeline:
-    """The stages of a project's dvc.yaml. DVC itself fills their templates, from a configuration that is given."""
+    """The stages of a project's dvc.yaml. DVC's own code fills their templates from a configuration."""
 
     def __init__(self, root: Path) -> None:
-        """Raises `ConfigError` where there is no dvc.yaml."""
+        """Raises `ConfigError` when there is no dvc.yaml."""
         path = root / "dvc.yaml"
         if not path.is_file():
             raise ConfigError(f"{path}: no such file; run this in the project's folder, or use --root")
@@ -42,14 +42,17 @@ class Pipeline:
         return sorted({file for place in kept for file in _files(place)} | self._code(stages, data))
 
     def _code(self, stages: Iterable[str], data: Mapping[str, Any]) -> set[Path]:
-        """The code of `stages`, with the classes that `data` names: dvc.yaml was written for one configuration."""
+        """The code of `stages`, with the classes that `data` names. They can differ from those in dvc.yaml."""
         names = {name.partition("@")[0] for name in stages}
         classes = [look_up(data, section) for s in STAGES if s.name in names for section in s.makes]
         found = code_files([*(s.module for s in STAGES if s.name in names), *targets(classes)])
         return {place for name in found if (place := self.root / name).is_file()}
 
     def _resolve(self, name: str, section: str, data: Mapping[str, Any]) -> list[str]:
-        """One list of a stage, templates filled. An arm that dvc.yaml does not list depends on what `full` does."""
+        """A list of a stage with its templates filled.
+
+        An arm that dvc.yaml does not list has the dependencies of `full`.
+        """
         from dvc.parsing.context import Context
 
         stage, _, key = name.partition("@")
@@ -63,7 +66,7 @@ class Pipeline:
         return [str(entry) for entry in Context(context).resolve(body[section])]
 
     def _outputs(self) -> set[str]:
-        """The top folders that stages write: data, models, runs ..."""
+        """The top-level folders that stages write: data, models, runs ..."""
         bodies = [stage.get("do", stage) for stage in self.stages.values()]
         return {
             Path(next(iter(o)) if isinstance(o, dict) else o).parts[0]
@@ -73,12 +76,12 @@ class Pipeline:
 
 
 def trial_stages(arms: Sequence[str]) -> list[str]:
-    """The stages that train and evaluate these arms."""
+    """The stages that make tasks and base models, and train and evaluate these arms."""
     return [*BEFORE_TRAINING, *(f"{stage}@{arm}" for arm in arms for stage in ("train", "evaluate"))]
 
 
 def look_up(data: Mapping[str, Any], name: str) -> Any:
-    """The value at a dotted name, or None."""
+    """The value at a dotted name; None if there is none."""
     found: Any = data
     for part in name.split("."):
         if not isinstance(found, Mapping):

@@ -1,7 +1,7 @@
-"""The dry run: what a training would do, in counts and time, without doing it.
+"""The dry run of a training: how many rollouts, replies and updates it needs, and how long it takes.
 
-Counts are upper bounds where episodes may end early. Time comes from a calibration: a function that trains for a
-moment and says how many seconds an iteration takes.
+Counts are upper bounds, because episodes may end early. The time comes from a calibration: a function that trains a few
+iterations and returns the seconds of one.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Calibration = Callable[[Config, Path, str], float | None]
 
 @dataclass(frozen=True)
 class ArmPlan:
-    """What one arm will do, all its seeds together."""
+    """The work of one arm, all seeds together."""
 
     name: str
     iterations: int
     rollouts: int
-    """Episodes of the buffer's tasks; an arm that adapts rolls out its proposals on top of them."""
+    """Episodes of the buffer's tasks, without those of proposals."""
     proposals: int
-    """Most episodes that proposals can take."""
+    """Upper bound of the episodes of proposals."""
     replies: int
-    """Most replies of the reward model: votes or tests."""
+    """Upper bound of the reward model's replies: votes or tests."""
     updates: int
     """Optimizer steps of all models."""
     seconds: float | None
@@ -45,7 +45,7 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
     iterations = config.train.iterations * seeds
     tasks = min(config.rollout.tasks * arm.max_batches, config.tasks.train)
     rollouts = iterations * tasks * config.rollout.rollouts
-    # A task is judged or is a proposal in the same iteration, never both: proposals come on top of the tasks' rollouts.
+    # Upper bound: every task has a proposal, which is rolled out as often as the task.
     proposals = rollouts if arm.adapt else 0
     replies = kind_of(config).count_replies(config, rollouts + proposals)
     models = 1 + arm.train_reward

@@ -1,4 +1,4 @@
-"""The commands of this room: `provenance`, `replay`, `first-difference` and `verify-repro`."""
+"""The commands of this package: `provenance`, `replay`, `first-difference` and `verify-repro`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
 
 def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
-    """Add the commands. Each sets `run`: from parsed arguments, with `root` and `params`, to an exit code."""
+    """Add the commands.
+
+    Each sets `run`: a function from the parsed arguments, which include `root` and `params`, to an exit code.
+    """
     _add_provenance(commands)
     _add_replay(commands)
     _add_difference(commands)
@@ -57,7 +60,7 @@ def _replay(args: argparse.Namespace) -> int:
 
 
 def replayed(folder: Path) -> tuple[int, str | None]:
-    """Replay a run: how many episodes were computed again, and the first difference from what is stored."""
+    """Replay a run. Returns the number of replayed episodes, and the first difference from the stored run, or None."""
     from rlanything.repro import replay_report
 
     report = replay_report.replay_run(folder, [])

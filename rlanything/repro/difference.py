@@ -1,4 +1,4 @@
-"""The first difference between two versions of a project's results or of a run: first in the order things happened."""
+"""Finds the first difference between two projects or two runs, in the order in which their files were made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.repro.file_difference import Place, first_place
 
 STAGES = ("data", "models", "runs", "labels", "evaluation", "report")
-"""Folders of results in the order in which the pipeline makes them."""
+"""Folders of results, in the order in which the pipeline makes them."""
 _IN_RUN = (
     "buffer",
     "rollouts",
@@ -38,13 +38,13 @@ class Tree(Protocol):
 
 @dataclass(frozen=True)
 class Folder:
-    """A tree on disk; `only`: the folders and files of it that count (empty: all)."""
+    """A tree on disk. only: the folders and files in it that are compared; empty: all."""
 
     root: Path
     only: tuple[str, ...] = ()
 
     def names(self) -> Sequence[PurePosixPath]:
-        """Every file, hidden ones left out."""
+        """Every file, without hidden ones."""
         places = [self.root / name for name in self.only] or [self.root]
         files = [
             p for place in places for p in ([place] if place.is_file() else place.rglob("*")) if p.is_file()
@@ -59,7 +59,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Difference:
-    """A file that differs, and where. A file that only one tree has is a difference, too."""
+    """A file that differs, and the place in it. A file that only one tree has is a difference too."""
 
     path: PurePosixPath
     place: Place
@@ -70,7 +70,7 @@ class Difference:
 
 
 def first_difference(first: Tree, second: Tree) -> Difference | None:
-    """The difference that came about first; None when the trees have the same files with the same bytes."""
+    """The difference that was made first; None when the trees have the same files with the same bytes."""
     names = sorted({*first.names(), *second.names()}, key=_stage)
     one, two = set(first.names()), set(second.names())
     for _, group in _groups(names):
@@ -81,7 +81,9 @@ def first_difference(first: Tree, second: Tree) -> Difference | None:
 
 
 def folders(first: Path, second: Path) -> tuple[Folder, Folder]:
-    """Two folders to compare: of projects only what the pipeline makes. Raises `ConfigError` for what is no folder."""
+    """Two folders to compare. In projects, only the outputs of the pipeline are compared.
+
+    Raises `ConfigError` for a path that is not a folder."""
     for path in (first, second):
         if not path.is_dir():
             raise ConfigError(f"{path}: no such folder")
@@ -99,7 +101,7 @@ def _compare(path: PurePosixPath, first: Tree, second: Tree, in_one: bool, in_tw
 
 
 def _groups(names: Iterable[PurePosixPath]) -> list[tuple[tuple[object, ...], list[PurePosixPath]]]:
-    """Paths by what was made at once: a stage's folder, of `runs` one run."""
+    """Groups of paths that were made together: the folder of a stage, or in `runs` one run."""
     groups: dict[tuple[object, ...], list[PurePosixPath]] = {}
     for name in names:
         groups.setdefault(_stage(name)[:2], []).append(name)
@@ -113,7 +115,7 @@ def _stage(path: PurePosixPath) -> tuple[int, tuple[str, ...], PurePosixPath]:
 
 
 def _order(found: Difference) -> tuple[float, int, PurePosixPath]:
-    """By iteration, then by what comes first in one; what belongs to no iteration comes last."""
+    """Sort key: by iteration, then by the order of files in an iteration. Files of no iteration come last."""
     iteration = found.place.iteration
     kind = next(
         (k for k, name in enumerate(_IN_RUN) if name in found.path.parts and not _is_log(name, found)), None
@@ -123,5 +125,5 @@ def _order(found: Difference) -> tuple[float, int, PurePosixPath]:
 
 
 def _is_log(name: str, found: Difference) -> bool:
-    """buffer/events.jsonl lies among the snapshots and is written after the rollouts."""
+    """Whether the file is buffer/events.jsonl: it is in the folder of snapshots, but is written after the rollouts."""
     return name == "buffer" and found.path.name == "events.jsonl"

@@ -1,4 +1,4 @@
-"""The first place where two versions of a file differ, named by what the file holds: a token, a key, a tensor."""
+"""Finds the first place where two versions of a file differ, and names it: a token, a key, a tensor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN = 80
 
 @dataclass(frozen=True)
 class Place:
-    """Where two versions of a file first differ. `iteration` is None for a file of no iteration."""
+    """Where two versions of a file first differ, and both values. `iteration` is None for a file of no iteration."""
 
     where: str
     first: str
@@ -39,7 +39,7 @@ def first_place(path: PurePosixPath, first: bytes, second: bytes) -> Place:
     try:
         return reader(path, first, second)
     except (ValueError, KeyError, TypeError, EOFError, OSError, zlib.error, SafetensorError):
-        return _bytes(path, first, second)  # not what its name says: bytes are always comparable
+        return _bytes(path, first, second)  # the content does not fit the name; bytes can always be compared
 
 
 def _reader(path: PurePosixPath) -> Callable[[PurePosixPath, bytes, bytes], Place]:
@@ -55,17 +55,17 @@ def _reader(path: PurePosixPath) -> Callable[[PurePosixPath, bytes, bytes], Plac
 
 
 def _rollouts(path: PurePosixPath, first: bytes, second: bytes) -> Place:
-    """Down to slot, rollout, step and token."""
+    """The place as slot, rollout, step and token."""
     return _recorded(path, first, second, "episode", _episode)
 
 
 def _tests(path: PurePosixPath, first: bytes, second: bytes) -> Place:
-    """Down to slot, test and token, or to the program that did something else on it."""
+    """The place as slot, test and token, or as the program with another result on a test."""
     return _recorded(path, first, second, "task", lambda task: f"slot {task['slot']}, tests")
 
 
 def _critics(path: PurePosixPath, first: bytes, second: bytes) -> Place:
-    """Down to slot and critique."""
+    """The place as slot and critique."""
     return _recorded(path, first, second, "task", lambda task: f"slot {task['slot']}, critics")
 
 
@@ -91,7 +91,7 @@ def _episode(record: Json) -> str:
 
 
 def _lines(path: PurePosixPath, first: bytes, second: bytes) -> Place:
-    """Down to the line and the key."""
+    """The place as line and key."""
     for number, (a, b) in enumerate(
         zip_longest(_records(path, first), _records(path, second), fillvalue=MISSING), 1
     ):
@@ -107,7 +107,7 @@ def _json(path: PurePosixPath, first: bytes, second: bytes) -> Place:
 
 
 def _tensors(path: PurePosixPath, first: bytes, second: bytes) -> Place:
-    """Down to the tensor and its element."""
+    """The place as tensor and element."""
     one, two = dict(deserialize(first)), dict(deserialize(second))
     for name in dict.fromkeys([*one, *two]):
         a, b = one.get(name), two.get(name)
@@ -119,7 +119,7 @@ def _tensors(path: PurePosixPath, first: bytes, second: bytes) -> Place:
 
 
 def _element(name: str, first: dict[str, Any], second: dict[str, Any]) -> Place:
-    """The first element that differs of two tensors of one type and shape."""
+    """The first element that differs between two tensors of the same type and shape."""
     data = first["data"], second["data"]
     size = len(data[0]) // math.prod(first["shape"])
     number = _first_byte(*data) // size
@@ -144,7 +144,7 @@ def _records(path: PurePosixPath, data: bytes) -> list[Any]:
 
 
 def _iteration(path: PurePosixPath, *records: Any) -> int | None:
-    """Of a snapshot its own, otherwise what the earlier of the lines says."""
+    """The iteration in a snapshot's file name, otherwise the smallest one in the records."""
     if path.name.startswith("iter_"):
         return int(path.name.removeprefix("iter_").partition(".")[0])
     said = [r["iteration"] for r in records if isinstance(r, dict) and isinstance(r.get("iteration"), int)]
@@ -152,7 +152,7 @@ def _iteration(path: PurePosixPath, *records: Any) -> int | None:
 
 
 def _descend(first: Json, second: Json) -> tuple[list[str | int], Json, Json]:
-    """The keys that lead to the first difference, and the values there; causes come before what follows from them."""
+    """The keys that lead to the first difference, and both values there. Causes are compared before their effects."""
     keys: list[str | int] = []
     while True:
         found = next((k for k in _common(first, second) if _get(first, k) != _get(second, k)), None)
@@ -163,7 +163,7 @@ def _descend(first: Json, second: Json) -> tuple[list[str | int], Json, Json]:
 
 
 def _common(first: Json, second: Json) -> Sequence[str | int]:
-    """The keys of two objects, or the indices of two lists; none for anything else."""
+    """All keys of two objects, or all indices of two lists; () for anything else."""
     if isinstance(first, dict) and isinstance(second, dict):
         return sorted({*first, *second}, key=_rank)
     if isinstance(first, list) and isinstance(second, list):
@@ -197,7 +197,7 @@ _CAUSES = (
     "left_out",
     "reply",
 )
-"""Keys in the order in which an episode is made, so that a cause is named before what follows from it."""
+"""Keys in the order in which an episode is made, so that a cause is named before its effects."""
 
 
 def _rank(key: str) -> tuple[int, str]:
@@ -242,7 +242,7 @@ def _shown(value: Any) -> str:
 
 
 def _number(data: bytes, dtype: str) -> str:
-    """An element's value and bytes; the bytes alone for types that Python has no number for."""
+    """An element's value and bytes, or only its bytes for types that `struct` cannot read."""
     code = {"F64": "<d", "F32": "<f", "F16": "<e"}.get(dtype)
     return f"{struct.unpack(code, data)[0]!r} (bytes {data.hex()})" if code else f"bytes {data.hex()}"
 
@@ -252,7 +252,7 @@ def _first_byte(first: bytes, second: bytes) -> int:
     low, high = 0, min(len(first), len(second))
     if first[:high] == second[:high]:
         return high
-    while high - low > 1:  # comparing halves is fast; a Python loop over millions of bytes is not
+    while high - low > 1:  # halving is much faster than a Python loop over millions of bytes
         middle = (low + high) // 2
         low, high = (middle, high) if first[low:middle] == second[low:middle] else (low, middle)
     return low

@@ -1,4 +1,4 @@
-"""`rlanything provenance`: where a run came from, and whether the same could be run here and now."""
+"""`rlanything provenance`: the origin of a run, and what differs from it in this project now."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rlanything.core.errors import ConfigError, unknown
 from rlanything.runs import provenance
 
 MOST = 8
-"""Differences of one part that are printed; `--json` has all."""
+"""How many differences of one part are printed. `--json` prints all."""
 _PARTS = {
     "results": "the run's own files",
     "configuration": "configuration",
@@ -24,7 +24,7 @@ _PARTS = {
 
 
 def arm_of(name: str, root: Path) -> str:
-    """The arm that `name` means: an arm, `full/seed-0`, or a path of either. Raises `ConfigError`."""
+    """The arm that `name` means: `full`, `full/seed-0`, or a path to one of them. Raises `ConfigError`."""
     parts = Path(name).parts
     known = sorted(p.stem for p in (root / "provenance").glob("*.json"))
     for part in reversed(parts):
@@ -34,7 +34,7 @@ def arm_of(name: str, root: Path) -> str:
 
 
 def page(arm: str, config: Config, root: Path) -> dict[str, Any]:
-    """The record of an arm, and under `today` what differs, part by part."""
+    """The record of an arm, with the current differences of each part under `today`. Raises `ConfigError`."""
     record = provenance.read(root, arm)
     return {**record, "today": provenance.differences(record, config, root)}
 

@@ -1,7 +1,8 @@
-"""Replay: the loop again over what a run stored, without models and environment.
+"""Replay: runs the loop again on the stored rollouts of a run, without models and environment.
 
-Under the run's own rules everything must come out as it is stored. Under changed rules the replay says what they would
-have decided: each iteration starts from the state that the run was in. How the run would have gone on is not known.
+Under the run's own rules the results must be equal to the stored ones. Under changed rules the replay shows what they
+would have decided in each iteration, starting from the state that the run had. How the run would have continued under
+changed rules cannot be known.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from rlanything.rewards.kind import kind_of
 
 @dataclass(frozen=True)
 class Rules:
-    """What decides an iteration: a configuration, and the arm and seed of the run."""
+    """The rules of a replay: a configuration, and the arm and seed of the run."""
 
     config: Config
     arm: str
     seed: int
 
     def collect(self, stored: StoredIteration, state: LoopState) -> Decided:
-        """The iteration of `state`, from what is stored of it. Raises `NotStored`."""
+        """Replay the iteration of `state` from its records. Raises `NotStored` for a missing rollout."""
         run_seed = derive_seed(self.config.seed, "run", self.seed)
         arm, adaptation = self.config.arm(self.arm), self.config.adaptation
         said = stored.critics() if arm.adapt and adaptation.critic == "model" else None
@@ -58,9 +59,9 @@ class Rules:
 class Decided:
     """A replayed iteration.
 
-    unanswered: rewrites that these rules ask for and that the run did not ask for.
-    taught: what each question teaches the reward model, by slot, task and the question's place in the group.
-    said: what is stored of the critic; None where no model was asked.
+    unanswered: rewrites that these rules ask for, but the run did not.
+    taught: the lesson of each question to the reward model, by slot, task id and the question's place in the group.
+    said: the stored records of the critic; None where the critic is not a model.
     """
 
     result: IterationResult
@@ -71,7 +72,9 @@ class Decided:
 
 @dataclass(frozen=True)
 class Replayed:
-    """One iteration under the run's own rules, and under others where there are any."""
+    """One iteration under the run's own rules, and under other rules if there are any.
+
+    problem: the first difference from the stored run; '' for none."""
 
     iteration: int
     own: Decided
@@ -80,7 +83,7 @@ class Replayed:
 
 
 def replay(run: StoredRun, own: Rules, other: Rules | None = None) -> Iterator[Replayed]:
-    """Every iteration in order, up to the first one that differs from what is stored (`problem` says where)."""
+    """Replay every iteration in order, up to the first one that differs from the stored run (`problem` says where)."""
     state = LoopState(0, run.buffers.at(0))
     for iteration in run.iterations:
         stored = StoredIteration(run, iteration)
@@ -94,7 +97,7 @@ def replay(run: StoredRun, own: Rules, other: Rules | None = None) -> Iterator[R
 
 
 def first_problem(config: Config, stored: StoredIteration, decided: Decided) -> str:
-    """The first part of an iteration that differs from what is stored, as a message; '' when nothing differs."""
+    """A message about the first difference of an iteration from the stored one; '' when nothing differs."""
     run, iteration, result = stored.run, stored.iteration, decided.result
     where = f"iteration {iteration}"
     if decided.unanswered:
@@ -112,7 +115,7 @@ def first_problem(config: Config, stored: StoredIteration, decided: Decided) -> 
 
 
 def _record_problem(config: Config, where: str, stored: StoredIteration, result: IterationResult) -> str:
-    """About what the kind of reward model stores besides the episodes."""
+    """The first difference in the records that the kind of reward model stores besides the episodes."""
     for name, made in kind_of(config).records(result.groups).items():
         lines = stored.run.records(stored.iteration, name)
         if len(lines) != len(made):
@@ -125,7 +128,7 @@ def _record_problem(config: Config, where: str, stored: StoredIteration, result:
 
 
 def _critic_problem(where: str, stored: Sequence[CriticRecord] | None, made: Sequence[CriticRecord]) -> str:
-    """About the critic, where a model was asked."""
+    """The first difference in the records of the critic, where a model is the critic."""
     if stored is None:
         return ""
     if len(stored) != len(made):
@@ -147,13 +150,13 @@ def _event_problem(where: str, stored: Sequence[Event], made: Sequence[Event]) -
 
 
 def _state_problem(where: str, stored: StoredIteration, result: IterationResult) -> str:
-    """About the buffer that the iteration ends with, and its metrics."""
+    """The first difference in the buffer after the iteration, or in the metrics."""
     run, iteration = stored.run, stored.iteration
     digest = run.buffers.at(iteration + 1).digest
     if result.state.buffer.digest != digest:
         return f"{where}: the buffer is {digest[:12]}, replayed {result.state.buffer.digest[:12]}"
     row, computed = run.metrics[iteration], metrics_record(result.metrics)
-    # A metric that the version that made the run did not have is not compared.
+    # A metric that is not stored was added in a later version. It is not compared.
     found = _unequal({key: row[key] for key in computed if key in row}, computed)
     return f"{where}, metrics: {found}" if found else ""
 

@@ -14,12 +14,12 @@ from rlanything.repro.stored import StoredRun
 from rlanything.repro.whatif import WhatIf
 
 MOST = 12
-"""Flipped decisions that are printed; `--json` has all."""
+"""How many changed decisions are printed. `--json` prints all."""
 
 
 @dataclass
 class ReplayReport:
-    """One replayed run. problem: the first difference from what is stored, '' for none."""
+    """One replayed run. problem: the first difference from the stored run, '' for none."""
 
     name: str
     iterations: int = 0
@@ -41,7 +41,7 @@ class ReplayReport:
 
 
 def replay_run(folder: Path, overrides: Sequence[str]) -> ReplayReport:
-    """Replay the run in `folder`, under changed rules as well if there are overrides. Raises `ConfigError`."""
+    """Replay the run in `folder`, and once more under changed rules if there are overrides. Raises `ConfigError`."""
     own = run_rules.own(folder)
     other = run_rules.changed(own, overrides) if overrides else None
     run = StoredRun(folder)
@@ -58,7 +58,7 @@ def replay_run(folder: Path, overrides: Sequence[str]) -> ReplayReport:
 
 
 def folders(name: str, root: Path) -> list[Path]:
-    """The run folders of an arm, or one run's folder. Raises `ConfigError`."""
+    """The folders of all runs of an arm, or the folder of one run. Raises `ConfigError`."""
     for path in (root / name, root / "runs" / name):
         if (path / "metrics.jsonl").is_file():
             return [path]

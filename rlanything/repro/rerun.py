@@ -1,8 +1,8 @@
 """`rlanything sweep FILE --rerun N --output DIR`: run a published trial again in another folder, and compare.
 
-DIR becomes a small project with the trial's params.yaml. Its tasks and base models are those that the trial had: links
-to the project's, or to those that the sweep made. Where they are gone they are made in DIR. The project does
-not change.
+DIR becomes a small project with the trial's params.yaml. Its tasks and base models are links to those that the trial
+used: the project's, or those that the sweep made. If they no longer exist, they are made in DIR. The project is not
+changed.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_
 from rlanything.sweep.trials.key import Key
 
 MARK = "rerun.json"
-"""The file in DIR that says which trial is run again there."""
+"""The file in DIR that names the trial that is run again there."""
 PARAMS = "params.yaml"
 FILES = ("metrics.jsonl", "buffer")
-"""The published parts of a run."""
+"""The published files and folders of a run."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A published trial. `key`: what the sweep's trials had in common; None where that was not published."""
+    """A published trial. key: what all trials of the sweep depended on; None where it was not published."""
 
     name: str
     number: int
@@ -49,7 +49,7 @@ class Trial:
 
     @classmethod
     def of(cls, file: Path, root: Path, number: int) -> Trial:
-        """Raises `ConfigError` for a trial that is not there, or has no result to be compared with."""
+        """Read a published trial. Raises `ConfigError` when it does not exist or has no results."""
         name = sweep_name(file)
         published = published_folder(root, name)
         if not (published / "sweep.yaml").is_file():
@@ -69,7 +69,7 @@ class Trial:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The parts of its folder that are compared."""
+        """The files and folders of the trial that are compared."""
         runs = [p.relative_to(self.folder) for p in sorted(self.folder.glob("runs/*/seed-*"))]
         return ("evaluation", *(f"{run.as_posix()}/{name}" for run in runs for name in FILES))
 
@@ -77,13 +77,13 @@ class Trial:
 def rerun_trial(
     file: Path, root: Path, params: Path, number: int | None, output: Path | None, say: Callable[[str], None]
 ) -> Difference | None:
-    """Train and evaluate trial `number` of the sweep in `file` again. After a kill, the same command goes on.
+    """Train and evaluate trial `number` of the sweep in `file` again. After a kill, the same command resumes.
 
     Returns:
-        Its first difference from the published trial; None when every published file came out with the same bytes.
+        The first difference from the published trial; None when every published file has the same bytes.
 
     Raises:
-        ConfigError: before any work, when it could not be the same trial or `output` holds something else.
+        ConfigError: before any work, when the trial cannot be repeated, or `output` contains something else.
     """
     if number is None or output is None:
         raise ConfigError("--rerun N and --output DIR go together: which trial is run again, and where")
@@ -97,7 +97,7 @@ def rerun_trial(
 
 
 def _check_inputs(trial: Trial, config: Config, inputs: Inputs, say: Callable[[str], None]) -> None:
-    """Raise `ConfigError` when the project's tasks or base models have changed since; print what else has."""
+    """Raise `ConfigError` when the project's tasks or base models have changed since the sweep. Print other changes."""
     if trial.key is None:
         return
     now = Key.of(trial.sweep.arms, compose_base(trial.sweep, inputs.root), inputs)
@@ -114,7 +114,7 @@ def _check_inputs(trial: Trial, config: Config, inputs: Inputs, say: Callable[[s
 
 
 def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None:
-    """Make the folder in which the stages run. Raises `ConfigError` for one that holds something else."""
+    """Prepare the folder in which the stages run. Raises `ConfigError` when it contains something else."""
     mark = {"sweep": trial.name, "trial": trial.number}
     known = read_object(output / MARK) if (output / MARK).is_file() else None
     if known != mark and output.exists() and (not output.is_dir() or any(output.iterdir())):
@@ -131,7 +131,7 @@ def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None
 
 
 def _run_stages(sweep: Sweep, config: Config, output: Path) -> None:
-    """Run every stage whose results are not there yet."""
+    """Run every stage whose results are missing."""
     for command in (*missing_inputs(output), *missing_runs(config, output, sweep.arms)):
         run_command(config, output, command)
 

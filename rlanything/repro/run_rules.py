@@ -1,4 +1,4 @@
-"""Which rules a run was decided under, and which ones a what-if may change."""
+"""The rules of a run, and which of them a what-if replay may change."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rlanything.repro.replay import Rules
 from rlanything.runs import provenance
 
 RETIRED = {"evaluate": ("resamples",)}
-"""Keys that records of older runs have. None of them changed anything in a run."""
+"""Keys that only records of older runs have. They had no effect on a run."""
 BAND = ("adaptation.alpha_low", "adaptation.alpha_high", "adaptation.acceptance")
 
 
@@ -35,7 +35,9 @@ def own(folder: Path) -> Rules:
 
 
 def changed(rules: Rules, overrides: Sequence[str]) -> Rules:
-    """The rules with `key=value` for signals.* and for the band and rule of acceptance. Raises `ConfigError`."""
+    """The rules with some values of signals.* or of the acceptance rule changed. overrides: `key=value`.
+
+    Raises `ConfigError`."""
     data = rules.config.model_dump(mode="json", by_alias=True)
     for override in overrides:
         key, equals, value = override.partition("=")
@@ -53,7 +55,7 @@ def changed(rules: Rules, overrides: Sequence[str]) -> Rules:
 
 
 def differing(before: Config, after: Config) -> list[str]:
-    """The changed keys, with both values."""
+    """The changed keys with both values, as `key old -> new`."""
     old, new = (config.model_dump(mode="json", by_alias=True) for config in (before, after))
     return [
         f"{key} {_value(old, key)} -> {_value(new, key)}"
@@ -63,7 +65,7 @@ def differing(before: Config, after: Config) -> list[str]:
 
 
 def keys(data: dict[str, Any]) -> list[str]:
-    """The keys that decide without sampling anything: what can be changed afterwards."""
+    """The keys that can be changed in a replay, because they do not affect sampling."""
     return [f"signals.{name}" for name in data["signals"]] + list(BAND)
 
 

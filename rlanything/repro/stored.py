@@ -1,6 +1,6 @@
-"""A stored run, as the source of rollouts and proposals for a replay.
+"""A stored run as the source of rollouts and proposals for a replay.
 
-The replies of its reward model are read in `rewards`, by the kind that stored them.
+The stored replies of its reward model are read in `rewards`, by the code of its kind.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class StoredRun:
 
     @cached_property
     def metrics(self) -> list[dict[str, Json]]:
-        """The rows of metrics.jsonl. Raises `ConfigError`."""
+        """The rows of metrics.jsonl. Raises `ConfigError` for a run that is not finished."""
         path = self.folder / "metrics.jsonl"
         if not path.exists():
             raise ConfigError(f"{self.folder}: not a finished run (it has no metrics.jsonl)")
@@ -50,15 +50,15 @@ class StoredRun:
 
     @property
     def iterations(self) -> range:
-        """The iterations that collected something: all but the last, which only measures."""
+        """The iterations with rollouts: all but the last, which only measures."""
         return range(len(self.metrics) - 1)
 
     def events(self, iteration: int) -> list[Event]:
-        """What happened in an iteration, in order."""
+        """The events of an iteration, in order."""
         return [event for event in self.buffers.events if event.iteration == iteration]
 
     def records(self, iteration: int, name: str) -> list[dict[str, Json]]:
-        """The stored lines of an iteration that are called `name`. Raises `ConfigError` naming the file."""
+        """The stored records `name` of an iteration, e.g. `rollouts`. Raises `ConfigError` naming a missing file."""
         path = self.folder / name / f"iter_{iteration + 1:04d}.jsonl.gz"
         if not path.exists():
             raise ConfigError(
@@ -69,7 +69,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class StoredIteration:
-    """What a run stored of one iteration."""
+    """The records of one iteration of a run."""
 
     run: StoredRun
     iteration: int
@@ -80,11 +80,11 @@ class StoredIteration:
         return self.read("rollouts", EpisodeRecord.from_json)
 
     def critics(self) -> list[CriticRecord]:
-        """What a model said as the critic. Raises `ConfigError` like `episodes`."""
+        """The records of a critic that is a model. Raises `ConfigError` like `episodes`."""
         return self.read(CRITICS, CriticRecord.from_json)
 
     def read(self, name: str, from_json: Callable[[Mapping[str, Json]], Record]) -> list[Record]:
-        """The records called `name`. Raises `ConfigError` naming the line that cannot be read."""
+        """The records `name`, parsed. Raises `ConfigError` naming the line that cannot be read."""
         found = []
         for number, record in enumerate(self.run.records(self.iteration, name), 1):
             try:
@@ -105,7 +105,7 @@ class StoredRollouts:
             self.trajectories[trajectory.slot, trajectory.task_id].append(trajectory)
 
     def roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
-        """The stored episodes. Raises `NotStored` for a task that was not rolled out, or not as often."""
+        """The stored episodes. Raises `NotStored` when the run has another number of rollouts of a task."""
         found: list[Trajectory] = []
         for assignment in assignments:
             tries = self.trajectories.get((assignment.slot, assignment.task.task_id), [])
@@ -122,7 +122,7 @@ class StoredRollouts:
 class StoredProposals:
     """The proposals of one iteration, as a `ProposalSource`.
 
-    said: what a model said as the critic. unanswered: rewrites that the run never asked for.
+    said: the stored records of the critic. unanswered: wanted rewrites that the run did not ask for.
     """
 
     events: Sequence[Event]
@@ -133,7 +133,7 @@ class StoredProposals:
     def critics(
         self, tasks: Sequence[Task], inputs: Sequence[CriticInput], run_seed: int, iteration: int
     ) -> list[Criticism]:
-        """The extracts, or, where a model wrote the critics, what follows from its stored replies."""
+        """The criticism of each task: the extract, or the criticism in the critic model's stored replies."""
         extracted = [Criticism(given.extract) for given in inputs]
         if self.config.critic == "extractive":
             return extracted
@@ -146,7 +146,7 @@ class StoredProposals:
     def propose(
         self, wanted: Sequence[Wanted], buffer: TaskBuffer, run_seed: int, iteration: int
     ) -> list[Proposal]:
-        """The stored proposals for those rewrites that the run asked for."""
+        """The stored proposals for the wanted rewrites. Those that the run did not ask for go to `unanswered`."""
         asked = {(e.slot, e.direction): e for e in self.events if e.kind in ASKED}
         found = []
         for want in wanted:
@@ -163,7 +163,9 @@ class StoredProposals:
 
 
 def _proposal(event: Event, accuracy: float, critic: str, seeds: Sequence[int]) -> Proposal:
-    """The proposal as it was made, with one of the `seeds` of its attempts. Its prompt is not stored."""
+    """The stored proposal. Its prompt is not stored and is '' here.
+
+    seeds: the seeds of its attempts. A stored seed that is not among them is replaced by the last one."""
     task = event.task if event.kind is EventKind.PROPOSED else None
     reason = event.reason if task is None else ""
     return Proposal(

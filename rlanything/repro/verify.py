@@ -1,4 +1,4 @@
-"""`rlanything verify-repro`: run the whole pipeline again from nothing; compare every output with what is claimed."""
+"""`rlanything verify-repro`: run the whole pipeline again from scratch, and compare every output with dvc.lock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Output -> whether it came out with the same bytes; where it did not, the first difference, if it can be told."""
+    """The result of a verification.
+
+    outputs: output -> whether it has the same bytes. files: number of files in all outputs. difference: the first
+    difference, if one was found. unknown: why none could be found, although outputs differ."""
 
     outputs: Mapping[str, bool]
     files: int
@@ -35,9 +38,9 @@ class Outcome:
 
 
 def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep: bool = False) -> Outcome:
-    """Run the project (at a git revision, or as it lies on disk) again and compare. Raises `ConfigError`.
+    """Run a copy of the project (at a git revision, or as it is on disk) and compare. Raises `ConfigError`.
 
-    The second copy is removed when everything is the same, unless it is to be kept.
+    If all outputs are the same, the copy is removed, unless `keep` is set.
     """
     copy = workspace.from_revision(root, revision) if revision else workspace.from_disk(root)
     say(f"the pipeline runs in {copy.root}; interrupted, the same command goes on there")
@@ -49,7 +52,7 @@ def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep
 
 
 def compare(root: Path, revision: str | None, copy: workspace.Workspace) -> Outcome:
-    """What the copy's outputs are beside those that the original recorded."""
+    """Compare the copy's outputs with those that the project's dvc.lock recorded."""
     made = copy.made()
     outputs = {path: _same(out, made.get(path)) for path, out in copy.locked.items()}
     files = sum(out.get("nfiles", 1) for out in copy.locked.values())
@@ -86,7 +89,7 @@ def _same(claimed: Mapping[str, Any], made: Mapping[str, Any] | None) -> bool:
 
 @dataclass(frozen=True)
 class _Claimed:
-    """The recorded outputs, read through DVC: from disk, its cache, or a remote."""
+    """The recorded outputs, read by DVC from disk, from its cache, or from a remote."""
 
     root: Path
     revision: str | None

@@ -1,4 +1,4 @@
-"""What other rules would have decided about a run's own rollouts, compared with what its own rules decided."""
+"""Compares the decisions of other rules on a run's rollouts with those of its own rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _METRICS = ("band_coverage", "accept_rate")
 
 @dataclass(frozen=True)
 class Flip:
-    """A rewrite that one of the rules accepts and the other rejects. before, after: acc(q), acc(q')."""
+    """A rewrite that one of the two rules accepts and the other rejects.
+
+    before, after: acc(q), acc(q'). own, other: the decision of each rule, `accepted` or `rejected`."""
 
     iteration: int
     slot: int
@@ -31,7 +33,9 @@ class Flip:
 
 @dataclass
 class Pairs:
-    """Advantages of the same step (or vote) under both rules, as running sums."""
+    """Pairs of advantages of the same step (or vote) under both rules, as running sums.
+
+    count: pairs. flipped: pairs with opposite signs. sums: of x, y, x*x, y*y and x*y (x: own, y: other)."""
 
     count: int = 0
     flipped: int = 0
@@ -46,7 +50,7 @@ class Pairs:
 
     @property
     def correlation(self) -> float:
-        """Pearson's; nan for fewer than two pairs, or when one side never varies."""
+        """Pearson's correlation; nan for fewer than two pairs, or when one side is constant."""
         if self.count < 2:
             return nan
         x, y, xx, yy, xy = (s / self.count for s in self.sums)
@@ -56,7 +60,10 @@ class Pairs:
 
 @dataclass
 class WhatIf:
-    """Totals over the iterations of a run."""
+    """Totals over the iterations of a run.
+
+    asked: number of wanted rewrites by direction. unknown: rewrites that only the other rules want. decided: number of
+    rewrites by the decisions (own, other). trains: trajectories and votes that train. metrics: values by iteration."""
 
     asked: dict[str, Counter[str]] = field(default_factory=lambda: {"own": Counter(), "other": Counter()})
     unknown: int = 0
@@ -86,7 +93,7 @@ class WhatIf:
                     into.append(value)
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object; what cannot be measured is null."""
+        """As a JSON object; a value that cannot be computed is null."""
         return {
             "asked": {side: dict(sorted(counts.items())) for side, counts in self.asked.items()},
             "asked_only_now": self.unknown,
@@ -144,7 +151,7 @@ def _trains(decided: Decided) -> dict[str, int]:
 
 
 def _step_advantages(result: IterationResult) -> Iterator[tuple[object, float]]:
-    """(place of the step, advantage) of every step that trains the policy."""
+    """(key of the step, advantage) of every step that trains the policy."""
     for group in result.groups:
         for episode in group.episodes:
             for step, advantage in enumerate(episode.advantages or ()):
@@ -152,7 +159,7 @@ def _step_advantages(result: IterationResult) -> Iterator[tuple[object, float]]:
 
 
 def _reply_advantages(decided: Decided) -> Iterator[tuple[object, float]]:
-    """(place of the reply, advantage) of every vote or test that trains the reward model."""
+    """(key of the reply, advantage) of every vote or test that trains the reward model."""
     for place, lesson in decided.taught.items():
         for number, advantage in enumerate(lesson.advantages):
             if advantage is not None:

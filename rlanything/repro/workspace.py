@@ -1,4 +1,4 @@
-"""A second copy of a project in which its pipeline runs from nothing: no cache, no models, no data."""
+"""A copy of a project in which the pipeline runs from scratch, without cache, models and data."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ PARTS = (
     ".dvc/config",
     ".dvc/plots",
 )
-"""What of a project the pipeline runs on."""
+"""The parts of a project that the pipeline needs."""
 SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
     "DVC_NO_ANALYTICS": "1",
     "HF_HUB_OFFLINE": "1",
 }
-"""What `make repro` sets as well; a value of one's own is kept."""
+"""Environment variables that `make repro` sets too. A value that the user has set is kept."""
 _CAREFULLY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-"""Nothing outside the folder; Python before 3.11.4 does not know the word, and git archives nothing outside."""
+"""Refuses paths outside the folder. Python before 3.11.4 lacks this filter; git archives have no such paths anyway."""
 _SKIPPED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The copy. `locked` is the dvc.lock that the original claims: output -> what DVC recorded of it."""
+    """The copy. locked: the outputs in the original's dvc.lock, as from `read_lock`."""
 
     root: Path
     locked: dict[str, dict[str, Any]]
 
     def run(self) -> None:
-        """`dvc repro` in the copy; a killed one goes on where it was. Raises `ConfigError` when it fails."""
+        """Run `dvc repro` in the copy. After a kill it resumes. Raises `ConfigError` when it fails."""
         environment = {**SETTINGS, **os.environ}
         environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         done = subprocess.run(
@@ -60,12 +60,12 @@ class Workspace:
             )
 
     def made(self) -> dict[str, dict[str, Any]]:
-        """What came out: output -> what DVC recorded of it."""
+        """The outputs in the copy's dvc.lock, as from `read_lock`."""
         return read_lock((self.root / "dvc.lock").read_text())
 
 
 def from_disk(root: Path) -> Workspace:
-    """A copy of the project as it lies there. Raises `ConfigError` when it was never reproduced."""
+    """A copy of the project as it is on disk. Raises `ConfigError` when it has no dvc.lock."""
     lock = root / "dvc.lock"
     if not lock.is_file():
         raise ConfigError(f"{lock}: no such file; there is nothing to verify before `dvc repro` has run")
@@ -78,7 +78,7 @@ def from_disk(root: Path) -> Workspace:
 
 
 def from_revision(root: Path, revision: str) -> Workspace:
-    """A copy of the project at a git revision. Raises `ConfigError`."""
+    """A copy of the project at a git revision. Raises `ConfigError` for an unknown revision or one without dvc.lock."""
     commit = _git(root, revision, "rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
     lock = _git(root, revision, "show", f"{commit}:./dvc.lock").decode()
     archive = _git(root, revision, "archive", "--format=tar", commit)
@@ -91,13 +91,13 @@ def from_revision(root: Path, revision: str) -> Workspace:
 
 
 def read_lock(text: str) -> dict[str, dict[str, Any]]:
-    """Output -> its md5, size and number of files, of every stage in a dvc.lock, in the pipeline's order."""
+    """All outputs in a dvc.lock: path -> its entry (md5, size, number of files)."""
     stages = yaml.safe_load(text).get("stages", {})
     return {out["path"]: out for stage in stages.values() for out in stage.get("outs", [])}
 
 
 def _begin(target: Path) -> None:
-    """An empty project folder; one that an interrupted verification left keeps what it has computed."""
+    """Make the project folder, with a DVC that uses no git. Results of an interrupted verification are kept."""
     target.mkdir(parents=True, exist_ok=True)
     (target / ".dvc").mkdir(exist_ok=True)
     (target / ".dvc" / "config.local").write_text("[core]\n    no_scm = true\n")
@@ -112,7 +112,10 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _digest(files: dict[str, Path]) -> str:
-    """Names the copy by its content, so that only the very same one is continued."""
+    """A hash of the project's files (12 hex digits).
+
+    It names the copy, so only a copy of the same content is resumed.
+    """
     digest = hashlib.sha256()
     for name, place in sorted(files.items()):
         for path in [place] if place.is_file() else sorted(place.rglob("*")):

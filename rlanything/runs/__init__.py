@@ -1,5 +1,5 @@
-"""One run of one arm and seed: made from the configuration, trained, written to disk, and traced to its origin.
+"""One run of one arm and seed: its models, its training, its folder on disk, and the record of its origin.
 
-Here are also the parts that all stages share: paths, worker processes, hashes, and the code that a result depends on.
-What a stage does with its runs is in `stages/`.
+Code that all stages share is here too: paths, worker processes, hashes, and which code a result depends on. The stages
+themselves are in `stages/`.
 """

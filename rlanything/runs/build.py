@@ -1,4 +1,4 @@
-"""What the configuration names, made: models, prompts, and the environment as the reward model needs it."""
+"""Builds what the configuration names: models, prompts, and the task family."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def one_thread() -> None:
-    """One thread per process: on a contended core two busy threads are three times slower than one."""
+    """Use one thread in this process. On a shared core two busy threads are three times slower than one."""
     import torch
 
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -30,21 +30,21 @@ def one_thread() -> None:
 
 
 def first_process() -> bool:
-    """Whether this process writes: the only one, or rank 0 of those that torchrun started."""
+    """Whether this process writes files: it is the only one, or rank 0 under torchrun."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
 def family(config: Config) -> TaskFamily:
-    """The task family. Raises `ConfigError`, also for one that the configured kind of reward model cannot judge."""
+    """The task family. Raises `ConfigError`, also when the configured kind of reward model cannot judge its tasks."""
     made = families.family(config)
     kind_of(config).check(config, made)
     return made
 
 
 def prompts(config: Config, root: Path, folder: str | None = None) -> Prompts:
-    """The prompt templates, or those of another folder.
+    """The prompt templates in `folder`; None: in `model.prompts`.
 
-    Raises `ConfigError`, also for a folder elsewhere: no pipeline could follow its changes.
+    Raises `ConfigError`, also for a folder outside the project, because DVC could not notice changes there.
     """
     model = config.model
     chosen = folder or model.prompts
@@ -57,9 +57,9 @@ def prompts(config: Config, root: Path, folder: str | None = None) -> Prompts:
 def load(
     config: Config, checkpoint: Checkpoint, root: Path, role: Role
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Model and tokenizer of a checkpoint, the model on the configured device in the format of its role.
+    """Model and tokenizer of a checkpoint. The model is on the configured device, in the number format of its role.
 
-    Raises `ConfigError`, also where the configured accelerator is missing.
+    Raises `ConfigError`, also when the configured accelerator is missing.
     """
     from rlanything.engines import checkpoint as files
     from rlanything.engines.placement import placement
@@ -79,14 +79,16 @@ def load(
 
 
 def source(checkpoint: Checkpoint, root: Path) -> str:
-    """Where a checkpoint is: a folder under the root if there is one or its path says so, otherwise a hub name."""
+    """The folder of a checkpoint, or its name on the hub.
+
+    It is a folder if that folder exists, or if the path begins like one (`.`, `/`, `models/`, `runs/`)."""
     folder = root / checkpoint.path
     local = folder.exists() or checkpoint.path.startswith((".", "/", "models/", "runs/"))
     return str(folder) if local else checkpoint.path
 
 
 def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> ChatModel:
-    """A model with the configured engine and its own chat format."""
+    """The model with the configured engine and with the chat format of its tokenizer."""
     from rlanything.engines.chat import Chat
     from rlanything.loop.chat_model import ChatModel
 

@@ -1,4 +1,4 @@
-"""The environment that the configuration names, and the splits that it knows."""
+"""The task family that the configuration names, and the tasks that are drawn from it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def family(config: Config) -> TaskFamily:
 
 
 def check_splits(made: TaskFamily, tasks: TasksConfig) -> None:
-    """Raise `ConfigError` where tasks are wanted of a split that the environment does not know."""
+    """Raise `ConfigError` when the configuration asks for tasks of a split that the environment does not have."""
     known = made.splits()
     if TRAIN not in known and tasks.start is None:
         raise ConfigError(f"env: it has no split {TRAIN!r} to train on: {unknown(TRAIN, known)}")
@@ -37,7 +37,7 @@ def check_splits(made: TaskFamily, tasks: TasksConfig) -> None:
 
 
 def make(made: TaskFamily, split: str, count: int, seed: int) -> list[Task]:
-    """Tasks of the family. Raises `ConfigError` when it cannot make as many as the configuration asks for."""
+    """`count` tasks of a split. Raises `ConfigError` when the family cannot make as many."""
     try:
         return made.make(split, count, seed)
     except ValueError as error:
@@ -45,7 +45,7 @@ def make(made: TaskFamily, split: str, count: int, seed: int) -> list[Task]:
 
 
 def practice_tasks(config: Config, root: Path, made: TaskFamily) -> list[Task]:
-    """Tasks to train the base models on: further ones of the training split."""
+    """Tasks of the training split to train the base models on. No arm trains on them, and no panel has them."""
     settings = config.bootstrap
     count = max(settings.policy.episodes, settings.reward.episodes, settings.adapter.episodes)
     return further_tasks(config, root, made, count, derive_seed(config.seed, "bootstrap", "tasks"))
@@ -54,9 +54,9 @@ def practice_tasks(config: Config, root: Path, made: TaskFamily) -> list[Task]:
 def further_tasks(
     config: Config, root: Path, made: TaskFamily, count: int, seed: int, without: Collection[Task] = ()
 ) -> list[Task]:
-    """At most `count` tasks of the training split that are neither trained on, nor on a panel, nor in `without`.
+    """At most `count` tasks of the training split that are not trained on, not on a panel, and not in `without`.
 
-    Raises `ConfigError` when the environment cannot make as many.
+    Raises `ConfigError` when the environment cannot make enough tasks.
     """
     tasks = config.tasks
     splits = {TRAIN: TRAIN, **{name: tasks.split(name) for name in tasks.panels}}
@@ -64,7 +64,7 @@ def further_tasks(
     left_out = {task.task_id for task in without}.union(*held.values())
     try:
         drawn = make(made, TRAIN, count + len(left_out), seed)
-    except ConfigError:  # a set of files holds no more than its own: leave room for those of this split alone
+    except ConfigError:  # a dataset in files is finite: ask only for what its training split can hold
         own = sum(len(ids) for name, ids in held.items() if splits[name] == TRAIN) + len(without)
         drawn = make(made, TRAIN, count + own, seed)
     return [task for task in drawn if task.task_id not in left_out][:count]

@@ -1,6 +1,6 @@
-"""What a run is made from: configuration, code, and files, each by its hash, and the packages that it is made with.
+"""What a run is made from: configuration, hashes of code and input files, and versions of packages.
 
-The code and the packages are found from the imports of the stage (`runs/imports.py`), so no list has to be kept.
+Code and packages are found from the imports of the stage (`runs/imports.py`), so no list has to be maintained.
 """
 
 from __future__ import annotations
@@ -19,34 +19,39 @@ from rlanything.runs.machine import versions
 
 FOLDERS = ("data", "models")
 FINAL = ("labels", "judges", "reward_policy", "solver", "solver_tries", "cooling")
-"""Keys of `evaluate` that only the measurement of finished models reads."""
+"""Keys of `evaluate` that only matter after the training. No run depends on them."""
 TRAIN = "rlanything.stages.train"
-"""The module that makes a run."""
+"""The module of the stage that makes a run."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Everything that a run depends on. Files are named by their path from the project's root."""
+    """Everything that a run depends on. `code` and `inputs`: path from the project's root -> sha256.
+
+    packages: name -> version."""
 
     config: Mapping[str, Json]
-    """The part of the configuration that decides what the run is."""
+    """The part of the configuration that decides the results of the run."""
     code: Mapping[str, str]
     inputs: Mapping[str, str]
     packages: Mapping[str, str]
 
     @property
     def fingerprint(self) -> str:
-        """Names what the run is made from, on every machine."""
+        """A hash of configuration, code and inputs (64 hex digits). It is the same on every machine."""
         return content_id({"config": self.config, "code": self.code, "inputs": self.inputs})
 
     @property
     def key(self) -> str:
-        """Names the run on its way here: only the same run, made with the same packages, is resumed."""
+        """A hash of fingerprint and packages, which names the live folder.
+
+        A run is resumed only with the same packages.
+        """
         return content_id({"fingerprint": self.fingerprint, "packages": self.packages})
 
 
 def made_from(config: Config, root: Path, arm: str) -> Origin:
-    """What the arm's run would be made from now."""
+    """What a run of the arm would be made from now."""
     relevant = run_config(config, arm)
     code = [TRAIN, *targets(relevant)]
     inputs = file_hashes(root, input_files(config, root, arm))
@@ -54,7 +59,9 @@ def made_from(config: Config, root: Path, arm: str) -> Origin:
 
 
 def run_config(config: Config, arm: str) -> dict[str, Any]:
-    """The part of the configuration that decides what the arm's run is: not the workers that share it, no logger."""
+    """The part of the configuration that decides the results of the arm's run.
+
+    Left out: other arms, workers, loggers, and sections that only other stages read."""
     relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks"})
     for name in ("workers", "loggers"):
         relevant["train"].pop(name)
@@ -64,7 +71,7 @@ def run_config(config: Config, arm: str) -> dict[str, Any]:
 
 
 def input_files(config: Config, root: Path, arm: str) -> list[Path]:
-    """Every file that the arm's run reads: tasks, models, and prompts."""
+    """Every file that the arm's run may read: data/, models/, prompts, and the weights of the arm in `reward_from`."""
     found = [path for name in FOLDERS for path in files_in(root / name)]
     source = config.arm(arm).reward_from
     if source is not None:

@@ -1,17 +1,17 @@
-"""A run on disk: an iteration is a commit.
+"""A run on disk. Each iteration is published with one rename.
 
-    <run>/lock                     held by the process that works here (its pid and host inside)
-    <run>/iterations/0007/         published by one rename: metrics.json, events.jsonl, buffer.jsonl, rollouts.jsonl.gz,
+    <run>/lock                     held by the process that trains here; contains its pid and host
+    <run>/iterations/0007/         one iteration: metrics.json, events.jsonl, buffer.jsonl, rollouts.jsonl.gz,
                                    tests.jsonl.gz where the reward model writes tests, critics.jsonl.gz where a model is
                                    the critic, manifest.json, and, for the last two only, state.ckpt (both models, both
                                    optimizers, loop state)
-    <run>/finished/                the whole run as DVC tracks it, once it is over
+    <run>/finished/                the whole run as DVC tracks it, when it is finished
 
-When every seed of an arm is finished, `place` copies them all to runs/<arm>/ with one rename. Not earlier: DVC empties
-a stage's outputs before it runs the stage again, so what is there when a stage is killed would be lost.
+When every seed of an arm is finished, `place` copies all of them to runs/<arm>/ with one rename. It does not copy them
+earlier, because DVC empties a stage's outputs before it runs the stage again: a killed stage would lose them.
 
-What is published is read again only when it is what was written (`files/manifest.py`). Of a damaged last iteration the
-one before takes the place, and the run computes it again.
+Before a published iteration is read again, its hashes are checked (`files/manifest.py`). If only the last iteration is
+damaged, the run removes it and computes it again from the iteration before.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from rlanything.loop.iteration import IterationResult
 
 STATE = "state.ckpt"
 RECORD = ".jsonl.gz"
-"""How the names of an iteration's records end; in a finished run, each has a folder."""
+"""Ending of the record files of an iteration. In a finished run, each kind of record has a folder."""
 ORPHANS = 10.0
-"""Seconds that a seed's folder is waited for: what a killed run's processes need at most to be gone."""
+"""Seconds to wait for the lock of a seed's folder. The processes of a killed run end within this time."""
 
 
 class RunFolder:
@@ -50,12 +50,12 @@ class RunFolder:
         self.iterations = path / "iterations"
 
     def lock(self) -> AbstractContextManager[None]:
-        """Hold the folder. Raises `ConfigError` naming the holder when another process has it."""
+        """Lock the folder. Raises `ConfigError` naming the holder when another process holds the lock."""
         atomic.make(self.path)
         return locks.held(self.path / "lock", f"{self.path}: another process trains here", ORPHANS)
 
     def recover(self, say: Callable[[str], None]) -> int:
-        """Remove what a killed process left half-written, and a damaged last iteration.
+        """Remove half-written files of a killed process, and a damaged last iteration.
 
         Returns the number of published iterations. Raises `MachineError` like `usable`.
         """
@@ -68,9 +68,9 @@ class RunFolder:
         return len(usable)
 
     def usable(self, say: Callable[[str], None]) -> list[Path]:
-        """The iterations that the run goes on from: all that are published, but not a damaged last one.
+        """The folders of the intact iterations: all that are published, without a damaged last one.
 
-        Raises `MachineError` when an older one is not as it was published.
+        Raises `MachineError` when an older iteration is damaged.
         """
         folders = self.published()
         found = _damage(folders)
@@ -80,19 +80,20 @@ class RunFolder:
             say(f"{found}; {folders[-1].name} is computed again from the iteration before it")
             return folders[:-1]
         raise MachineError(
-            f"{found}. The seed cannot go on like this: put that right, or remove {self.path}, and it is trained from "
-            "the start"
+            f"{found}. The seed cannot be resumed. Restore what was changed, or remove {self.path} to train the seed "
+            "from the start"
         )
 
     def published(self) -> list[Path]:
-        """Folders of the published iterations, in order. Other names, such as 0000.bak, are nobody's."""
+        """Folders of the published iterations, in order. Folders with other names, such as 0000.bak, are ignored."""
         folders = [p for p in self.iterations.glob("[0-9]*") if p.name.isdecimal() and p.is_dir()]
         return sorted((p for p in folders if p.name == _name(int(p.name))), key=lambda p: int(p.name))
 
     def publish(self, iteration: int, write: Callable[[Path], None]) -> None:
-        """Write an iteration beside its place, sync every file, rename.
+        """Write an iteration into a temporary folder, sync every file, and rename the folder.
 
-        The state of the iteration before stays, in case this one is damaged; those of older ones are dropped.
+        The checkpoint of the iteration before is kept, in case this one is damaged. Older checkpoints are deleted.
+        Raises `FileExistsError` when the iteration is published already.
         """
         place = self.iterations / _name(iteration)
         if place.exists():
@@ -104,7 +105,7 @@ class RunFolder:
             (older / STATE).unlink(missing_ok=True)
 
     def state_file(self, iteration: int) -> Path:
-        """The checkpoint of an iteration; only those of the last two are kept."""
+        """The checkpoint of an iteration. Only the last two checkpoints are kept."""
         return self.iterations / _name(iteration) / STATE
 
     def buffer(self, iteration: int) -> TaskBuffer:
@@ -112,7 +113,7 @@ class RunFolder:
         return read_snapshot(self.iterations / _name(iteration) / "buffer.jsonl")
 
     def head(self, start: TaskBuffer) -> str:
-        """The head of the chain of all events so far, in a run that began with `start`."""
+        """The last hash in the chain of all events so far, in a run that began with `start`."""
         folders = self.published()
         return read_events(folders[-1] / "events.jsonl").heads[-1] if folders else start.digest
 
@@ -122,21 +123,21 @@ class RunFolder:
 
     @property
     def finished(self) -> Path:
-        """The finished run; there whole or not at all."""
+        """The folder of the finished run. It exists only when it is complete."""
         return self.path / "finished"
 
     def export(self, start: TaskBuffer, finish: Callable[[Path], None]) -> None:
-        """Write `finished` with one rename; `finish(folder)` adds what belongs to it besides the iterations.
+        """Write `finished` with one rename. `finish(folder)` adds everything besides the iterations.
 
-        Raises `MachineError` when an iteration is not as it was published.
+        Does nothing when `finished` exists. Raises `MachineError` when an iteration is damaged.
         """
         if self.finished.is_dir():
             return
         found = _damage(self.published())
         if found is not None:
             raise MachineError(
-                f"{found}. Something changed it while the run was on its way; the same command goes on from what is "
-                "whole, or says that it cannot"
+                f"{found}. Something changed it during the training; run the same command again: it resumes from "
+                "the intact iterations, or says why it cannot"
             )
         with atomic.whole(self.finished) as folder:
             self._export(folder, start)
@@ -145,14 +146,20 @@ class RunFolder:
 
     @property
     def _sealed(self) -> Path:
-        """Holds the hash of `finished`, beside it: a seed may wait for hours until the others are finished, too."""
+        """The file with the hash of `finished`.
+
+        A finished seed may wait for hours until the other seeds are finished.
+        """
         return self.path / "finished.sha256"
 
     def check_finished(self) -> None:
-        """Raise `MachineError` when `finished` is not what was exported. One that was taken over has no hash."""
+        """Raise `MachineError` when `finished` has changed since `export`.
+
+        A folder without a stored hash is accepted.
+        """
         if self._sealed.is_file() and self._sealed.read_text() != tree_hash(self.finished):
             raise MachineError(
-                f"{self.finished}: not what was written there. Remove it, and the same command makes it again from its "
+                f"{self.finished}: its content has changed. Remove it, and the same command makes it again from its "
                 "iterations"
             )
 
@@ -173,9 +180,9 @@ class RunFolder:
 
 
 def place(runs: Sequence[RunFolder], target: Path) -> None:
-    """Copy the finished runs to `target`, which then holds all of them and nothing else, or what it held before.
+    """Replace `target` by copies of the finished runs, with one rename.
 
-    Raises `MachineError` when one of them is damaged.
+    Raises `MachineError` when one of the runs is damaged.
     """
     for run in runs:
         run.check_finished()
@@ -192,10 +199,10 @@ def write_iteration_files(
     head: str,
     records: Mapping[str, Iterable[Json]],
 ) -> None:
-    """The files of one iteration, except its checkpoint; of the buffer, what differs from `start`.
+    """Write the files of one iteration, except its checkpoint. The buffer is stored as its differences from `start`.
 
-    head: that of the chain of the run's earlier events.
-    records: what is stored of the rollouts, by the name of the file.
+    head: the last hash in the chain of the run's earlier events.
+    records: the records of the rollouts, by the name of their file.
     """
     write_json(folder / "metrics.json", {k: _plain(v) for k, v in sorted(metrics.items())})
     append_events(folder / "events.jsonl", result.events, head)
@@ -210,7 +217,9 @@ def _name(iteration: int) -> str:
 
 
 def _damage(folders: Sequence[Path]) -> str | None:
-    """What is not as it was published, as a sentence; None when all iterations are there, and the last one's state."""
+    """A sentence about the first damage: a missing iteration or file, or changed content; None when all are intact.
+
+    Checkpoints are only checked in the last folder."""
     for number, folder in enumerate(folders):
         if folder.name != _name(number):
             return f"{folder.parent / _name(number)}: the iteration is gone, but {folder.name} is there"
@@ -222,5 +231,5 @@ def _damage(folders: Sequence[Path]) -> str | None:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has neither nan nor infinity: what was not measured, or has no bound, is null."""
+    """The value for JSON, which has neither nan nor infinity: both become None."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

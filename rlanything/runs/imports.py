@@ -1,9 +1,9 @@
-"""Which files of the project a module's work depends on, found from its imports. Nothing is imported to find out.
+"""The files of the project that a module depends on, found by parsing its imports. No module is imported for this.
 
-What counts: imports anywhere in a file, also inside functions; the `__init__` of every package on the way; a module
-that is named by a string, which is how a program is started in a process of its own; and the data files beside any of
-these modules. What does not count: imports for type checkers, and files that `files/hashes.py` leaves out. Packages of
-other projects are named, not read.
+These count: imports anywhere in a file, also inside functions; the `__init__` of every enclosing package; modules that
+are named by a string, because a program may be started in another process by its name; the data files beside these
+modules. These do not count: imports for type checkers, and files that `files/hashes.py` leaves out. Packages of other
+projects are listed by name; their files are not read.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ PACKAGES = ("rlanything", "envs")
 """The project's own packages."""
 TARGET = "_target_"
 MOST = 2 / 3
+"""Share of a folder's files from which `whole_folders` names the folder."""
 _DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+")
 
 
 def code_files(names: Iterable[str]) -> dict[str, Path]:
-    """The source and data files that these modules (or classes, by their dotted name) need.
+    """The source and data files that these modules (or classes, by their dotted names) depend on.
 
     Returns:
         path from the project's root, such as `rlanything/core/ids.py`, -> the file that Python would read.
@@ -42,14 +43,14 @@ def code_hashes(names: Iterable[str]) -> dict[str, str]:
 
 
 def packages(names: Collection[str]) -> set[str]:
-    """The top-level modules of other projects that these modules (or classes) import, anywhere in what they need."""
+    """The top-level modules of other projects that these modules (or classes), or their dependencies, import."""
     found = {name for module in _reached(names) for name in imported(source(module), module)}
     tops = {name.partition(".")[0] for name in found} | {name.partition(".")[0] for name in names}
     return tops - {*PACKAGES, *sys.stdlib_module_names}
 
 
 def _reached(names: Iterable[str]) -> set[str]:
-    """All modules of the project that these need, themselves among them."""
+    """These modules and all modules of the project that they depend on."""
     modules: set[str] = set()
     found = [module for name in names for module in _modules(name)]
     while found:
@@ -62,7 +63,7 @@ def _reached(names: Iterable[str]) -> set[str]:
 
 
 def targets(value: Any) -> Iterator[str]:
-    """Every class that a part of the configuration names by `_target_`."""
+    """The dotted name of every class that a part of the configuration names by `_target_`."""
     if isinstance(value, Mapping):
         yield from (str(item) for key, item in value.items() if key == TARGET)
         value = value.values()
@@ -73,10 +74,10 @@ def targets(value: Any) -> Iterator[str]:
 
 
 def whole_folders(files: Mapping[str, Path]) -> list[str]:
-    """The same files, with the name of a folder in place of its files where at least `MOST` of them are among them.
+    """The names of `files`. A folder's name replaces its files when `files` has at least the share `MOST` of them.
 
-    DVC writes dvc.lock after every stage, in a time that grows with the number of names. So a stage may run again for
-    a file of such a folder that it does not need. A run's fingerprint knows the files themselves.
+    DVC takes longer to write dvc.lock the more names there are. The price: DVC may run a stage again for a changed file
+    that the stage does not need. A run's fingerprint uses the files themselves.
     """
     whole: set[str] = set()
     for folder in {parent for name in files for parent in Path(name).parents if parent.parts}:
@@ -96,7 +97,7 @@ def source(module: str) -> Path:
 
 
 def imported(path: Path, module: str) -> frozenset[str]:
-    """What the file of `module` imports: dotted names of modules, or of what is in them."""
+    """What the file of `module` imports: dotted names of modules, or of objects in modules."""
     return _names(path, module)[0]
 
 
@@ -127,7 +128,7 @@ class _Finder(ast.NodeVisitor):
         self.started: set[str] = set()
 
     def visit_If(self, node: ast.If) -> None:
-        """Only type checkers enter `if TYPE_CHECKING`."""
+        """Skip the body of `if TYPE_CHECKING`, which only type checkers read."""
         if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             for statement in node.orelse:
                 self.visit(statement)
@@ -139,19 +140,19 @@ class _Finder(ast.NodeVisitor):
         self.imported |= {alias.name for alias in node.names}
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        """`from a import b`: b may be a module or something in a; `from . import b` counts from this package."""
+        """`from a import b`: b may be a module or an object in a. `from . import b` is relative to this package."""
         above = self.package.split(".")[: len(self.package.split(".")) + 1 - node.level] if node.level else []
         origin = ".".join([*above, *([node.module] if node.module else [])])
         self.imported |= {origin if alias.name == "*" else f"{origin}.{alias.name}" for alias in node.names}
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """A string that is the name of a module, and nothing more. Of a package all modules may be meant."""
+        """A string that is exactly the name of a module. The name of a package stands for all its modules."""
         if isinstance(node.value, str) and _DOTTED.fullmatch(node.value) and _exists(node.value):
             self.started |= {node.value, *_children(node.value)}
 
 
 def _modules(name: str) -> list[str]:
-    """The module that a dotted name is, or is in, and the packages around it; none for what is not the project's."""
+    """The module that a dotted name means or lies in, and its packages; [] for a name outside the project."""
     parts = name.split(".")
     if parts[0] not in PACKAGES:
         return []
@@ -164,7 +165,7 @@ def _exists(module: str) -> bool:
 
 
 def _children(package: str) -> list[str]:
-    """The modules of a package; none of a module."""
+    """The modules of a package; [] for a module."""
     place = source(package)
     inside = place.parent.glob("*.py") if place.name == "__init__.py" else ()
     return [f"{package}.{path.stem}" for path in inside if path.stem != "__init__"]
@@ -198,7 +199,7 @@ def _named(files: Iterable[Path]) -> dict[str, Path]:
 
 
 def _data(folder: Path) -> Iterator[Path]:
-    """The files in a folder that are no modules, and those in folders of it that are no packages."""
+    """The data files in a folder: all but .py files, also those in subfolders that are not packages."""
     for path in folder.iterdir():
         if not counts(Path(path.name)):
             continue

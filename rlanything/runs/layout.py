@@ -1,4 +1,4 @@
-"""Where every stage reads and writes, relative to the project root."""
+"""The paths that stages read and write, from the project's root."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Layout:
     root: Path
 
     def tasks(self, name: str) -> Path:
-        """The tasks to train on (`train`) or of a panel, one JSON line each."""
+        """The training tasks (`train`) or the tasks of a panel, one JSON line each."""
         return self.root / "data" / "tasks" / f"{name}.jsonl"
 
     @property
@@ -32,20 +32,23 @@ class Layout:
 
     @property
     def labels(self) -> Path:
-        """The trajectories that the final reward models are measured on, where they are not the bootstrap's."""
+        """The reward panels of the final measurement, where they are not those of the bootstrap."""
         return self.root / "labels"
 
     def labelled(self, panel: str, labeller: str) -> Path:
-        """Those of one panel, with the labels of one labeller."""
+        """The trajectories of one such panel, with the labels of one labeller."""
         return self.labels / panel / f"{labeller}.jsonl.gz"
 
     @property
     def bootstrap(self) -> Path:
-        """What the bootstrap stage recorded about the base models; written last, so that they are whole with it."""
+        """What the bootstrap stage recorded about the base models.
+
+        It is written last, so models/ is complete if it exists.
+        """
         return self.root / "models" / "bootstrap.json"
 
     def check_bootstrap(self) -> None:
-        """Raise `ConfigError` unless the base models and the reward panel are there and belong together."""
+        """Raise `ConfigError` unless bootstrap.json exists: models/ is then complete."""
         if not self.bootstrap.is_file():
             raise ConfigError(
                 f"{self.bootstrap}: no such file, so models/ is not whole; `rlanything bootstrap` makes it"
@@ -56,28 +59,28 @@ class Layout:
         return self.root / "runs" / arm / f"seed-{seed}"
 
     def live(self, key: str, arm: str, seed: int) -> Path:
-        """A run on its way, kept outside what DVC tracks so that it survives to be resumed."""
+        """The live folder of an unfinished run. DVC does not track it, so a killed run can be resumed from it."""
         return self.root / ".rla" / "live" / key[:16] / arm / f"seed-{seed}"
 
     def timings(self, arm: str, seed: int) -> Path:
-        """Seconds per phase of the newest finished run, one line an iteration; no part of any result."""
+        """Seconds per phase of the newest finished run, one line an iteration. Not a result."""
         return self.root / ".rla" / "timings" / arm / f"seed-{seed}.jsonl"
 
     def provenance(self, arm: str) -> Path:
-        """What an arm's run is made from, and the hashes of what came out. Git keeps it."""
+        """What an arm's run was made from, and the hashes of its results. It is kept in git."""
         return self.root / "provenance" / f"{arm}.json"
 
     def starts(self, arm: str) -> Path:
-        """When, where and with which command the run was started. It stays on the machine that wrote it."""
+        """When, where and with which command the run was started. Git ignores this file."""
         return self.root / "provenance" / "starts" / f"{arm}.json"
 
     def evaluation(self, arm: str) -> Path:
-        """The panels' raw results of one arm."""
+        """The raw results of one arm on the panels."""
         return self.root / "evaluation" / f"{arm}.json"
 
 
 def read_tasks(path: Path) -> list[Task]:
-    """The tasks of a file, their ids verified."""
+    """The tasks in a file, with verified ids. Raises `ConfigError` naming the line that cannot be read."""
     tasks = []
     for number, record in enumerate(read_lines(path, "rlanything tasks"), 1):
         try:
@@ -90,7 +93,7 @@ def read_tasks(path: Path) -> list[Task]:
 
 
 def trained_reward(root: Path, arm: str, seed: int) -> Checkpoint:
-    """The reward model that a seed of an arm has trained. Raises `ConfigError` where there is none."""
+    """The reward model that a seed of an arm has trained. Raises `ConfigError` when there is none."""
     folder = Layout(root).run(arm, seed) / "checkpoints" / "reward"
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder; train first with `rlanything train --arm {arm}`")

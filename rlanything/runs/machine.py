@@ -1,4 +1,4 @@
-"""What a command runs on: processor, memory, accelerators, installed packages, and the git revision of the code."""
+"""The machine and software of a run: processor, memory, accelerators, installed packages, git revision."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ from typing import Any
 from rlanything.core.ids import content_id
 
 RESULTS = ("dvc.lock", "report", "provenance")
-"""What the pipeline itself writes and git keeps: it differs while a pipeline runs, and decides nothing."""
+"""Paths that the pipeline writes and git tracks.
+
+They change while it runs and affect no result, so the diff omits them.
+"""
 MOST = 1_000_000
-"""Characters of a diff that are recorded; of a longer one its beginning and the hash of the whole."""
+"""How many characters of a diff are recorded. The hash is of the whole diff."""
 SETTINGS = (
     "ATEN_CPU_CAPABILITY",
     "CUBLAS_WORKSPACE_CONFIG",
     "CUDA_VISIBLE_DEVICES",
     "WORLD_SIZE",
 )
-"""Environment variables that can change what is computed. No others are recorded, since some hold secrets.
+"""Environment variables that can change results. No others are recorded, because some hold secrets.
 
-The number of threads is not among them: every stage sets it to one itself.
+The number of threads is not among them, because every stage sets it to one.
 """
 
 _NAME = re.compile(r"[\w.-]+")
@@ -35,7 +38,7 @@ _NAME = re.compile(r"[\w.-]+")
 
 
 def machine() -> dict[str, Any]:
-    """The hardware, and what of it PyTorch uses."""
+    """The hardware and operating system, and the parts of the hardware that PyTorch uses."""
     import psutil
     import torch
 
@@ -58,9 +61,9 @@ def packages() -> dict[str, str]:
 
 
 def versions(modules: Iterable[str]) -> dict[str, str]:
-    """Name -> version of the installed distributions that hold these top-level modules, and of those that they need.
+    """Name -> version of the installed distributions that contain these top-level modules, and of their requirements.
 
-    Python counts as one. What is not installed here cannot have been imported and is left out.
+    Indirect requirements are not followed. Python is listed too. Distributions that are not installed are left out.
     """
     holders = _holders()
     direct = {name for module in modules for name in holders.get(module, ())}
@@ -79,12 +82,12 @@ def _holders() -> Mapping[str, list[str]]:
 
 
 def _required(name: str) -> list[str]:
-    """What a distribution needs in any case, as it declares it: `numpy>=1.17`."""
+    """The requirements that a distribution declares, such as `numpy>=1.17`, without those of its extras."""
     return [text for text in metadata.requires(name) or () if "extra ==" not in text]
 
 
 def cpu_model() -> str:
-    """The processor's name, as Linux gives it or as Python knows it."""
+    """The processor's name, from /proc/cpuinfo or, where there is none, from Python."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         for line in info.read_text().splitlines():
@@ -98,7 +101,7 @@ def _name(distribution: metadata.Distribution) -> str:
 
 
 def revision(root: Path) -> dict[str, Any] | None:
-    """Commit, diff against it and untracked files; None where there is no git repository (or no git)."""
+    """The git commit, the diff against it and the untracked files; None without a git repository or without git."""
     commit = _git(root, "rev-parse", "HEAD")
     if commit is None:
         return None
@@ -115,7 +118,7 @@ def revision(root: Path) -> dict[str, Any] | None:
 
 
 def _git(root: Path, *words: str) -> str | None:
-    """What git answers in `root`, or None."""
+    """The output of a git command in `root`; None when it fails."""
     command = ["git", "-C", str(root), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=True)

@@ -1,4 +1,4 @@
-"""Whether a run is still made from the same things: while it is on its way, and when it is started again."""
+"""Checks that code and inputs of a run have not changed, during the training and when it is started again."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rlanything.runs.imports import place_of
 from rlanything.runs.provenance import changed, flat
 
 FILE = "origin.json"
-"""In the live folder of an arm, so that a later start can say why it does not go on from there."""
+"""The file with the `Origin` in an arm's live folder. A later start reads it to say why it does not resume there."""
 SHOWN = 4
 """The most differences that a message names."""
 
 
 def unchanged(config: Config, root: Path, arm: str, origin: Origin) -> Callable[[], None]:
-    """A check that all code and inputs are what `origin` says. It raises `ConfigError` naming the files that are not.
+    """A check that raises `ConfigError`, naming the files, when code or inputs differ from `origin`.
 
-    The first check reads the files, later ones only those whose size or times are not the same.
+    The first check reads all files. Later checks only read files whose size or times have changed.
     """
 
     def check() -> None:
@@ -35,15 +35,17 @@ def unchanged(config: Config, root: Path, arm: str, origin: Origin) -> Callable[
         )
         if found:
             raise ConfigError(
-                f"changed while arm {arm} was trained: {_first(found)}. What is published was made before. Undo the "
-                "change, and the same command goes on; with it, the same command trains from the start"
+                f"changed while arm {arm} was trained: {_first(found)}. The published iterations were made before "
+                "the change. The same command resumes if the change is undone; otherwise it trains from the start"
             )
 
     return check
 
 
 def begin(live: Path, arm: str, origin: Origin) -> str | None:
-    """Keep `origin` in the arm's live folder; where that is new, say which run it does not go on from."""
+    """Write `origin` into the arm's live folder.
+
+    Returns a message when the folder is new and there is an unfinished run of the same arm with another origin."""
     if (live / FILE).is_file():
         return None
     write_json(live / FILE, asdict(origin))
@@ -58,8 +60,8 @@ def begin(live: Path, arm: str, origin: Origin) -> str | None:
     before = read_object(last, f"remove {last.parent} if it is not wanted")
     found = [text for part, now in asdict(origin).items() for text in changed(flat(before[part]), flat(now))]
     return (
-        f"starts anew; {last.parent} is of the same arm but made from something else: {_first(found)}. Undo that to go "
-        "on there, or remove the folder"
+        f"starts from the beginning; {last.parent} holds an unfinished run of the same arm with another origin: "
+        f"{_first(found)}. Undo these changes to resume it, or remove the folder"
     )
 
 

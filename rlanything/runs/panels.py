@@ -13,9 +13,9 @@ from rlanything.runs.layout import Layout, read_tasks
 
 
 class Curve:
-    """Measures the models of a run at every `evaluate.every`-th iteration, and at the end.
+    """Measures the models of a run in every `evaluate.every`-th iteration and in the last one.
 
-    Raises `ConfigError` for missing panels.
+    A reward model that is not trained is measured in iteration 0 only. Raises `ConfigError` for missing panels.
     """
 
     def __init__(
@@ -27,13 +27,13 @@ class Curve:
         rollout_worker: RolloutWorker,
         evaluation: PanelEvaluation | None,
     ) -> None:
-        """evaluation: of the reward model; None where the oracle judges, which has no curve."""
+        """evaluation: measures the reward model; None where the oracle judges: there is no reward model."""
         self.config = config
         self.arm = arm
         self.run_seed = run_seed
         self.rollout_worker = rollout_worker
         self.evaluation = evaluation
-        # Read once: what is measured at the end is what was measured at the beginning.
+        # Read once, so that every point of the curve is measured on the same tasks.
         most = config.evaluate.curve_tasks
         self.tasks = {name: read_tasks(layout.tasks(name))[:most] for name in config.tasks.policy_panels}
         self.panels = (
@@ -51,7 +51,10 @@ class Curve:
 
     @phase("panels")
     def measure(self, iteration: int) -> dict[str, float]:
-        """Metrics `panel/...` of an iteration, empty where none are due."""
+        """The metrics of an iteration: `panel/<name>` of the policy, and those of the reward model.
+
+        {} where none are due.
+        """
         evaluate = self.config.evaluate
         if iteration % evaluate.every and iteration != self.config.train.iterations:
             return {}

@@ -26,7 +26,7 @@ from rlanything.runs.panels import Curve
 
 @dataclass(frozen=True)
 class RunId:
-    """Which run this is, and where it lives while it is on its way."""
+    """The root, arm and seed of a run, and its live folder."""
 
     root: Path
     arm: str
@@ -36,20 +36,20 @@ class RunId:
 
 @dataclass(frozen=True)
 class Model:
-    """A model that learns, its tokenizer, and its chat model, which samples from the same weights."""
+    """A model, its tokenizer, and its chat model, which samples from the same weights."""
 
     network: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     chat: ChatModel
 
     def save(self, folder: Path) -> None:
-        """Write a Hugging Face folder."""
+        """Write model and tokenizer as a Hugging Face folder."""
         checkpoint.save(self.network, self.tokenizer, folder)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What takes part in a run."""
+    """The parts of a run of one seed."""
 
     arm: ArmConfig
     run_seed: int
@@ -63,7 +63,7 @@ class Parts:
 
 
 def make_parts(config: Config, run: RunId) -> Parts:
-    """Load the models and put the parts together. Raises `ConfigError`."""
+    """Load the models and build the parts. Raises `ConfigError`."""
     arm = config.arm(run.arm)
     run_seed = derive_seed(config.seed, "run", run.seed)
     family, prompts = build.family(config), build.prompts(config, run.root)
@@ -105,14 +105,17 @@ def _reward(config: Config, arm: ArmConfig, run: RunId) -> Model | None:
 
 
 def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint:
-    """The reward model to begin with: the bootstrap's, or what another arm has trained (`reward_from`)."""
+    """The initial reward model: the base model, or the one that the arm in `reward_from` has trained."""
     if arm.reward_from is None:
         return config.model.reward
     return trained_reward(run.root, arm.reward_from, run.seed)
 
 
 def _module(config: Config, run: RunId, policy: Model, reward: Model | None) -> JointModule:
-    """The models that learn, and where the KL term anchors to the first weights, these once more, frozen."""
+    """The module of the models that learn.
+
+    With `learn.kl_reference = base` it also holds frozen copies of their first weights.
+    """
     arm = config.arm(run.arm)
     first = {"policy": config.model.policy}
     if arm.train_reward:

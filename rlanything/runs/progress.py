@@ -1,4 +1,4 @@
-"""Progress of long work in plain lines: what, how far, how long still. Works in a terminal, a pipe and a log."""
+"""Progress of long work as plain lines: its name, the steps done, the time spent and left. Fit for logs and pipes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Ticker:
         self._last = self._start
 
     def tick(self, done: int, note: str = "") -> None:
-        """`done` of `total` are finished."""
+        """Print a line if one is due. done: finished steps of `total`."""
         now = time.monotonic()
         if now - self._last < self.every_s and done < self.total:
             return

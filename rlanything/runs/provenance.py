@@ -1,9 +1,9 @@
-"""What a run came from, in two files.
+"""The origin of a run, in two files.
 
 provenance/<arm>.json          configuration, code, inputs, seeds, panels, and the hash of each seed's folder.
                                The same run gives the same bytes, on any machine. Git keeps it.
-provenance/starts/<arm>.json   every start of the command (a run that was killed has several): time, git commit,
-                               machine and packages. Git ignores it, so it is only where the run was made.
+provenance/starts/<arm>.json   every start of the command (a killed and resumed run has several): time, git commit,
+                               machine and packages. Git ignores it, so it exists only where the run was made.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from rlanything.runs.machine import SETTINGS, machine, packages, revision
 
 SCHEMA = 2
 TOGETHER = 1
-"""The schema before: one file, with `starts` and `finished` in it. It is still read."""
+"""The schema before: one file that also contains `starts` and `finished`. It can still be read."""
 STARTS = "starts.json"
-"""In the live folder of an arm, until the run is placed."""
+"""The file in an arm's live folder that lists the starts, until the run is placed in runs/."""
 ELSEWHERE = ("git", "machine", "packages")
-"""Parts that can only be compared where the starts are recorded."""
+"""Parts of `differences` that can only be compared where the starts are recorded."""
 
 _ONLY_STARTS = "remove it: it only notes how the run was started, and no result depends on it"
 
 
 def record_start(live: Path, root: Path, published: Mapping[int, int]) -> None:
-    """Note one more start of the run that lives in `live`. `published`: seed -> iterations there already."""
+    """Add a start to the list in `live`. published: seed -> number of iterations that are published already."""
     start = {
         "at": _now(),
         "command": shlex.join(["rlanything", *sys.argv[1:]]),
@@ -56,9 +56,9 @@ def record_start(live: Path, root: Path, published: Mapping[int, int]) -> None:
 
 
 def write(config: Config, root: Path, arm: str, origin: Origin, live: Path) -> None:
-    """Write both files of a run that is placed; its starts are read from `live`.
+    """Write both files of a finished run. Its starts are read from `live`.
 
-    `config` is kept whole, so that it can be read as a configuration again.
+    The whole `config` is stored, so that it can be parsed as a configuration again.
     """
     layout = Layout(root)
     record = {
@@ -80,9 +80,9 @@ def write(config: Config, root: Path, arm: str, origin: Origin, live: Path) -> N
 
 
 def read(root: Path, arm: str) -> dict[str, Any]:
-    """The record of an arm, with its `starts` and `finished` where they are known; else [] and None.
+    """The record of an arm, with `starts` and `finished`. They are [] and None where they are not known.
 
-    Raises `ConfigError` when there is no record, or it is of another form or arm.
+    Raises `ConfigError` when there is no record, or when it has another form or is of another arm.
     """
     path = Layout(root).provenance(arm)
     if not path.is_file():
@@ -103,7 +103,7 @@ def read(root: Path, arm: str) -> dict[str, Any]:
 
 
 def _started(path: Path, record: Mapping[str, Any]) -> dict[str, Any]:
-    """The starts of this very record. A file of another run, which a `git pull` can leave here, says nothing of it."""
+    """The starts of this record. A file that belongs to another record, e.g. after a `git pull`, is ignored."""
     found = read_object(path, _ONLY_STARTS) if path.is_file() else {}
     if found.get("of") != content_id(record):
         return {"starts": [], "finished": None}
@@ -117,7 +117,7 @@ def _check(path: Path, found: Mapping[str, Any], form: type[BaseModel]) -> None:
 
 
 def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[str, list[str]]:
-    """What is not today as it was recorded: part -> sentences, empty where it matches or nothing is recorded."""
+    """What differs now from the record: part -> sentences; [] where a part is the same or not recorded."""
     arm, recorded = str(record["arm"]), parse(record["config"])
     now = made_from(config, root, arm)
     found = {
@@ -140,12 +140,12 @@ def differences(record: Mapping[str, Any], config: Config, root: Path) -> dict[s
 
 
 def _chosen(found: Mapping[str, Any]) -> dict[str, Any]:
-    """A machine without settings that change nothing, which older records hold."""
+    """A machine with only those settings that can change results. Older records have more."""
     return {**found, "settings": {k: v for k, v in found["settings"].items() if k in SETTINGS}}
 
 
 def changed(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
-    """A sentence for each key whose value differs; hashes are shortened."""
+    """A sentence for each key whose value differs. Hashes are shortened."""
     found = []
     for key in sorted({*before, *after}):
         if key not in after:
@@ -176,7 +176,7 @@ def _commit(git: Mapping[str, Any] | None) -> dict[str, Json]:
 
 
 def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Json]:
-    """Nested keys joined with dots."""
+    """The mapping with nested keys joined by dots."""
     found: dict[str, Json] = {}
     for key, item in value.items():
         found |= flat(item, f"{prefix}{key}.") if isinstance(item, Mapping) else {f"{prefix}{key}": item}

@@ -1,4 +1,4 @@
-"""One seed of one arm: the loop and the module under one trainer, resumable after every iteration."""
+"""Training of one seed of one arm. It can be resumed after every iteration."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from rlanything.runs.parts import RunId, make_parts
 
 
 class SeedRun:
-    """Lets the trainer pull iterations through the parts of a run, and publishes each of them."""
+    """Runs the iterations of one seed in a Lightning trainer, and publishes each of them."""
 
     def __init__(
         self, config: Config, run_id: RunId, say: Callable[[str], None], check: Callable[[], None]
     ) -> None:
-        """`check` raises when a file that the run is made from has changed; it is asked before each publication."""
+        """`say` prints a line. `check` raises when a file that the run depends on has changed."""
         build.one_thread()
         self.config = config
         self.run_id = run_id
@@ -48,35 +48,36 @@ class SeedRun:
         self.parts = make_parts(config, run_id)
         self.start = TaskBuffer.start(read_tasks(Layout(run_id.root).tasks(TRAIN)))
         self.state = LoopState(0, self.start)
-        check()  # what was read by now is what the run is named after
+        check()  # every file that was read so far has the hash in the run's fingerprint
         self.result: IterationResult | None = None
         self.metrics: dict[str, float] = {}
 
     def run(self) -> None:
-        """Train to the end, resuming where the folder says, then write <live>/finished.
+        """Train to the end, from the last published iteration on, then write <live>/finished.
 
-        Raises `ConfigError`, and `MachineError` when what is published is damaged.
+        Raises `ConfigError`, and `MachineError` when published iterations are damaged.
 
-        Under torchrun every process collects the same experience and learns from its share; the first one writes.
+        Under torchrun every process collects the same experience and learns from its share of it. Only the first
+        process writes files.
         """
         if not build.first_process():
             self._fit(len(self.folder.usable(self.say)))
             return
         with self.folder.lock():
             done = self.folder.recover(self.say)
-            write_snapshot(self.start, snapshot_path(self.folder.path, 0))  # the later ones build on it
+            write_snapshot(self.start, snapshot_path(self.folder.path, 0))  # later ones are differences to it
             self._fit(done)
             self.folder.export(self.start, self._finish)
 
     def _fit(self, done: int) -> None:
-        """Train what follows the first `done` iterations."""
+        """Train the iterations after the first `done`."""
         epochs = self.config.train.iterations + 1
         if done == epochs:
             return
         data = ExperienceDataModule(
             self._collect, self.config.learn.updates, self._save_state, self._restore_state
         )
-        # The configured callbacks come first: what they change belongs to the iteration that is then published.
+        # The configured callbacks run first, so that their changes are part of the published iteration.
         callbacks = [*self.callbacks, PublishIteration(self._publish)]
         trainer = make_trainer(self.config.train, epochs, callbacks, self.loggers)
         for logger in self.loggers:
@@ -87,7 +88,7 @@ class SeedRun:
         try:
             with self.timer.running():
                 trainer.fit(self.parts.module, data, ckpt_path=checkpoint_file)
-        except SystemExit:  # what Lightning makes of Ctrl-C
+        except SystemExit:  # Lightning turns Ctrl-C into SystemExit
             raise KeyboardInterrupt from None
         if trainer.current_epoch < epochs:
             raise ConfigError(
@@ -96,7 +97,7 @@ class SeedRun:
             )
 
     def _collect(self) -> list[Minibatch]:
-        """One iteration's experience. The last one only measures: nothing is learned after it."""
+        """Collect the minibatches of one iteration. The last iteration only measures; its minibatches are empty."""
         self.timer.lap()
         for model in (self.parts.policy, self.parts.reward):
             with phase("weights"):
@@ -119,7 +120,7 @@ class SeedRun:
         return batches
 
     def _check_replies(self) -> None:
-        """Stop a run whose reward model's replies cannot be read. Raises `ConfigError`."""
+        """Raise `ConfigError` when too many replies of the reward model cannot be parsed."""
         replies, most = self.parts.kind.replies, self.config.judge.max_invalid
         share = self.metrics.get(replies.invalid, 0.0)
         if share > most:
@@ -130,10 +131,10 @@ class SeedRun:
             )
 
     def _publish(self, save_checkpoint: Callable[[Path], None]) -> Mapping[str, float]:
-        """Write the iteration that was collected and learned, on the first process; returns its metrics."""
+        """Write the iteration, in the first process only. Returns its metrics."""
         result, trainer = self.result, self.parts.module.trainer
         if result is None:
-            raise ValueError("an iteration ended that never collected anything")
+            raise ValueError("an iteration ended without having collected anything")
         finished, self.state = self.state.iteration, result.state
         self.metrics |= {name: sum(x) / len(x) for name, x in self.parts.module.totals.items()}
 
@@ -147,14 +148,14 @@ class SeedRun:
                 self.check()
                 self.folder.publish(finished, write)
             else:
-                # Every process takes part in the checkpoint; only the first one writes a file.
+                # Every process must take part in saving a checkpoint; only the first one writes a file.
                 save_checkpoint(self.run_id.live / STATE)
             trainer.strategy.barrier()
         self._report(finished, first=trainer.is_global_zero)
         return self.metrics
 
     def _records(self, result: IterationResult) -> dict[str, Iterable[Json]]:
-        """What is stored of the rollouts, by the name of the file."""
+        """The records of the rollouts, by the name of their file."""
         if not self.config.train.save_rollouts:
             return {}
         found = {"rollouts": episode_records(result.groups), **self.parts.kind.records(result.groups)}
@@ -163,7 +164,7 @@ class SeedRun:
         return found
 
     def _report(self, iteration: int, *, first: bool) -> None:
-        """Keep the iteration's times, and say how far the run is and what looks wrong."""
+        """Store the iteration's times. Print progress and warnings."""
         lap = self.timer.lap()
         if first:
             timings.record(self.run_id.live, iteration, lap)
@@ -195,7 +196,7 @@ class SeedRun:
         self.state = LoopState(state["iteration"], buffer, state["cursor"], pending, state["tokens"])
 
     def _finish(self, folder: Path) -> None:
-        """What a finished run holds besides its iterations: the metrics as DVCLive files, and the final models."""
+        """Write what `finished` holds besides the iterations: the metrics as DVCLive files, and the final models."""
         import torch
 
         checkpoint_file = self.folder.state_file(self.config.train.iterations)

@@ -1,7 +1,7 @@
-"""Seconds per phase of a run, one row an iteration, in a file that belongs to no result.
+"""Seconds per phase of a run, one row an iteration. The file is not a result.
 
-A run on its way keeps the file in its folder; `keep` copies it to .rla/timings/ when the run is finished. How long
-something took differs every time, so nothing here is part of runs/, of a fingerprint, or of what DVC compares.
+An unfinished run has the file in its live folder. `keep` copies it to .rla/timings/ when the run is finished. Times
+differ in every run, so they are not part of runs/, of a fingerprint, or of what DVC compares.
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ FILE = "timing.jsonl"
 
 
 def record(folder: Path, iteration: int, lap: Lap) -> None:
-    """Add the row of an iteration; one that is there already is replaced."""
+    """Add the row of an iteration, or replace it."""
     rows = {row["iteration"]: row for row in read(folder / FILE)}
     rows[iteration] = _row(iteration, lap)
     write_lines(folder / FILE, [rows[k] for k in sorted(rows)])
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file, in order; none where there is no file. An iteration's row is missing when it was killed."""
+    """The rows of a file, in order; [] where there is no file.
+
+    A row is missing if the run was killed before it was written.
+    """
     return list(read_lines(path, "rlanything train")) if path.is_file() else []
 
 
@@ -33,7 +36,7 @@ def keep(folder: Path, place: Path) -> None:
 
 
 def _row(iteration: int, lap: Lap) -> dict[str, Any]:
-    """Seconds by phase on the clock and of CPU; `tokens`: how many this process trained on, padding not counted."""
+    """Wall-clock and CPU seconds by phase. `tokens`: how many tokens this process trained on, without padding."""
     return {
         "iteration": iteration,
         "seconds": lap.total.wall,

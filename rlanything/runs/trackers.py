@@ -1,6 +1,6 @@
 """Lightning loggers and callbacks from the configuration: `train.loggers` and `train.callbacks`, each by `_target_`.
 
-Files stay the record. A logger gets a copy of every iteration's metrics and changes no result.
+The record of a run is its files. A logger gets a copy of every iteration's metrics and changes no result.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from rlanything import targets
 from rlanything.config import Config
 
 FOLDER = Path(".rla", "logs")
-"""Where loggers write that are given no `save_dir`, below the project's root."""
+"""Default `save_dir` of loggers, below the project's root."""
 
 Section = Mapping[str, Any]
 
 
 def check_sections(config: Config) -> None:
-    """Raise `ConfigError` for a class that is no logger or callback, or an argument that it does not take."""
+    """Raise `ConfigError` for a class that is not a logger or callback, or for an argument that it does not take."""
     for key, section in config.train.loggers.items():
         _class(section, f"train.loggers.{key}", Logger)
     for key, section in config.train.callbacks.items():
@@ -33,8 +33,9 @@ def check_sections(config: Config) -> None:
 def make_loggers(config: Config, root: Path, arm: str, seed: int) -> list[Logger]:
     """One logger for every entry of `train.loggers`, for one seed of an arm.
 
-    `{arm}` and `{seed}` in a text are replaced. A class that takes `save_dir` gets a folder of its own there:
-    <save_dir>/<arm>/seed-<seed>. Raises `ConfigError` for a class that is no logger, or an argument it does not take.
+    `{arm}` and `{seed}` in a text are replaced. A class that takes `save_dir` gets the folder
+    <save_dir>/<arm>/seed-<seed>. Raises `ConfigError` for a class that is not a logger, or for an argument that it does
+    not take.
     """
     names = {"{arm}": arm, "{seed}": str(seed)}
     made = []
@@ -59,7 +60,7 @@ def make_callbacks(config: Config) -> list[Callback]:
 
 
 def hyperparameters(config: Config, arm: str, seed: int) -> dict[str, Any]:
-    """What a tracker shows as the settings of a run: the configuration, its arm alone, without the trackers' own."""
+    """The settings of a run for a tracker: the configuration without `train.loggers`, with this arm only."""
     data = config.model_dump(mode="json", by_alias=True, exclude={"arms": True, "train": {"loggers"}})
     return {
         **data,
@@ -69,7 +70,7 @@ def hyperparameters(config: Config, arm: str, seed: int) -> dict[str, Any]:
 
 
 def _class(section: Section, name: str, of: type) -> type:
-    """The class that a section names, its arguments checked."""
+    """The class that a section names. Raises `ConfigError` for an argument that it does not take."""
     cls = targets.named_class(section, name, of)
     targets.named_arguments(section, cls, name)
     return cls

@@ -1,8 +1,7 @@
-"""Calls side by side, each in a process of its own with one thread, that never outlive the one that started them.
+"""Runs function calls in parallel, each in its own process with one thread. A worker ends when its parent ends.
 
-Nothing is shared between the processes, no queue and no lock: so whichever is killed, no other waits for it. Those that
-are no longer needed are killed, not asked: a library may handle SIGTERM and go on (Lightning does), and whatever they
-write survives a kill.
+The processes share no queue and no lock, so none waits for a killed one. Workers that are no longer needed get SIGKILL:
+a library may handle SIGTERM and continue (Lightning does). Their files are written so that a kill does no damage.
 """
 
 from __future__ import annotations
@@ -33,10 +32,13 @@ class Child:
         self.answer, theirs = _SPAWN.Pipe(duplex=False)
         self._process = _SPAWN.Process(target=_work, args=(theirs, function, call))
         self._process.start()
-        theirs.close()  # so that the end of the process is the end of the pipe
+        theirs.close()  # so that the pipe closes when the process ends
 
     def result(self) -> Any:
-        """Wait for what the call returns. Raises what it raised, or `MachineError` when the process was killed."""
+        """Wait for the call and return its value. Raises what the call raised.
+
+        Raises `MachineError` when the process ended without an answer, `KeyboardInterrupt` after Ctrl-C.
+        """
         error, value = self._received
         if error is not None:
             raise error
@@ -44,13 +46,13 @@ class Child:
         return value
 
     def check(self) -> None:
-        """Raise what `result` would raise, if that is known by now."""
+        """If the call has ended, raise what `result` would raise."""
         if self.answer.poll():
             self.result()
 
     @cached_property
     def _received(self) -> tuple[BaseException | None, Any]:
-        """(error, value), whichever the call ended with."""
+        """(error, value) of the call; error is None when it succeeded."""
         try:
             error, value = self.answer.recv()
         except EOFError:
@@ -63,7 +65,7 @@ class Child:
         self._process.join()
 
     def _lost(self) -> BaseException:
-        """Why the process ended without an answer."""
+        """The error for a process that ended without an answer."""
         self._process.join()
         code = self._process.exitcode or 0
         if code == -signal.SIGINT:  # Ctrl-C, which reaches every process at once
@@ -73,14 +75,14 @@ class Child:
                 f"a worker process ended with exit code {code} before it answered; its output says why"
             )
         return MachineError(
-            f"a worker process was killed ({signal.Signals(-code).name}), perhaps because memory ran out (fewer at "
-            "once: train.workers). What is published stays; the same command goes on from there"
+            f"a worker process was killed ({signal.Signals(-code).name}), perhaps because memory ran out (lower "
+            "train.workers). Finished work is kept; the same command resumes from it"
         )
 
 
 @contextmanager
 def beside(function: Callable[..., Any], *call: Any) -> Iterator[Child]:
-    """A call in a process that is gone when the block ends, however it ends."""
+    """Run a call in another process during the block. The process is killed when the block ends."""
     with ExitStack() as stack:
         with _interrupted_later():
             child = Child(function, call)
@@ -89,13 +91,13 @@ def beside(function: Callable[..., Any], *call: Any) -> Iterator[Child]:
 
 
 def run_all(function: Callable[..., Any], calls: Sequence[Sequence[Any]], count: int) -> list[Any]:
-    """What `function` returns for each call, in their order; at most `count` run at once.
+    """The results of `function` for all calls, in their order. At most `count` calls run at once.
 
-    The first failure ends all of them at once and is raised, see `Child.result`.
+    The first failure kills all other processes and is raised (see `Child.result`).
     """
     results: list[Any] = [None] * len(calls)
     waiting = list(enumerate(calls))[::-1]
-    running: dict[Any, tuple[int, Child]] = {}  # by the end of the pipe that a process answers at
+    running: dict[Any, tuple[int, Child]] = {}  # by the connection that receives the answer
     with ExitStack() as stack:
         while waiting or running:
             while waiting and len(running) < count:
@@ -110,8 +112,8 @@ def run_all(function: Callable[..., Any], calls: Sequence[Sequence[Any]], count:
 
 @contextmanager
 def _interrupted_later() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block; a process that starts in it can be interrupted only when it lets it."""
-    resource_tracker.ensure_running()  # it would be started with the first process, and lift the mask
+    """Delay Ctrl-C until the block ends. A process that starts in the block ignores Ctrl-C until it unblocks SIGINT."""
+    resource_tracker.ensure_running()  # otherwise it starts with the first process, and unblocks SIGINT
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -120,16 +122,19 @@ def _interrupted_later() -> Iterator[None]:
 
 
 def side_by_side(function: Callable[..., Any], calls: Sequence[Sequence[Any]], workers: int) -> list[Any]:
-    """What `function` returns for each call, at most `workers` at once; in this process when one is enough."""
+    """The results of `function` for all calls, at most `workers` at once.
+
+    With one worker the calls run in this process.
+    """
     count = min(workers, len(calls))
     return [function(*call) for call in calls] if count <= 1 else run_all(function, calls, count)
 
 
 def _work(answer: Connection, function: Callable[..., Any], call: Sequence[Any]) -> None:
-    """The life of a process: one call, one answer (error, value)."""
+    """The main function of a worker process: make the call and send (error, value)."""
     _die_with_parent()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends without a word: the one that started it tells
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends silently: the parent reports it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     error, value = None, None
     try:
@@ -140,7 +145,7 @@ def _work(answer: Connection, function: Callable[..., Any], call: Sequence[Any])
 
 
 def _portable(error: BaseException) -> BaseException:
-    """The error as it can cross to another process, with where it came from."""
+    """The error in a form that can be pickled, with its traceback as a note."""
     told = "".join(traceback.format_exception(error))
     try:
         pickle.loads(pickle.dumps(error))
@@ -151,7 +156,7 @@ def _portable(error: BaseException) -> BaseException:
 
 
 def _die_with_parent() -> None:
-    """Kill this process the moment its parent is gone: an orphan would go on writing beside a restarted run."""
+    """Kill this process when its parent ends. An orphan would write beside a restarted run."""
     parent = multiprocessing.parent_process()
     if parent is None:
         raise ValueError("only a process that multiprocessing started has a parent to watch")

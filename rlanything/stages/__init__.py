@@ -1,4 +1,4 @@
-"""The stages of the pipeline, one module each: tasks, bootstrap, train, label, evaluate, report.
+"""The stages of the pipeline: tasks, bootstrap, train, label, evaluate, report.
 
-`declared` says what each stage depends on. How a run works is in `runs/`.
+`declared` declares each stage and what it depends on. The code of a single run is in `runs/`.
 """

@@ -1,8 +1,8 @@
-"""A policy at the temperature that it is best at: what of a gain by training is only less randomness.
+"""The control `base_cooled`: the untrained policy at its best sampling temperature.
 
-Training makes a policy less random, and so does a lower temperature. The control `base_cooled` is the untrained policy,
-cooled. The best temperature is found on tasks of their own, so that the panels choose nothing; on the panels the policy
-meets the draws of the other arms.
+Training makes a policy less random, and so does a lower temperature. The control shows how much of a gain by training a
+lower temperature alone would give. The best temperature is chosen on tasks that are used for nothing else, and not on
+the panels. On the panels the control samples with the same seeds as the arms.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from rlanything.runs.workers import side_by_side
 
 
 def measure_cooled(config: Config, root: Path, policy: Checkpoint) -> dict[str, Any]:
-    """What evaluation/<name>.json holds of a cooled policy: `seeds`, `temperature`, and `shares`: that of each.
+    """The results of a cooled policy, as evaluation/<name>.json holds them.
 
-    Of equally good temperatures the highest one is taken. Raises `ConfigError` where `evaluate.cooling` is null.
+    `temperature`: the best one; of equally good ones the highest. `shares`: temperature -> success on the tasks for
+    choosing it. `seeds`: seed -> results on the panels. Raises `ConfigError` when `evaluate.cooling` is null or there
+    are too few tasks, `MachineError` when every episode crashed.
     """
     cooling = config.evaluate.cooling
     if cooling is None:
@@ -45,7 +47,7 @@ def measure_cooled(config: Config, root: Path, policy: Checkpoint) -> dict[str, 
 
 
 def _shares(config: Config, root: Path, policy: Checkpoint, cooling: CoolingConfig) -> dict[float, float]:
-    """Temperature -> success on the tasks for it. One at which every episode crashed is left out."""
+    """Temperature -> success rate on the fresh tasks. A temperature at which every episode crashed is left out."""
     data = config.model_dump(by_alias=True)
     tasks = [task.to_json() for task in fresh_tasks(config, root, cooling.tasks)]
     calls = [(data, root, policy.model_dump(), t, tasks, cooling.repeats) for t in cooling.temperatures]
@@ -60,9 +62,9 @@ def _shares(config: Config, root: Path, policy: Checkpoint, cooling: CoolingConf
 
 
 def fresh_tasks(config: Config, root: Path, count: int) -> list[Task]:
-    """Tasks of the training split that nothing else uses, also not the demonstrations for an embedded base policy.
+    """Tasks of the training split that nothing else uses, not even the training of embedded base models.
 
-    Raises `ConfigError` for too few.
+    Raises `ConfigError` when there are fewer than `count`.
     """
     family = families.family(config)
     seen = families.practice_tasks(config, root, family) if config.model.embedded is not None else []
@@ -84,7 +86,7 @@ def try_temperature(
     tasks: Sequence[Any],
     repeats: int,
 ) -> float:
-    """Success of a policy at one temperature, the mean over tasks."""
+    """Success rate of a policy at one temperature, as the mean over tasks; nan when every episode crashed."""
     from rlanything.loop.panel import measure_policy, success_rate
 
     config = parse(data)
@@ -96,7 +98,7 @@ def try_temperature(
 def measure_at(
     data: dict[str, Any], root: Path, policy: dict[str, Any], temperature: float, seed: int
 ) -> dict[str, Any]:
-    """A policy on the panels at a temperature, with the draws that the arms have for this seed."""
+    """Results of a policy on the panels at a temperature, with the same sampling seeds as the arms."""
     from rlanything.stages.policy_panels import policy_results
 
     config = parse(data)

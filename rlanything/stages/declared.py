@@ -1,9 +1,9 @@
-"""The stages of the pipeline, each declared once: the command line and dvc.yaml are made from this.
+"""The stages of the pipeline, each declared once. The command line and dvc.yaml are generated from these declarations.
 
-A stage depends on the data, the parameters and the code that decide its results, and on nothing else. `dvc repro` then
-runs again what a change concerns and only that: `signals.lambda` retrains the arms with votes and not `outcome`,
-`adaptation.*` retrains `full` alone. What changes no result (`train.workers`) is no dependency. The code is not
-declared. It is found from the imports of `module`.
+A stage depends on the data, the parameters and the code that decide its results, and on nothing else. So `dvc repro`
+only runs the stages that a change affects: a new `signals.lambda` retrains the arms with votes, but not `outcome`; a
+new `adaptation.*` retrains `full` only. `train.workers` changes no result, so it is not a dependency. Code is not
+declared: it is found from the imports of `module`.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ from rlanything.stages.dependencies import (
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage. `deps`, `params`, `outs`, `metrics` and `plots` are written as dvc.yaml has them."""
+    """One stage. `deps`, `params`, `outs`, `metrics` and `plots` have the format of dvc.yaml."""
 
     name: str
     module: str
-    """The module whose imports are the stage's code."""
+    """The module of the stage. It and its imports are the stage's code."""
     help: str
     about: str
     work: Callable[[Config, Path, str], None]
-    """Does the stage's work: (configuration, project, arm); the arm is '' where the stage has none."""
+    """The function that does the work: (configuration, project, arm); arm is '' for a stage without arms."""
     deps: Callable[[Config], Sequence[str]]
     params: Sequence[str]
     outs: Sequence[Json]
     metrics: Sequence[Json] = ()
     plots: Sequence[Json] = ()
     arms: Callable[[Config], Mapping[str, Columns]] | None = None
-    """The arms that the stage runs for, one at a time; None for a stage that runs once."""
+    """The arms that the stage runs for, one command each; None: the stage runs once."""
     makes: Sequence[str] = ("env", "engine")
-    """Sections of the configuration that name classes (`_target_`) of which the stage makes objects."""
+    """Sections of the configuration whose classes (`_target_`) the stage makes objects of."""
 
     needed: Callable[[Config], bool] = lambda config: True
-    """Whether the pipeline of a configuration has the stage."""
+    """Whether the pipeline has the stage under a given configuration."""
 
     @property
     def engine(self) -> bool:
-        """Whether models generate in it, so that the configured engine is checked before it starts."""
+        """Whether the stage uses the engine. If so, the engine is checked before the stage starts."""
         return "engine" in self.makes
 
     def check_arm(self, config: Config, arm: str) -> None:

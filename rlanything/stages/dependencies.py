@@ -1,6 +1,6 @@
-"""What the stages depend on, by the configuration: models, panels, prompt templates, and what each arm needs of them.
+"""The files and parameters that stages depend on under a configuration, in total and for each arm.
 
-`declared` writes it into dvc.yaml.
+`declared` uses these functions in the declarations of the stages.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from rlanything.config import BASE, BASE_COOLED, ArmConfig, Checkpoint, Config
 from rlanything.loop.prompts import NAMES
 
 Columns = Mapping[str, str]
-"""What fills `${item.<column>}` in the dependencies and parameters of one arm."""
+"""Column -> value of `${item.<column>}` in the dependencies and parameters of one arm."""
 
 
 def trained(config: Config) -> dict[str, Columns]:
-    """The arms that are trained, and what each depends on."""
+    """The arms that are trained, with the columns of each."""
     return {name: _switches(config, arm) for name, arm in config.arms.items()}
 
 
 def _switches(config: Config, arm: ArmConfig) -> Columns:
-    """What an arm depends on by its switches. One that lacks a switch repeats a dependency that it has anyway."""
+    """The columns of an arm by its switches.
+
+    Where a switch is off, the column repeats a dependency that every arm has.
+    """
     judged = "signals.lambda" if arm.step_votes else "signals.policy_min"
     return {
         "judge_model": _judge_model(config, arm, arm.reward_from),
@@ -39,16 +42,18 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
 
 
 def _judge_model(config: Config, arm: ArmConfig, source: str | None) -> str:
-    """Where the arm's reward model is; `source`: the arm that trains it. The oracle's arms repeat the policy."""
+    """The path of the arm's reward model. source: the arm that trains it; None: the base model.
+
+    An arm with the oracle has no reward model. It repeats the dependency on the policy."""
     if config.judge_for(arm).is_oracle:
         return "models/policy"
     return "models/reward" if source is None else f"runs/{source}"
 
 
 def measured(config: Config) -> dict[str, Columns]:
-    """The arms and controls that are measured, and where their models are.
+    """The arms and controls that are measured, with the columns of each.
 
-    An arm that trains no reward model has the one that judges for it.
+    An arm that trains no reward model is measured with the one that judges for it.
     """
     arms = {
         name: {
@@ -74,13 +79,13 @@ def _controls(config: Config) -> dict[str, Columns]:
 
 
 def results(config: Config) -> list[str]:
-    """What the report reads: evaluations and runs."""
+    """The evaluations and runs that the report reads."""
     evaluations = [f"evaluation/{arm}.json" for arm in measured(config)]
     return [*evaluations, *(f"runs/{arm}" for arm in config.arms)]
 
 
 def tasks_of(panels: Sequence[str]) -> tuple[str, ...]:
-    """The files with the tasks of panels."""
+    """The files with the tasks of these panels."""
     return tuple(f"data/tasks/{name}.jsonl" for name in panels)
 
 
@@ -101,13 +106,13 @@ def final_panels(config: Config) -> tuple[str, ...]:
 
 
 def made(*checkpoints: Checkpoint | None) -> tuple[str, ...]:
-    """Those checkpoints that a stage makes, as DVC knows them: runs/<arm>, models/<name>."""
+    """The outputs of stages that hold these checkpoints: runs/<arm>, models/<name>. Other checkpoints are left out."""
     places = [Path(c.path).parts for c in checkpoints if c is not None]
     return tuple(dict.fromkeys("/".join(p[:2]) for p in places if p[0] in ("models", "runs") and len(p) > 1))
 
 
 def keys(section: str, *names: str) -> tuple[str, ...]:
-    """Parameters of one section."""
+    """The dotted names of parameters of one section."""
     return tuple(f"{section}.{name}" for name in names)
 
 

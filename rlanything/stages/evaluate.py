@@ -1,4 +1,4 @@
-"""Stage `evaluate`: an arm's final checkpoints on the frozen panels, raw results per task, every seed."""
+"""Stage `evaluate`: measures the final checkpoints of every seed of an arm on the frozen panels, task by task."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _measure(config: Config, root: Path, arm: str) -> dict[str, Any]:
 
 
 def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> dict[str, Any]:
-    """Raw panel results of one seed; base and arms meet the same draws for the same seed."""
+    """Raw results of one seed on the panels. For the same seed, `base` and all arms sample with the same seeds."""
     from rlanything.config import parse
     from rlanything.engines.placement import Role
     from rlanything.loop.rollout import RolloutWorker
@@ -55,7 +55,7 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     build.one_thread()
     config = parse(data)
     layout = Layout(root)
-    panels = final_panels(config, layout)  # before minutes of work, because one may be missing
+    panels = final_panels(config, layout)  # before minutes of work: a panel may be missing
     prompts = build.prompts(config, root)
     policy_at, reward_at = pair_of(config, layout, arm, seed)
     policy = build.chat_model(config, *build.load(config, policy_at, root, Role.FROZEN))
@@ -78,9 +78,9 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
 
 
 def pair_of(config: Config, layout: Layout, arm: str, seed: int) -> tuple[Checkpoint, Checkpoint | None]:
-    """Policy and reward model to measure. An arm that trains no reward model has the one that judged for it.
+    """The policy and the reward model to measure. An arm that trains no reward model has the one that judged for it.
 
-    None: the oracle judged. Its accuracy is declared, and there is no model to measure.
+    None: the oracle judged, so there is no reward model to measure. Raises `ConfigError`.
     """
     policy = policy_of(config, layout, arm, seed)
     if arm != BASE and config.judge_for(config.arm(arm)).is_oracle:
@@ -90,7 +90,10 @@ def pair_of(config: Config, layout: Layout, arm: str, seed: int) -> tuple[Checkp
 
 
 def policy_of(config: Config, layout: Layout, arm: str, seed: int) -> Checkpoint:
-    """The policy of a seed of an arm, or the one that it began with for `base`. Raises `ConfigError`."""
+    """The trained policy of a seed of an arm, or the base policy for `base`.
+
+    Raises `ConfigError` when it is missing.
+    """
     if arm == BASE:
         return config.model.policy
     config.arm(arm)
@@ -101,7 +104,7 @@ def policy_of(config: Config, layout: Layout, arm: str, seed: int) -> Checkpoint
 
 
 def _accepted(layout: Layout, arm: str, seed: int) -> int:
-    """Tasks accepted by the end of the run."""
+    """Number of tasks that the run accepted; 0 for `base`."""
     if arm == BASE:
         return 0
     rows = list(read_objects(layout.run(arm, seed) / "metrics.jsonl"))

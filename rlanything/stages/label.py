@@ -1,7 +1,8 @@
-"""Stage `label`: the reward panels of the final measurement, where the bootstrap's are not those that are asked for.
+"""Stage `label`: makes the reward panels of the final measurement, if they are not those of the bootstrap.
 
-`evaluate.reward_policy` names another policy whose trajectories are judged (the paper's Table 4), `evaluate.judges`
-models whose votes label the steps (Table 3). The labels say nothing about an arm, so they are made once for all arms.
+`evaluate.reward_policy` names another policy whose trajectories are judged (the paper's Table 4). `evaluate.judges`
+names models whose votes label the steps (Table 3). The labels do not depend on an arm, so they are made once for all
+arms.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from rlanything.runs.layout import Layout, read_tasks
 
 
 def make_labels(config: Config, root: Path) -> None:
-    """Write labels/<panel>/<labeller>.jsonl.gz, all of them with one rename. Raises `ConfigError`."""
+    """Write all labels/<panel>/<labeller>.jsonl.gz with one rename. Raises `ConfigError`."""
     if not config.evaluate.own_panel:
         raise ConfigError(
             "evaluate.labels = 'oracle' and evaluate.reward_policy = null: nothing to label; the final models are "
@@ -43,7 +44,7 @@ def make_labels(config: Config, root: Path) -> None:
 
 
 def final_panels(config: Config, layout: Layout) -> dict[str, dict[str, PanelLines]]:
-    """Panel -> who labelled it -> its lines, for the final measurement. Raises `ConfigError`."""
+    """The reward panels of the final measurement: panel -> labeller -> lines. Raises `ConfigError`."""
     names, labellers = config.tasks.reward_panels, config.evaluate.labellers
     if not config.evaluate.own_panel:
         return {name: {ORACLE: lines} for name, lines in _bootstrapped(config, layout).items()}
@@ -61,7 +62,7 @@ def _bootstrapped(config: Config, layout: Layout) -> dict[str, PanelLines]:
 
 
 def _panels(config: Config, root: Path) -> dict[str, PanelLines]:
-    """What is labelled: the bootstrap's panels, or the trajectories of `evaluate.reward_policy` on their tasks."""
+    """The panels to label: those of the bootstrap, or trajectories of `evaluate.reward_policy` on the same tasks."""
     layout, source = Layout(root), config.evaluate.reward_policy
     if source is None:
         return _bootstrapped(config, layout)
@@ -79,7 +80,7 @@ def _panels(config: Config, root: Path) -> dict[str, PanelLines]:
 def _labelled(
     config: Config, root: Path, labeller: str, panels: Mapping[str, PanelLines]
 ) -> Mapping[str, PanelLines]:
-    """The panels with the labels of one labeller; an environment with an oracle has labelled them already."""
+    """The panels with the labels of one labeller. The labels of the oracle are in them already."""
     if labeller == ORACLE:
         return panels
     judge, seed = _judge(config, root, labeller), derive_seed(config.seed, "label", labeller)
@@ -87,7 +88,7 @@ def _labelled(
 
 
 def _judge(config: Config, root: Path, name: str) -> PanelEvaluation:
-    """A judge of `evaluate.judges`, with its own label prompts, temperature and number of votes."""
+    """A judge of `evaluate.judges`, with its own prompts, number of votes, temperature and max_tokens."""
     source = config.evaluate.judges[name]
     prompts = build.prompts(config, root, source.prompts).for_labels
     given = {"m": source.votes, "temperature": source.temperature, "max_tokens": source.max_tokens}

@@ -1,4 +1,4 @@
-"""What a small project still has to train and evaluate, and running it: for whoever runs stages without DVC."""
+"""Finds and runs the stages that are still missing in a project, for callers that run stages without DVC."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rlanything.runs.layout import Layout
 from rlanything.stages.declared import STAGES
 
 Command = tuple[str, ...]
-"""Arguments of `rlanything`: a stage, and `--arm` with its name where it has one."""
+"""Arguments of `rlanything`: a stage, and `--arm` with its name if the stage has arms."""
 
 
 def missing_runs(config: Config, root: Path, arms: Sequence[str]) -> list[Command]:
-    """The commands that train and evaluate `arms` in the project at `root`, in order, without those that are done.
+    """The commands that are still needed to train and evaluate `arms` in the project at `root`, in order.
 
-    The labels of the final measurement come first, where they are not the bootstrap's.
+    `label` comes first if the configuration needs it and its folder is missing.
     """
     layout, seeds = Layout(root), config.train.seeds
     found: list[Command] = [("label",)] if config.evaluate.own_panel and not layout.labels.is_dir() else []
@@ -29,7 +29,7 @@ def missing_runs(config: Config, root: Path, arms: Sequence[str]) -> list[Comman
 
 
 def run_command(config: Config, root: Path, command: Command) -> None:
-    """Run one of these commands in this process. Raises what its stage raises."""
+    """Run such a command in this process. Raises what its stage raises."""
     name, *words = command
     (stage,) = (stage for stage in STAGES if stage.name == name)
     stage.work(config, root, words[-1] if words else "")

@@ -1,4 +1,4 @@
-"""A policy on every panel that measures one: what evaluation/<arm>.json holds of it."""
+"""Measures a policy on the panels, in the format of evaluation/<arm>.json."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def policy_results(config: Config, layout: Layout, worker: RolloutWorker, run_seed: int) -> dict[str, Any]:
-    """The policy on every panel: outcomes, lengths of the episodes, and success within fewer steps."""
+    """Results on every policy panel.
+
+    <panel>: task id -> success (1) or failure (0) of each repeat. `episode_steps`: panel -> task id -> lengths of the
+    episodes. `success_within`: panel -> success rate with a limit of 1, 2, ... steps."""
     from rlanything.loop.panel import lengths, play_panel, success_within, successes
 
     evaluate = config.evaluate

@@ -28,7 +28,7 @@ def write_report(config: Config, root: Path) -> None:
 
 
 def _write(material: Material, folder: Path) -> None:
-    """The document is written last: where it stands, what it links to stands too."""
+    """Write the files of the report. The document comes last, so that the files that it links to exist."""
     for name, content in figures.draw(material):
         write_bytes(folder / "figures" / name, content)
     write_text(
@@ -39,7 +39,7 @@ def _write(material: Material, folder: Path) -> None:
 
 
 def _show(material: Material, console: Console) -> None:
-    """The table, the peaks (labelled as such), the caveats, and where everything is."""
+    """Print the table, the peaks (labelled as such), the caveats, and the paths of the files."""
     console.print(tables.terminal(material.cells, material.contents))
     if material.peaks:
         for table in tables.terminal_peaks(material.peaks, material.contents):

@@ -1,4 +1,4 @@
-"""Whether the tasks that a run accepted can be solved: pass@k of the environment's expert, or of a stronger checkpoint.
+"""Whether the tasks that a run accepted can be solved, measured by tries of an expert or of a stronger checkpoint.
 
 Fig. 7a of the paper: a stronger policy solves 94 to 97 % of the accepted tasks in one of 16 tries.
 """
@@ -21,9 +21,10 @@ from rlanything.runs import build
 
 
 def accepted_tasks(run: Path, iterations: int) -> list[Task]:
-    """Every task that a finished run accepted, also those that another one replaced later.
+    """Every task that a finished run accepted, also tasks that were replaced later.
 
-    The epoch after the last iteration tries what that one proposed, so the run's last snapshot is one further.
+    iterations: `train.iterations`. A run has one more epoch, which only measures, so its last snapshot has the number
+    `iterations` + 1.
     """
     buffer = read_snapshot(snapshot_path(run / "buffer", iterations + 1))
     return [version.task for lineage in buffer.lineages for version in lineage.versions[1:]]
@@ -32,10 +33,10 @@ def accepted_tasks(run: Path, iterations: int) -> list[Task]:
 def solve(
     config: Config, root: Path, family: TaskFamily, tasks: Sequence[Task], run_seed: int
 ) -> dict[str, list[int]]:
-    """Task id -> 1 or 0 for each try of the solver; the expert stops at its first success.
+    """Task id -> 1 (solved) or 0 for each try. The expert stops at its first success.
 
-    A task has no try where every one crashed, or where the expert has no demonstration of it. Empty without tasks, and
-    where the environment has no expert and no solver is configured.
+    Tries with `evaluate.solver`; if it is null, with the environment's expert. Tries that crash are left out, and so
+    are those without a demonstration of the expert. {} without tasks, or without solver and expert.
     """
     solver, tries = config.evaluate.solver, config.evaluate.solver_tries
     if not tasks:
@@ -51,10 +52,7 @@ def solve(
 
 
 def _by_expert(family: TaskFamily, task: Task, config: Config, run_seed: int) -> list[int]:
-    """The tries of the environment's expert, up to the first that the environment calls a success.
-
-    A try that crashes is left out, and so is one that the expert has no demonstration for.
-    """
+    """The results of the expert's tries, up to the first success. Tries without a result are left out."""
     outcomes: list[int] = []
     for number in range(config.evaluate.solver_tries):
         succeeded = demonstrated(family, task, derive_seed(run_seed, "expert", task.task_id, number), config)
@@ -68,14 +66,14 @@ def _by_expert(family: TaskFamily, task: Task, config: Config, run_seed: int) ->
 def demonstrated(
     family: TaskFamily, task: Task, seed: int, config: Config, most: int | None = None
 ) -> bool | None:
-    """Whether the expert's commands succeed when they are played; None where that cannot be found out.
+    """Whether the expert's commands solve the task; None when the try crashes, times out, or has no demonstration.
 
-    most: how many of its commands are played; None: all.
+    most: how many of the commands are played at most; None: all.
     """
     try:
         with deadline(config.rollout.timeout_s):
             return _succeeds(family, task, seed, most)
-    except Exception:  # an environment's exception is an error of this try, not of the evaluation
+    except Exception:  # an exception of the environment must not end the evaluation
         return None
 
 

@@ -1,7 +1,8 @@
-"""Stage `tasks`: the training tasks and the frozen evaluation panels, each with a content hash.
+"""Stage `tasks`: writes the training tasks and the frozen evaluation panels, each with a content hash.
 
-The training tasks are made by the environment, or are the current tasks of a task buffer that the configuration names
-with its digest. The digest lets DVC run the stage again for another buffer, and refuses a file that was changed.
+The training tasks are made by the environment, or they are the current tasks of a task buffer (`tasks.start`). The
+configuration also has the digest of this buffer. So DVC runs the stage again for another buffer, and the stage refuses
+a file that has changed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from rlanything.runs.layout import Layout
 
 
 def make_tasks(config: Config, root: Path) -> None:
-    """Write data/tasks/<split>.jsonl and manifest.json with one rename. Raises `ConfigError` for an invalid task."""
+    """Write data/tasks/<name>.jsonl and manifest.json with one rename.
+
+    Raises `ConfigError`, also for an invalid task.
+    """
     place = Layout(root).manifest.parent
     with locks.stage(root, "tasks", place, apart=locks.ALL):
         splits = make_splits(config, root)
@@ -45,10 +49,9 @@ def _write(splits: Mapping[str, list[Task]], folder: Path) -> None:
 
 
 def make_splits(config: Config, root: Path) -> dict[str, list[Task]]:
-    """The checked tasks to train on and of every panel, by file name.
+    """The training tasks (`train`) and the tasks of every panel, by name. All tasks are valid.
 
-    Training tasks come from the buffer `tasks.start` where there is one. No task is in two panels of one split, and no
-    training task is in a panel.
+    No task is in two panels of one split, and no training task is in a panel. Raises `ConfigError` otherwise.
     """
     family, tasks = families.family(config), config.tasks
     families.check_splits(family, tasks)
@@ -57,7 +60,7 @@ def make_splits(config: Config, root: Path) -> dict[str, list[Task]]:
     else:
         splits = {TRAIN: start_tasks(tasks, root, family)}
     held = {TRAIN: list(splits[TRAIN])}
-    # A panel with the name of its split comes first, so that a further panel of the split changes none of its tasks.
+    # A panel with the name of its split is drawn first, so that more panels of the split do not change its tasks.
     for name in sorted(tasks.panels, key=lambda name: name != tasks.split(name)):
         split = tasks.split(name)
         taken = held.setdefault(split, [])
@@ -72,7 +75,10 @@ def make_splits(config: Config, root: Path) -> dict[str, list[Task]]:
 def _drawn(
     config: Config, family: TaskFamily, split: str, count: int, taken: Sequence[Task] = (), panel: str = ""
 ) -> list[Task]:
-    """`count` distinct tasks of a split, none of those that are `taken` already; `panel`: whose draw it then is."""
+    """`count` distinct tasks of a split that are not in `taken`.
+
+    If `taken` is not empty, the seed depends on `panel`.
+    """
     wanted = count + len(taken)
     seed = derive_seed(config.seed, "tasks", split, *([panel] if taken else []))
     made = families.make(family, split, wanted, seed)
@@ -86,7 +92,7 @@ def _drawn(
 
 
 def panel_hash(tasks: list[Task]) -> str:
-    """Content hash of a panel; the order of its tasks does not matter."""
+    """Content hash of a panel. It does not depend on the order of the tasks."""
     return content_id(sorted(task.task_id for task in tasks))
 
 
@@ -102,7 +108,8 @@ def _check_valid(family: TaskFamily, name: str, tasks: list[Task]) -> None:
 def start_tasks(config: TasksConfig, root: Path, family: TaskFamily) -> list[Task]:
     """The current tasks of the buffer `config.start`, in the order of its slots.
 
-    Raises `ConfigError` for a file that is no such buffer, another digest, another number of tasks, or a foreign task.
+    Raises `ConfigError` for a file that is not a buffer, for another digest or number of tasks, and for a task of
+    another environment.
     """
     buffer = _read(config, root)
     if buffer.digest != config.start_digest:
@@ -125,7 +132,7 @@ def start_tasks(config: TasksConfig, root: Path, family: TaskFamily) -> list[Tas
 
 
 def check_apart(config: TasksConfig, tasks: Iterable[Task], panel: str, held: Iterable[Task]) -> None:
-    """Raise `ConfigError` when a training task is on a panel: the models would be measured on what they trained."""
+    """Raise `ConfigError` when a training task is on a panel: models would be measured on their training tasks."""
     measured = {task.task_id for task in held}
     for task in tasks:
         if task.task_id in measured:

@@ -1,4 +1,4 @@
-"""Stage `train`: the seeds of one arm side by side, one process and one thread each."""
+"""Stage `train`: trains the seeds of one arm in parallel, each in one process with one thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from rlanything.runs.workers import run_all
 
 
 def train_arm(config: Config, root: Path, arm: str) -> None:
-    """Train every seed of `arm` that is not finished; a killed stage continues where it was. Raises `ConfigError`."""
+    """Train every seed of `arm` that is not finished. A killed stage resumes at its last iteration.
+
+    Raises `ConfigError`, and `MachineError` when a worker was killed or a stored run is damaged."""
     source = config.arm(arm).reward_from
     _check_launch(config, arm)
     if not first_process():
@@ -59,11 +61,11 @@ def _run(config: Config, root: Path, arm: str) -> None:
     provenance.write(config, root, arm, origin, live)
     for seed, folder in folders.items():
         timings.keep(folder.path, layout.timings(arm, seed))
-    atomic.remove(live.parent)  # named after the run, so nothing else is in it
+    atomic.remove(live.parent)  # its name is the key of this run, so it holds nothing else
 
 
 def _train(config: Config, root: Path, origin: Origin, arm: str, seeds: Sequence[int]) -> None:
-    """Every seed in a process of its own, `train.workers` at a time; under torchrun one after the other, here."""
+    """Train seeds in processes of their own, `train.workers` at a time. Under torchrun, train them one by one here."""
     data = config.model_dump(by_alias=True)
     workers = 1 if "RANK" in os.environ else min(config.train.workers, len(seeds))
     if workers <= 1:
@@ -74,7 +76,7 @@ def _train(config: Config, root: Path, origin: Origin, arm: str, seeds: Sequence
 
 
 def _check_source(config: Config, root: Path, arm: str) -> None:
-    """Raise `ConfigError` unless the reward models that the arm's seeds take from another arm are there."""
+    """Raise `ConfigError` unless the reward models of the arm in `reward_from` exist for every seed."""
     source = config.arm(arm).reward_from
     if source is not None:
         for seed in range(config.train.seeds):
@@ -82,7 +84,7 @@ def _check_source(config: Config, root: Path, arm: str) -> None:
 
 
 def _check_launch(config: Config, arm: str) -> None:
-    """Several devices share a run only when torchrun started one process for each. Raises `ConfigError`."""
+    """Raise `ConfigError` unless torchrun started one process for each of `train.devices`."""
     devices, started = config.train.devices, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if devices != started:
         raise ConfigError(
@@ -92,7 +94,7 @@ def _check_launch(config: Config, arm: str) -> None:
 
 
 def train_seed(data: dict[str, object], root: Path, origin: Origin, arm: str, seed: int) -> None:
-    """One seed, in this process. `data` is the plain configuration (what crosses the process border)."""
+    """Train one seed in this process. data: the configuration as a plain mapping, which can be sent to a process."""
     from rlanything.config import parse
     from rlanything.runs.parts import RunId
     from rlanything.runs.seedrun import SeedRun

@@ -65,7 +65,9 @@ def test_a_damaged_last_iteration_is_made_again_from_the_one_before(folder, name
 def test_an_older_iteration_that_was_damaged_is_refused_and_nothing_is_touched(folder, name, damage):
     damage(folder.iterations / "0001" / name)
     before = contents(folder.path)
-    with pytest.raises(MachineError, match=rf"0001/.*put that right, or remove {folder.path}, and it is"):
+    with pytest.raises(
+        MachineError, match=rf"0001/.*Restore what was changed, or remove {folder.path} to train"
+    ):
         folder.recover(pytest.fail)
     assert contents(folder.path) == before
 
@@ -136,7 +138,7 @@ def test_a_finished_seed_that_is_damaged_while_it_waits_is_not_placed_and_is_mad
     folder.export(buffer(), lambda path: None)
     before = contents(folder.finished)
     damage(folder.finished / "rollouts" / "iter_0001.jsonl.gz")
-    with pytest.raises(MachineError, match=r"finished: not what was written there. Remove it, and the same"):
+    with pytest.raises(MachineError, match=r"finished: its content has changed. Remove it, and the same"):
         place([folder], tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
     shutil.rmtree(folder.finished)

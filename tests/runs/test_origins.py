@@ -100,8 +100,8 @@ def test_a_start_that_does_not_go_on_from_another_says_why(root):
     assert begin(root / ".rla" / "live" / "zero" / "full", "full", here) is None, "nothing is published"
     (first / "seed-0" / "iterations" / "0000").mkdir(parents=True)
     assert begin(second, "full", here) == (
-        f"starts anew; {first} is of the same arm but made from something else: torch: 0.0.1 -> "
-        f"{here.packages['torch']}. Undo that to go on there, or remove the folder"
+        f"starts from the beginning; {first} holds an unfinished run of the same arm with another origin: "
+        f"torch: 0.0.1 -> {here.packages['torch']}. Undo these changes to resume it, or remove the folder"
     )
     assert begin(second, "full", here) is None, "it goes on from itself"
     assert begin(root / ".rla" / "live" / "one" / "policy", "policy", here) is None

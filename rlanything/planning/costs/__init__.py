@@ -1,4 +1,4 @@
-"""What a training costs before any model is loaded: parameters, bytes on each device, tokens and hours of an iteration.
+"""Estimates the cost of a training without loading a model: parameters, bytes on each device, tokens, hours.
 
-A model is known by its config.json. All else is arithmetic with stated assumptions.
+The sizes of a model come from its config.json. The rest is computed from stated assumptions.
 """

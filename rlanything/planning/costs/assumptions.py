@@ -1,4 +1,4 @@
-"""What a plan assumes where the configuration does not say it. By default an upper bound where there is one."""
+"""What a plan assumes where the configuration has no value. The default is the upper bound where there is one."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class Assumptions:
     reply_share: float = 1.0
     """Length of a reply as a share of its max_tokens. 1: the upper bound."""
     rewritten_share: float = 1.0
-    """Tasks of an iteration that are to be rewritten, as a share of them. 1: the upper bound."""
+    """Share of an iteration's tasks that are rewritten. 1: the upper bound."""
     opening_tokens: int = 400
     """Tokens of the policy's instructions, the first observation and its commands."""
     turn_tokens: int = 100
-    """Tokens of every later observation in a conversation, with its commands and the marks of the chat format."""
+    """Tokens of a later observation in a conversation, with its commands and the special tokens of the chat format."""
     past_tokens: int = 50
-    """Tokens of an observation without commands, as a history, a critic and a judge of histories read it."""
+    """Tokens of an observation without commands, as it stands in a history and in the prompts of judge and critic."""
     guide_tokens: int = 350
-    """Tokens of the instructions of a judge of histories, a critic and an adapter, without what they are shown."""
+    """Tokens of the instructions in the prompts of a critic, an adapter and (with histories) a judge."""
     action_tokens: int = 16
-    """Tokens of a command in a history, or as the judge reads it."""
+    """Tokens of a command in a history or in a judge's prompt."""
     summary_tokens: int = 60
     """Tokens of a critic's one or two sentences."""
 
     def check(self) -> None:
-        """Raise `ConfigError` for a share or a length that cannot be."""
+        """Raise `ConfigError` for a share or a length out of range."""
         for name in SHARES:
             if not 0 < (value := getattr(self, name)) <= 1:
                 raise ConfigError(f"--{name.replace('_', '-')} {value}: must be above 0 and at most 1")

@@ -1,4 +1,4 @@
-"""What a device can hold and do, as its vendor states it, and this machine's CPU as it is measured."""
+"""Memory and speed of devices: accelerators by their data sheets, this machine's CPU by a measurement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CPU = "cpu"
 
 @dataclass(frozen=True)
 class Device:
-    """One device. Peaks are dense, without sparsity."""
+    """One device. Its peak rates are for dense matrices, without sparsity."""
 
     name: str
     memory: int
@@ -27,9 +27,9 @@ class Device:
     """Bytes a second from its memory."""
     source: str
     of_flops: float = 0.4
-    """Share of the operations that is assumed to be reached. What was measured was reached."""
+    """Assumed share of the peak operations that a program reaches; 1 for a measured device."""
     of_bandwidth: float = 0.6
-    """The same of the bandwidth."""
+    """Assumed share of the peak bandwidth that a program reaches; 1 for a measured device."""
 
 
 DEVICES = (
@@ -61,7 +61,10 @@ def device(name: str) -> Device:
 
 
 def of_this_machine() -> Device | None:
-    """The known device whose name PyTorch's name of the first accelerator holds; None where there is none."""
+    """The device in `DEVICES` that this machine's first accelerator is, by its name in PyTorch.
+
+    None if it is unknown.
+    """
     import torch
 
     if not torch.cuda.is_available():
@@ -71,7 +74,7 @@ def of_this_machine() -> Device | None:
 
 
 def this_cpu() -> Device:
-    """This machine, with one thread as every stage has it: products and copies of a fraction of a second."""
+    """This machine's CPU with one thread, as in every stage. Short matrix products and sums measure its speed."""
     import psutil
     import torch
 
@@ -96,7 +99,7 @@ def this_cpu() -> Device:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """The fastest of a few calls."""
+    """Seconds of the fastest of four calls."""
     best = float("inf")
     for _ in range(4):
         start = time.perf_counter()

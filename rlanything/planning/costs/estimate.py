@@ -1,4 +1,4 @@
-"""The estimate of one arm: sizes, work, memory and time on named devices, and what would fit where it does not."""
+"""The estimate of one arm: work, memory and time on given devices, and a setting that fits if this one does not."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rlanything.planning.costs.sizes import Size, embedded_size, read_size
 from rlanything.planning.costs.workload import Workload, workload
 
 ROLES = ("policy", "reward", ADAPTER)
-"""The models of a training. All others are asked by `label` and `evaluate` alone."""
+"""The models of a training. Other models are used by the stages `label` and `evaluate` only."""
 USABLE = 0.9
-"""Share of a device's memory that tensors can have; the rest is the driver's and lost between them."""
+"""Share of a device's memory that tensors can use. The driver and fragmentation take the rest."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The work of a stage and its hours, all seeds together. shared: it is done once for all arms."""
+    """The work of a stage and its hours, all seeds together. shared: whether it is done once for all arms."""
 
     work: StageWork
     shared: bool
@@ -32,13 +32,13 @@ class Stage:
 
     @property
     def times(self) -> int:
-        """How often its calls are made, by all seeds together."""
+        """How often the work is done, all seeds together."""
         return self.work.times * self.seeds
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one arm needs and takes."""
+    """The work, memory and time of one arm."""
 
     arm: str
     device: known.Device
@@ -47,28 +47,28 @@ class Estimate:
     memory: Memory
     hours: Hours
     stages: tuple[Stage, ...]
-    """What is measured before the training, its iterations, and what is measured in and after it."""
+    """The shared stages before the training, the iterations, and the measurements during and after the training."""
     nearest: tuple[Setting, float] | None
-    """Where it does not fit: the setting with the fewest changes that does, and its bytes."""
+    """If it does not fit: the setting that fits with the fewest changes, and its bytes; None if there is none."""
 
     @property
     def all_hours(self) -> float:
-        """Hours of the iterations and of everything that is measured."""
+        """Hours of all stages."""
         return sum(stage.hours for stage in self.stages)
 
     @property
     def room(self) -> float:
-        """Bytes that tensors can have on a device."""
+        """Bytes that tensors can use on a device."""
         return self.device.memory * USABLE
 
     @property
     def fits(self) -> bool:
-        """Whether the fullest device has room for all of it."""
+        """Whether the peak memory fits on a device."""
         return self.memory.peak <= self.room
 
 
 def checkpoints(config: Config) -> dict[str, tuple[str, Checkpoint]]:
-    """Every model that some stage asks -> (its key in the configuration, its checkpoint)."""
+    """Every model that a stage uses: name -> (key in the configuration, checkpoint)."""
     model, evaluate = config.model, config.evaluate
     found = {
         "policy": ("model.policy", model.policy),
@@ -85,11 +85,11 @@ def checkpoints(config: Config) -> dict[str, tuple[str, Checkpoint]]:
 
 
 def model_sizes(config: Config, root: Path) -> dict[str, Size]:
-    """The sizes of the models that some stage asks, none of them loaded. Raises `ConfigError`."""
+    """The sizes of the models that a stage uses, by name. No model is loaded. Raises `ConfigError`."""
     sizes: dict[str, Size] = {}
     known: dict[str, Size] = {}
     for name, (key, of) in checkpoints(config).items():
-        made = Path(of.path).parts[0] == "runs" and Path(of.path).name  # by an arm, and perhaps not yet
+        made = Path(of.path).parts[0] == "runs" and Path(of.path).name  # trained by an arm, perhaps later
         if made in ("policy", "reward"):
             sizes[name] = sizes[made]
         elif of.path in known:
@@ -129,7 +129,7 @@ def _iterations(config: Config, work: Workload) -> StageWork:
 def _stages(
     config: Config, arm: str, sizes: dict[str, Size], device: known.Device, devices: int, given: Assumptions
 ) -> tuple[list[Stage], list[Stage]]:
-    """What is measured for all arms, and for this one."""
+    """The stages that all arms share, and the measurements of this arm."""
     positions = {name: size.positions for name, size in sizes.items()}
     measuring, learns = Measuring(config, positions, given), learning(config, arm)
 

@@ -1,8 +1,9 @@
-"""How long an iteration and each stage take, by a model: operations and bytes, and what a device reaches of its peak.
+"""Estimates the time of an iteration and of each stage from operations, bytes, and the share of its peak that a device
+reaches.
 
-Reading and training are bound by operations: 2 a parameter and token to read, 6 to train, 8 with
-gradient checkpointing. Writing is bound by the memory: each step of a batch reads all weights and the keys and values
-of its rows. Attention's own operations, the environment and the file system are not in it.
+Reading prompts and training are bound by operations: 2 for each parameter and token to read, 6 to train, 8 with
+gradient checkpointing. Decoding is bound by memory bandwidth: each step of a batch reads all weights and the keys and
+values of its rows. The operations of attention itself, the environment and the file system are not counted.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
 
 LAYER_S = 4e-4
-"""Seconds that the Python of transformers takes for one layer of one decoding step. Assumed."""
+"""Seconds that the Python code of transformers takes for one layer in one decoding step. Assumed."""
 
 
 @dataclass(frozen=True)
 class Hours:
-    """Seconds of one iteration by phase, all devices together sharing the work, and hours of all iterations."""
+    """Seconds of one iteration by phase, with the work divided among all devices, and hours of all iterations."""
 
     phases: dict[str, float]
     hours: float
@@ -38,7 +39,7 @@ class Hours:
 def hours(
     config: Config, arm_name: str, sizes: dict[str, Size], work: Workload, device: Device, devices: int
 ) -> Hours:
-    """The time of all iterations and seeds of an arm, without the learning curves."""
+    """The time of all iterations and seeds of an arm, without the panels of the learning curve."""
     learns = learning(config, arm_name)
     half = config.train.precision != "32-true"
     phases = {}
@@ -87,13 +88,13 @@ def learning(config: Config, arm_name: str) -> tuple[str, ...]:
 
 
 def _rounds(config: Config, device: Device) -> int:
-    """How many seeds follow one another: on an accelerator all of them."""
+    """How many rounds of seeds run one after another. On an accelerator each round has one seed."""
     side_by_side = min(config.train.workers, config.train.seeds) if device.name == CPU else 1
     return math.ceil(config.train.seeds / side_by_side)
 
 
 def _products(size: Size) -> int:
-    """Parameters that a token is multiplied with."""
+    """Parameters in the matrix products of a token: all but an untied embedding."""
     return size.parameters - size.embedding
 
 

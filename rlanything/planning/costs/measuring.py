@@ -1,7 +1,7 @@
 """Calls and tokens outside the iterations: the panels of bootstrap, label, the learning curves and evaluate.
 
-The lengths are those of `workload`. An episode on a panel has at most `evaluate.max_steps` steps, one of the
-reward panel at most `rollout.max_steps`.
+Lengths of prompts and replies are estimated as in `workload`. An episode on a panel has at most `evaluate.max_steps`
+steps, one of the reward panel at most `rollout.max_steps`.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from rlanything.planning.costs.workload import Calls, acting, judging
 from rlanything.rewards.kind import kind_of
 
 ADAPTER, JUDGE, OTHER_POLICY, SOLVER = "adapter", "judge ", "reward_policy", "solver"
-"""How sizes and calls name the models: `policy`, `reward` and these; a judge's name follows."""
+"""Names of models in sizes and calls, besides `policy` and `reward`. The name of a judge follows `JUDGE`."""
 
 
 @dataclass(frozen=True)
 class StageWork:
-    """What a stage asks of the models besides the iterations of a training."""
+    """The calls of the models in a stage or a measurement."""
 
     name: str
     calls: tuple[Calls, ...]
-    """Of one time."""
+    """The calls each time that it is done."""
     times: int
     """How often one seed does it."""
     every_seed: bool
     """Whether every seed does it; if not, it is done once for all seeds and arms."""
     training: bool = False
-    """Whether it happens in a training, whose devices and formats it then uses."""
+    """Whether it is part of a training, with the devices and number formats of the training."""
 
 
 class Measuring:
@@ -43,7 +43,7 @@ class Measuring:
         self.given = given
 
     def shared(self) -> tuple[StageWork, ...]:
-        """What is done once for all arms: bootstrap, label where it is needed; and of every seed, the base."""
+        """What is done once for all arms: bootstrap, label if needed, evaluation of `base` and `base_cooled`."""
         stages = [StageWork("bootstrap", (*self._reward_panel(), *self._policy_panels(1)), 1, False)]
         if self.config.evaluate.own_panel:
             stages.append(StageWork("label", self._labels(), 1, False))
@@ -57,7 +57,7 @@ class Measuring:
         curve = self._policy_panels(1, evaluate.curve_tasks)
         stages = [StageWork("curves, policy", curve, points, True, training=True)]
         final = self._policy_panels(evaluate.repeats)
-        if not self.config.judge_for(arm).is_oracle:  # which has no reward model to measure
+        if not self.config.judge_for(arm).is_oracle:  # the oracle is not a model
             stages.append(StageWork("curves, reward", (self._reward_curve(),), judged, True, training=True))
             final = self._final()
         final = (*final, *(self._solving() if arm.adapt else ()))
@@ -67,7 +67,7 @@ class Measuring:
         return policy_prompts(self.config, self.positions[model], self.given, max_steps)
 
     def _policy_panels(self, repeats: int, most: int | None = None) -> tuple[Calls, ...]:
-        """The policy on each panel, or on the first `most` tasks of it."""
+        """The policy's calls on each panel, or on the first `most` tasks of each."""
         prompts = self._prompts(self.config.evaluate.max_steps)
         tasks = self.config.tasks
         counts = {name: tasks.panels[name].tasks for name in tasks.policy_panels}
@@ -77,7 +77,7 @@ class Measuring:
         )
 
     def _cooled(self) -> tuple[StageWork, ...]:
-        """The base at each temperature that is tried, and at the best one on the panels."""
+        """The base policy at each temperature on the cooling tasks, and at the best temperature on the panels."""
         evaluate = self.config.evaluate
         if evaluate.cooling is None:
             return ()
@@ -97,7 +97,7 @@ class Measuring:
         return sum(min(count, most or count) for count in counts)
 
     def _tried(self, model: str) -> tuple[list[int], Calls]:
-        """Prompts of a policy's episodes on the tasks of the reward panel, and the calls."""
+        """The prompts of a policy's episode on a task of the reward panels, and the calls of all episodes."""
         config = self.config
         episodes = self._reward_tasks() * config.evaluate.reward_rollouts
         prompts = self._prompts(config.rollout.max_steps, model)
@@ -106,20 +106,20 @@ class Measuring:
     def _judged(
         self, tasks: int, rollouts: int, prompts: Sequence[int], config: Config, model: str = "reward"
     ) -> Calls:
-        """A model's votes on every step of some episodes, or its tests of every task; `config.judge.m` of them."""
+        """The calls for `config.judge.m` votes on every step, or `config.judge.m` tests of every task."""
         count = tasks if kind_of(config).replies.per_task else tasks * rollouts
         asked = questions(config, prompts, self.positions[model], self.given)
         return judging(config, count, asked, name="reward panel", model=model)
 
     def _reward_panel(self) -> tuple[Calls, ...]:
-        """Making the panel, and asking the first reward model about it."""
+        """The calls that make the reward panels, and those of the base reward model on them."""
         config = self.config
         prompts, tried = self._tried("policy")
         size = (self._reward_tasks(), config.evaluate.reward_rollouts)
         return tried, self._judged(*size, prompts, config)
 
     def _labels(self) -> tuple[Calls, ...]:
-        """The trajectories of another policy where one is named, and the votes of every judge."""
+        """The calls of `evaluate.reward_policy` where it is set, and the votes of every judge."""
         config, evaluate = self.config, self.config.evaluate
         calls: list[Calls] = []
         prompts = self._prompts(config.rollout.max_steps)
@@ -141,7 +141,7 @@ class Measuring:
         return self._judged(tasks, rollouts, self._prompts(config.rollout.max_steps), config)
 
     def _final(self) -> tuple[Calls, ...]:
-        """Policy and reward model of one seed on the whole panels."""
+        """The calls of policy and reward model of one seed on the whole panels."""
         config, evaluate = self.config, self.config.evaluate
         prompts = self._prompts(config.rollout.max_steps)
         size = (self._reward_tasks(), evaluate.reward_rollouts)
@@ -149,7 +149,7 @@ class Measuring:
         return (*self._policy_panels(evaluate.repeats), judged)
 
     def _solving(self) -> tuple[Calls, ...]:
-        """The tries of the solver where it is a model. An upper bound: every rewrite that is asked for is accepted."""
+        """The calls of the solver, where it is a model. Upper bound: every rewrite is accepted."""
         config, evaluate = self.config, self.config.evaluate
         if evaluate.solver is None:
             return ()
@@ -160,5 +160,5 @@ class Measuring:
 
 
 def _asking(config: Config, **changes: int) -> Config:
-    """The configuration with another number of replies, or longer ones."""
+    """The configuration with another number or length of replies."""
     return config.model_copy(update={"judge": config.judge.model_copy(update=changes)})

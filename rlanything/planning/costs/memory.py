@@ -1,8 +1,9 @@
-"""Bytes on each device: what lies there throughout, and the largest of what comes and goes.
+"""Bytes on each device: lasting parts such as weights, and temporary parts, of which the largest counts.
 
-A trained model has its weights, gradients and two moments of AdamW in the format of its weights. A frozen one has its
-weights. Activations are those of the decoders of transformers: what autograd keeps of a layer was counted tensor by
-tensor (`layer_bytes`). With checkpointing it keeps the input of every layer, and all of one layer at a time.
+A trained model needs weights, gradients and two moments of AdamW, all in the number format of its weights. A frozen
+model needs its weights. Activations are those of the decoders in transformers: the tensors that autograd keeps of a
+layer were counted one by one (`layer_bytes`). With gradient checkpointing autograd keeps the input of every layer, and
+all tensors of one layer at a time.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from rlanything.targets import TARGET
 HALF, FULL = 2, 4
 SHARDED = "fsdp"
 OF_LOGITS = 4
-"""Copies of the logits in float32 at the end of a micro-batch: themselves, their exponentials, two gradients."""
+"""Float32 tensors of the size of the logits at the end of a micro-batch: logits, exponentials, two gradients."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some bytes on a device. `model`: whose they are."""
+    """A part of the memory of a device. model: the model that it belongs to."""
 
     name: str
     model: str
@@ -39,9 +40,9 @@ class Memory:
     """Bytes on the fullest device."""
 
     lasting: tuple[Part, ...]
-    """There from the second iteration on, whatever runs."""
+    """Parts that are always there from the second iteration on."""
     passing: tuple[Part, ...]
-    """Needed one after the other: of these the largest counts."""
+    """Parts that are needed one after the other, so only the largest counts."""
 
     @property
     def peak(self) -> float:
@@ -52,7 +53,7 @@ class Memory:
 
 
 def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload, devices: int) -> Memory:
-    """The memory of a training of one seed on `devices` devices, `train.strategy` dividing or copying the models."""
+    """The memory of a training of one seed on `devices` devices. `train.strategy` divides or copies the models."""
     arm, train = config.arm(arm_name), config.train
     learns = ["policy", *(["reward"] if arm.train_reward else [])]
     loaded = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
@@ -90,7 +91,9 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
 
 
 def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
-    """The fullest micro-batch of rows of each length; `count` is how many rows it has. A longer row is alone."""
+    """The largest micro-batch for each length of rows, with its number of rows in `count`.
+
+    A row that is longer than a micro-batch may be is alone in one."""
     limit, learn = config.learn.micro_batch_tokens, config.learn
     update = math.ceil(sum(row.count for row in rows) / learn.updates)
     return [replace(row, count=max(1, min(limit // row.tokens, update))) for row in rows]
@@ -99,9 +102,9 @@ def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
 def layer_bytes(size: Size, precision: str, *, tree: bool) -> float:
     """Bytes that autograd keeps of one token in one layer.
 
-    In units of a token's entries: four or six of the width (two norms with their inputs, the inputs of the
-    projections), queries, keys, values and the attended values, and four of the feed-forward layer. A tree's mask makes
-    attention repeat keys and values for every head.
+    It keeps: four or six vectors of the hidden size (two norms with their inputs, the inputs of the projections);
+    queries, keys, values and the output of attention; four vectors of the feed-forward layer. With the mask of a tree,
+    attention repeats keys and values for every head.
     """
     hidden, attention, heads = size.hidden, size.attention, size.heads
     keys = 2 * (attention if tree else size.kv)
@@ -125,10 +128,10 @@ def activations(
     tree: bool,
     recomputed: bool = False,
 ) -> float:
-    """Bytes of a micro-batch at their most: at the start of its backward pass, or while a layer is computed again.
+    """Peak bytes of a micro-batch: at the start of its backward pass, or while a layer is computed again.
 
-    `row`: tokens of its longest row. `targets`: how many of the tokens the loss compares. `recomputed`: with gradient
-    checkpointing.
+    tokens: tokens of all rows. row: tokens of the longest row. targets: tokens that enter the loss. recomputed: with
+    gradient checkpointing.
     """
     narrow = FULL if precision == "32-true" else HALF
     layer = tokens * layer_bytes(size, precision, tree=tree)
@@ -144,14 +147,14 @@ def activations(
 
 
 def _mask_bytes(layers: int, precision: str) -> int:
-    """Bytes of an entry of a tree's mask: the truth value, and the summand; under autocast once more in each layer."""
+    """Bytes of one entry of a tree's mask: a boolean and a number to add; under autocast also a copy in each layer."""
     if precision == "bf16-mixed":
         return 1 + FULL + HALF * layers
     return 1 + (FULL if precision == "32-true" else HALF)
 
 
 def _learning(config: Config, name: str, size: Size, work: Workload, weight: int, shards: int) -> Part:
-    """Activations of a micro-batch, bfloat16 copies of the weights under autocast, gathered shards."""
+    """Memory of learning: activations of a micro-batch, bfloat16 copies of weights under autocast, gathered shards."""
     precision, tree = config.train.precision, name == "reward"
     needed = max(
         activations(
@@ -173,7 +176,7 @@ def _learning(config: Config, name: str, size: Size, work: Workload, weight: int
 
 
 def _stepping(name: str, size: Size, weight: float) -> Part:
-    """What AdamW computes for all weights at once: the root of the second moment."""
+    """Memory of an AdamW step: the square root of the second moment, for all weights at once."""
     return Part("AdamW's step", name, size.parameters * weight)
 
 

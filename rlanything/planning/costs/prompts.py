@@ -1,4 +1,4 @@
-"""Tokens of the prompts of one episode by `model.context`, and of the rows of training that they become.
+"""Tokens of the prompts of one episode for each `model.context`, and of the training rows made from them.
 
 The texts are those of `loop.contexts` and `rewards.step_votes.judge`; the rows are those of `learn.packing`.
 """
@@ -15,7 +15,7 @@ from rlanything.rewards.kind import kind_of
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of training of one length. targets: tokens of a row that the loss compares."""
+    """Training rows of equal length. count: number of rows. tokens, targets: of one row; targets enter the loss."""
 
     count: float
     tokens: int
@@ -29,19 +29,19 @@ class Questions:
     prompts: tuple[int, ...]
     """Tokens of each question, in the order of the steps; each is longer than the one before."""
     own: int
-    """Tokens of each that the questions after it do not begin with."""
+    """Tokens of each question that later questions do not share as a prefix."""
     replies: int
-    """To each question."""
+    """Number of replies to each question."""
     reply: int
     """Tokens of a reply."""
 
     @property
     def read(self) -> int:
-        """Tokens of all questions, what they begin with alike once."""
+        """Tokens of all questions, with common prefixes counted once."""
         return self.prompts[-1] + (len(self.prompts) - 1) * self.own
 
     def rows(self, count: float, most: int) -> list[Rows]:
-        """Their rows as `learn.packing.reward_rows` cuts them, for `count` episodes; most: tokens of a row."""
+        """The rows of `count` episodes, divided as in `learn.packing.reward_rows`. most: limit of tokens in a row."""
         asked = len(self.prompts)
         tokens = self.read + asked * self.replies * (self.reply - 1)
         if tokens > most and asked > 1:
@@ -51,17 +51,17 @@ class Questions:
 
 
 def episode_steps(max_steps: int, given: Assumptions) -> int:
-    """Steps of an episode that may have `max_steps`."""
+    """Expected steps of an episode with the limit `max_steps`."""
     return max(1, round(max_steps * given.episode_share))
 
 
 def reply(most: int, given: Assumptions) -> int:
-    """Tokens of a reply that may have `most`."""
+    """Expected tokens of a reply with the limit `most`."""
     return max(1, round(most * given.reply_share))
 
 
 def policy_prompts(config: Config, positions: int, given: Assumptions, max_steps: int) -> list[int]:
-    """Tokens of the policy's prompts in an episode, which ends where its context of `positions` tokens is full."""
+    """Tokens of each of the policy's prompts in an episode. It ends when the context of `positions` tokens is full."""
     if config.model.context == "chat":
         grown = reply(config.rollout.max_tokens, given) + given.turn_tokens
     else:
@@ -71,7 +71,7 @@ def policy_prompts(config: Config, positions: int, given: Assumptions, max_steps
 
 
 def policy_rows(config: Config, prompts: Sequence[int], count: float, given: Assumptions) -> list[Rows]:
-    """The rows of `count` episodes: one a conversation, or one a step."""
+    """The training rows of `count` episodes: one row a conversation, or one row a step."""
     said = reply(config.rollout.max_tokens, given)
     if config.model.context == "chat":
         return [Rows(count, prompts[-1] + said, len(prompts) * said)]
@@ -96,5 +96,5 @@ def questions(config: Config, acted: Sequence[int], positions: int, given: Assum
 
 
 def _fitting(prompts: list[int], most: int) -> list[int]:
-    """Those that leave room for a reply. The first is counted in any case."""
+    """The prompts that leave enough context for a reply. The first prompt is always kept."""
     return [prompts[0], *(prompt for prompt in prompts[1:] if prompt <= most)]

@@ -1,4 +1,4 @@
-"""What would fit: the fewest changes of the configuration, or more devices, with which a training fits a device."""
+"""Finds the fewest changes of the configuration, or more devices, with which a training fits into memory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BATCH, MICRO, AGAIN, HALF, SHARD = (
     "train.strategy",
 )
 CHANGES = (BATCH, MICRO, AGAIN, HALF, SHARD)
-"""What may be changed, what costs least first: two numbers made smaller, layers computed again, bfloat16 weights,
-models divided among devices."""
+"""The keys that may be changed, from cheap to costly: smaller batches, gradient checkpointing, bfloat16 weights, models
+divided among devices."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A configuration and a number of devices, with the changes that lead to them as a user writes them."""
+    """A configuration and a number of devices. changes: the changes that lead to it, as overrides."""
 
     config: Config
     devices: int
@@ -38,7 +38,8 @@ Bytes = Callable[[Config, int], float]
 def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[Setting, float] | None:
     """The setting with the fewest changes that fits into `room` bytes, and its bytes; None where none does.
 
-    Of several the one whose changes cost least, then the one with the fewest devices, then the one with most room left.
+    Of several it takes the one whose costliest change is cheapest, then the one with the fewest devices, then the one
+    with the least memory.
     """
     start = Setting(config, devices)
     for count in range(1, len(CHANGES) + 1):
@@ -54,12 +55,12 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
 
 
 def _dearest(keys: tuple[str, ...]) -> int:
-    """The place of the change that costs most; the two numbers cost alike."""
+    """The index in `CHANGES` of the costliest change. Both batch sizes have the same cost."""
     return max(CHANGES.index(MICRO if key == BATCH else key) for key in keys)
 
 
 def _changed(start: Setting, keys: tuple[str, ...], needed: Bytes, room: float) -> Iterator[Setting]:
-    """The setting that fits by changing exactly these, if there is one."""
+    """The setting that fits and changes exactly `keys`, if there is one."""
     setting = start
     if AGAIN in keys:
         setting = _learn(setting, gradient_checkpointing=True)
@@ -77,7 +78,7 @@ def _changed(start: Setting, keys: tuple[str, ...], needed: Bytes, room: float) 
 
 
 def _counts(devices: int) -> Iterator[int]:
-    """The number of devices there is, if there are several, and twice as many again and again."""
+    """Numbers of devices to try: the given one (at least 2), doubled up to `MOST_DEVICES`."""
     count = max(2, devices)
     while count <= MOST_DEVICES:
         yield count
@@ -85,7 +86,9 @@ def _counts(devices: int) -> Iterator[int]:
 
 
 def _reduced(setting: Setting, keys: list[str], needed: Bytes, room: float) -> Setting:
-    """Some numbers halved, each time the one that helps most, until it fits or nothing helps."""
+    """The setting with the values of `keys` halved until it fits or nothing helps.
+
+    Each step halves the value that saves most memory."""
     while (now := needed(setting.config, setting.devices)) > room:
         smaller = [s for s in (_halved(setting, key) for key in keys) if s is not None]
         best = min(smaller, key=lambda s: needed(s.config, s.devices), default=None)
@@ -96,7 +99,7 @@ def _reduced(setting: Setting, keys: list[str], needed: Bytes, room: float) -> S
 
 
 def _halved(setting: Setting, key: str) -> Setting | None:
-    """The setting with one number halved; None where it is as small as it gets."""
+    """The setting with the value of `key` halved; None when it is at its minimum."""
     config = setting.config
     if key == BATCH:
         rows = int(config.engine["max_batch"])
@@ -119,7 +122,7 @@ def _train(setting: Setting, **values: str) -> Setting:
 
 
 def _written(start: Setting, end: Setting) -> tuple[str, ...]:
-    """The changes between two settings."""
+    """The changes between two settings, as overrides."""
     old, new = start.config, end.config
     pairs = (
         (BATCH, old.engine.get("max_batch"), new.engine.get("max_batch")),

@@ -1,7 +1,7 @@
-"""The sizes of a model without loading it: from its config.json, of which transformers makes a model without memory.
+"""The sizes of a model from its config.json, without loading weights: transformers builds it on the device `meta`.
 
-A checkpoint is a local folder, or a name on the hub whose config.json is in the hub's cache. Nothing is downloaded.
-Where neither is at hand, sizes that experiments/model/sizes.json declares stand in for them.
+A checkpoint is a local folder, or a name on the hub whose config.json is in the hub's cache. Nothing is downloaded. If
+a hub name is not in the cache, its sizes may be declared in experiments/model/sizes.json.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rlanything.files.reader import read_object
 
 DECLARED = Path("experiments/model/sizes.json")
 LARGEST = 1 << 24
-"""Of any entry of a config.json that is counted with."""
+"""Upper limit for the numbers that are read from a config.json."""
 MOST_LAYERS = 1000
-"""Layers are built one by one."""
+"""Upper limit for the number of layers, because building each takes time."""
 IGNORED = (
     "auto_map",
     "quantization_config",
@@ -29,12 +29,12 @@ IGNORED = (
     "_attn_implementation",
     "attn_implementation",
 )
-"""Fields that name code or a storage format: neither changes how many parameters there are."""
+"""Fields that name code or a storage format. They do not change the number of parameters."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """The sizes of a decoder. `attention` and `kv`: widths of all query heads and of all key heads together."""
+    """The sizes of a decoder. attention: width of all query heads together. kv: width of all key heads together."""
 
     parameters: int
     layers: int
@@ -54,7 +54,7 @@ class Size:
 
     @property
     def embedding(self) -> int:
-        """Parameters of the embedding that a token looks up and no product reads."""
+        """Parameters of the embedding that are in no matrix product; 0 when it is tied to the output layer."""
         return 0 if self.tied else self.vocab * self.hidden
 
 
@@ -75,7 +75,7 @@ def embedded_size(sizes: Architecture, path: str) -> Size:
 
 
 def read_size(checkpoint: Checkpoint, key: str, root: Path) -> Size:
-    """The sizes of a real checkpoint, named `key` in the configuration. Raises `ConfigError`."""
+    """The sizes of a real checkpoint. key: its key in the configuration. Raises `ConfigError`."""
     from rlanything.runs.build import source
 
     place = source(checkpoint, root)
@@ -119,7 +119,7 @@ def from_fields(data: Mapping[str, Any], place: str, source: str) -> Size:
 
 
 class _Fields:
-    """Whole numbers of a configuration that may be anybody's."""
+    """Reads whole numbers from an untrusted config.json."""
 
     def __init__(self, fields: Mapping[str, Any], place: str) -> None:
         self._fields, self._place = fields, place
@@ -135,7 +135,7 @@ class _Fields:
 
 
 def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool]:
-    """(parameters, whether head and embedding are one) of the architecture, built on the device `meta`."""
+    """(parameters, whether embedding and output layer are tied) of the architecture, built on the device `meta`."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -144,14 +144,14 @@ def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool]:
         config = AutoConfig.for_model(str(kept.pop("model_type", None)), **kept)
         with torch.device("meta"):
             model = AutoModelForCausalLM.from_config(config, **NO_CODE)
-    except Exception as error:  # whatever the fields of a stranger's file make of the library
+    except Exception as error:  # an untrusted file can cause any error in the library
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ConfigError(f"{place}: no model can be built from its config.json ({reason})") from None
     return model.num_parameters(), bool(config.tie_word_embeddings)
 
 
 def _find(place: str, name: str, revision: str | None) -> Path | None:
-    """A file of a checkpoint: in its folder, or in the hub's cache; None where it is not at hand."""
+    """The path of a checkpoint's file, in its folder or in the hub's cache; None if it is in neither."""
     folder = Path(place)
     if folder.is_absolute() or folder.exists():
         found = folder / name
@@ -167,7 +167,7 @@ def _find(place: str, name: str, revision: str | None) -> Path | None:
 
 
 def _declared(checkpoint: Checkpoint, key: str, root: Path, *, local: bool) -> Size:
-    """Sizes by the name of the checkpoint. Raises `ConfigError` naming what to download."""
+    """The declared sizes of a checkpoint. Raises `ConfigError` that says which file to provide."""
     file = root / DECLARED
     known = read_object(file) if file.is_file() and not local else {}
     fields = known.get(checkpoint.path)

@@ -18,7 +18,7 @@ GB = 10**9
 
 
 def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) -> str:
-    """Memory, tokens and time of every arm, what they rest on, and what would fit."""
+    """Memory, tokens and time of every arm, the assumptions, and a setting that fits."""
     first = estimates[0].device
     lines = [
         "",
@@ -110,7 +110,7 @@ def _stage(stage: Stage) -> str:
 
 
 def _together(estimates: Sequence[Estimate]) -> str:
-    """The hours of all arms, what they share counted once."""
+    """The hours of all arms, with shared stages counted once."""
     shared = sum(stage.hours for stage in estimates[0].stages if stage.shared)
     own = sum(found.all_hours - shared for found in estimates)
     return f"all {len(estimates)} arms, with what they share once: {own + shared:,.1f} hours by this model"

@@ -1,7 +1,7 @@
-"""Calls and tokens of one iteration, from the configuration and from assumptions that are stated.
+"""Calls and tokens of one iteration, from the configuration and the stated assumptions.
 
-Where a model re-reads a prompt, it is counted again, as the engine `transformers` does; the engine `native` reads once
-what the turns of a conversation, or the questions about an episode, begin with alike.
+The engine `transformers` reads every prompt in full, so all of its tokens are counted. The engine `native` reads a
+common prefix of the turns of a conversation, or of the questions about an episode, only once.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from rlanything.targets import TARGET
 
 @dataclass(frozen=True)
 class Calls:
-    """The generations of one kind in an iteration, or in a measurement."""
+    """The calls of one model for one purpose, in an iteration or in a measurement."""
 
     name: str
     model: str
-    """Who generates: `policy`, `reward`, `adapter`, or another model by its name (`costs.measuring`)."""
+    """The model that generates: `policy`, `reward`, `adapter`, or another name of `costs.measuring`."""
     count: float
     at_once: float
-    """Most of them that an engine is given together."""
+    """How many calls an engine gets together at most."""
     read: float
-    """Tokens of prompts that are read, all calls together."""
+    """Prompt tokens that are read, all calls together."""
     written: float
     """Tokens that are sampled, all calls together."""
     longest: int
@@ -44,14 +44,17 @@ class Calls:
 
 @dataclass(frozen=True)
 class Workload:
-    """What one iteration of one seed asks of the models."""
+    """The work of the models in one iteration of one seed."""
 
     episodes: float
     calls: tuple[Calls, ...]
     rows: dict[str, tuple[Rows, ...]]
-    """Rows of training by model."""
+    """Training rows by model."""
     undivided: dict[str, int]
-    """Tokens of the longest row that no setting makes shorter: of the reward model, one question with its replies."""
+    """Tokens of the longest row that cannot be divided, by model.
+
+    For the reward model: one question with its replies.
+    """
 
     @property
     def trained(self) -> dict[str, float]:
@@ -67,7 +70,7 @@ class Workload:
 def workload(config: Config, arm_name: str, positions: dict[str, int], given: Assumptions) -> Workload:
     """The work of one iteration. `positions`: longest context of each model. Raises `ConfigError` for an unknown arm.
 
-    An upper bound for an arm that adapts: every proposal is valid, after as many attempts as there may be.
+    For an arm that adapts this is an upper bound: every proposal is valid, and all attempts are needed.
     """
     arm, most = config.arm(arm_name), config.learn.micro_batch_tokens
     episodes = _episodes(config, arm, given)
@@ -89,13 +92,13 @@ def workload(config: Config, arm_name: str, positions: dict[str, int], given: As
 
 
 def _episodes(config: Config, arm: ArmConfig, given: Assumptions) -> float:
-    """Those of the buffer's tasks, and of the proposals on top of them."""
+    """Number of episodes: those of the buffer's tasks plus those of proposals."""
     tasks = min(config.rollout.tasks * arm.max_batches, config.tasks.train)
     return tasks * config.rollout.rollouts * (1 + given.rewritten_share * arm.adapt)
 
 
 def _judged(config: Config, episodes: float) -> float:
-    """Episodes that the reward model is asked about, or tasks where it writes tests."""
+    """Number of episodes that the reward model judges, or of tasks where it writes tests."""
     asked = config.rollout.max_steps * config.judge.m
     return kind_of(config).count_replies(config, round(episodes)) / asked
 
@@ -113,7 +116,10 @@ def acting(
     name: str = "act",
     model: str = "policy",
 ) -> Calls:
-    """A policy's steps. A conversation's prompt begins with the one before and its reply; a history's does not."""
+    """The calls of a policy's steps.
+
+    In a conversation each prompt begins with the prompt and reply before; in a history not.
+    """
     said, turns = reply(config.rollout.max_tokens, given), len(prompts)
     once = _once(config) and config.model.context == "chat"
     read = prompts[-1] - (turns - 1) * said if once else sum(prompts)
@@ -124,17 +130,17 @@ def acting(
 def judging(
     config: Config, judged: float, asked: Questions, *, name: str = "judge", model: str = "reward"
 ) -> Calls:
-    """The replies of a reward model or a judge about `judged` episodes or tasks; all are asked for together."""
+    """The calls of a reward model or judge for `judged` episodes or tasks, all in one batch."""
     count = judged * len(asked.prompts) * asked.replies
     read = judged * (asked.read if _once(config) else asked.replies * sum(asked.prompts))
     return Calls(name, model, count, count, read, count * asked.reply, asked.prompts[-1] + asked.reply)
 
 
 def _adapting(config: Config, steps: int, positions: int, given: Assumptions) -> list[Calls]:
-    """Critics of every failed rollout of the tasks that are rewritten, then `attempts` replies for each of these tasks.
+    """The calls of the critic for failed rollouts of the rewritten tasks, and of the adapter for these tasks.
 
-    Every rollout of these tasks fails and every attempt is needed. With two stages every step is marked. A critic
-    without a model quotes as much as the replies about a step, or the tests of a task, say.
+    Upper bound: every rollout of these tasks fails, and all `attempts` are needed. With two critic stages every step is
+    marked. An extractive critic is as long as the replies about one step, or as the tests of one task.
     """
     adaptation, tasks = config.adaptation, config.rollout.tasks * given.rewritten_share
     failed = tasks * config.rollout.rollouts

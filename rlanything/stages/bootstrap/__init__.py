@@ -1,5 +1,5 @@
-"""Stage `bootstrap`: the three base models and the reward panel.
+"""Stage `bootstrap`: makes the three base models and the reward panels.
 
-`stage` is the pipeline stage, `warmstart` trains the embedded models, `tokenizer` learns their tokenizer. What is
-special to a kind of reward model is in `rewards`.
+`stage` is the pipeline stage, `warmstart` trains the embedded models, `tokenizer` trains their tokenizer. Code for a
+certain kind of reward model is in `rewards`.
 """

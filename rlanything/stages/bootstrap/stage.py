@@ -1,9 +1,10 @@
-"""Stage `bootstrap`: the base models. Embedded ones are trained here (`warmstart`); of real ones a note is written.
+"""Stage `bootstrap`: the base models. Embedded models are trained (`warmstart`). For real checkpoints, source.json
+records which they are.
 
-Then the stage makes the reward panels, and checks that an embedded reward model is worth training with.
+Then the stage makes the reward panels, and checks that an embedded reward model is good enough to train with.
 
-bootstrap.json is removed before the first file of models/ changes, and written after the last. Where it exists, all of
-models/ belongs together. Models are trained in .rla/bootstrap/<key>/, so that finished ones survive a kill.
+bootstrap.json is removed before the first file of models/ changes, and written after the last. If it exists, models/ is
+complete and consistent. Models are trained in .rla/bootstrap/<key>/, so that finished ones survive a kill.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.machine import versions
 
 WORK = Path(".rla/bootstrap")
-"""Holds the models that are being trained, in a folder for each key."""
+"""The folder for models in training, with a subfolder for each key."""
 
 
 def make_models(config: Config, root: Path) -> None:
     """Write models/: three checkpoints (when embedded), the reward panels and bootstrap.json. Raises `ConfigError`."""
     build.one_thread()
     layout = Layout(root)
-    # An environment that this machine cannot run raises here, before minutes of work.
+    # If this machine cannot run the environment, this raises before minutes of work.
     build.family(config).environment().close()
     with locks.stage(root, "bootstrap", layout.bootstrap.parent, apart=locks.ALL):
         atomic.clear_removed(root / WORK)
@@ -56,7 +57,7 @@ def make_models(config: Config, root: Path) -> None:
 
 
 def _trained(config: Config, root: Path) -> Path:
-    """The folder of the three embedded models. Those that an earlier start finished are kept."""
+    """Train the three embedded models and return their folder. Models that an earlier start finished are kept."""
     from rlanything.stages.bootstrap import warmstart
 
     for name, source in _sources(config):
@@ -71,7 +72,7 @@ def _trained(config: Config, root: Path) -> Path:
 
 
 def _key(config: Config, root: Path) -> str:
-    """A hash of everything that the models depend on. Models are kept for the same key only."""
+    """A hash of everything that the embedded models depend on (16 hex digits)."""
     relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "train"})
     code = [__name__, *targets(relevant)]
     files = [path for folder in ("data", config.model.prompts) for path in files_in(root / folder)]
@@ -85,7 +86,7 @@ def _key(config: Config, root: Path) -> str:
 
 
 def _install(config: Config, root: Path, work: Path | None) -> None:
-    """Copy the trained models to their places; for real ones, write which they are."""
+    """Copy the trained models to their places. For real checkpoints, write source.json instead."""
     for name, source in _sources(config):
         if work is None:
             write_json(root / "models" / name / "source.json", source.model_dump())
@@ -100,9 +101,9 @@ def _sources(config: Config) -> list[tuple[str, Checkpoint]]:
 
 
 def _finish(config: Config, root: Path, layout: Layout) -> None:
-    """The reward panels, and what the first models can do.
+    """Make the reward panels, measure the base models and write bootstrap.json.
 
-    Raises `ConfigError` for an embedded reward model that misleads. A real checkpoint is taken as it is.
+    Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
     """
     policy_model, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN)
     reward_model, reward_tokenizer = build.load(config, config.model.reward, root, Role.FROZEN)
@@ -124,21 +125,21 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
     if (
         objections and config.model.embedded is not None
-    ):  # before the file that says that the models are there
+    ):  # before bootstrap.json, which marks models/ as complete
         raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
     write_json(layout.bootstrap, report)
     print(f"bootstrap: {said}")
 
 
 def _remove_others(layout: Layout, panels: Sequence[Path]) -> None:
-    """Remove the panels of another configuration: whoever reads models/ whole would take them for its own."""
+    """Remove the reward panels of an earlier configuration. A fingerprint covers all files in models/."""
     for path in layout.bootstrap.parent.glob("*.jsonl.gz"):
         if path not in panels:
             path.unlink()
 
 
 def _solved(config: Config, layout: Layout, worker: RolloutWorker) -> dict[str, float]:
-    """How often the base policy solves each panel's tasks."""
+    """Success rate of the base policy on each panel."""
     evaluate = config.evaluate
     settings = (config.seed, 1, evaluate.temperature, evaluate.max_steps)
     return {

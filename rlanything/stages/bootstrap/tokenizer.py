@@ -1,8 +1,8 @@
 """The embedded models' tokenizer: a Qwen2 tokenizer whose added tokens are the phrases of the games.
 
-With a token a word, an episode is two to three times longer than a tiny model needs. Phrases are found by a byte-pair
-encoding that may merge across spaces. It does not merge across numbers, nor across names that a number follows
-("cabinet 1"). A name is then the same token in a command and in an observation, and a larger room needs no new tokens.
+With one token a word, an episode would be two to three times as long. Phrases are found by a byte-pair encoding that
+may merge across spaces. It does not merge across numbers, nor across names that a number follows ("cabinet 1"). So a
+name is the same token in a command and in an observation, and a larger room needs no new tokens.
 
 Phrases are added tokens because transformers loads every qwen2 folder with Qwen2Tokenizer, whatever class and
 pre-tokenizer the folder declares. Added tokens are matched before any pre-tokenizer.
@@ -31,7 +31,7 @@ NAMED = re.compile(r"\b([a-z]+) \d+")
 BASE = 384
 """Entries of the byte-level fallback: 256 bytes and the most frequent merges."""
 NUMBERS = 40
-"""Numbers below this are tokens, even when the corpus lacks them."""
+"""Numbers below this are tokens, even if they are not in the corpus."""
 
 
 def train_tokenizer(texts: Iterable[str], vocab: int) -> PreTrainedTokenizerBase:
@@ -47,7 +47,7 @@ def train_tokenizer(texts: Iterable[str], vocab: int) -> PreTrainedTokenizerBase
     fallback = Qwen2Tokenizer().train_new_from_iterator(texts, BASE, show_progress=False)
     tokenizer = Qwen2Tokenizer(
         vocab=_model(fallback)["vocab"],
-        merges=[tuple(merge) for merge in _model(fallback)["merges"]],  # type: ignore[misc]  # pairs, as BPE takes them
+        merges=[tuple(merge) for merge in _model(fallback)["merges"]],  # type: ignore[misc]  # BPE takes pairs
         eos_token=END,
         pad_token=PAD,
         unk_token=PAD,
@@ -55,7 +55,7 @@ def train_tokenizer(texts: Iterable[str], vocab: int) -> PreTrainedTokenizerBase
     tokenizer.add_tokens([AddedToken(token, special=True) for token in special], special_tokens=True)
     numbers = [f" {n}" for n in range(NUMBERS)]
     chosen = [p for p in phrases(texts, 4 * vocab) if p not in numbers][:room]
-    # single_word looks at both ends, so it fits only phrases that begin with a word of their own.
+    # single_word needs a word boundary at both ends, so it is only set for phrases that begin with a letter or digit.
     tokenizer.add_tokens(
         [AddedToken(p, single_word=p[0].isalnum(), normalized=False) for p in [*numbers, *chosen]]
     )
@@ -64,7 +64,7 @@ def train_tokenizer(texts: Iterable[str], vocab: int) -> PreTrainedTokenizerBase
 
 
 def phrases(texts: Sequence[str], vocab: int) -> list[str]:
-    """The pieces of at least two characters that a phrase-level encoding of the texts uses, most frequent first."""
+    """The pieces of two or more characters that a phrase-level encoding of the texts uses, most frequent first."""
     names = sorted({name for text in texts for name in NAMED.findall(text)}, key=lambda n: (-len(n), n))
     coder = Tokenizer(models.BPE())
     coder.pre_tokenizer = pre_tokenizers.Sequence(
@@ -90,6 +90,6 @@ def _model(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
 
 
 def _pattern(names: list[str]) -> str:
-    """Matches names, numbers and line ends as pieces of their own, each with the space before it."""
+    """A pattern that matches names, numbers and line ends. Names and numbers include the space before them."""
     words = "|".join(names)
     return (rf" ?\b(?:{words})\b|" if names else "") + r" ?\d+|\n+"

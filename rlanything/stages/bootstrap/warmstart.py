@@ -1,9 +1,9 @@
-"""Warm starts of the embedded models, trained from what the environment's teacher shows.
+"""Warm starts of the embedded models: supervised training on data of the environment's teacher.
 
-Policy: supervised on an expert's noisy demonstrations. Reward model: what its kind teaches (`rewards`). Adapter: on the
-teacher's rewrites, in a second process while the other two train.
+The policy learns from an expert's noisy demonstrations. The reward model learns from the data of its kind (`rewards`).
+The adapter learns from the teacher's rewrites, in a second process while the other two train.
 
-A finished model is kept: a start after a kill makes only those that are missing.
+A finished model is kept. A start after a kill only trains the missing models.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from rlanything.runs.workers import beside
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 CORPUS_DEMOS = 1000
-"""Demonstrations that the tokenizer is learned from. More of them add no phrases."""
+"""Number of demonstrations that the tokenizer is trained on. More of them add no phrases."""
 CORPUS_REWRITES = 40
-"""Tasks whose rewrites the tokenizer sees; making one takes the teacher tens of milliseconds."""
+"""Number of tasks whose rewrites the tokenizer is trained on. The teacher needs tens of milliseconds for a rewrite."""
 
 
 def train(config: Config, root: Path, work: Path) -> None:
-    """Write three checkpoints into `work`: policy, reward, adapter. Those that exist already stay.
+    """Write three checkpoints into `work`: policy, reward, adapter. Existing ones are kept.
 
     Raises `ConfigError` when the family has no teacher.
     """
@@ -56,7 +56,7 @@ def train(config: Config, root: Path, work: Path) -> None:
         tokenizer.save_pretrained(str(folder))
     with beside(train_adapter, config.model_dump(by_alias=True), root, work) as adapter:
         policy = _kept(work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos))
-        adapter.check()  # a failure there need not wait until the reward model is trained, too
+        adapter.check()  # raises early if the adapter's training has failed
         chat_model = build.chat_model(config, policy, tokenizer)
         practice = tasks[-config.bootstrap.reward.episodes :]
         _kept(
@@ -68,7 +68,7 @@ def train(config: Config, root: Path, work: Path) -> None:
 
 
 def train_adapter(data: dict[str, object], root: Path, work: Path) -> None:
-    """Train the adapter, in a process of its own. Its tokenizer exists already."""
+    """Train the adapter. Called in its own process, after the tokenizer was written."""
     build.one_thread()
     tokenizer = AutoTokenizer.from_pretrained(str(work / "tokenizer"), **NO_CODE)
     _kept(work / "adapter", tokenizer, lambda: _adapter(parse(data), root, tokenizer))
@@ -77,7 +77,7 @@ def train_adapter(data: dict[str, object], root: Path, work: Path) -> None:
 def _kept(
     place: Path, tokenizer: PreTrainedTokenizerBase, make: Callable[[], PreTrainedModel]
 ) -> PreTrainedModel:
-    """The model in `place`; where there is none, it is made now and written there with one rename."""
+    """The model in `place`. If there is none, `make` makes it and it is written there with one rename."""
     if place.is_dir():
         return checkpoint.load(place)[0]
     model = make()
@@ -133,7 +133,7 @@ def _tokenizer(
     tasks: Sequence[Task],
     demos: Sequence[Demonstration],
 ) -> PreTrainedTokenizerBase:
-    """Learned from what the three models will read and write."""
+    """Train the tokenizer on texts like those that the three models read and write."""
     shown = demos[:CORPUS_DEMOS]
     texts = [text for demo in shown for obs, action in demo for text in (obs.text, action)]
     pairs = _rewrites(config, family, prompts, taught, tasks[:CORPUS_REWRITES])
@@ -153,9 +153,9 @@ def _demonstrations(config: Config, expert: Teacher, tasks: Sequence[Task]) -> l
 def _rewrites(
     config: Config, family: TaskFamily, prompts: Prompts, taught: WarmStart, tasks: Sequence[Task]
 ) -> list[tuple[str, str]]:
-    """(prompt, reply) pairs for the adapter: each task in both directions, with plausible accuracies and critics.
+    """(prompt, reply) pairs for the adapter: each task in both directions, with invented accuracies and critics.
 
-    A direction in which a task cannot be rewritten is left out. Raises `ConfigError` when nothing is left.
+    A direction in which a task cannot be rewritten is left out. Raises `ConfigError` when there is no pair.
     """
     pairs = []
     rewriter = teacher(family)
@@ -182,7 +182,7 @@ def _rewrites(
 def demonstration_rows(
     chat_model: ChatModel, prompts: Prompts, demo: Demonstration, context_weight: float
 ) -> list[Row]:
-    """A demonstration as rows. The model learns to spell whole commands, also where decoding is constrained."""
+    """A demonstration as training rows. Every token of a command is a target, even if decoding is constrained later."""
     results = [*(seen.text for seen, _ in demo[1:]), ""]
     steps: list[Step] = []
     for (now, action), result in zip(demo, results, strict=True):
@@ -193,7 +193,7 @@ def demonstration_rows(
 
 
 def reply_rows(chat_model: ChatModel, prompt: str, reply: str, context_weight: float) -> list[Row]:
-    """A question of one turn, and its answer."""
+    """The training rows of one prompt and its reply."""
     turn = Turn(chat_model.start([{"role": "user", "content": prompt}]), chat_model.encode_choice(reply))
     return conversation_rows([turn], context_weight)
 
