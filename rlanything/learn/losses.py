@@ -95,7 +95,7 @@ def surrogate(
     with torch.no_grad():
         stats = {
             "loss": loss.detach(),
-            "kl": (batch.weight_n * k3(batch.old_n - logprob_n)).sum(),
+            "kl": (batch.weight_n * k3(logprob_n - batch.old_n)).sum(),  # KL(old || current)
             "clipped": (batch.weight_n * (ratio_n != clipped_n)).sum(),
             "entropy": -(batch.weight_n * logprob_n).sum(),
         }

@@ -161,10 +161,6 @@ def _seed(config: Config, folder: Path, seed: int) -> dict[str, Json]:
     return {"run_seed": derive_seed(config.seed, "run", seed), "sha256": _hash(folder)}
 
 
-def _panels(path: Path) -> Json:
-    return read_json(path, "make it again with `rlanything tasks`") if path.is_file() else None
-
-
 def _hash(folder: Path) -> str | None:
     return tree_hash(folder) if folder.is_dir() else None
 

@@ -81,6 +81,14 @@ def test_the_mean_of_k3_over_samples_is_the_exact_kl():
     assert float((p * k3((q / p).log())).sum()) == pytest.approx(float(exact))
 
 
+def test_the_kl_statistic_is_the_exact_kl_from_the_sampling_weights_to_the_current_ones():
+    """One token for each word of the vocabulary, weighted by its probability under the weights that sampled."""
+    p, q = [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]
+    given = row([math.log(x) for x in p], [0.0] * 3, [0.0] * 3, p)
+    _, stats = surrogate(torch.tensor(q).log(), pack([given]), 0.2, 0.0)
+    assert float(stats["kl"]) == pytest.approx(sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)))
+
+
 def test_constrained_logprobs_are_renormalised_over_the_allowed_ids():
     model, allowed = qwen2(), ((7, 9, 12), (END, 4))
     (made,) = policy_rows(lesson([step((5, 6), (9, END), allowed=allowed)]), "token")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from rlanything.core.types import Judgement, Task, Trajectory
-from rlanything.loop.record import EpisodeRecord
+from rlanything.loop.record import EpisodeRecord, NotStored
 
 
 class StoredVotes:
@@ -18,8 +18,16 @@ class StoredVotes:
     def judge(
         self, trajectories: Sequence[Trajectory], run_seed: int, iteration: int, *, tasks: Mapping[str, Task]
     ) -> list[tuple[Judgement, ...]]:
-        """The stored judgements of stored trajectories. Raises `KeyError` for a trajectory that is not stored."""
-        return [self.judgements[_key(trajectory)] for trajectory in trajectories]
+        """The stored judgements of stored trajectories. Raises `NotStored` for a trajectory without any."""
+        found = []
+        for trajectory in trajectories:
+            if _key(trajectory) not in self.judgements:
+                raise NotStored(
+                    f"iteration {iteration}: the run holds no votes on rollout {trajectory.rollout} of task "
+                    f"{trajectory.task_id[:12]}"
+                )
+            found.append(self.judgements[_key(trajectory)])
+        return found
 
 
 def _key(trajectory: Trajectory) -> tuple[int, str, int]:
