@@ -271,6 +271,9 @@ def test_a_trial_that_is_worse_everywhere_is_pruned(project):
     found = trials(folder(project))
     assert [t.state.name for t in found[:2]] == ["COMPLETE"] * 2
     assert {t.state.name for t in found} <= {"COMPLETE", "PRUNED"}
+    points = SEEDS * 2  # an evaluation in each of two iterations
+    complete = [t for t in found if t.state.name == "COMPLETE"]
+    assert [sorted(t.intermediate_values) for t in complete] == [list(range(points))] * len(complete)
     assert all(t.intermediate_values for t in found)
 
 

@@ -64,6 +64,10 @@ class TrialFolder:
         """The live folders of the arm's seeds; they exist only during training."""
         return [self._live(arm, seed) for seed in range(self.seeds)]
 
+    def finished(self, arm: str) -> list[Path]:
+        """The folders of the arm's seeds after training."""
+        return [Layout(self.path).run(arm, seed) for seed in range(self.seeds)]
+
     def _live(self, arm: str, seed: int) -> Path:
         runs = sorted((self.path / ".rla" / "live").glob(f"*/{arm}/seed-{seed}"))
         return runs[-1] if runs else self.path / ".rla" / "live" / "none"

@@ -19,7 +19,7 @@ from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.child import kill
 from rlanything.sweep.trials.folder import TrialFolder
 from rlanything.sweep.trials.inputs import Inputs
-from rlanything.sweep.trials.measure import training_curve
+from rlanything.sweep.trials.measure import finished_curve, training_curve
 from rlanything.sweep.trials.status import results_text
 
 
@@ -141,7 +141,11 @@ class TrialJob(Job):
         return f"pruned after {len(points)} points of its curve"
 
     def finish(self) -> str:
-        """See `Job`."""
+        """See `Job`. The study learns the points that came after the last look at the training, too."""
+        sweep = self.board.sweep
+        if sweep.pruner.kind != "none":
+            arm, metric = sweep.goals[0]
+            self.board.study.report(self.number, finished_curve(self.folder.finished(arm), metric))
         self._end(self.board.objectives(self.number), TrialState.COMPLETE)
         return results_text(self.board, self.board.measured(self.number))
 

@@ -151,3 +151,8 @@ def training_curve(seeds: Sequence[Path], metric: str) -> list[float]:
         if not (seed / "finished").is_dir():
             break
     return points
+
+
+def finished_curve(runs: Sequence[Path], metric: str) -> list[float]:
+    """The same points as `training_curve`, of seeds that are all finished; runs: their folders in order."""
+    return [point for run in runs for point in curve_points(rows(run), metric)]
