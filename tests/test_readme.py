@@ -125,6 +125,16 @@ def test_the_results_have_a_place():
     assert README.index("<!-- results:begin -->") < README.index("<!-- results:end -->")
 
 
+def test_the_results_are_those_of_the_report():
+    """Every number of the table, with its interval, is a cell of the report."""
+    report = (ROOT / "report" / "report.md").read_text()
+    table = README.partition("<!-- results:begin -->")[2].partition("<!-- results:end -->")[0]
+    rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("| ")]
+    cells = [cell.strip() for row in rows[1:] for cell in row[1:-1]]
+    assert len([cell for cell in cells if "[" in cell]) >= 2 * 10
+    assert [cell for cell in cells if f"| {cell} |" not in report] == []
+
+
 def test_the_iteration_has_the_numbers_that_the_default_scale_has():
     config = parse(compose.compose((), ROOT))
     assert f"next {config.rollout.tasks} slots" in README
