@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from transformers.utils import logging
 
 from rlanything.core.errors import UserError
-from rlanything.engines.trial import NO_CODE, why_unusable
+from rlanything.engines.untrusted_load import NO_CODE, why_unusable
 
 
 class CheckpointError(UserError):

@@ -1,8 +1,8 @@
 """The embedded default engine: samples straight from the training module's Qwen2 / Llama weights on CPU.
 
 It is fast for four reasons. One fused forward pass serves all rows (`forward`). Equal prompts and shared trunks are
-read once (`plan`, `cache`). Sessions keep their cache from turn to turn (`sessions`). Tokens that constrained decoding
-forces take no forward pass of their own (`decode`).
+read once (`prompt_trunks`, `cache`). Sessions keep their cache from turn to turn (`sessions`). Tokens that constrained
+decoding forces take no forward pass of their own (`decode`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rlanything.engines.cache import Branches, Trunks
 from rlanything.engines.chat import stop_ids
 from rlanything.engines.decode import Draft, check_request, decode
 from rlanything.engines.forward import Rotary
-from rlanything.engines.plan import Chunk, chunks
+from rlanything.engines.prompt_trunks import Chunk, chunks
 from rlanything.engines.sessions import Sessions
 from rlanything.engines.weights import Weights, fuse
 

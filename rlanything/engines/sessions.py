@@ -9,7 +9,7 @@ import numpy as np
 
 from rlanything.engines.cache import Branches
 from rlanything.engines.decode import Draft
-from rlanything.engines.plan import Ids, common_prefix
+from rlanything.engines.prompt_trunks import Ids, common_prefix
 
 
 @dataclass(slots=True, eq=False)

@@ -22,9 +22,9 @@ from rlanything.learn.supervised import fit
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.rehearsal.architectures import Architecture, architecture
-from rlanything.rewards.families import teacher
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.protocols import Demonstration, WarmStart
+from rlanything.rewards.requirements import teacher
 from rlanything.runs import build
 from rlanything.runs.progress import Ticker
 from rlanything.stages.bootstrap.warmstart import demonstration_rows, reply_rows

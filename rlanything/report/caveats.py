@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rlanything.config import BASE, BASE_COOLED, CONTROLS
 from rlanything.report import health
 from rlanything.report.formatting import code, plain
-from rlanything.report.material import Material
+from rlanything.report.report_data import ReportData
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.curves import TRAIN
@@ -16,36 +16,36 @@ from rlanything.report.results.evaluations import EVALUATE
 FEW_SEEDS = 3
 
 
-def caveats(material: Material) -> list[str]:
+def caveats(data: ReportData) -> list[str]:
     """One sentence each; names stand in Markdown code spans."""
-    arms = material.comparison.arms
-    measured = [line for arm in arms for line in _measured(material, arm)]
-    return [*_absent(material), *measured, *_seeds(material.comparison)]
+    arms = data.comparison.arms
+    measured = [line for arm in arms for line in _measured(data, arm)]
+    return [*_absent(data), *measured, *_seeds(data.comparison)]
 
 
-def for_terminal(material: Material) -> list[str]:
+def for_terminal(data: ReportData) -> list[str]:
     """The caveats and the health warnings without Markdown, at most one line each."""
-    lines = [*caveats(material), *health.lines(material.curves)]
+    lines = [*caveats(data), *health.lines(data.curves)]
     return [plain(line.replace("`", "").replace("\\|", "|"), 400) for line in lines]
 
 
-def _absent(material: Material) -> Iterator[str]:
+def _absent(data: ReportData) -> Iterator[str]:
     """Arms without an evaluation, and arms without curves."""
-    arms = material.comparison.arms
-    cooled = () if material.config.evaluate.cooling is None else (BASE_COOLED,)
-    absent = ", ".join(code(arm) for arm in ordered((*cooled, *material.config.arms)) if arm not in arms)
+    arms = data.comparison.arms
+    cooled = () if data.config.evaluate.cooling is None else (BASE_COOLED,)
+    absent = ", ".join(code(arm) for arm in ordered((*cooled, *data.config.arms)) if arm not in arms)
     if absent:
         yield f"Not evaluated, so left out: {absent}. Run `{TRAIN}` and `{EVALUATE}` to add them."
-    silent = ", ".join(code(arm) for arm in arms if arm not in CONTROLS and arm not in material.curves)
+    silent = ", ".join(code(arm) for arm in arms if arm not in CONTROLS and arm not in data.curves)
     if silent:
         yield f"No metrics.jsonl under runs/, so no curves: {silent}. Run `{TRAIN}` to add them."
 
 
-def _measured(material: Material, arm: str) -> Iterator[str]:
+def _measured(data: ReportData, arm: str) -> Iterator[str]:
     """Metrics and pairs that one arm lacks."""
-    comparison, contents = material.comparison, material.contents
+    comparison, contents = data.comparison, data.contents
     mine, base = comparison.panels[arm], comparison.panels[BASE]
-    asked = contents.metrics if _has_reward_model(material, arm) else comparison.success
+    asked = contents.metrics if _has_reward_model(data, arm) else comparison.success
     gaps = [contents.title(m) for m in asked if m.name not in mine]
     if gaps:
         yield f"{code(arm)} was not measured on: {', '.join(gaps)}."
@@ -62,9 +62,9 @@ def _measured(material: Material, arm: str) -> Iterator[str]:
         yield f"{code(arm)}: the base was not measured with seed {alone}; left out of the comparison."
 
 
-def _has_reward_model(material: Material, arm: str) -> bool:
+def _has_reward_model(data: ReportData, arm: str) -> bool:
     """Whether it has a reward model, or tasks that it could accept: not the cooled base, not an arm with the oracle."""
-    config = material.config
+    config = data.config
     return arm == BASE or (arm in config.arms and not config.judge_for(config.arms[arm]).is_oracle)
 
 

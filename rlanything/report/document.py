@@ -12,32 +12,31 @@ from rlanything.report import configuration, findings, health, tables
 from rlanything.report.buffers import buffer_run
 from rlanything.report.caveats import caveats
 from rlanything.report.formatting import code, markdown_table, plain
-from rlanything.report.material import Material
+from rlanything.report.report_data import ReportData
 from rlanything.report.results.details import Judges
 
 
-def report_md(material: Material) -> str:
-    """The whole document. Equal material gives equal text."""
+def report_md(data: ReportData) -> str:
+    """The whole document. Equal data give equal text."""
     parts = (_head, _result, _statements, _learning, _reward, _tasks, _health, _settings, _reading)
-    return "\n".join(part(material) for part in parts)
+    return "\n".join(part(data) for part in parts)
 
 
-def _head(material: Material) -> str:
-    config = material.config
+def _head(data: ReportData) -> str:
+    config = data.config
     seeds = ", ".join(
-        f"{code(arm)} {', '.join(map(str, material.comparison.seeds(arm)))}"
-        for arm in material.comparison.arms
+        f"{code(arm)} {', '.join(map(str, data.comparison.seeds(arm)))}" for arm in data.comparison.arms
     )
     return (
         "# Report\n\n"
         f"Scale {code(config.scale)}, environment {code(config.env['_target_'])}, {config.train.iterations} iterations "
         f"of {config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts. Seeds: {seeds}.\n"
-        + _bullets(caveats(material))
+        + _bullets(caveats(data))
     )
 
 
-def _result(material: Material) -> str:
-    cells, contents = material.cells, material.contents
+def _result(data: ReportData) -> str:
+    cells, contents = data.cells, data.contents
     present = [m for m in contents.metrics if any(m.name in row for row in cells.values())]
     blocks = [f"### {contents.title(m)}\n\n{tables.details(cells, m, contents)}" for m in present]
     return (
@@ -47,14 +46,13 @@ def _result(material: Material) -> str:
         f"{tables.overview(cells, contents)}\n"
         "![Differences from the base](figures/gains.png)\n\n"
         "With 95 % intervals; differences are in points and paired by seed and task; p-values are two-sided and "
-        "corrected by Holm's method over the arms of one metric.\n\n"
-        + "\n".join(blocks + _benchmarks(material))
+        "corrected by Holm's method over the arms of one metric.\n\n" + "\n".join(blocks + _benchmarks(data))
     )
 
 
-def _benchmarks(material: Material) -> list[str]:
+def _benchmarks(data: ReportData) -> list[str]:
     """The paper's whole table, where more than one of its benchmarks is shown."""
-    cells, contents = material.cells, material.contents
+    cells, contents = data.cells, data.contents
     if len(contents.paper.benchmarks) == 1:
         return []
     head = "### Every benchmark of the paper\n\nPercent, in brackets the difference from the base. "
@@ -66,34 +64,34 @@ def _benchmarks(material: Material) -> list[str]:
     ]
 
 
-def _statements(material: Material) -> str:
-    comparison, contents = material.comparison, material.contents
+def _statements(data: ReportData) -> str:
+    comparison, contents = data.comparison, data.contents
     return (
         "## What the numbers say\n"
         + _bullets(findings.against_base(comparison, contents.paper))
-        + _cooled(material)
+        + _cooled(data)
         + _section("Step by step, in the paper's order of arms:", findings.ladder(comparison, contents.paper))
         + _section("Is it the paper's order?", findings.order(comparison, contents))
     )
 
 
-def _cooled(material: Material) -> str:
+def _cooled(data: ReportData) -> str:
     """What training gains beyond a lower temperature."""
-    if material.temperature is None:
+    if data.temperature is None:
         return ""
     return _section(
         "How much of that is only less randomness? `base_cooled` is the base at the temperature that is best for it, "
         "found on other tasks:",
-        findings.against_cooled(material.comparison, material.temperature),
+        findings.against_cooled(data.comparison, data.temperature),
     )
 
 
-def _learning(material: Material) -> str:
-    return _curves(material) + _equal_tokens(material)
+def _learning(data: ReportData) -> str:
+    return _curves(data) + _equal_tokens(data)
 
 
-def _equal_tokens(material: Material) -> str:
-    found = material.equal_tokens
+def _equal_tokens(data: ReportData) -> str:
+    found = data.equal_tokens
     if found is None:
         return ""
     return (
@@ -101,25 +99,25 @@ def _equal_tokens(material: Material) -> str:
         "An iteration costs one arm more tokens than another. Here every curve is read where its run had sampled as "
         f"many as the cheapest run did in all ({found.budget:,.0f}), on the line between two points, mean over seeds. "
         "Tokens are those that the policy and the reward model sampled while training; measuring is not counted, nor "
-        "are the adapter's replies.\n\n" + tables.token_table(found, material.contents)
+        "are the adapter's replies.\n\n" + tables.token_table(found, data.contents)
     )
 
 
-def _curves(material: Material) -> str:
-    body = f"## Learning curves\n\n{_images(material, 'learning')}{READING_A_CURVE}\n{_steps(material)}"
-    if not material.peaks:
+def _curves(data: ReportData) -> str:
+    body = f"## Learning curves\n\n{_images(data, 'learning')}{READING_A_CURVE}\n{_steps(data)}"
+    if not data.peaks:
         return body
     return (
         f"{body}\nPeak and last point of each curve, on the small panels. A peak is picked *because* it is high, so it "
         "is optimistic; it is no result. The result is the table above.\n\n"
-        + tables.peak_table(material.peaks, material.contents)
-        + _bullets(findings.declines(material.peaks, material.contents))
+        + tables.peak_table(data.peaks, data.contents)
+        + _bullets(findings.declines(data.peaks, data.contents))
     )
 
 
-def _steps(material: Material) -> str:
+def _steps(data: ReportData) -> str:
     """The figure of success against steps, where an episode has many."""
-    if not material.contents.acts:
+    if not data.contents.acts:
         return ""
     return (
         "\n![Success against the number of steps](figures/steps.png)\n\n"
@@ -134,14 +132,14 @@ READING_A_CURVE = (
 )
 
 
-def _reward(material: Material) -> str:
-    labels = f" {_labels(material)}" if material.contents.acts else ""
-    return f"## Reward model\n\n{_images(material, 'reward')}{material.contents.reward}{labels}\n{_judges(material)}"
+def _reward(data: ReportData) -> str:
+    labels = f" {_labels(data)}" if data.contents.acts else ""
+    return f"## Reward model\n\n{_images(data, 'reward')}{data.contents.reward}{labels}\n{_judges(data)}"
 
 
-def _labels(material: Material) -> str:
+def _labels(data: ReportData) -> str:
     """Where the labels of steps are from, and whose steps they are."""
-    evaluate = material.config.evaluate
+    evaluate = data.config.evaluate
     first = evaluate.labellers[0]
     judge = evaluate.judges.get(first) if evaluate.labels == "judge" else None
     by = (
@@ -157,9 +155,9 @@ def _labels(material: Material) -> str:
     return f"The labels of steps are from {by}; the steps are {whose}."
 
 
-def _judges(material: Material) -> str:
+def _judges(data: ReportData) -> str:
     """Process accuracy against the labels of each judge, where there are judges."""
-    return "".join(_judged(panel, judges) for panel, judges in material.extras.judged.items())
+    return "".join(_judged(panel, judges) for panel, judges in data.extras.judged.items())
 
 
 def _judged(panel: str, judges: Judges) -> str:
@@ -176,15 +174,15 @@ def _judged(panel: str, judges: Judges) -> str:
     )
 
 
-def _solved(material: Material) -> str:
+def _solved(data: ReportData) -> str:
     """Whether the accepted tasks can be solved, arm by arm."""
-    evaluate = material.config.evaluate
+    evaluate = data.config.evaluate
     solver = "the environment's expert" if evaluate.solver is None else code(evaluate.solver.path)
     lines = [
         f"{code(arm)}: {solver} solves {found.solved} of {found.tasks} accepted tasks in at most "
         f"{evaluate.solver_tries} tries ({100 * found.solved / found.tasks:.1f} %)."
         + (f" Left out: {found.untried} that it could not try." if found.untried else "")
-        for arm, found in material.extras.solved.items()
+        for arm, found in data.extras.solved.items()
     ]
     return _bullets([*lines, PAPER_SOLVED]) if lines else ""
 
@@ -195,32 +193,32 @@ PAPER_SOLVED = (
 )
 
 
-def _tasks(material: Material) -> str:
-    folder = buffer_run(material.config, material.curves)
+def _tasks(data: ReportData) -> str:
+    folder = buffer_run(data.config, data.curves)
     where = f"The task buffer of this run is in {code(folder)}; show it with {code(f'rlanything buffer ls {folder}')}."
     return (
-        f"## Tasks\n\n{_images(material, 'tasks')}"
+        f"## Tasks\n\n{_images(data, 'tasks')}"
         "What each run changed, first buffer against last, is in [buffers.md](buffers.md).\n\n"
         f"{where if folder else 'No arm that adapts its tasks was run, so there is no changed buffer to show.'}\n"
-        + _solved(material)
+        + _solved(data)
     )
 
 
-def _health(material: Material) -> str:
-    lines = health.lines(material.curves)
-    clean = "\nNo warnings.\n" if material.curves else "\nNo metrics to check.\n"
+def _health(data: ReportData) -> str:
+    lines = health.lines(data.curves)
+    clean = "\nNo warnings.\n" if data.curves else "\nNo metrics to check.\n"
     return "## Health\n" + (_bullets(lines) or clean)
 
 
-def _settings(material: Material) -> str:
-    rows = configuration.rows(material.config)
+def _settings(data: ReportData) -> str:
+    rows = configuration.rows(data.config)
     differing = [
         [code(row.name), code(row.value), code(row.reference), plain(row.place)]
         for row in rows
         if row.differs
     ]
     every = [[code(row.name), code(row.value), plain(row.source)] for row in rows]
-    experiment = f"the paper's {SETTINGS[setting_of(material.config)]} experiment"
+    experiment = f"the paper's {SETTINGS[setting_of(data.config)]} experiment"
     return (
         "## Settings\n\n"
         f"{len(differing)} settings differ from {experiment}: from the paper's value, or, where it has none, from that "
@@ -236,8 +234,8 @@ PLACES = (
 )
 
 
-def _reading(material: Material) -> str:
-    return "## How to read this\n" + _bullets([*READING, material.contents.paper.note, NUMBERS])
+def _reading(data: ReportData) -> str:
+    return "## How to read this\n" + _bullets([*READING, data.contents.paper.note, NUMBERS])
 
 
 READING = (
@@ -253,9 +251,9 @@ NUMBERS = (
 )
 
 
-def _images(material: Material, section: str) -> str:
+def _images(data: ReportData, section: str) -> str:
     """The figures of one section, each in a paragraph."""
-    drawings = [d for d in material.contents.drawings if d.section == section]
+    drawings = [d for d in data.contents.drawings if d.section == section]
     return "".join(f"![{drawing.caption}](figures/{drawing.name}.png)\n\n" for drawing in drawings)
 
 

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from rlanything.config import BASE
 from rlanything.report.contents import Contents, Plot
 from rlanything.report.formatting import plain
-from rlanything.report.material import Material
+from rlanything.report.report_data import ReportData
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Cells
 from rlanything.report.results.curves import Curves, Run, mean_series
@@ -37,15 +37,15 @@ STEPS = "steps"
 """Name of the figure of success against the number of steps allowed."""
 
 
-def draw(material: Material) -> Iterator[tuple[str, bytes]]:
+def draw(data: ReportData) -> Iterator[tuple[str, bytes]]:
     """(file name, content) of every figure; a panel without data says so."""
-    curves, cells, contents = material.curves, material.cells, material.contents
+    curves, cells, contents = data.curves, data.cells, data.contents
     with mpl.rc_context(SETTINGS):
         for drawing in contents.drawings:
             yield from _render(drawing.name, _curves(drawing.plots, curves, cells))
         yield from _render(GAINS, _gains(cells, contents))
         if contents.acts:
-            yield from _render(STEPS, _steps(material.extras.within, contents, cells))
+            yield from _render(STEPS, _steps(data.extras.within, contents, cells))
 
 
 def _render(name: str, figure: Figure) -> Iterator[tuple[str, bytes]]:

@@ -10,7 +10,7 @@ from rich.text import Text
 from rlanything.config import Config
 from rlanything.files.atomic import write_bytes, write_text
 from rlanything.report import buffers, caveats, document, exports, figures, tables
-from rlanything.report.material import Material, gather
+from rlanything.report.report_data import ReportData, gather
 
 FOLDER = "report"
 
@@ -27,7 +27,7 @@ def write_report(config: Config, root: Path) -> None:
     _show(material, Console())
 
 
-def _write(material: Material, folder: Path) -> None:
+def _write(material: ReportData, folder: Path) -> None:
     """Write the files of the report. The document comes last, so that the files that it links to exist."""
     for name, content in figures.draw(material):
         write_bytes(folder / "figures" / name, content)
@@ -38,7 +38,7 @@ def _write(material: Material, folder: Path) -> None:
     write_text(folder / "report.md", document.report_md(material))
 
 
-def _show(material: Material, console: Console) -> None:
+def _show(material: ReportData, console: Console) -> None:
     """Print the table, the peaks (labelled as such), the caveats, and the paths of the files."""
     console.print(tables.terminal(material.cells, material.contents))
     if material.peaks:

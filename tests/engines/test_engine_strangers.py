@@ -11,7 +11,7 @@ import engine_cases as cases
 import pytest
 import torch
 
-from rlanything.engines import checkpoint, trial
+from rlanything.engines import checkpoint, untrusted_load
 
 CANARY = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
 CLASSES = "class C:\n    from_pretrained = classmethod(lambda cls, *a, **k: cls())\n"
@@ -98,7 +98,7 @@ ENDLESS = LOOP * 3 + "x" + "{% endfor %}" * 3
     ids=lambda value: value[:24],
 )
 def test_a_broken_or_endless_template_is_an_error(folder, template, words, monkeypatch):
-    monkeypatch.setattr(trial, "CPU_S", 2)
+    monkeypatch.setattr(untrusted_load, "CPU_S", 2)
     (folder / "chat_template.jinja").write_text(template)
     started = time.process_time()
     assert words in refusal(folder)

@@ -17,7 +17,7 @@ from rlanything.buffer.views.find.runs import open_run
 from rlanything.config import Config
 from rlanything.files.manifest import damage, seal
 from rlanything.files.reader import read_objects
-from rlanything.report.material import gather
+from rlanything.report.report_data import gather
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.repro import provenance_page, run_rules

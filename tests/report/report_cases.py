@@ -185,7 +185,7 @@ def regenerate() -> None:
     import tempfile
 
     from rlanything.report import document, exports
-    from rlanything.report.material import gather
+    from rlanything.report.report_data import gather
 
     with tempfile.TemporaryDirectory() as folder:
         material = gather(config(), project(Path(folder)))

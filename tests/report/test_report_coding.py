@@ -20,7 +20,7 @@ from rlanything.config import Config
 from rlanything.report import document, figures
 from rlanything.report.caveats import caveats
 from rlanything.report.contents import CONTENTS, contents_of
-from rlanything.report.material import gather
+from rlanything.report.report_data import gather
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.metrics import DECLARED, metrics_for
 from rlanything.report.results.paper import ORDER

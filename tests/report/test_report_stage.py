@@ -14,7 +14,7 @@ from report_cases import GOLDEN, config, evaluation, project, steady, write_eval
 from rlanything.report import document, exports, figures
 from rlanything.report.caveats import caveats
 from rlanything.report.contents import contents_of
-from rlanything.report.material import gather
+from rlanything.report.report_data import gather
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.style import KNOWN, looks
 from rlanything.stages import report

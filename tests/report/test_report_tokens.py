@@ -6,7 +6,7 @@ import pytest
 import report_cases as cases
 
 from rlanything.report import document
-from rlanything.report.material import gather
+from rlanything.report.report_data import gather
 from rlanything.report.results.curves import Run
 from rlanything.report.results.equal_tokens import at_equal_tokens
 from rlanything.report.results.metrics import named

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from rlanything.report import configuration, document, findings, formatting, health, tables
 from rlanything.report.contents import contents_of
-from rlanything.report.material import gather
+from rlanything.report.report_data import gather
 from rlanything.report.results.comparison import Cell
 from rlanything.report.results.curves import Peak, peaks
 from rlanything.report.results.metrics import named

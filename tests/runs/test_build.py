@@ -11,7 +11,7 @@ from rlanything.engines import checkpoint
 from rlanything.engines.placement import Role
 from rlanything.learn.supervised import fresh_model
 from rlanything.planning import compose
-from rlanything.rewards.families import teacher
+from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 

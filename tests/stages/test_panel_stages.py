@@ -19,7 +19,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files.records import read_metrics, write_json, write_lines
 from rlanything.planning import dvcfile
 from rlanything.report import document
-from rlanything.report.material import gather
+from rlanything.report.report_data import gather
 from rlanything.report.results.details import read_extras
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import evaluate, label, report, tasks, train

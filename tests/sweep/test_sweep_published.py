@@ -12,8 +12,8 @@ from sweep_cases import BAND, LAMBDA, declared, make, play
 
 from rlanything.sweep.results.comparisons import differences
 from rlanything.sweep.results.document import LEVEL, sentences, trials
-from rlanything.sweep.results.pictures import FIGURE, draw
-from rlanything.sweep.results.plots import PLOTS
+from rlanything.sweep.results.matplotlib_figures import FIGURE, draw
+from rlanything.sweep.results.plotly_figures import PLOTS
 from rlanything.sweep.results.publish import publish, replaces_nothing_else, stamp
 from rlanything.sweep.results.table import summary, table
 from rlanything.sweep.results.views import views
@@ -223,7 +223,7 @@ def test_chromium_shows_the_page_and_refuses_nothing(published):
 
 def test_words_from_outside_stay_words_in_the_page(published):
     from rlanything.sweep.results.page import _json
-    from rlanything.sweep.results.plots import escape_tags
+    from rlanything.sweep.results.plotly_figures import escape_tags
 
     assert "<script>" not in _json({"x": "</script><script>alert(1)</script>"})
     assert escape_tags("<b>bold</b> & more") == "&lt;b&gt;bold&lt;/b&gt; &amp; more"

@@ -17,8 +17,8 @@ from rlanything.sweep.results.comparisons import confirmation, differences
 from rlanything.sweep.results.contour import GRID
 from rlanything.sweep.results.document import CORRECTED, LEVEL, LUCK, NO_LUCK, NOT_SHOWN, sentences
 from rlanything.sweep.results.importance import FEWEST
-from rlanything.sweep.results.pictures import draw
-from rlanything.sweep.results.plots import PLOTS
+from rlanything.sweep.results.matplotlib_figures import draw
+from rlanything.sweep.results.plotly_figures import PLOTS
 from rlanything.sweep.results.views import views
 from rlanything.sweep.trials.measure import Measured, cost, curve_panels, measure
 

@@ -6,11 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
+from rlanything.checks.declaration import PLACE, check_declaration
 from rlanything.checks.ladder import document, figure, results
 from rlanything.checks.ladder.declare import load_ladder
 from rlanything.checks.ladder.results import Found
 from rlanything.checks.ladder.workspace import Workspace
-from rlanything.checks.named import PLACE, named
 from rlanything.files import atomic, locks
 from rlanything.files.records import write_json
 
@@ -52,7 +52,7 @@ def print_ladder(file: Path, root: Path, params: Path, workers: int) -> None:
 
 
 def _space(file: Path, root: Path, params: Path, workers: int) -> Workspace:
-    named(file, workers)
+    check_declaration(file, workers)
     return Workspace.of(file.stem, load_ladder(file), root, params, workers)
 
 

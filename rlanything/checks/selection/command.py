@@ -6,7 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from rlanything.checks.named import PLACE, named
+from rlanything.checks.declaration import PLACE, check_declaration
 from rlanything.checks.selection import document, figure, results
 from rlanything.checks.selection.declare import Selection, load_selection
 from rlanything.checks.selection.measure import FOLDER, Pair, measure, pairs
@@ -59,7 +59,7 @@ def print_selection(file: Path, root: Path, config: Config, workers: int) -> Non
 
 
 def _declared(file: Path, root: Path, config: Config, workers: int) -> tuple[Selection, list[Pair]]:
-    named(file, workers)
+    check_declaration(file, workers)
     selection = load_selection(file)
     selection.check(config)
     return selection, pairs(config, root, selection)

@@ -117,7 +117,7 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], pair:
     """
     from rlanything.engines.placement import Role
     from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
-    from rlanything.rewards.families import examiner
+    from rlanything.rewards.requirements import examiner
     from rlanything.rewards.unit_tests.writer import UnitTestWriter
     from rlanything.runs import build
 

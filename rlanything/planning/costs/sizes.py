@@ -13,7 +13,7 @@ from typing import Any
 
 from rlanything.config import Architecture, Checkpoint
 from rlanything.core.errors import ConfigError
-from rlanything.engines.trial import NO_CODE
+from rlanything.engines.untrusted_load import NO_CODE
 from rlanything.files.reader import read_object
 
 DECLARED = Path("experiments/model/sizes.json")

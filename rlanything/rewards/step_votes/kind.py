@@ -10,8 +10,8 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.types import Json, Lesson
 from rlanything.core.unittests import Examiner
-from rlanything.rewards.families import labeller
 from rlanything.rewards.protocols import PanelEvaluation, Replies, StoredIteration, WarmStart
+from rlanything.rewards.requirements import labeller
 
 if TYPE_CHECKING:
     from rlanything.loop.chat_model import ChatModel

@@ -16,8 +16,8 @@ from rlanything.learn.packing import Row, reward_rows
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
-from rlanything.rewards.families import teacher
 from rlanything.rewards.protocols import Demonstration
+from rlanything.rewards.requirements import teacher
 from rlanything.rewards.step_votes.critic import summarise
 from rlanything.rewards.step_votes.judge import Judge
 

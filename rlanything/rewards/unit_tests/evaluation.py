@@ -17,8 +17,8 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.types import Json, Task, Trajectory
 from rlanything.core.unittests import Row
-from rlanything.rewards.families import teacher
 from rlanything.rewards.protocols import FirstModel, PanelLines
+from rlanything.rewards.requirements import teacher
 from rlanything.rewards.unit_tests.writer import Attempts, UnitTestWriter
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rlanything.config import ArmConfig, Config
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.types import Json, Lesson
-from rlanything.rewards.families import examiner, testing_teacher
 from rlanything.rewards.protocols import PanelEvaluation, Replies, StoredIteration, WarmStart
+from rlanything.rewards.requirements import examiner, testing_teacher
 
 if TYPE_CHECKING:
     from rlanything.loop.chat_model import ChatModel

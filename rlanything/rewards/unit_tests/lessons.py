@@ -18,8 +18,8 @@ from rlanything.learn.packing import Row
 from rlanything.learn.supervised import Turn, conversation_rows
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Message, Prompts
-from rlanything.rewards.families import teacher
 from rlanything.rewards.protocols import Demonstration
+from rlanything.rewards.requirements import teacher
 
 
 class UnitTestLessons:

@@ -20,16 +20,16 @@ from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Direction, InvalidProposal, Step, Task
 from rlanything.engines import checkpoint
-from rlanything.engines.trial import NO_CODE
+from rlanything.engines.untrusted_load import NO_CODE
 from rlanything.files import atomic
 from rlanything.learn.packing import Row
 from rlanything.learn.supervised import Turn, conversation_rows, fit, fresh_model
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import next_prompt
 from rlanything.loop.prompts import Prompts
-from rlanything.rewards.families import teacher
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.protocols import Demonstration, WarmStart
+from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
 from rlanything.runs.progress import Ticker
 from rlanything.runs.workers import beside

@@ -1,7 +1,8 @@
 """A sweep as one HTML page that needs no other file and no network: Plotly's script is part of it.
 
 The figures are in the page as JSON. A content policy lets the browser run the page's two scripts, known by their
-hashes, and load nothing. Text from outside is escaped for HTML by the template, and for Plotly's texts by `plots`.
+hashes, and load nothing. Text from outside is escaped for HTML by the template, and for Plotly's texts by
+`plotly_figures`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rlanything.sweep.results.document import ABOUT, FIGURES, crashes, sentences, trials
-from rlanything.sweep.results.plots import PLOTS
+from rlanything.sweep.results.plotly_figures import PLOTS
 from rlanything.sweep.results.views import Views
 from rlanything.sweep.trials.board import Board
 

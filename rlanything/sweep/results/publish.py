@@ -15,7 +15,7 @@ from rlanything.files import atomic, locks
 from rlanything.files.reader import read_json
 from rlanything.files.records import write_json
 from rlanything.runs.layout import Layout
-from rlanything.sweep.results import pictures
+from rlanything.sweep.results import matplotlib_figures
 from rlanything.sweep.results.comparisons import confirmation
 from rlanything.sweep.results.document import report_markdown
 from rlanything.sweep.results.page import page_html
@@ -149,7 +149,7 @@ def _copy_outputs(board: Board, source: Path, target: Path) -> None:
 
 def _write_documents(board: Board, name: str, folder: Path) -> None:
     shown = views(board, name)
-    drawn = dict(pictures.draw(shown))
+    drawn = dict(matplotlib_figures.draw(shown))
     (folder / "figures").mkdir()
     for file, content in drawn.items():
         (folder / "figures" / file).write_bytes(content)

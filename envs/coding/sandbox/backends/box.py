@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from envs.coding.sandbox.inside import flow, fork, link, meter, runqueue, seal, serve, watch, wipe
 
 INSIDE = (link, seal, runqueue, meter, fork, flow, watch, wipe, serve)
-"""The modules of the watcher. Each imports only earlier ones."""
+"""The modules of the watcher. Each imports only earlier ones, and the standard library of Python 3.11 or newer."""
 
 LOADER = """\
 import json, sys, types

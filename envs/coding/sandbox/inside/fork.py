@@ -146,14 +146,16 @@ def shown(error: BaseException) -> int:
         except SystemExit as stop:
             return asked(stop)
         except BaseException as another:
-            told(another)
+            print_exception(another)
         else:
             return 1
-    told(error, own, -8)
+    print_exception(error, own, -8)
     return 1
 
 
-def told(error: BaseException, own: types.TracebackType | None = None, limit: int | None = None) -> None:
+def print_exception(
+    error: BaseException, own: types.TracebackType | None = None, limit: int | None = None
+) -> None:
     """Print an exception, where standard error is still there."""
     try:
         if sys.stderr is not None:
@@ -170,7 +172,7 @@ def finish() -> int:
         except MemoryError:
             return MEMORY_EXIT
         except BaseException as error:
-            told(error)
+            print_exception(error)
     done = flushed("stdout", "stderr")
     flushed("__stdout__")
     return 0 if done else FLUSH_EXIT

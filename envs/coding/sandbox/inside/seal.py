@@ -7,7 +7,11 @@ import signal
 from typing import Any
 
 SEALED = os.getpid() == 1
-"""Whether this is the first process of its own pid namespace."""
+"""Whether this is process 1 of its own pid namespace.
+
+Process 1 cannot be signalled from inside, kills all others with one `kill(-1)`, and inherits every orphan. Elsewhere
+the watcher is a subreaper, and kills what it finds among its children.
+"""
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_READ, PR_CAPBSET_DROP = 1, 4, 22, 23, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38

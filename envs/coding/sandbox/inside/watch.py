@@ -1,4 +1,8 @@
-"""Supervision of the fork that runs a test: its pipes, its limits, and how it ended."""
+"""Supervision of the fork that runs a test: its pipes, its limits, and how it ended.
+
+Untrusted code runs in forks only, which have none of the descriptors that reports go through. A fork inherits all
+memory of the watcher, so the watcher holds only numbers of a test: limits, lengths, times, and how it ended.
+"""
 
 import contextlib
 import os

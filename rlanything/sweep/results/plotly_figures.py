@@ -1,4 +1,4 @@
-"""The figures of a sweep's page, as data for Plotly. `pictures` has those of report.md."""
+"""The figures of a sweep's page, as data for Plotly. `matplotlib_figures` has those of report.md."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from rlanything.report.formatting import plain
 from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import display_scale, format_estimate
-from rlanything.sweep.results.pictures import BLUE, GREY, PER_ROW, Positions, colour_of
+from rlanything.sweep.results.matplotlib_figures import BLUE, GREY, PER_ROW, Positions, colour_of
 from rlanything.sweep.results.views import Contour, Point, Views
 
 

@@ -1,4 +1,4 @@
-"""What every check has in common: its name, and where its results are published."""
+"""What all declarations of checks have in common: the name of the check, and where its results are published."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLACE = "checks"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
-def named(file: Path, workers: int) -> None:
+def check_declaration(file: Path, workers: int) -> None:
     """Raise `ConfigError` for a declaration whose file can name no check, and for less than one worker."""
     if workers < 1:
         raise ConfigError(f"--workers {workers}: at least 1 at once")

@@ -15,7 +15,7 @@ from rlanything.report.results.evaluations import read_evaluations, read_tempera
 
 
 @dataclass(frozen=True)
-class Material:
+class ReportData:
     """The input of every page, table and figure."""
 
     config: Config
@@ -30,7 +30,7 @@ class Material:
     """Of the cooled base; None where there is none."""
 
 
-def gather(config: Config, root: Path) -> Material:
+def gather(config: Config, root: Path) -> ReportData:
     """Read the project at `root` and compute every number; writes nothing. Raises `ReportError` for a bad file."""
     cooled = () if config.evaluate.cooling is None else (BASE_COOLED,)
     panels = read_evaluations(root, (*cooled, *config.arms))
@@ -38,7 +38,7 @@ def gather(config: Config, root: Path) -> Material:
     curves = read_curves(root, config.arms)
     comparison = Comparison(panels, contents.metrics)
     success = [metric for metric in contents.shares if metric.is_success]
-    return Material(
+    return ReportData(
         config,
         contents,
         comparison,

@@ -1,4 +1,4 @@
-"""The figures of a sweep's report.md, as PNG and SVG, drawn by matplotlib. `plots` has the page's."""
+"""The figures of a sweep's report.md, as PNG and SVG, drawn by matplotlib. `plotly_figures` has those of the page."""
 
 from __future__ import annotations
 
