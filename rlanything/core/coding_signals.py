@@ -1,4 +1,4 @@
-"""Rewards of the coding setting (paper, appendix C; reference code `llm_rl_reward.py`): the judge writes unit tests.
+"""Rewards of the coding setting (paper, 3.2.7 and C.9; reference code `llm_rl_reward.py`): the judge writes unit tests.
 
 Everything is computed from two tables of one task. `dataset[i][k]` says whether program i passes dataset test k.
 `generated[i][k]` says whether program i passes generated test k, which the reward model wrote. A cell is None where the

@@ -130,7 +130,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One rollout of one task. outcome: O_tau, +1 for full success, otherwise -1 (paper, section 3.1)."""
+    """One rollout of one task. outcome: O_tau, +1 for full success, otherwise -1 (paper, section 2.1)."""
 
     task_id: str
     slot: int

@@ -1,4 +1,4 @@
-"""Environment adaptation (paper, section 3): a language model rewrites tasks that are too easy or too hard."""
+"""Environment adaptation (paper, section 2.4): a language model rewrites tasks that are too easy or too hard."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Loop:
         self.proposer = proposer
 
     def collect(self, state: LoopState) -> IterationResult:
-        """Alg. 1, lines 3-14, for `state.iteration`."""
+        """Alg. 1, lines 3-21 (Alg. 2, lines 4-42), for `state.iteration`, without the two updates."""
         groups, cursor = self._roll_out_batch(state)
         with phase("judge"):
             groups = self.reward_model.judge(groups, state.iteration)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from rlanything.config import BASE, Config
 from rlanything.report.results.evaluations import EVALUATE, Panels, ReportError
 from rlanything.report.results.metrics import Metric, metrics_for, named
-from rlanything.report.results.paper import ALFWORLD, BENCHMARKS, CODING, Paper
+from rlanything.report.results.paper import ALFWORLD, BENCHMARKS, CODING, Paper, on_other_steps
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,10 @@ def contents_of(config: Config) -> Contents:
     """What the report of this configuration shows."""
     contents, metrics = CONTENTS[config.judge.writes], metrics_for(config)
     named_alike = contents.paper is CODING and any(metric.benchmark for metric in metrics)
-    return replace(contents, metrics=metrics, paper=BENCHMARKS if named_alike else contents.paper)
+    paper = BENCHMARKS if named_alike else contents.paper
+    if config.evaluate.reward_policy is not None:
+        paper, metrics = on_other_steps(paper, metrics)
+    return replace(contents, metrics=metrics, paper=paper)
 
 
 def contents_for(config: Config, measured: Panels) -> Contents:

@@ -14,6 +14,7 @@ from rlanything.report.caveats import caveats
 from rlanything.report.formatting import code, markdown_table, plain
 from rlanything.report.report_data import ReportData
 from rlanything.report.results.details import Judges
+from rlanything.report.results.paper import OTHER_STEPS, TABLE_3, TABLE_4
 
 
 def report_md(data: ReportData) -> str:
@@ -152,16 +153,25 @@ def _labels(data: ReportData) -> str:
         if evaluate.reward_policy is None
         else f"{code(evaluate.reward_policy.path)}'s"
     )
-    return f"The labels of steps are from {by}; the steps are {whose}."
+    table_4 = (
+        ""
+        if evaluate.reward_policy is None
+        else f" The paper's process accuracy is that of its Table 4, on steps of {OTHER_STEPS}."
+    )
+    return f"The labels of steps are from {by}; the steps are {whose}.{table_4}"
 
 
 def _judges(data: ReportData) -> str:
     """Process accuracy against the labels of each judge, where there are judges."""
-    return "".join(_judged(panel, judges) for panel, judges in data.extras.judged.items())
+    others = data.config.evaluate.reward_policy is not None
+    return "".join(_judged(panel, judges, others) for panel, judges in data.extras.judged.items())
 
 
-def _judged(panel: str, judges: Judges) -> str:
-    """The judges of one panel; '' is the only one."""
+def _judged(panel: str, judges: Judges, others: bool) -> str:
+    """The judges of one panel; '' is the only one. others: whether the steps are another policy's."""
+    table, theirs = (
+        ("Table 4", {f"{OTHER_STEPS}'s steps": TABLE_4[OTHER_STEPS]}) if others else ("Table 3", TABLE_3)
+    )
     counted = [
         f"{code(judge)}: {counts['labelled']:,} steps labelled; left out: "
         + ", ".join(f"{n:,} {why}" for why, n in counts.items() if why != "labelled")
@@ -169,8 +179,8 @@ def _judged(panel: str, judges: Judges) -> str:
     ]
     where = f" on {code(panel)}" if panel else ""
     return (
-        f"\n### Process accuracy by judge{where}\n\nPercent, with 95 % intervals. Paper: arXiv 2602.02488 v1, Table 3 "
-        f"(ALFWorld), plain.\n\n{tables.judges(judges.found)}{_bullets(counted)}"
+        f"\n### Process accuracy by judge{where}\n\nPercent, with 95 % intervals. Paper: arXiv 2602.02488 v1, {table} "
+        f"(ALFWorld), plain.\n\n{tables.judges(judges.found, theirs)}{_bullets(counted)}"
     )
 
 

@@ -16,7 +16,7 @@ from rlanything.report.results.comparison import Cell, Cells
 from rlanything.report.results.curves import Peak, Peaks
 from rlanything.report.results.equal_tokens import ArmAtTokens, EqualTokens
 from rlanything.report.results.metrics import DECLARED, Metric
-from rlanything.report.results.paper import ORDER, TABLE_3, Paper
+from rlanything.report.results.paper import ORDER, Paper
 from rlanything.report.results.statistics import Estimate
 
 PEAKS = 5
@@ -201,17 +201,19 @@ def _at_tokens(row: ArmAtTokens, metric: Metric) -> str:
     return f"{number(row.at[metric.name], metric)} / {number(row.end[metric.name], metric)}"
 
 
-def judges(judged: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> str:
-    """Markdown: a line per judge and metric, a column per arm; below, the paper's judges."""
+def judges(
+    judged: Mapping[str, Mapping[str, Mapping[str, Estimate]]], paper: Mapping[str, Sequence[float]]
+) -> str:
+    """Markdown: a line per judge and metric, a column per arm; below, the paper's plain values by name of the line."""
     arms = ordered({arm for row in judged.values() for arm in row})
     rows = [
         [code(judge), kind, *(interval(row.get(arm, {}).get(name), DECLARED[name]) for arm in arms)]
         for judge, row in judged.items()
         for name, kind in (("rm_process_plain", "plain"), ("rm_process", "balanced"))
     ]
-    for judge, values in TABLE_3.items():
+    for name, values in paper.items():
         theirs = dict(zip(ORDER, values, strict=True))
         rows.append(
-            [f"paper: {judge}", "plain", *(number(theirs.get(a), DECLARED["rm_process"]) for a in arms)]
+            [f"paper: {name}", "plain", *(number(theirs.get(a), DECLARED["rm_process"]) for a in arms)]
         )
     return markdown_table(["labels", "", *(code(arm) for arm in arms)], rows)

@@ -191,6 +191,7 @@ def test_the_words_of_a_row():
     assert found.text("coding") == "Reference code: 0.5 (configs/x.yaml), ours: smaller"
     assert row(ours("none has one")).text() == "Ours: none has one"
     assert row(code([0.9, 1e-6], "a")).text() == "Reference code: [0.9, 1e-06] (a)"
+    assert row(paper({"path": "a/b"}, "C.2")).text() == "Paper: {path: a/b} (C.2)"
 
 
 def test_the_papers_point_is_the_papers():

@@ -233,6 +233,45 @@ def test_the_report_says_whose_steps_and_labels_they_are(tmp_path):
     assert "the steps are `some/model`'s." in document.report_md(gather(other, tmp_path))
 
 
+def test_another_policys_steps_stand_beside_table_4(tmp_path):
+    project(tmp_path, ("base", "policy", "policy_reward", "full"))
+    page = document.report_md(gather(config(evaluate={"reward_policy": {"path": "some/model"}}), tmp_path))
+    assert "Table 1 (ALFWorld); process accuracy: Table 4; " in page
+    assert "its Table 4, on steps of LLaMA-3.1-8B-Instruct." in page
+    overview = page[page.index("| arm | ") :].split("\n\n")[0].splitlines()
+    header = overview[0].split(" | ")
+    columns = [header.index("RM process accuracy") + 1, header.index("Accuracy in-domain") + 1]
+    beside = {
+        row.split(" | ")[0].strip("| `"): [row.split(" | ")[i] for i in columns] for row in overview[2:]
+    }
+    assert beside == {
+        "base": ["56.5", "39.0"],
+        "policy": ["56.5", "51.1"],
+        "policy_reward": ["67.1", "55.6"],
+        "full": ["72.7", "60.2"],
+    }
+    assert header[header.index("RM outcome accuracy") + 1] != "paper"
+    outcome = page[page.index("### RM outcome accuracy") :].split("\n### ")[0].splitlines()
+    assert {tuple(row.split(" | ")[-2:]) for row in outcome if row.startswith("| `")} == {("–", "– |")}
+
+
+def test_judges_of_another_policys_steps_stand_beside_table_4(tmp_path):
+    data = evaluation("base", seeds=2)
+    for result in data["seeds"].values():
+        result["labels"] = {"strong": judged(3, 1)}
+    write_evaluation(tmp_path, data)
+    evaluate = {
+        "labels": "judge",
+        "judges": {"strong": {"path": "x/y"}},
+        "reward_policy": {"path": "some/model"},
+    }
+    page = document.report_md(gather(config(evaluate=evaluate), tmp_path))
+    table = page[page.index("### Process accuracy by judge") :].partition("\n## ")[0]
+    assert "v1, Table 4 (ALFWorld), plain." in table
+    assert "| paper: LLaMA-3.1-8B-Instruct's steps | plain | 56.5 |" in table
+    assert "Qwen3-32B" not in table
+
+
 def test_solved_tasks_are_counted_over_the_seeds(tmp_path):
     page = document.report_md(gather(config(), project(tmp_path, ("base", "full"))))
     counts = [

@@ -123,6 +123,11 @@ EVALUATE: dict[str, Row] = {
     ),
     "evaluate.curve_rollouts": row(ours("neither the paper nor its code has a curve of these")),
     "evaluate.cooling": row(ours("the paper has no such control")),
-    "evaluate.solver": row(ours("Figure 7a names no solver; the environment's expert needs no model")),
-    "evaluate.solver_tries": row(paper(16, "3.2.5, Figure 7a")),
+    "evaluate.solver": row(
+        paper(
+            {"path": "Qwen/Qwen3-32B"}, "3.2.9", ours="beside the policy it does not fit on a device of 80 GB"
+        ),
+        osworld=paper({"path": "Qwen/Qwen3-VL-32B-Thinking"}, "3.2.9", ours="this setting is not there yet"),
+    ),
+    "evaluate.solver_tries": row(paper(16, "3.2.9")),
 }

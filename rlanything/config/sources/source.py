@@ -126,6 +126,8 @@ def _yaml(value: Json) -> str:
         return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, list):
         return f"[{', '.join(map(_yaml, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_yaml(of)}' for key, of in value.items())}}}"
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

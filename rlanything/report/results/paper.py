@@ -8,6 +8,7 @@ stand with the metrics. Accepted tasks are not in Table 1: the paper's figure sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rlanything.report.results.metrics import Metric
@@ -22,6 +23,15 @@ TABLE_3 = {
 
 The paper's columns are Before, +Reward and +Env. The reward model of Policy is the one of Before.
 """
+TABLE_4 = {"LLaMA-3.1-8B-Instruct": (0.565, 0.565, 0.671, 0.727)}
+"""Policy whose steps are judged -> the same on its trajectories (version 1, Table 4).
+
+The trajectories of Table 1 are Qwen2.5-7B-Instruct's. Table 4 has no outcome accuracy.
+"""
+OTHER_STEPS = next(iter(TABLE_4))
+"""The policy of Table 4 that stands beside ours."""
+PROCESS = "rm_process_plain"
+"""The metric that Tables 3 and 4 are about."""
 
 
 @dataclass(frozen=True)
@@ -92,3 +102,22 @@ BENCHMARKS = replace(
     ),
 )
 """The same where panels are the paper's benchmarks themselves."""
+
+
+def on_other_steps(paper: Paper, metrics: Sequence[Metric]) -> tuple[Paper, tuple[Metric, ...]]:
+    """What stands beside the metrics where `evaluate.reward_policy` names whose steps are judged.
+
+    Process accuracy has the values of Table 4. The paper has no others of a reward model on another policy's steps.
+    The policy's own metrics keep theirs.
+    """
+    shown = tuple(
+        metric if metric.is_success else replace(metric, paper=_table_4(metric)) for metric in metrics
+    )
+    judged = any(metric.paper for metric in shown if not metric.is_success)
+    return (replace(paper, source=f"{paper.source}; process accuracy: Table 4") if judged else paper), shown
+
+
+def _table_4(metric: Metric) -> dict[str, tuple[float, ...]]:
+    """Its values for process accuracy, under the same benchmark; none for any other metric."""
+    is_process = metric.kind == PROCESS
+    return dict.fromkeys(metric.paper, TABLE_4[OTHER_STEPS]) if is_process else {}

@@ -1,4 +1,4 @@
-"""Votes on steps in the loop: Eq. 1 for the policy, Eq. 2 for the reward model (paper, section 3.1)."""
+"""Votes on steps in the loop: Eq. 1 for the policy, Eq. 2 for the reward model (paper, sections 2.1 and 2.2)."""
 
 from __future__ import annotations
 
