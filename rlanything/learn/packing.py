@@ -3,7 +3,8 @@
 Policy: turns share a row while each prompt begins with exactly the previous prompt and response. Otherwise a new row
 starts. Reward model: a judged trajectory is one row with the form of a tree. The trunk holds the tokens that
 several questions share. The question of each step branches off where it differs from the trunk. Its m votes branch off
-the question. A tree with more tokens than a forward pass may take is cut into several.
+the question. A tree with more tokens than a forward pass may take is cut into several: first between questions, then
+between the replies to one question.
 
 Shape letters: T tokens of a row, N targets (sampled tokens that train), K allowed ids at a target.
 """
@@ -11,7 +12,7 @@ Shape letters: T tokens of a row, N targets (sampled tokens that train), K allow
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rlanything.core.seeds import derive_seed
@@ -101,15 +102,35 @@ def reward_rows(lesson: ScoredReplies, loss_weight: LossWeight, most: int | None
     """The tree of one judged trajectory, cut into several rows where it is too large. Empty when no vote trains.
 
     The weight of a lesson is that of each token with `loss_weight` token. Otherwise the tokens of a vote share it.
-    most: the most tokens of a row. A larger tree is halved between two questions until it fits or has one question.
-    None: no limit.
+    most: the most tokens of a row. None: no limit. A larger tree is halved between two questions. One question is
+    halved between the replies that train, and each row repeats its prompt. One reply with its prompt is never cut.
     """
     row = _tree(lesson, loss_weight)
-    count = len(lesson.questions)
-    if most is not None and len(row.ids) > most and count > 1:
-        halves = lesson.part(0, count // 2), lesson.part(count // 2, count)
-        return [cut for half in halves for cut in reward_rows(half, loss_weight, most)]
+    if most is not None and len(row.ids) > most:
+        rows = [cut for half in _halves(lesson) for cut in reward_rows(half, loss_weight, most)]
+        return rows or _trained(row)
+    return _trained(row)
+
+
+def _trained(row: Row) -> list[Row]:
     return [row] if row.target else []
+
+
+def _halves(lesson: ScoredReplies) -> list[ScoredReplies]:
+    """The lesson in two parts; none where it has one question and at most one reply that trains."""
+    count = len(lesson.questions)
+    if count > 1:
+        return [lesson.part(0, count // 2), lesson.part(count // 2, count)]
+    ((question, advantages),) = zip(lesson.questions, lesson.advantages, strict=True)
+    training = [
+        j for j, given in enumerate(advantages) if given is not None and question.replies[j].response_ids
+    ]
+    if len(training) < 2:
+        return []
+    cut = training[len(training) // 2]
+    first = tuple(a if j < cut else None for j, a in enumerate(advantages))
+    second = tuple(a if j >= cut else None for j, a in enumerate(advantages))
+    return [replace(lesson, advantages=(part,)) for part in (first, second)]
 
 
 def _tree(lesson: ScoredReplies, loss_weight: LossWeight) -> Row:

@@ -39,6 +39,11 @@ def rows_of(kind: str, seeds: Sequence[int], model) -> list[Row]:
         for s in seeds
     ]
     (rows,) = minibatches(units, 1, 0, 0, kind)
+    return shifted(rows, model)
+
+
+def shifted(rows: list[Row], model) -> list[Row]:
+    """The rows with log-probs a little off the model's own."""
     for row in recorded(rows, model):
         row.old = [x + 0.1 for x in row.old]
     return rows
@@ -89,6 +94,19 @@ def test_micro_batches_and_processes_change_gradients_and_statistics_by_rounding
     gradients = [sum(parts) for parts in zip(*(share[0] for share in shares), strict=True)]
     sums = {name: sum(share[1][name] for share in shares) for name in whole[1]}
     assert_close((gradients, sums), whole)
+
+
+@settings(max_examples=12, deadline=None)
+@given(SEEDS, TOKENS, st.integers(1, 8), st.integers(1, 2))
+def test_cutting_the_replies_to_a_question_changes_gradients_and_statistics_by_rounding_alone(
+    model, seeds, most, m, steps
+):
+    lessons = [verdicts(judged(s, steps=steps, m=m)) for s in seeds]
+    whole, cut = (
+        shifted(minibatches([reward_rows(x, "step", limit) for x in lessons], 1, 0, 0, "reward")[0], model)
+        for limit in (None, most)
+    )
+    assert_close(learned(model, micro_batches(cut, most)), learned(model, [whole]))
 
 
 @settings(max_examples=6, deadline=None)

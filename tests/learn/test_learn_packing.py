@@ -7,6 +7,8 @@ import random
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from learn_cases import (
     END,
     dialogue,
@@ -136,16 +138,47 @@ def test_logprobs_of_every_vote_in_a_tree_equal_those_of_the_vote_read_alone(mod
 
 
 @pytest.mark.parametrize("most", [1, 20, 40, 1000])
-def test_a_tree_is_cut_between_questions_until_each_part_fits_or_holds_one(model, most):
+def test_a_tree_is_cut_until_each_part_fits_or_holds_one_vote(model, most):
     judgements = judged(7, steps=5)
     (whole,) = reward_rows(verdicts(judgements), "step")
     parts = reward_rows(verdicts(judgements), "step", most)
-    assert all(len(row.ids) <= most or len(set(row.question) - {-1}) == 1 for row in parts)
+    assert all(len(row.ids) <= most or row.target.count(END) == 1 for row in parts)
     assert (len(parts) > 1) == (len(whole.ids) > most)
     for name in ("target", "old", "advantage", "weight"):
         assert [x for row in parts for x in getattr(row, name)] == getattr(whole, name)
     together = torch.cat([row_logprobs(model, [row]) for row in parts])
     assert largest(row_logprobs(model, [whole]) - together) < TOLERANCE
+
+
+@given(st.integers(0, 10**6), st.integers(1, 32), st.integers(1, 200), st.data())
+def test_the_replies_to_one_question_are_halved_and_each_row_repeats_the_prompt(seed, m, most, data):
+    (question,) = judged(seed, steps=1, m=m)
+    advantages = data.draw(st.lists(st.sampled_from([None, -1.0, 0.5]), min_size=m, max_size=m))
+    scored = verdicts([question], [advantages])
+    whole, parts = reward_rows(scored, "step"), reward_rows(scored, "step", most)
+    if not whole or len(whole[0].ids) <= most:
+        assert parts == whole
+        return
+    for row in parts:
+        assert tuple(row.ids[: len(question.prompt_ids)]) == question.prompt_ids
+        assert len(row.ids) <= most or row.target.count(END) == 1
+    for name in ("target", "allowed", "old", "reference", "advantage", "weight"):
+        assert [x for row in parts for x in getattr(row, name)] == getattr(whole[0], name)
+
+
+def test_a_row_that_fits_is_the_row_without_a_limit_byte_for_byte():
+    for seed in range(20):
+        scored = verdicts(judged(seed, steps=3))
+        (whole,) = reward_rows(scored, "step")
+        assert repr(reward_rows(scored, "step", len(whole.ids))) == repr([whole])
+
+
+def test_questions_that_fit_alone_are_cut_between_questions_only():
+    judgements = judged(7, steps=5)
+    most = max(len(row.ids) for j in judgements for row in reward_rows(verdicts([j]), "step"))
+    rows = reward_rows(verdicts(judgements), "step", most)
+    assert len(rows) > 1
+    assert all(row.target.count(END) % 3 == 0 for row in rows)
 
 
 def test_padding_a_tree_beside_a_longer_one_changes_no_logprob(model):

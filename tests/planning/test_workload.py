@@ -94,7 +94,7 @@ def packed(config: Config) -> tuple[list[Row], list[Row]]:
 
 
 @pytest.mark.parametrize("context", ["chat", "history"])
-@pytest.mark.parametrize("most", [100_000, 200, 60])
+@pytest.mark.parametrize("most", [100_000, 200, 60, 30, 1])
 def test_rows_are_those_that_the_learner_packs(context, most):
     overrides = (f"model.context={context}", f"learn.micro_batch_tokens={most}")
     work, config = planned(*overrides), configuration(*overrides)
@@ -105,11 +105,12 @@ def test_rows_are_those_that_the_learner_packs(context, most):
 
 
 @pytest.mark.parametrize("context", ["chat", "history"])
-def test_a_row_that_no_setting_divides_is_one_question_with_its_votes(context):
+def test_a_row_that_no_setting_divides_is_one_question_with_one_vote(context):
     overrides = (f"model.context={context}", "learn.micro_batch_tokens=512")
     work = planned(*overrides)
     least = planned(f"model.context={context}", "learn.micro_batch_tokens=1")
-    assert len(least.rows["reward"]) == configuration().rollout.max_steps
+    votes = configuration().rollout.max_steps * configuration().judge.m
+    assert len(least.rows["reward"]) == votes
     assert work.undivided == least.longest_row
 
 
@@ -147,13 +148,17 @@ def test_questions_that_do_not_fit_are_not_asked():
     assert len(less.rows["policy"]) == config.rollout.max_steps
 
 
-def test_tests_are_asked_for_once_a_task_and_are_one_row():
-    config = parse(compose.compose(["scale=paper", "env=coding_data"], ROOT))
+@pytest.mark.parametrize(("most", "rows"), [(100_000, 1), (16_384, 8), (1, 32)])
+def test_tests_are_asked_for_once_a_task_and_their_row_is_cut_to_the_limit(most, rows):
+    words = ["scale=paper", "env=coding_data", f"learn.micro_batch_tokens={most}"]
+    config = parse(compose.compose(words, ROOT))
     work = workload(config, "full", POSITIONS | {"reward": 32768, "policy": 32768}, GIVEN)
-    (row,) = work.rows["reward"]
-    assert row.count == 2 * config.rollout.tasks
-    assert row.targets == config.judge.m * config.judge.max_tokens
-    assert calls(work)["judge"].count == row.count * config.judge.m
+    assert len(work.rows["reward"]) == rows
+    assert {row.count for row in work.rows["reward"]} == {2 * config.rollout.tasks}
+    targets = sum(row.targets for row in work.rows["reward"])
+    assert targets == config.judge.m * config.judge.max_tokens
+    assert calls(work)["judge"].count == 2 * config.rollout.tasks * config.judge.m
+    assert work.undivided["reward"] == GIVEN.opening_tokens + config.judge.max_tokens - 1
 
 
 def test_a_critic_has_a_sample_for_each_failed_rollout():

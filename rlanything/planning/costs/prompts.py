@@ -41,13 +41,23 @@ class Questions:
         return self.prompts[-1] + (len(self.prompts) - 1) * self.own
 
     def rows(self, count: float, most: int) -> list[Rows]:
-        """The rows of `count` episodes, divided as in `learn.packing.reward_rows`. most: limit of tokens in a row."""
+        """The rows of `count` episodes, divided as in `learn.packing.reward_rows`. most: limit of tokens in a row.
+
+        Every reply is taken to train.
+        """
         asked = len(self.prompts)
         tokens = self.read + asked * self.replies * (self.reply - 1)
-        if tokens > most and asked > 1:
-            halves = self.prompts[: asked // 2], self.prompts[asked // 2 :]
-            return [row for half in halves for row in replace(self, prompts=half).rows(count, most)]
+        if tokens > most and asked * self.replies > 1:
+            return [row for half in self._halves() for row in half.rows(count, most)]
         return [Rows(count, tokens, asked * self.replies * self.reply)]
+
+    def _halves(self) -> tuple[Questions, Questions]:
+        """Half of the questions each; of one question, half of its replies each."""
+        if len(self.prompts) > 1:
+            half = len(self.prompts) // 2
+            return replace(self, prompts=self.prompts[:half]), replace(self, prompts=self.prompts[half:])
+        half = self.replies // 2
+        return replace(self, replies=half), replace(self, replies=self.replies - half)
 
 
 def episode_steps(max_steps: int, given: Assumptions) -> int:

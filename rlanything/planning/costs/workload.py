@@ -53,7 +53,7 @@ class Workload:
     undivided: dict[str, int]
     """Tokens of the longest row that cannot be divided, by model.
 
-    For the reward model: one question with its replies.
+    For the reward model: one question with one reply.
     """
 
     @property
