@@ -7,13 +7,13 @@ is a command without reasoning; with reasoning a chat grows faster, and a histor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedTokenizerBase
 
 from envs.alfworld.family import AlfworldFamily
@@ -27,7 +27,6 @@ from rlanything.core.types import (
     ScoredTrajectory,
     Trajectory,
 )
-from rlanything.engines import forward
 from rlanything.engines.chat import Chat
 from rlanything.engines.native import NativeEngine
 from rlanything.learn.packing import Row, policy_rows, reward_rows
@@ -40,6 +39,8 @@ from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 PROMPTS = Path(__file__).parents[1] / "experiments" / "prompts" / "instruct"
 SIZES = Architecture(hidden=16, intermediate=32, layers=1, heads=2, kv_heads=1, vocab=1024, positions=1 << 15)
+QKV = (SIZES.hidden // SIZES.heads * (SIZES.heads + 2 * SIZES.kv_heads), SIZES.hidden)
+"""Shape (out, in) of the weight that projects to queries, keys and values. No other weight of the model has it."""
 ROW_TOKENS = 16_384
 """`learn.micro_batch_tokens` of the paper's scale: larger trees are cut."""
 
@@ -86,21 +87,30 @@ class CountingEngine(NativeEngine):
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """See `NativeEngine`."""
         self.tokens.prompts += sum(len(request.prompt_ids) for request in requests)
-        with _counted(self.tokens):
-            return super().generate(requests)
+        with TokensRead() as read:
+            completions = super().generate(requests)
+        self.tokens.read += read.count
+        return completions
 
 
-@contextmanager
-def _counted(tokens: Tokens) -> Iterator[None]:
-    """Count what passes through the model; it has one layer."""
-    project = forward.project_qkv
+class TokensRead(TorchFunctionMode):
+    """While it is active, torch shows it every call. It counts the tokens that pass through the model of `SIZES`.
 
-    def counting(layer: Any, weights: Any, hidden: Any, angles: Any) -> Any:
-        tokens.read += len(hidden)
-        return project(layer, weights, hidden, angles)
+    The model has one layer, so each token passes once through the projection to queries, keys and values. The sizes
+    of its weight tell this projection from the others.
+    """
 
-    with mock.patch.object(forward, "project_qkv", counting):
-        yield
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Any = None
+    ) -> Any:
+        """Do what was called, and count the rows of the projection's input NM."""
+        if func is functional.linear and tuple(args[1].shape) == QKV:
+            self.count += len(args[0])
+        return func(*args, **(kwargs or {}))
 
 
 def measure(context: str, work: Workload) -> dict[str, Tokens]:
