@@ -38,7 +38,7 @@ class Pipeline:
         """The files that `stages` depend on and that no stage makes, sorted."""
         places = {self.root / dep for stage in stages for dep in self._resolve(stage, "deps", data)}
         elsewhere = {*self._outputs(), *CODE}
-        kept = [p for p in places if p.relative_to(self.root).parts[0] not in elsewhere]
+        kept = [p for p in places if not elsewhere & {*_first(p, self.root)}]
         return sorted({file for place in kept for file in _files(place)} | self._code(stages, data))
 
     def _code(self, stages: Iterable[str], data: Mapping[str, Any]) -> set[Path]:
@@ -88,6 +88,11 @@ def look_up(data: Mapping[str, Any], name: str) -> Any:
             return None
         found = found.get(part)
     return found
+
+
+def _first(place: Path, root: Path) -> tuple[str, ...]:
+    """The first part of a path in the project; nothing for one outside of it."""
+    return place.relative_to(root).parts[:1] if place.is_relative_to(root) else ()
 
 
 def _files(place: Path) -> list[Path]:
