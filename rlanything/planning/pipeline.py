@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.hashes import files_in
+from rlanything.files.yaml_file import read_mapping
 from rlanything.runs.imports import code_files, targets
 from rlanything.stages.declared import STAGES
 
@@ -23,12 +22,15 @@ class Pipeline:
     """The stages of a project's dvc.yaml. DVC's own code fills their templates from a configuration."""
 
     def __init__(self, root: Path) -> None:
-        """Raises `ConfigError` when there is no dvc.yaml."""
+        """Raises `ConfigError` when there is no dvc.yaml, or one that cannot be read."""
         path = root / "dvc.yaml"
         if not path.is_file():
             raise ConfigError(f"{path}: no such file; run this in the project's folder, or use --root")
         self.root = root
-        self.stages: Mapping[str, Any] = yaml.safe_load(path.read_text())["stages"]
+        found = read_mapping(path).get("stages")
+        if not isinstance(found, dict):
+            raise ConfigError(f"{path}: it has no stages; `rlanything config pipeline` writes it")
+        self.stages: Mapping[str, Any] = found
 
     def params(self, stage: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """Key -> value in `data` of every parameter that `stage` (`train@full`) depends on."""

@@ -143,6 +143,13 @@ def _hash_by_dvc(project: Path, name: str, folder: Path) -> str:
         return dep.get_hash().value
 
 
+@pytest.mark.parametrize("text", ["[" * 10_000, "stages: 1", "a: &a [1]\nb: *a", "- 1"])
+def test_a_pipeline_that_cannot_be_read_is_named(tmp_path, text):
+    (tmp_path / "dvc.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"dvc\.yaml: "):
+        Pipeline(tmp_path)
+
+
 def test_a_folder_without_a_pipeline_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"dvc\.yaml: no such file"):
         Pipeline(tmp_path)
