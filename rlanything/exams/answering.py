@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.exams import Answers, Exam, Question
+from rlanything.core.ids import content_id
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Request
+from rlanything.engines import sources
 from rlanything.files import locks
 from rlanything.files.hashes import tree_hash
 from rlanything.runs import build
@@ -66,10 +68,10 @@ def answer_exam(
 
 def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> dict[str, Json]:
     """What the answers depend on. It is stored with them."""
-    folder = root / checkpoint.path
-    name = f"{checkpoint.path}@{checkpoint.revision}"
+    found = sources.contents(checkpoint, root)
+    name = f"{checkpoint.path}@{found.get(sources.COMMIT, checkpoint.revision)}"
     return {
-        "policy": tree_hash(folder) if folder.is_dir() else name,
+        "policy": content_id(found) if sources.is_local(checkpoint, root) else name,
         "prompts": tree_hash(root / config.model.prompts),
         "context": config.model.context,
         "seeds": [config.seed, seed],

@@ -6,13 +6,13 @@ exchanged, left out or put in between is found.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from rlanything.core.ids import canonical_json
 from rlanything.files.hashes import sha256
+from rlanything.files.reader import FileError, read_object
 
 NAME = "manifest.json"
 
@@ -28,10 +28,12 @@ def damage(folder: Path, before: Path | None, besides: Collection[str] = ()) -> 
     besides: names of files that may be gone since. They are not looked at.
     """
     try:
-        sealed = json.loads((folder / NAME).read_text())
-        files, previous = dict(sealed["files"]), sealed["before"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return f"{folder / NAME}: cannot be read ({error})"
+        sealed = read_object(folder / NAME)
+    except FileError as error:
+        return f"{error}; it cannot be read"
+    files, previous = sealed.get("files"), sealed.get("before")
+    if not isinstance(files, dict):
+        return f"{folder / NAME}: it names no files"
     if previous != _link(before):
         return f"{folder / NAME}: it does not follow {before or 'the start'}"
     for name in sorted({*files, *_names(folder)} - {*besides}):

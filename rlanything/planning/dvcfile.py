@@ -14,6 +14,7 @@ from rlanything.files.atomic import write_text
 from rlanything.planning.pipeline import look_up
 from rlanything.runs.imports import code_files, targets, whole_folders
 from rlanything.stages.declared import STAGES, Stage
+from rlanything.stages.dependencies import folders
 
 NAME = "dvc.yaml"
 HEADER = """\
@@ -27,16 +28,16 @@ HEADER = """\
 
 def write(root: Path, config: Config) -> bool:
     """Bring dvc.yaml up to date. Returns whether its content changed. An unchanged file is not written."""
-    path, new = root / NAME, text(config)
+    path, new = root / NAME, text(config, root)
     if path.is_file() and path.read_text() == new:
         return False
     write_text(path, new)
     return True
 
 
-def text(config: Config) -> str:
-    """The content of dvc.yaml for this configuration."""
-    stages = {stage.name: _entry(stage, config) for stage in STAGES if stage.needed(config)}
+def text(config: Config, root: Path = Path()) -> str:
+    """The content of dvc.yaml for this configuration of the project at `root`."""
+    stages = {stage.name: _entry(stage, config, root) for stage in STAGES if stage.needed(config)}
     return HEADER + yaml.dump({"stages": stages}, Dumper=_Plain, sort_keys=False, width=110)
 
 
@@ -47,18 +48,18 @@ def code(stage: Stage, config: Config) -> list[str]:
     return whole_folders(code_files([stage.module, *classes]))
 
 
-def _entry(stage: Stage, config: Config) -> dict[str, Any]:
-    body = dict(_body(stage, config))
+def _entry(stage: Stage, config: Config, root: Path) -> dict[str, Any]:
+    body = dict(_body(stage, config, root))
     if stage.arms is None:
         return body
     arms = {name: dict(columns) for name, columns in stage.arms(config).items()}
     return {"foreach": arms, "do": body}
 
 
-def _body(stage: Stage, config: Config) -> Iterator[tuple[str, Json]]:
+def _body(stage: Stage, config: Config, root: Path) -> Iterator[tuple[str, Json]]:
     yield "desc", stage.about
     yield "cmd", f"python -m rlanything {stage.name}" + ("" if stage.arms is None else " --arm ${key}")
-    yield "deps", [*stage.deps(config), *code(stage, config)]
+    yield "deps", [*stage.deps(config), *folders(root, *stage.loads(config)), *code(stage, config)]
     yield "params", list(stage.params)
     for kind, outputs in (("outs", stage.outs), ("metrics", stage.metrics), ("plots", stage.plots)):
         if outputs:

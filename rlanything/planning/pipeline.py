@@ -6,10 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.hashes import files_in
+from rlanything.files.yaml_file import read_mapping
 from rlanything.runs.imports import code_files, targets
 from rlanything.stages.declared import STAGES
 
@@ -23,12 +22,15 @@ class Pipeline:
     """The stages of a project's dvc.yaml. DVC's own code fills their templates from a configuration."""
 
     def __init__(self, root: Path) -> None:
-        """Raises `ConfigError` when there is no dvc.yaml."""
+        """Raises `ConfigError` when there is no dvc.yaml, or one that cannot be read."""
         path = root / "dvc.yaml"
         if not path.is_file():
             raise ConfigError(f"{path}: no such file; run this in the project's folder, or use --root")
         self.root = root
-        self.stages: Mapping[str, Any] = yaml.safe_load(path.read_text())["stages"]
+        found = read_mapping(path).get("stages")
+        if not isinstance(found, dict):
+            raise ConfigError(f"{path}: it has no stages; `rlanything config pipeline` writes it")
+        self.stages: Mapping[str, Any] = found
 
     def params(self, stage: str, data: Mapping[str, Any]) -> dict[str, Any]:
         """Key -> value in `data` of every parameter that `stage` (`train@full`) depends on."""
@@ -38,7 +40,7 @@ class Pipeline:
         """The files that `stages` depend on and that no stage makes, sorted."""
         places = {self.root / dep for stage in stages for dep in self._resolve(stage, "deps", data)}
         elsewhere = {*self._outputs(), *CODE}
-        kept = [p for p in places if p.relative_to(self.root).parts[0] not in elsewhere]
+        kept = [p for p in places if not elsewhere & {*_first(p, self.root)}]
         return sorted({file for place in kept for file in _files(place)} | self._code(stages, data))
 
     def _code(self, stages: Iterable[str], data: Mapping[str, Any]) -> set[Path]:
@@ -88,6 +90,11 @@ def look_up(data: Mapping[str, Any], name: str) -> Any:
             return None
         found = found.get(part)
     return found
+
+
+def _first(place: Path, root: Path) -> tuple[str, ...]:
+    """The first part of a path in the project; nothing for one outside of it."""
+    return place.relative_to(root).parts[:1] if place.is_relative_to(root) else ()
 
 
 def _files(place: Path) -> list[Path]:

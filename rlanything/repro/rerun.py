@@ -15,7 +15,7 @@ from typing import Any
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files.atomic import write_text
-from rlanything.files.reader import read_object
+from rlanything.files.reader import read_object, read_text
 from rlanything.files.records import write_json
 from rlanything.planning import check
 from rlanything.repro.difference import Difference, Folder, first_difference
@@ -122,7 +122,7 @@ def _prepare(trial: Trial, config: Config, inputs: Inputs, output: Path) -> None
             f"--output {output}: holds something else; name a folder that is empty or not there"
         )
     write_json(output / MARK, mark)
-    write_text(output / PARAMS, (trial.folder / PARAMS).read_text())
+    write_text(output / PARAMS, read_text(trial.folder / PARAMS))
     link(output, inputs.root, SOURCES)
     place = inputs.place(config)
     made_here = (output / "data").is_dir() and not (output / "data").is_symlink()

@@ -13,9 +13,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rlanything.core.errors import ConfigError
+from rlanything.files.reader import read_text
+from rlanything.files.yaml_file import mapping
 
 PARTS = (
     "rlanything",
@@ -61,7 +61,8 @@ class Workspace:
 
     def made(self) -> dict[str, dict[str, Any]]:
         """The outputs in the copy's dvc.lock, as from `read_lock`."""
-        return read_lock((self.root / "dvc.lock").read_text())
+        path = self.root / "dvc.lock"
+        return read_lock(path, read_text(path))
 
 
 def from_disk(root: Path) -> Workspace:
@@ -74,7 +75,7 @@ def from_disk(root: Path) -> Workspace:
     _begin(target)
     for name, source in files.items():
         _copy(source, target / name)
-    return Workspace(target, read_lock(lock.read_text()))
+    return Workspace(target, read_lock(lock, read_text(lock)))
 
 
 def from_revision(root: Path, revision: str) -> Workspace:
@@ -87,12 +88,14 @@ def from_revision(root: Path, revision: str) -> Workspace:
     with tarfile.open(fileobj=BytesIO(archive)) as files:
         files.extractall(target, **_CAREFULLY)
     (target / "dvc.lock").unlink()
-    return Workspace(target, read_lock(lock))
+    return Workspace(target, read_lock(root / "dvc.lock", lock))
 
 
-def read_lock(text: str) -> dict[str, dict[str, Any]]:
-    """All outputs in a dvc.lock: path -> its entry (md5, size, number of files)."""
-    stages = yaml.safe_load(text).get("stages", {})
+def read_lock(path: Path, text: str) -> dict[str, dict[str, Any]]:
+    """All outputs in a dvc.lock: path -> its entry (md5, size, number of files).
+
+    text: the content of `path`. Raises `FileError` for anything but a mapping in YAML."""
+    stages = mapping(path, text).get("stages", {})
     return {out["path"]: out for stage in stages.values() for out in stage.get("outs", [])}
 
 

@@ -10,6 +10,7 @@ from rlanything import targets
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import Engine, TaskFamily
+from rlanything.engines import sources
 from rlanything.loop.prompts import Prompts
 from rlanything.rewards.kind import kind_of
 from rlanything.runs import families
@@ -67,7 +68,7 @@ def load(
     place = placement(config.train, role)
     try:
         model, tokenizer = files.load(
-            source(checkpoint, root),
+            sources.source(checkpoint, root),
             checkpoint.revision,
             allow_pickle=checkpoint.allow_pickle,
             dtype=place.dtype,
@@ -78,13 +79,22 @@ def load(
     return model, tokenizer
 
 
-def source(checkpoint: Checkpoint, root: Path) -> str:
-    """The folder of a checkpoint, or its name on the hub.
+def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:
+    """Let the hub's cache on this machine know the commit of a checkpoint, so that a run can be named after it.
 
-    It is a folder if that folder exists, or if the path begins like one (`.`, `/`, `models/`, `runs/`)."""
-    folder = root / checkpoint.path
-    local = folder.exists() or checkpoint.path.startswith((".", "/", "models/", "runs/"))
-    return str(folder) if local else checkpoint.path
+    Only where it does not know it yet, one small file is fetched. Raises `ConfigError` when that fails.
+    """
+    if sources.is_local(checkpoint, root) or sources.contents(checkpoint, root):
+        return
+    from transformers.utils.hub import hf_hub_download
+
+    try:
+        hf_hub_download(checkpoint.path, "config.json", revision=checkpoint.revision)
+    except Exception as error:  # its HTTP client has errors of its own, which depend on its version
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ConfigError(
+            f"{checkpoint.path}: neither a folder, nor in the hub's cache, nor can it be fetched ({reason})"
+        ) from None
 
 
 def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> ChatModel:

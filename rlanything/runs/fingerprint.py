@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlanything.config import Config
+from rlanything.config import Checkpoint, Config
 from rlanything.core.ids import content_id
 from rlanything.core.types import Json
+from rlanything.engines import sources
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.machine import versions
@@ -54,8 +55,7 @@ def made_from(config: Config, root: Path, arm: str) -> Origin:
     """What a run of the arm would be made from now."""
     relevant = run_config(config, arm)
     code = [TRAIN, *targets(relevant)]
-    inputs = file_hashes(root, input_files(config, root, arm))
-    return Origin(relevant, code_hashes(code), inputs, versions(packages(code)))
+    return Origin(relevant, code_hashes(code), inputs(config, root, arm), versions(packages(code)))
 
 
 def run_config(config: Config, arm: str) -> dict[str, Any]:
@@ -70,8 +70,30 @@ def run_config(config: Config, arm: str) -> dict[str, Any]:
     return {**relevant, "panels": config.tasks.measures, "arms": {arm: config.arm(arm).model_dump()}}
 
 
+def inputs(config: Config, root: Path, arm: str) -> dict[str, str]:
+    """What the arm's run may read besides code, by its path from the root: sha256 of files, and commits.
+
+    The files of a checkpoint outside of the project have their path as the configuration has it. A checkpoint on the
+    hub has its name and its commit in the cache; it is left out while it is not there.
+    """
+    found = file_hashes(root, input_files(config, root, arm))
+    for checkpoint in checkpoints(config, arm):
+        found |= sources.named(checkpoint, root)
+    return dict(sorted(found.items()))
+
+
+def checkpoints(config: Config, arm: str) -> list[Checkpoint]:
+    """The configured checkpoints that a run of the arm loads."""
+    own, model = config.arm(arm), config.model
+    judges = own.reward_from is None and not config.judge_for(own).is_oracle
+    return [model.policy, *([model.reward] if judges else ()), *([model.adapter] if own.adapt else ())]
+
+
 def input_files(config: Config, root: Path, arm: str) -> list[Path]:
-    """Every file that the arm's run may read: data/, models/, prompts, and the weights of the arm in `reward_from`."""
+    """The project's files that the arm's run may read: data/, models/, prompts, and the weights of `reward_from`'s arm.
+
+    `inputs` adds those of the configured checkpoints, which may lie anywhere.
+    """
     found = [path for name in FOLDERS for path in files_in(root / name)]
     source = config.arm(arm).reward_from
     if source is not None:

@@ -31,7 +31,7 @@ from rlanything.core.types import Json
 from rlanything.files import atomic, locks, manifest
 from rlanything.files.atomic import write_text
 from rlanything.files.hashes import tree_hash
-from rlanything.files.reader import read_object
+from rlanything.files.reader import FileError, read_object, read_text
 from rlanything.files.records import write_json, write_lines
 from rlanything.loop.iteration import IterationResult
 
@@ -157,11 +157,17 @@ class RunFolder:
 
         A folder without a stored hash is accepted.
         """
-        if self._sealed.is_file() and self._sealed.read_text() != tree_hash(self.finished):
+        if self._sealed.is_file() and not self._is_sealed():
             raise MachineError(
                 f"{self.finished}: its content has changed. Remove it, and the same command makes it again from its "
                 "iterations"
             )
+
+    def _is_sealed(self) -> bool:
+        try:
+            return read_text(self._sealed) == tree_hash(self.finished)
+        except FileError:
+            return False
 
     def _export(self, temporary: Path, start: TaskBuffer) -> None:
         (temporary / "buffer").mkdir()

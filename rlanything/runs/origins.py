@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
-from rlanything.files.hashes import digest, file_hashes
+from rlanything.files.hashes import digest
 from rlanything.files.reader import read_object
 from rlanything.files.records import write_json
-from rlanything.runs.fingerprint import Origin, input_files
+from rlanything.runs.fingerprint import Origin, inputs
 from rlanything.runs.imports import place_of
 from rlanything.runs.provenance import changed, flat
 
@@ -24,15 +24,15 @@ SHOWN = 4
 def unchanged(config: Config, root: Path, arm: str, origin: Origin) -> Callable[[], None]:
     """A check that raises `ConfigError`, naming the files, when code or inputs differ from `origin`.
 
-    The first check reads all files. Later checks only read files whose size or times have changed.
+    The first check of a process reads all files, checkpoints included. Later checks only read files whose inode, size
+    or times have changed: to hash gigabytes of weights before each publication would take too long. The stage hashes
+    all files once more when every seed is finished (`hashes.forget`).
     """
 
     def check() -> None:
         places = {name: place_of(Path(name)) for name in origin.code}
         code = {name: digest(place) for name, place in places.items() if place.is_file()}
-        found = changed(
-            {**origin.code, **origin.inputs}, {**code, **file_hashes(root, input_files(config, root, arm))}
-        )
+        found = changed({**origin.code, **origin.inputs}, {**code, **inputs(config, root, arm)})
         if found:
             raise ConfigError(
                 f"changed while arm {arm} was trained: {_first(found)}. The published iterations were made before "

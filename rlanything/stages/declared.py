@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import Config
+from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.splits import TRAIN
 from rlanything.core.types import Json
@@ -51,6 +51,9 @@ class Stage:
     makes: Sequence[str] = ("env", "engine")
     """Sections of the configuration whose classes (`_target_`) the stage makes objects of."""
 
+    loads: Callable[[Config], Sequence[Checkpoint | None]] = lambda config: ()
+    """Configured checkpoints whose content decides the results and that `deps` cannot name: a folder that no stage
+    makes is a dependency, a name on the hub is none."""
     needed: Callable[[Config], bool] = lambda config: True
     """Whether the pipeline has the stage under a given configuration."""
 
@@ -133,6 +136,7 @@ STAGES = (
             *keys("train", "precision", "accelerator"),
         ),
         outs=("models",),
+        loads=lambda config: (config.model.policy, config.model.reward, config.model.adapter),
     ),
     Stage(
         name="train",
@@ -222,6 +226,7 @@ STAGES = (
             *keys("train", "precision", "accelerator"),
         ),
         outs=("labels",),
+        loads=lambda config: (config.evaluate.reward_policy, *config.evaluate.judges.values()),
         needed=lambda config: config.evaluate.own_panel,
     ),
     Stage(
@@ -256,6 +261,7 @@ STAGES = (
             *keys("train", "seeds", "precision", "accelerator"),
         ),
         outs=("evaluation/${key}.json",),
+        loads=lambda config: (config.evaluate.solver,),
         arms=measured,
     ),
     Stage(

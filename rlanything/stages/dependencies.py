@@ -9,7 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rlanything.config import BASE, BASE_COOLED, ArmConfig, Checkpoint, Config
+from rlanything.engines.sources import is_local
 from rlanything.loop.prompts import NAMES
+
+MAKERS = ("models", "runs")
+"""Folders whose checkpoints are made by stages."""
 
 Columns = Mapping[str, str]
 """Column -> value of `${item.<column>}` in the dependencies and parameters of one arm."""
@@ -108,7 +112,16 @@ def final_panels(config: Config) -> tuple[str, ...]:
 def made(*checkpoints: Checkpoint | None) -> tuple[str, ...]:
     """The outputs of stages that hold these checkpoints: runs/<arm>, models/<name>. Other checkpoints are left out."""
     places = [Path(c.path).parts for c in checkpoints if c is not None]
-    return tuple(dict.fromkeys("/".join(p[:2]) for p in places if p[0] in ("models", "runs") and len(p) > 1))
+    return tuple(dict.fromkeys("/".join(p[:2]) for p in places if p[0] in MAKERS and len(p) > 1))
+
+
+def folders(root: Path, *checkpoints: Checkpoint | None) -> tuple[str, ...]:
+    """The folders of these checkpoints that no stage makes. DVC takes those outside of the project as well.
+
+    A name on the hub is left out: the stage `bootstrap` records its commit, and the configuration its revision.
+    """
+    local = [c.path for c in checkpoints if c is not None and is_local(c, root)]
+    return tuple(dict.fromkeys(path for path in local if Path(path).parts[:1] not in {(m,) for m in MAKERS}))
 
 
 def keys(section: str, *names: str) -> tuple[str, ...]:

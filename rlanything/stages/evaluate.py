@@ -9,6 +9,7 @@ from rlanything.config import BASE, BASE_COOLED, CONTROLS, Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import keyed
+from rlanything.engines import sources
 from rlanything.files import locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.reader import read_objects
@@ -25,7 +26,10 @@ def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     with locks.stage(root, f"evaluate --arm {arm}", place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
-        write_json(place, {"arm": arm, **_measure(config, root, arm)})
+        base = (config.model.policy, config.model.reward) if arm in CONTROLS else ()
+        with sources.unchanged(root, *base, config.evaluate.solver):
+            results = _measure(config, root, arm)
+        write_json(place, {"arm": arm, **results})
     print(f"evaluate: {arm}: {config.train.seeds} seeds")
 
 

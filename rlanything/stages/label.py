@@ -13,6 +13,7 @@ from pathlib import Path
 from rlanything.config import ORACLE, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
+from rlanything.engines import sources
 from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.records import read_lines, write_lines
@@ -35,8 +36,9 @@ def make_labels(config: Config, root: Path) -> None:
     layout = Layout(root)
     with locks.stage(root, "label", layout.labels, apart=(*locks.MAKERS, "train*", "evaluate*")):
         layout.check_bootstrap()
-        panels = _panels(config, root)
-        with atomic.whole(layout.labels) as folder:
+        used = (config.evaluate.reward_policy, *config.evaluate.judges.values())
+        with atomic.whole(layout.labels) as folder, sources.unchanged(root, *used):
+            panels = _panels(config, root)
             for labeller in config.evaluate.labellers:
                 for name, lines in _labelled(config, root, labeller, panels).items():
                     write_lines(folder / name / f"{labeller}.jsonl.gz", lines)

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
-from rlanything.files import atomic, locks
+from rlanything.files import atomic, hashes, locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.runs import origins, provenance, timings
-from rlanything.runs.build import first_process
-from rlanything.runs.fingerprint import Origin, made_from
+from rlanything.runs.build import fetch_commit, first_process
+from rlanything.runs.fingerprint import Origin, checkpoints, made_from
 from rlanything.runs.folder import RunFolder, place
 from rlanything.runs.layout import Layout, trained_reward
 from rlanything.runs.workers import run_all
@@ -39,6 +39,8 @@ def train_arm(config: Config, root: Path, arm: str) -> None:
 def _run(config: Config, root: Path, arm: str) -> None:
     Layout(root).check_bootstrap()
     _check_source(config, root, arm)
+    for checkpoint in checkpoints(config, arm):
+        fetch_commit(checkpoint, root)
     origin, layout = made_from(config, root, arm), Layout(root)
     seeds = range(config.train.seeds)
     folders = {seed: RunFolder(layout.live(origin.key, arm, seed)) for seed in seeds}
@@ -56,6 +58,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
     _train(config, root, origin, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
     if not first_process():
         return
+    hashes.forget()
     origins.unchanged(config, root, arm, origin)()
     place(list(folders.values()), layout.run(arm, 0).parent)
     provenance.write(config, root, arm, origin, live)

@@ -93,6 +93,63 @@ def test_files_are_what_lies_in_the_places_that_a_stage_names(tmp_path, data):
     ]
 
 
+def test_the_default_configuration_depends_on_no_other_folder_of_weights(data):
+    assert dvcfile.text(parse(data), ROOT) == (ROOT / "dvc.yaml").read_text()
+
+
+def test_a_folder_of_weights_that_no_stage_makes_is_a_dependency(tmp_path, data):
+    outside = tmp_path / "outside"
+    for place in (
+        outside,
+        tmp_path / "project" / "weights" / "judge",
+        tmp_path / "project" / "models" / "reward",
+    ):
+        place.mkdir(parents=True)
+        (place / "model.safetensors").write_text("first")
+    project = tmp_path / "project"
+    model = {
+        **data["model"],
+        "embedded": None,
+        "policy": {"path": str(outside)},
+        "adapter": {"path": "Qwen/Qwen3-4B"},
+    }
+    measured = {
+        "labels": "judge",
+        "judges": {"strong": {"path": "weights/judge"}},
+        "solver": {"path": str(outside)},
+    }
+    config = parse({**data, "model": model, "evaluate": {**data["evaluate"], **measured}})
+    (project / "dvc.yaml").write_text(text := dvcfile.text(config, project))
+    stages = yaml.safe_load(text)["stages"]
+    default = yaml.safe_load(dvcfile.text(parse(data), project))["stages"]
+    new = [dep for dep in stages["bootstrap"]["deps"] if dep not in default["bootstrap"]["deps"]]
+    assert new == [str(outside)], "models/ is made by the stage, a name on the hub is no file"
+    assert "weights/judge" in stages["label"]["deps"]
+    assert str(outside) in stages["evaluate"]["do"]["deps"]
+    values = config.model_dump(mode="json", by_alias=True)
+    assert outside / "model.safetensors" in Pipeline(project).files(["bootstrap"], values)
+    (project / "params.yaml").write_text(yaml.safe_dump(values))
+    Repo.init(str(project), no_scm=True).close()
+    before = _hash_by_dvc(project, "bootstrap", outside)
+    (outside / "model.safetensors").write_text("other")
+    assert _hash_by_dvc(project, "bootstrap", outside) != before
+
+
+def _hash_by_dvc(project: Path, name: str, folder: Path) -> str:
+    """The hash that DVC gives to a folder that a stage depends on."""
+    with Repo(str(project)) as repo:
+        (stage,) = (s for s in repo.index.stages if s.name == name)
+        (dep,) = (dep for dep in stage.deps if dep.def_path == str(folder))
+        return dep.get_hash().value
+
+
+@pytest.mark.parametrize("text", ["[" * 10_000, "stages: 1", "a: &a [1]\nb: *a", "- 1"])
+def test_a_pipeline_that_cannot_be_read_is_named(tmp_path, text):
+    (tmp_path / "dvc.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"dvc\.yaml: "):
+        Pipeline(tmp_path)
+
+
 def test_a_folder_without_a_pipeline_is_named(tmp_path):
     with pytest.raises(ConfigError, match=r"dvc\.yaml: no such file"):
         Pipeline(tmp_path)

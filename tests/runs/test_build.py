@@ -96,3 +96,24 @@ def _root(saved):
     if not link.exists():
         link.symlink_to(saved)
     return saved.parent
+
+
+def test_a_commit_that_is_not_known_is_fetched_before_a_run_is_named_after_it(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("transformers.utils.hub.hf_hub_download", lambda *a, **k: asked.append((a, k)))
+    build.fetch_commit(Checkpoint(path="models/policy"), tmp_path)
+    build.fetch_commit(Checkpoint(path="someone/tiny", revision="v1"), tmp_path)
+    assert asked == [(("someone/tiny", "config.json"), {"revision": "v1"})]
+    snapshot = tmp_path / "hub" / "models--someone--tiny" / "snapshots" / ("0" * 40)
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text("{}")
+    build.fetch_commit(Checkpoint(path="someone/tiny", revision="0" * 40), tmp_path)
+    assert len(asked) == 1, "what the cache knows is not asked for"
+
+
+def test_a_name_that_cannot_be_fetched_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(ConfigError, match=r"someone/tiny: neither a folder, nor in the hub's cache, nor can"):
+        build.fetch_commit(Checkpoint(path="someone/tiny"), tmp_path)

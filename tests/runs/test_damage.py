@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -70,6 +71,37 @@ def test_an_older_iteration_that_was_damaged_is_refused_and_nothing_is_touched(f
     ):
         folder.recover(pytest.fail)
     assert contents(folder.path) == before
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: path.write_text("[" * 200_000), "not JSON that can be read"),
+        (os.mkfifo, "no regular file"),
+        (lambda path: path.mkdir(), "a directory"),
+        (lambda path: path.write_text("[]"), "expected a JSON object"),
+        (lambda path: path.write_text('{"before": null, "files": [["a", "b"]]}'), "it names no files"),
+    ],
+    ids=["deep", "pipe", "folder", "list", "files"],
+)
+def test_a_manifest_that_may_be_anybodys_is_damage_and_names_the_file(folder, make, words):
+    place = folder.iterations / "0003" / NAME
+    place.unlink()
+    make(place)
+    told: list[str] = []
+    assert folder.usable(told.append) == folder.published()[:-1]
+    assert str(place) in told[0]
+    assert words in told[0]
+
+
+@pytest.mark.parametrize("content", [b"other", b"\xff"])
+def test_the_hash_of_a_finished_run_may_be_anybodys(folder, content):
+    folder.export(buffer(), lambda path: None)
+    seal = folder.path / "finished.sha256"
+    folder.check_finished()
+    seal.write_bytes(content)
+    with pytest.raises(MachineError, match="its content has changed"):
+        folder.check_finished()
 
 
 def test_an_iteration_that_is_gone_is_missed(folder):

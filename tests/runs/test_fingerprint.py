@@ -86,6 +86,67 @@ def test_a_new_input_file_changes_the_name(root):
     assert key(root) != before
 
 
+@pytest.fixture
+def weights(tmp_path_factory) -> Path:
+    """A checkpoint outside of the project."""
+    place = tmp_path_factory.mktemp("elsewhere") / "mine"
+    place.mkdir()
+    (place / "model.safetensors").write_text("first")
+    return place
+
+
+@pytest.mark.parametrize(
+    ("model", "arm", "reads"),
+    [
+        ("policy", "outcome", True),
+        ("reward", "policy", True),
+        ("adapter", "full", True),
+        ("adapter", "outcome", False),
+    ],
+)
+def test_weights_outside_of_the_project_change_the_name_of_the_arms_that_load_them(
+    root, weights, model, arm, reads
+):
+    override = f"model.{model}.path={weights}"
+    before = key(root, override, arm=arm)
+    inputs = fingerprint.made_from(config(override), root, arm).inputs
+    assert (f"{weights}/model.safetensors" in inputs) == reads
+    (weights / "model.safetensors").write_text("other")
+    assert (key(root, override, arm=arm) != before) == reads
+    (weights / "model.safetensors").write_text("first")
+    (weights / "README.md").write_text("for people")
+    assert key(root, override, arm=arm) == before
+
+
+def test_a_judge_that_only_the_measurement_asks_changes_no_name(root, weights):
+    override = f"evaluate.solver={{path: {weights}, revision: null, allow_pickle: false}}"
+    before = key(root, override)
+    (weights / "model.safetensors").write_text("other")
+    assert key(root, override) == before == key(root)
+
+
+def test_weights_in_models_are_read_once_and_named_as_before(root):
+    inputs = fingerprint.made_from(config(), root, "full").inputs
+    files = fingerprint.input_files(config(), root, "full")
+    assert list(inputs) == sorted(path.relative_to(root).as_posix() for path in files)
+
+
+def test_the_commit_of_a_name_on_the_hub_is_part_of_the_name(root, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    override = "model.policy.path=someone/tiny"
+    unknown = key(root, override)
+    place = tmp_path / "hub" / "models--someone--tiny"
+    names = {unknown}
+    for commit in ("0" * 40, "1" * 40):
+        (place / "snapshots" / commit).mkdir(parents=True)
+        (place / "snapshots" / commit / "config.json").write_text("{}")
+        (place / "refs").mkdir(exist_ok=True)
+        (place / "refs" / "main").write_text(commit)
+        assert fingerprint.made_from(config(override), root, "full").inputs["someone/tiny"] == commit
+        names.add(key(root, override))
+    assert len(names) == 3
+
+
 def test_the_code_that_learns_is_part_of_the_name(root, tmp_path, monkeypatch):
     before = key(root)
     for name in imports.PACKAGES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 from stage_cases import ROOT, small
 
 from rlanything.core.errors import ConfigError
+from rlanything.files import hashes
 from rlanything.files.hashes import counts
 from rlanything.runs import imports
 from rlanything.runs.fingerprint import Origin, made_from
@@ -61,6 +63,28 @@ def test_a_file_of_the_same_size_and_time_is_read_when_it_was_exchanged(root):
     place.write_text(FILES[1].upper())
     os.utime(place, ns=(state.st_atime_ns, state.st_mtime_ns))
     with pytest.raises(ConfigError, match=FILES[1]):
+        check()
+
+
+def test_weights_outside_of_the_project_that_change_are_named_and_read_once(
+    root, tmp_path_factory, monkeypatch
+):
+    weights = tmp_path_factory.mktemp("elsewhere") / "model.safetensors"
+    weights.write_text("first")
+    config = small(f"model.policy.path={weights.parent}")
+    read: list[Path] = []
+    monkeypatch.setattr(
+        hashes, "sha256", lambda path: read.append(path) or hashlib.sha256(path.read_bytes()).hexdigest()
+    )
+    check = unchanged(config, root, "full", made_from(config, root, "full"))
+    check()
+    check()
+    assert read.count(weights) == 1, "a publication compares size and times"
+    hashes.forget()
+    check()
+    assert read.count(weights) == 2, "the end of the stage reads it again"
+    weights.write_text("other")
+    with pytest.raises(ConfigError, match=rf"changed while arm full was trained: {weights}: \w+ -> \w+\."):
         check()
 
 

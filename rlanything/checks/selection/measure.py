@@ -23,6 +23,7 @@ from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task, Trajectory
 from rlanything.core.unittests import ComparesOutputs
+from rlanything.engines import sources
 from rlanything.files.hashes import digest, tree_hash
 from rlanything.files.records import read_lines, write_lines
 from rlanything.runs.imports import code_hashes, packages, targets
@@ -104,9 +105,13 @@ def _common(config: Config, root: Path, selection: Selection) -> dict[str, Any]:
 
 
 def _identity(checkpoint: Checkpoint, root: Path) -> Any:
-    """A local model by its content, one of a hub by its name."""
-    folder = root / checkpoint.path
-    return tree_hash(folder) if folder.is_dir() else checkpoint.model_dump(mode="json")
+    """A local model by its content, one of a hub by its name and its commit in the cache."""
+    found = sources.contents(checkpoint, root)
+    return (
+        content_id(found)
+        if sources.is_local(checkpoint, root)
+        else checkpoint.model_dump(mode="json") | found
+    )
 
 
 def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], pair: Pair) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rlanything.config import Architecture, Checkpoint
 from rlanything.core.errors import ConfigError
+from rlanything.engines.sources import cached, source
 from rlanything.engines.untrusted_load import NO_CODE
 from rlanything.files.reader import read_object
 
@@ -76,8 +77,6 @@ def embedded_size(sizes: Architecture, path: str) -> Size:
 
 def read_size(checkpoint: Checkpoint, key: str, root: Path) -> Size:
     """The sizes of a real checkpoint. key: its key in the configuration. Raises `ConfigError`."""
-    from rlanything.runs.build import source
-
     place = source(checkpoint, root)
     folder = Path(place)
     config = _find(place, "config.json", checkpoint.revision)
@@ -156,14 +155,7 @@ def _find(place: str, name: str, revision: str | None) -> Path | None:
     if folder.is_absolute() or folder.exists():
         found = folder / name
         return found if found.is_file() else None
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        cached = try_to_load_from_cache(place, name, revision=revision)
-    except HFValidationError as error:
-        raise ConfigError(f"{place}: no name on the hub ({' '.join(str(error).split())[:200]})") from None
-    return Path(cached) if isinstance(cached, str) else None
+    return cached(place, name, revision)
 
 
 def _declared(checkpoint: Checkpoint, key: str, root: Path, *, local: bool) -> Size:

@@ -1,5 +1,5 @@
 """Stage `bootstrap`: the base models. Embedded models are trained (`warmstart`). For real checkpoints, source.json
-records which they are.
+records which they are, and what they are made of.
 
 Then the stage makes the reward panels, and checks that an embedded reward model is good enough to train with.
 
@@ -16,6 +16,7 @@ from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.core.splits import keyed
+from rlanything.engines import sources
 from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.atomic import clear_leftovers
@@ -86,10 +87,18 @@ def _key(config: Config, root: Path) -> str:
 
 
 def _install(config: Config, root: Path, work: Path | None) -> None:
-    """Copy the trained models to their places. For real checkpoints, write source.json instead."""
+    """Copy the trained models to their places. For real checkpoints, write source.json instead.
+
+    It holds what the configuration says of the checkpoint, and what it is made of: `files` (path -> sha256) of a
+    folder, `commit` of a name on the hub. So a stage that depends on models/<name> depends on the checkpoint.
+    Raises `ConfigError` for a name whose commit is neither in the hub's cache nor can be fetched.
+    """
     for name, source in _sources(config):
         if work is None:
-            write_json(root / "models" / name / "source.json", source.model_dump())
+            build.fetch_commit(source, root)
+            found = sources.contents(source, root)
+            made_of = {"files": found} if sources.is_local(source, root) else found
+            write_json(root / "models" / name / "source.json", {**source.model_dump(), **made_of})
             continue
         with atomic.whole(root / source.path) as folder:
             atomic.copy_tree(work / name, folder)

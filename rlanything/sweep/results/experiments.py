@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rlanything.config import load
 from rlanything.core.errors import ConfigError
+from rlanything.files.reader import read_text
 from rlanything.report import exports
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.metrics import metrics_for
@@ -49,7 +50,7 @@ def _record(board: Board, experiment: str, number: int, root: Path, head: str) -
     params = board.results(number) / "params.yaml"
     comparison = Comparison(panels, metrics_for(load(params)))
     files = {
-        "params.yaml": params.read_text(),
+        "params.yaml": read_text(params),
         "report/summary.json": exports.summary_json(comparison.cells()),
     }
     tree = _tree(root, head, files, board.folder / ".index")

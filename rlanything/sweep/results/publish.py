@@ -12,6 +12,7 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
 from rlanything.files import atomic, locks
+from rlanything.files.hashes import sha256
 from rlanything.files.reader import read_json
 from rlanything.files.records import write_json
 from rlanything.runs.layout import Layout
@@ -65,7 +66,7 @@ def replaces_nothing_else(board: Board, root: Path, name: str) -> bool:
     if not target.exists():
         return True
     mine, there = board.folder / key.FILE, target / key.FILE
-    return mine.is_file() and there.is_file() and mine.read_bytes() == there.read_bytes()
+    return mine.is_file() and there.is_file() and sha256(mine) == sha256(there)
 
 
 def _current(board: Board, target: Path) -> bool:

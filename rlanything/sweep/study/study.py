@@ -18,6 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from rlanything.core.errors import ConfigError
 from rlanything.files.atomic import write_text
+from rlanything.files.reader import read_text
 from rlanything.sweep.declare import space
 from rlanything.sweep.declare.metrics import sign
 from rlanything.sweep.declare.parameters import Value
@@ -92,7 +93,7 @@ class SweepStudy:
     def _check_folder(self, where: str) -> None:
         """Raise `ConfigError` where a database is shared and the folder with the results is not."""
         mark, known = self.folder / "study.id", self.study.user_attrs.get(FOLDER)
-        own = mark.read_text() if mark.is_file() else None
+        own = read_text(mark) if mark.is_file() else None
         if known is None:
             own = own or uuid.uuid4().hex
             write_text(mark, own)

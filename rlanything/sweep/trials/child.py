@@ -14,6 +14,8 @@ from pathlib import Path
 from rlanything.stages.missing import Command
 
 LAST_LINES = 12
+MOST_READ = 4000
+"""Bytes at the end of a log that are read."""
 """Lines of a log that are kept as the error."""
 
 
@@ -46,7 +48,9 @@ def kill(child: subprocess.Popen[bytes] | None) -> None:
 
 def error_text(log: Path, code: int) -> str:
     """The last lines of the last command in a log; the exit code where it printed nothing, and any signal."""
-    text = log.read_bytes()[-4000:].decode(errors="replace")
+    with log.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - MOST_READ))
+        text = file.read().decode(errors="replace")
     said = text.rpartition("\n$ rlanything")[2].partition("\n")[2] if "\n$ rlanything" in text else text
     lines = [line for line in said.splitlines() if line.strip()][-LAST_LINES:]
     if code < 0:

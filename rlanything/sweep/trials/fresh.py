@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from rlanything.files.atomic import write_text
-from rlanything.files.reader import read_object
+from rlanything.files.reader import read_object, read_text
 from rlanything.runs.layout import Layout
 from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.trials.measure import Measured, measure
@@ -56,7 +56,7 @@ class FreshRuns:
     def error(self, number: int) -> str | None:
         """The error of a run that crashed; None for any other."""
         file = self.folder(number) / ERROR
-        return file.read_text() if file.is_file() else None
+        return read_text(file) if file.is_file() else None
 
     def record_error(self, number: int, error: str) -> None:
         """Note that a run crashed."""

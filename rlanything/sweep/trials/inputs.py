@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rlanything.config import Config, load
 from rlanything.core.ids import content_id
-from rlanything.files.hashes import sha256
+from rlanything.files.hashes import digest
 from rlanything.planning import compose
 from rlanything.planning.pipeline import BEFORE_TRAINING, Pipeline
 from rlanything.runs.layout import Layout
@@ -41,7 +41,7 @@ class Inputs:
         """A hash of everything that tasks and base models depend on."""
         data = config.model_dump(mode="json", by_alias=True)
         params = [self.pipeline.params(stage, data) for stage in BEFORE_TRAINING]
-        files = [sha256(file) for file in self.pipeline.files(BEFORE_TRAINING, data)]
+        files = [digest(file) for file in self.pipeline.files(BEFORE_TRAINING, data)]
         return content_id({"params": params, "files": files})[:16]
 
     def place(self, config: Config) -> Path:

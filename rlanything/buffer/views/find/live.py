@@ -20,6 +20,7 @@ from typing import BinaryIO
 from rlanything.buffer.eventlog import events_path
 from rlanything.buffer.filesystem import DISK
 from rlanything.buffer.storage import FOLDER, START, snapshot_path
+from rlanything.files.reader import read_bytes
 
 ITERATIONS = "iterations"
 _PUBLISHED = re.compile(r"\d{4,}")
@@ -39,10 +40,10 @@ class LiveRun:
         return [path.name for path in self.places if path.parent == folder]
 
     def open(self, path: Path) -> BinaryIO:
-        """A file of the finished run. Raises `OSError`."""
+        """A file of the finished run. Raises `FileError`."""
         if path != events_path(path.parent):
             return DISK.open(self.places[path][0])
-        parts = [place.read_bytes().partition(b"\n") for place in self.places[path]]
+        parts = [read_bytes(place).partition(b"\n") for place in self.places[path]]
         header = b"".join(parts[0][:2]) if parts else b""
         return io.BytesIO(header + b"".join(body for *_, body in parts))
 

@@ -1,0 +1,46 @@
+"""What the stage `bootstrap` writes of checkpoints that it does not make."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from stage_cases import small
+
+from rlanything.config import Checkpoint, Config
+from rlanything.stages.bootstrap.stage import _install
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch) -> Config:
+    """A folder, and two names in the hub's cache."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    place = tmp_path / "hub" / "models--someone--tiny"
+    (place / "refs").mkdir(parents=True)
+    (place / "refs" / "main").write_text("0" * 40)
+    (place / "snapshots" / ("0" * 40)).mkdir(parents=True)
+    (place / "snapshots" / ("0" * 40) / "config.json").write_text("{}")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "model.safetensors").write_text("first")
+    config = small()
+    hub, mine = Checkpoint(path="someone/tiny"), Checkpoint(path=str(tmp_path / "mine"))
+    model = config.model.model_copy(update={"embedded": None, "policy": mine, "reward": hub, "adapter": hub})
+    return config.model_copy(update={"model": model})
+
+
+def recorded(root: Path, name: str) -> dict[str, object]:
+    return json.loads((root / "models" / name / "source.json").read_text())
+
+
+def test_real_checkpoints_are_recorded_with_what_they_are_made_of(tmp_path, config):
+    root = tmp_path / "project"
+    _install(config, root, None)
+    given = {"revision": None, "allow_pickle": False}
+    files = {"model.safetensors": sha256(b"first").hexdigest()}
+    assert recorded(root, "policy") == {"path": str(tmp_path / "mine"), **given, "files": files}
+    assert recorded(root, "reward") == {"path": "someone/tiny", **given, "commit": "0" * 40}
+    (tmp_path / "mine" / "model.safetensors").write_text("other")
+    _install(config, root, None)
+    assert recorded(root, "policy")["files"] != files
