@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 import pytest
 from stage_cases import ROOT, small, small_coding
+
+from rlanything.planning import compose
 
 ARM = "full"
 
@@ -24,6 +29,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("coding"))
         elif item.path.parent.name in SHARED and item.path.name != "test_golden_runs.py":
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
+    """The repository's experiments/ are composed once for the same overrides: each time takes a quarter of a second.
+
+    No test changes these files. Other folders are composed anew, and so are all in tests/planning/test_compose.py, by
+    the function that is given here.
+    """
+    real, own = compose._compose, (ROOT / compose.FOLDER).resolve()
+
+    @cache
+    def known(overrides: tuple[str, ...]) -> dict[str, Any]:
+        return real(own, overrides, compose._parse_overrides(overrides))
+
+    def composed(folder: Path, overrides: Sequence[str], parsed: Sequence[Any]) -> dict[str, Any]:
+        return deepcopy(known(tuple(overrides))) if folder == own else real(folder, overrides, parsed)
+
+    compose._compose = composed
+    yield real
+    compose._compose = real
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,11 @@ CHOICES = [(group, option) for group, options in GROUPS.items() if group != "arm
 SETTINGS = sorted(path.stem for path in (ROOT / "experiments" / "setting").glob("*.yaml"))
 
 
+@pytest.fixture(autouse=True)
+def _composed_anew(composed_once, monkeypatch):
+    monkeypatch.setattr(compose, "_compose", composed_once)
+
+
 def test_the_committed_file_equals_the_composition():
     assert (ROOT / "params.yaml").read_text() == compose.text(compose.compose((), ROOT)), (
         "params.yaml is not what experiments/ composes to; write it with `rlanything config write`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 from rlanything.buffer import Event, TaskBuffer, append_events, write_snapshot
@@ -55,8 +56,9 @@ SMALL = (
 )
 
 
+@cache
 def small(*overrides: str) -> Config:
-    """The smallest configuration that trains everything."""
+    """The smallest configuration that trains everything. It is frozen, and composing it takes a quarter of a second."""
     return parse(compose.compose([*SMALL, *overrides], ROOT))
 
 
@@ -73,6 +75,7 @@ SMALL_CODING = (
 )
 
 
+@cache
 def small_coding(*overrides: str) -> Config:
     """The same for programs and written tests."""
     return parse(compose.compose([*SMALL_CODING, *overrides], ROOT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from rlanything.planning import compose
 from rlanything.report.results.evaluations import ReportError, read_temperature
 from rlanything.runs.families import family, practice_tasks
 from rlanything.runs.layout import Layout, read_tasks
+from rlanything.runs.workers import side_by_side
 from rlanything.stages import cooling
 from rlanything.stages.evaluate import evaluate_arm
 from rlanything.stages.tasks import make_tasks
@@ -23,7 +25,12 @@ from rlanything.stages.tasks import make_tasks
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[2]
-TRIED = ("evaluate.cooling.temperatures=[1.0,0.5,0.0]", "evaluate.cooling.tasks=3", "train.seeds=2")
+TRIED = (
+    "evaluate.cooling.temperatures=[1.0,0.5,0.0]",
+    "evaluate.cooling.tasks=3",
+    "train.seeds=2",
+    "train.workers=1",  # in this process, where the stand-ins are
+)
 
 
 @pytest.fixture
@@ -39,7 +46,14 @@ def evaluation(root: Path, name: str) -> dict:
     return json.loads(Layout(root).evaluation(name).read_text())
 
 
-def test_it_is_the_base_at_the_best_of_the_temperatures_with_the_draws_of_the_base(root):
+def sent(function, calls, workers):
+    """What worker processes would be sent and send back, without the seconds that each takes to start."""
+    found = side_by_side(*pickle.loads(pickle.dumps((function, calls))), workers)
+    return pickle.loads(pickle.dumps(found))
+
+
+def test_it_is_the_base_at_the_best_of_the_temperatures_with_the_draws_of_the_base(root, monkeypatch):
+    monkeypatch.setattr(cooling, "side_by_side", sent)
     evaluate_arm(small(*TRIED), root, "base_cooled")
     cooled = evaluation(root, "base_cooled")
     assert set(cooled["shares"]) == {"1.0", "0.5", "0.0"}
@@ -58,7 +72,7 @@ def test_of_equally_good_temperatures_the_highest_is_taken(root, monkeypatch):
     shares = {1.0: 0.2, 0.5: 0.6, 0.0: 0.6}
     monkeypatch.setattr(cooling, "try_temperature", lambda *call: shares[call[3]])
     monkeypatch.setattr(cooling, "measure_at", lambda *call: {"temperature": call[3]})
-    config = small(*TRIED, "train.workers=1")  # in this process, where the stand-ins are
+    config = small(*TRIED)
     found = cooling.measure_cooled(config, root, config.model.policy)
     assert found["temperature"] == 0.5
     assert found["seeds"] == {"0": {"temperature": 0.5}, "1": {"temperature": 0.5}}
@@ -87,7 +101,7 @@ def test_tasks_of_the_demonstrations_are_not_tried_again_in_a_small_world(tmp_pa
 
 
 def test_a_temperature_at_which_everything_crashes_is_not_the_best(root, monkeypatch):
-    config = small(*TRIED, "train.workers=1")
+    config = small(*TRIED)
     shares = {1.0: float("nan"), 0.5: 0.2, 0.0: 0.1}
     monkeypatch.setattr(cooling, "try_temperature", lambda *call: shares[call[3]])
     monkeypatch.setattr(cooling, "measure_at", lambda *call: {})

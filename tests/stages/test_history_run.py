@@ -36,7 +36,11 @@ def configuration(*overrides: str) -> Config:
 
     Votes train the reward model also where every episode fails.
     """
-    short = "bootstrap.policy.steps=30", "bootstrap.policy.episodes=60"
+    short = (
+        *("bootstrap.policy.steps=30", "bootstrap.policy.episodes=60"),
+        *("bootstrap.reward.steps=10", "bootstrap.reward.episodes=12"),
+        *("bootstrap.adapter.steps=4", "bootstrap.adapter.episodes=8"),
+    )
     history = "model.context=history", "model.prompts=prompts"
     learn = "learn.importance=recomputed", "signals.reward_balance=none"
     return small(*history, *short, *learn, *overrides)
