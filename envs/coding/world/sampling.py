@@ -47,7 +47,7 @@ class Mixture:
 def draw_tasks(split: str, count: int, seed: int, mixture: Mixture) -> list[Task]:
     """`count` distinct tasks; the same for the same arguments.
 
-    There are only some hundred problems of one step. Where a level has no more, problems of the next one are drawn.
+    There are fewer than 200 problems of one step. Where a level has no more, problems of the next one are drawn.
     Raises `ValueError` when the hardest has none either.
     """
     tasks: dict[str, Task] = {}
