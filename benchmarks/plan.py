@@ -1,4 +1,4 @@
-"""What the plan predicts beside what is measured: parameters, bytes of weights, and the memory of a training step.
+"""What the plan predicts beside what is measured: parameters, bytes of weights, memory and time of a training step.
 
     python -m benchmarks.plan
 
@@ -61,9 +61,9 @@ class Compared:
     measured: float
 
     @property
-    def error(self) -> float:
-        """The prediction's distance as a share of the measurement."""
-        return self.predicted / self.measured - 1.0
+    def ratio(self) -> float:
+        """Predicted / measured."""
+        return self.predicted / self.measured
 
 
 def random_model(name: str, **sizes: Any) -> PreTrainedModel:
@@ -133,13 +133,16 @@ def predicted_step(size: Size, rows: Sequence[Row], precision: str, *, recompute
 
 WIDE = {"hidden_size": 512, "intermediate_size": 1408, "num_attention_heads": 8, "head_dim": 64}
 """Sizes at which products take most of the time, as they do in large models."""
+EMBEDDED = {"hidden_size": 96, "intermediate_size": 288, "num_attention_heads": 4, "head_dim": 24}
+"""Sizes of the embedded models (`experiments/model/embedded.yaml`)."""
+TIMED = {"wide": WIDE, "embedded": EMBEDDED}
 
 
-def compare_times() -> list[Compared]:
-    """Milliseconds of an update and of the forward pass of a prompt."""
+def compare_times(kind: str) -> list[Compared]:
+    """Milliseconds of an update and of the forward pass of a prompt, for the sizes `TIMED[kind]`."""
     torch.set_num_threads(1)
     rows, _ = random_rows(2 * ROWS)
-    model = random_model("qwen2", **WIDE)
+    model = random_model("qwen2", **TIMED[kind])
     with tempfile.TemporaryDirectory() as folder:
         size = sizes_of(model, Path(folder))
     products = size.parameters - size.embedding
@@ -152,8 +155,8 @@ def compare_times() -> list[Compared]:
         read = _fastest(lambda: model(ids, logits_to_keep=1))
     learn = _fastest(lambda: _update(model, optimizer, [rows[:ROWS], rows[ROWS:]], "32-true"))
     return [
-        Compared("ms to read a prompt", 2 * products * ids.shape[1] / speed, read),
-        Compared("ms of a training step", 6 * products * tokens / speed, learn),
+        Compared(f"{kind}: ms to read a prompt", 2 * products * ids.shape[1] / speed, read),
+        Compared(f"{kind}: ms of a training step", 6 * products * tokens / speed, learn),
     ]
 
 
@@ -187,9 +190,9 @@ def compare() -> list[Compared]:
 
 def main() -> None:
     """Print the table."""
-    table = Table("", "predicted", "measured", "error")
-    for row in [*compare(), *compare_times()]:
-        table.add_row(row.what, f"{row.predicted:,.0f}", f"{row.measured:,.0f}", f"{row.error:+.1%}")
+    table = Table("", "predicted", "measured", "predicted / measured")
+    for row in [*compare(), *(timed for kind in TIMED for timed in compare_times(kind))]:
+        table.add_row(row.what, f"{row.predicted:,.0f}", f"{row.measured:,.0f}", f"{row.ratio:.3f}")
     Console().print(table)
 
 

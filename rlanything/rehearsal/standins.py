@@ -1,7 +1,7 @@
 """Stand-ins for the checkpoints that a configuration names, taught just enough that some of their replies can be read.
 
 A model of random weights never writes an answer in a box, so a loop around it would only count unreadable replies. Each
-stand-in therefore sees the loop's own prompts with the teacher's answers for some seconds.
+stand-in therefore sees the loop's own prompts with the teacher's answers for a hundred optimizer steps (`--steps`).
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from rlanything.report.caveats import caveats
 from rlanything.report.formatting import code, markdown_table, plain
 from rlanything.report.report_data import ReportData
 from rlanything.report.results.details import Judges
+from rlanything.report.results.equal_tokens import EqualTokens
 from rlanything.report.results.paper import OTHER_STEPS, TABLE_3, TABLE_4
 
 
@@ -100,7 +101,19 @@ def _equal_tokens(data: ReportData) -> str:
         "An iteration costs one arm more tokens than another. Here every curve is read where its run had sampled as "
         f"many as the cheapest run did in all ({found.budget:,.0f}), on the line between two points, mean over seeds. "
         "Tokens are those that the policy and the reward model sampled while training; measuring is not counted, nor "
-        "are the adapter's replies.\n\n" + tables.token_table(found, data.contents)
+        f"are the adapter's replies.{_free_of_charge(data, found)}\n\n"
+        + tables.token_table(found, data.contents)
+    )
+
+
+def _free_of_charge(data: ReportData, found: EqualTokens) -> str:
+    """Which arms have a reward model whose training another arm's tokens have paid for."""
+    sources = {arm: of.reward_from for arm, of in data.config.arms.items() if arm in found.arms}
+    return "".join(
+        f" {code(arm)} has the reward model that {code(source)} has trained free of charge: the tokens of that "
+        "training are not in its count."
+        for arm, source in sources.items()
+        if source is not None
     )
 
 

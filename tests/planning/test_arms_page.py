@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from rlanything.config import CONTROLS, ArmConfig
+from rlanything.config import CONTROLS, ArmConfig, parse
 from rlanything.planning import compose
 from rlanything.report.results.arms import ARMS
 
@@ -33,6 +33,13 @@ def test_the_table_is_what_the_files_say():
     assert {name for name, *_ in found} == {
         path.stem for path in (ROOT / "experiments" / "arm").glob("*.yaml")
     }
+
+
+def test_the_command_for_an_arm_named_frozen_makes_the_arm_policy():
+    (override,) = re.findall(r"`rlanything config write (\S+arms\.frozen=\S+)`", PAGE)
+    arms = parse(compose.compose([override], ROOT)).arms
+    assert arms["frozen"] == arms["policy"]
+    assert not arms["frozen"].train_reward
 
 
 def test_every_arm_has_its_place_in_the_report_and_every_key_its_explanation():

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.plan import PRECISIONS, ROWS, measure_step, predicted_step, random_model, sizes_of
+from benchmarks.plan import (
+    PRECISIONS,
+    ROWS,
+    TIMED,
+    compare_times,
+    measure_step,
+    predicted_step,
+    random_model,
+    sizes_of,
+)
 from benchmarks.training import random_rows
 from rlanything.cli import main
 from rlanything.config import Config, parse
@@ -22,6 +31,8 @@ from rlanything.planning.costs.memory import memory
 ROOT = Path(__file__).parents[2]
 ERROR = 0.08
 """How far a predicted peak may be from the measured one, as a share of it."""
+FACTOR = 6
+"""How many times a predicted time on this machine's CPU may be shorter or longer than the measured one."""
 SMALL = [
     "model.policy.path=Qwen/Qwen2.5-0.5B-Instruct",
     "model.reward.path=Qwen/Qwen2.5-1.5B-Instruct",
@@ -50,6 +61,18 @@ def test_the_memory_of_a_step_is_what_torch_allocates(tmp_path, precision, kind,
     size = sizes_of(random_model("qwen2"), tmp_path)
     peak = measure_step(random_model("qwen2"), [rows, rows], precision, recomputed=recomputed)
     assert predicted_step(size, rows, precision, recomputed=recomputed) == pytest.approx(peak, rel=ERROR)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TIMED)
+def test_the_time_of_a_prompt_and_of_a_step_is_predicted_within_a_factor(kind):
+    for found in compare_times(kind):
+        assert 1 / FACTOR < found.ratio < FACTOR, found
+
+
+def test_the_page_states_the_factor_that_is_asserted():
+    page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
+    assert f"within a factor of {FACTOR}, which the slow test" in page
 
 
 def test_small_checkpoints_fit_one_device_of_80_gb():

@@ -1,6 +1,9 @@
 """The presets for instruct models: the commands that write and check them, their sizes, and their prompts."""
 
+import importlib.util
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +12,7 @@ from envs.coding.replies import read_tests
 from rlanything.cli import main
 from rlanything.config import load
 from rlanything.loop.prompts import Prompts
+from rlanything.planning import compose
 
 ROOT = Path(__file__).parents[2]
 FAST = "env.engine=fast"
@@ -20,6 +24,25 @@ PRESETS = [
     ("scale=single-gpu", "env=alfworld_data", FAST),
     ("scale=single-gpu", "env=coding_data"),
 ]
+INSTALLED = all(importlib.util.find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
+CHECKED = [
+    *(pytest.param(words, id=" ".join(words)) for words in PRESETS),
+    *(
+        pytest.param(
+            words,
+            id=" ".join(words),
+            marks=[
+                pytest.mark.textworld,
+                pytest.mark.skipif(
+                    not INSTALLED,
+                    reason="the real engine is not installed: pip install 'rlanything[alfworld]'",
+                ),
+            ],
+        )
+        for words in (("scale=paper",), ("scale=single-gpu", "env=alfworld_data"))
+    ),
+]
+"""The same, and those of ALFWorld as they are."""
 
 
 @pytest.fixture
@@ -35,7 +58,46 @@ def data(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("overrides", PRESETS, ids=" ".join)
+SIZES = re.compile(
+    r"scale|arms\..*|model\.\w+\.path|env\.(data|problems\..*)|tasks\..*|train\.iterations|evaluate\..*|rollout\.\w+|judge\.m"
+    r"|\w+\.max_tokens"
+)
+"""Keys of counts, lengths and places: what a rehearsal makes small, and where its stand-ins are."""
+
+
+def flat(data: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted keys with their values."""
+    return {
+        name: of
+        for key, value in data.items()
+        for name, of in (
+            flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {prefix + key: value}
+        ).items()
+    }
+
+
+@pytest.mark.parametrize("env", ["alfworld_data", "coding_data"])
+def test_what_a_rehearsal_changes_besides_sizes_stands_on_its_page_and_in_its_file(env):
+    small, whole = (
+        flat(compose.compose([f"scale={scale}", f"env={env}"], ROOT)) for scale in ("rehearsal", "paper")
+    )
+    changed = {key for key in small.keys() | whole.keys() if small.get(key) != whole.get(key)}
+    others = {key for key in changed if not SIZES.fullmatch(key)}
+    own = {"alfworld_data": "env.engine", "coding_data": "env.rewrite_tests"}[env]
+    assert others == {own, "judge.max_invalid", "learn.policy.lr", "learn.reward.lr", "train.accelerator"}
+    page = (ROOT / "docs" / "rehearsal.md").read_text()
+    head = (ROOT / "experiments" / "scale" / "rehearsal.yaml").read_text().partition("\ndefaults:")[0]
+    for key in others:
+        assert f"`{key}`" in page, key
+        assert key in head, key
+
+
+def test_a_rehearsal_can_have_the_real_engine():
+    found = compose.compose(["scale=rehearsal", "env=alfworld_data", "env.engine=textworld"], ROOT)
+    assert found["env"]["engine"] == "textworld"
+
+
+@pytest.mark.parametrize("overrides", CHECKED)
 def test_presets_pass_the_check_that_every_command_makes(data, capsys, overrides):
     path = data / "preset.yaml"
     root = ["--root", str(ROOT)]

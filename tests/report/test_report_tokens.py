@@ -57,3 +57,23 @@ def test_the_report_has_the_table_once_runs_count_their_tokens(tmp_path):
     assert "at 24,000 / at the end" in table
     assert "| `outcome` | 24,000 |" in table
     assert "| `full` | 120,000 |" in table
+    assert "free of charge" not in page
+
+
+def test_an_arm_with_another_arms_reward_model_has_it_free_of_charge_and_the_report_says_so(tmp_path):
+    root = cases.project(tmp_path, ("base", "full", "step_only"), seeds=1)
+    for arm in ("full", "step_only"):
+        rows = [{**row, "tokens_before": 1000 * row["iteration"]} for row in cases.metrics(arm, 0)]
+        cases.write_metrics(root, arm, 0, rows)
+    arms = {
+        "full": {"step_votes": True, "train_reward": True, "adapt": True},
+        "step_only": {
+            "outcome": False,
+            "step_votes": True,
+            "train_reward": False,
+            "adapt": False,
+            "reward_from": "full",
+        },
+    }
+    page = document.report_md(gather(cases.config(arms=arms), root))
+    assert "`step_only` has the reward model that `full` has trained free of charge" in page
