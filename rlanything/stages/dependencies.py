@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rlanything.config import BASE, BASE_COOLED, ArmConfig, Checkpoint, Config
+from rlanything.config import BASE, BASE_COOLED, ArmConfig, Checkpoint, Config, Sampler
 from rlanything.loop.prompts import NAMES
 
 Columns = Mapping[str, str]
@@ -109,6 +109,12 @@ def made(*checkpoints: Checkpoint | None) -> tuple[str, ...]:
     """The outputs of stages that hold these checkpoints: runs/<arm>, models/<name>. Other checkpoints are left out."""
     places = [Path(c.path).parts for c in checkpoints if c is not None]
     return tuple(dict.fromkeys("/".join(p[:2]) for p in places if p[0] in ("models", "runs") and len(p) > 1))
+
+
+def own_prompts(*samplers: Sampler | None) -> tuple[str, ...]:
+    """The folders of prompt templates that these models have of their own."""
+    folders = [sampler.prompts for sampler in samplers if sampler is not None]
+    return tuple(dict.fromkeys(folder for folder in folders if folder is not None))
 
 
 def keys(section: str, *names: str) -> tuple[str, ...]:
