@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.coding.environment import CodingEnvironment, explained, opening
-from envs.coding.examination import criticism, examine, failed_tests
+from envs.coding.examination import DATASET, GENERATED, criticism, examine, failed_tests
 from envs.coding.formats import reference
 from envs.coding.formats.files import FORMATS, load, save
 from envs.coding.outputs import compared
@@ -46,6 +46,7 @@ class CodingFamily:
     tests: tests of a generated problem.
     rewrite_tests: least tests that a rewritten problem comes with; the generated world adds tests of its own.
     shown_tests: most tests that an adapter is shown with the share of programs that pass each.
+    critic_tests: failed tests that a critic reads, where it is a model: the problem's own (`dataset`), or `generated`.
     backend, image, trusted: how programs are contained (`envs.coding.sandbox.open_sandbox`).
     workers: programs that run at a time. memory_mb: most memory of one.
 
@@ -65,6 +66,7 @@ class CodingFamily:
         tests: int = 6,
         rewrite_tests: int = 1,
         shown_tests: int = 12,
+        critic_tests: str = DATASET,
         backend: str = "bwrap",
         image: str | None = None,
         trusted: bool = False,
@@ -80,6 +82,7 @@ class CodingFamily:
         self._far = Mixture(names, shares("ood_levels", ood_levels, tuple(LEVELS)[1:]), count)
         self._rewrite_tests = whole("rewrite_tests", rewrite_tests, 0, 50)
         self._shown = whole("shown_tests", shown_tests, 1, 100)
+        self._critic_tests = one_of("critic_tests", critic_tests, (DATASET, GENERATED))
         self._backend = one_of("backend", backend, BACKENDS)
         self._image = None if image is None else text("image", image)
         self._trusted = flag("trusted", trusted)
@@ -191,8 +194,8 @@ class CodingFamily:
         return criticism(Problem.from_task(task), tables, self._shown)
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program, those of the task's own tests that it fails: number -> input and expected output."""
-        return failed_tests(Problem.from_task(task), tables)
+        """For each program, those of the tests for the critic that it fails: number -> input and expected output."""
+        return failed_tests(Problem.from_task(task), tables, self._critic_tests)
 
     def program(self, task: Task, answer: str) -> str:
         """The program in an answer, as it is run."""

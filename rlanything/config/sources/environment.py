@@ -31,6 +31,7 @@ ENVIRONMENT: dict[str, Row] = {
     "env.on_bad_problem": row(ours("files of others hold records that cannot be run")),
     "env.rewrite_tests": row(code(4, "sample/llm_env_rollout.py")),
     "env.shown_tests": row(ours("bounds the adapter's prompt; a model that reads more can be shown more")),
+    "env.critic_tests": row(paper("generated", "3.1.4")),
     "env.backend": row(_SANDBOX),
     "env.image": row(_SANDBOX),
     "env.trusted": row(_SANDBOX),
