@@ -13,7 +13,8 @@ from typing import Any
 from envs.coding.environment import CodingEnvironment, explained, opening
 from envs.coding.examination import DATASET, GENERATED, criticism, examine, failed_tests
 from envs.coding.formats import reference
-from envs.coding.formats.files import FORMATS, load, save
+from envs.coding.formats.codecontests import DIFFICULTIES
+from envs.coding.formats.files import DIFFICULTY, FORMATS, load, save
 from envs.coding.outputs import compared
 from envs.coding.problem import ENV, Problem, ProblemError, require_values
 from envs.coding.program_judge import ProgramJudge
@@ -40,6 +41,7 @@ class CodingFamily:
 
     problems: None for the generated world, or sets of problems by names of your own, each with its file: the splits.
     form: the format of these files: `livebench`, `livecodebench`, `codecontests` or `reference`.
+    max_difficulty: only for `codecontests`: problems with a larger number of difficulty are left out; None: none.
     on_bad_problem: what to do with records that cannot be read: `refuse` to start, or `skip` them.
     kinds: what generated problems read (`number`, `numbers`, `text`), with shares.
     levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
@@ -72,9 +74,11 @@ class CodingFamily:
         trusted: bool = False,
         workers: int = 2,
         memory_mb: int = 1024,
+        max_difficulty: int | None = None,
     ) -> None:
         self._files = None if problems is None else files("problems", problems)
         self._form = one_of("form", form, FORMATS)
+        self._hardest = self._checked_difficulty(max_difficulty)
         self._skip = one_of("on_bad_problem", on_bad_problem, ("refuse", "skip")) == "skip"
         count = whole("tests", tests, 2, 50)
         names = shares("kinds", kinds, tuple(Kind))
@@ -258,12 +262,26 @@ class CodingFamily:
         found, refused = load(path, self._form, skip=self._skip)
         for reason in refused:
             _LOG.warning("left out: %s", reason)
+        if self._hardest is not None:
+            found = [problem for problem in found if DIFFICULTY[self._form](problem) <= self._hardest]
         if len(found) < count:
             raise ValueError(
                 f"problems.{split}: {count} are wanted and {path} holds {len(found)} that can be used"
             )
         chosen = random.Random(derive_seed(seed, "coding/files", split)).sample(found, count)
         return [problem.to_task({"split": split}) for problem in chosen]
+
+    def _checked_difficulty(self, most: int | None) -> int | None:
+        """`max_difficulty`. Raises `ValueError` for a format whose problems have no number of difficulty."""
+        if most is None:
+            return None
+        if self._files is None or self._form not in DIFFICULTY:
+            raise ValueError(
+                f"max_difficulty: {most}: only problems of files in the format {' or '.join(DIFFICULTY)} number their "
+                f"difficulty, and these are {'generated' if self._files is None else f'in the format {self._form!r}'}; "
+                "filter the file when you prepare it, and set max_difficulty = null"
+            )
+        return whole("max_difficulty", most, 0, len(DIFFICULTIES) - 1)
 
     def _results(self, work: Sequence[tuple[Problem, str]]) -> list[JobResult]:
         """The results of answers on their problems' own tests."""
