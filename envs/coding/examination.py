@@ -12,6 +12,9 @@ from rlanything.core.coding_signals import pass_rates
 from rlanything.core.types import Task
 from rlanything.core.unittests import Examination, Row, Tables
 
+DATASET, GENERATED = "dataset", "generated"
+"""Whose tests a critic reads."""
+
 
 def examine(judge: ProgramJudge, work: Sequence[Examination]) -> list[Tables]:
     """See `core.unittests.Examiner`: all tasks in one batch. Raises `SandboxError` when boxes no longer start."""
@@ -29,13 +32,20 @@ def criticism(problem: Problem, tables: Tables, most: int) -> str:
     return rated_tests(problem.cases, written, [*own, *generated], most)
 
 
-def failed_tests(problem: Problem, tables: Tables) -> list[dict[int, str]]:
-    """For each program, the problem's own tests that it fails: number from 0 -> text.
+def failed_tests(problem: Problem, tables: Tables, source: str) -> list[dict[int, str]]:
+    """For each program, the tests that it fails: number from 0 -> text. A test that could not be run is no failure.
 
-    A test that could not be run is no failure.
+    source: `dataset`, the problem's own tests, or `generated`, the readable ones that the reward model wrote. Where it
+    wrote none, the problem's own.
     """
-    texts = [shown_test(case) for case in problem.cases]
-    return [{k: texts[k] for k, passed in enumerate(cells) if passed is False} for cells in tables.dataset]
+    cases: list[Case | None] = list(problem.cases)
+    rows = tables.dataset
+    if source == GENERATED and tables.tests:
+        cases, rows = [read_or_none(text, problem) for text in tables.tests], tables.generated
+    texts = {k: shown_test(case) for k, case in enumerate(cases) if case is not None}
+    return [
+        {k: texts[k] for k, passed in enumerate(cells) if passed is False and k in texts} for cells in rows
+    ]
 
 
 class _Asked:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from envs.coding.environment import CodingEnvironment, explained, opening
-from envs.coding.examination import criticism, examine, failed_tests
+from envs.coding.examination import DATASET, GENERATED, criticism, examine, failed_tests
 from envs.coding.formats import reference
-from envs.coding.formats.files import FORMATS, load, save
+from envs.coding.formats.codecontests import DIFFICULTIES
+from envs.coding.formats.files import DIFFICULTY, FORMATS, load, save
 from envs.coding.outputs import compared
 from envs.coding.problem import ENV, Problem, ProblemError, require_values
 from envs.coding.program_judge import ProgramJudge
@@ -40,12 +41,14 @@ class CodingFamily:
 
     problems: None for the generated world, or sets of problems by names of your own, each with its file: the splits.
     form: the format of these files: `livebench`, `livecodebench`, `codecontests` or `reference`.
+    max_difficulty: only for `codecontests`: problems with a larger number of difficulty are left out; None: none.
     on_bad_problem: what to do with records that cannot be read: `refuse` to start, or `skip` them.
     kinds: what generated problems read (`number`, `numbers`, `text`), with shares.
     levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
     tests: tests of a generated problem.
     rewrite_tests: least tests that a rewritten problem comes with; the generated world adds tests of its own.
     shown_tests: most tests that an adapter is shown with the share of programs that pass each.
+    critic_tests: failed tests that a critic reads, where it is a model: the problem's own (`dataset`), or `generated`.
     backend, image, trusted: how programs are contained (`envs.coding.sandbox.open_sandbox`).
     workers: programs that run at a time. memory_mb: most memory of one.
 
@@ -65,14 +68,17 @@ class CodingFamily:
         tests: int = 6,
         rewrite_tests: int = 1,
         shown_tests: int = 12,
+        critic_tests: str = DATASET,
         backend: str = "bwrap",
         image: str | None = None,
         trusted: bool = False,
         workers: int = 2,
         memory_mb: int = 1024,
+        max_difficulty: int | None = None,
     ) -> None:
         self._files = None if problems is None else files("problems", problems)
         self._form = one_of("form", form, FORMATS)
+        self._hardest = self._checked_difficulty(max_difficulty)
         self._skip = one_of("on_bad_problem", on_bad_problem, ("refuse", "skip")) == "skip"
         count = whole("tests", tests, 2, 50)
         names = shares("kinds", kinds, tuple(Kind))
@@ -80,6 +86,7 @@ class CodingFamily:
         self._far = Mixture(names, shares("ood_levels", ood_levels, tuple(LEVELS)[1:]), count)
         self._rewrite_tests = whole("rewrite_tests", rewrite_tests, 0, 50)
         self._shown = whole("shown_tests", shown_tests, 1, 100)
+        self._critic_tests = one_of("critic_tests", critic_tests, (DATASET, GENERATED))
         self._backend = one_of("backend", backend, BACKENDS)
         self._image = None if image is None else text("image", image)
         self._trusted = flag("trusted", trusted)
@@ -191,8 +198,8 @@ class CodingFamily:
         return criticism(Problem.from_task(task), tables, self._shown)
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program, those of the task's own tests that it fails: number -> input and expected output."""
-        return failed_tests(Problem.from_task(task), tables)
+        """For each program, those of the tests for the critic that it fails: number -> input and expected output."""
+        return failed_tests(Problem.from_task(task), tables, self._critic_tests)
 
     def program(self, task: Task, answer: str) -> str:
         """The program in an answer, as it is run."""
@@ -255,12 +262,26 @@ class CodingFamily:
         found, refused = load(path, self._form, skip=self._skip)
         for reason in refused:
             _LOG.warning("left out: %s", reason)
+        if self._hardest is not None:
+            found = [problem for problem in found if DIFFICULTY[self._form](problem) <= self._hardest]
         if len(found) < count:
             raise ValueError(
                 f"problems.{split}: {count} are wanted and {path} holds {len(found)} that can be used"
             )
         chosen = random.Random(derive_seed(seed, "coding/files", split)).sample(found, count)
         return [problem.to_task({"split": split}) for problem in chosen]
+
+    def _checked_difficulty(self, most: int | None) -> int | None:
+        """`max_difficulty`. Raises `ValueError` for a format whose problems have no number of difficulty."""
+        if most is None:
+            return None
+        if self._files is None or self._form not in DIFFICULTY:
+            raise ValueError(
+                f"max_difficulty: {most}: only problems of files in the format {' or '.join(DIFFICULTY)} number their "
+                f"difficulty, and these are {'generated' if self._files is None else f'in the format {self._form!r}'}; "
+                "filter the file when you prepare it, and set max_difficulty = null"
+            )
+        return whole("max_difficulty", most, 0, len(DIFFICULTIES) - 1)
 
     def _results(self, work: Sequence[tuple[Problem, str]]) -> list[JobResult]:
         """The results of answers on their problems' own tests."""

@@ -24,6 +24,7 @@ from rlanything.config.evaluation import (
     CoolingConfig,
     EvaluateConfig,
     LabelJudge,
+    Sampler,
 )
 from rlanything.config.experiment import Config, TrainConfig
 from rlanything.config.models import Architecture, BootstrapConfig, Checkpoint, ModelConfig, SupervisedConfig
@@ -54,6 +55,7 @@ __all__ = [
     "PanelConfig",
     "Positive",
     "RolloutConfig",
+    "Sampler",
     "Section",
     "SignalsConfig",
     "SupervisedConfig",

@@ -22,16 +22,29 @@ ARM_NAME = re.compile(r"[^./\x00-\x1f][^/\x00-\x1f]{0,99}")
 """An arm names a folder."""
 
 
-class LabelJudge(Checkpoint):
+class Sampler(Checkpoint):
+    """A model that only measures, with sampling of its own where that is set.
+
+    None: that of the models that train, `judge` for who votes and `rollout` for who acts.
+    """
+
+    temperature: Temperature | None = None
+    max_tokens: Positive | None = None
+    """The longest reply."""
+    prompts: str | None = None
+    """A folder of prompt templates; None: `model.prompts`."""
+
+    @property
+    def sampling(self) -> dict[str, float]:
+        """`temperature` and `max_tokens` where they are set."""
+        given = {"temperature": self.temperature, "max_tokens": self.max_tokens}
+        return {key: value for key, value in given.items() if value is not None}
+
+
+class LabelJudge(Sampler):
     """A model whose votes label the steps that the reward model is measured on: the majority of `votes`."""
 
     votes: Positive = 8
-    temperature: Temperature | None = None
-    """Of its sampling; None: `judge.temperature`."""
-    max_tokens: Positive | None = None
-    """The longest vote; None: `judge.max_tokens`."""
-    prompts: str | None = None
-    """A folder of prompt templates; None: `model.prompts`."""
 
 
 class CoolingConfig(Section):
@@ -51,14 +64,14 @@ class EvaluateConfig(Section):
     repeats: Positive = 3
     votes: Positive = 3
     reward_rollouts: Positive = 16
-    reward_policy: Checkpoint | None = None
+    reward_policy: Sampler | None = None
     """Whose trajectories the reward model is measured on; None: the untrained policy's."""
     labels: Literal["oracle", "judge"] = "oracle"
     judges: dict[str, LabelJudge] = Field(default_factory=dict)
     every: Positive = 5
     curve_tasks: Positive = 140
     curve_rollouts: Positive = 2
-    solver: Checkpoint | None = None
+    solver: Sampler | None = None
     """Who shows that accepted tasks can be solved; None: the environment's own expert, where it has one."""
     solver_tries: Positive = 16
     cooling: CoolingConfig | None = None
@@ -77,6 +90,12 @@ class EvaluateConfig(Section):
                 "labels = 'judge': judges is empty; declare one, e.g. judges.strong.path = Qwen/Qwen3-32B"
             )
         return self
+
+    @property
+    def samplers(self) -> tuple[Sampler, ...]:
+        """Every model that only measures."""
+        found = (self.reward_policy, self.solver, *self.judges.values())
+        return tuple(sampler for sampler in found if sampler is not None)
 
     @property
     def labellers(self) -> tuple[str, ...]:

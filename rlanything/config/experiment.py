@@ -16,7 +16,15 @@ from rlanything.config.algorithm import (
     RolloutConfig,
     SignalsConfig,
 )
-from rlanything.config.evaluation import ARM_NAME, BASE, BASE_COOLED, CONTROLS, ORACLE, EvaluateConfig
+from rlanything.config.evaluation import (
+    ARM_NAME,
+    BASE,
+    BASE_COOLED,
+    CONTROLS,
+    ORACLE,
+    EvaluateConfig,
+    Sampler,
+)
 from rlanything.config.models import BootstrapConfig, ModelConfig
 from rlanything.config.section import Named, Positive, Section
 from rlanything.config.tasks import TasksConfig
@@ -163,6 +171,14 @@ class Config(Section):
         if name not in self.arms:
             raise ConfigError(f"arm {name!r}: {unknown(name, list(self.arms))}")
         return self.arms[name]
+
+    def asking(self, **changes: float) -> Config:
+        """The configuration with other judge's replies: `m`, `temperature` or `max_tokens`."""
+        return self.model_copy(update={"judge": self.judge.model_copy(update=changes)})
+
+    def rolling_out(self, policy: Sampler) -> Config:
+        """The configuration with the temperature and the longest reply of another policy, where it has its own."""
+        return self.model_copy(update={"rollout": self.rollout.model_copy(update=policy.sampling)})
 
     def judge_for(self, arm: ArmConfig) -> JudgeSource:
         """Who judges in an arm: its own `judge`, or the experiment's."""

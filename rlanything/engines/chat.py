@@ -15,7 +15,7 @@ from jinja2 import TemplateError
 from transformers import PreTrainedTokenizerBase
 
 from rlanything.core.errors import UserError
-from rlanything.core.thoughts import CLOSING, OPENING
+from rlanything.core.thoughts import CHANNEL, CLOSING, HARMONY, OPENING
 
 Message = Mapping[str, str]
 
@@ -44,7 +44,9 @@ class Chat:
         self._tokenizer = tokenizer
         special = {token: str(text) for token, text in tokenizer.added_tokens_decoder.items() if text.special}
         self._markers = re.compile("|".join(map(re.escape, special.values())) or r"(?!)")
-        self._dropped = frozenset(token for token, text in special.items() if text not in (OPENING, CLOSING))
+        # Phi's tokenizers have some of harmony's tokens without its channels. There they say nothing about thoughts.
+        tags = (OPENING, CLOSING, *(HARMONY if CHANNEL in special.values() else ()))
+        self._dropped = frozenset(token for token, text in special.items() if text not in tags)
         self._end = self._find_end()
         thinks = self._render([{"role": "user", "content": _PROBE}], True).rstrip().endswith(OPENING)
         self._thought_start, self._thought_end = (OPENING, f"\n{CLOSING}\n\n") if thinks else ("", "")

@@ -45,7 +45,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
     arguments(config.env, "env", TaskFamily)
     if targets.is_ours(config.env):
         families.check_splits(build.family(config), config.tasks)
-    for folder in (None, *(judge.prompts for judge in config.evaluate.judges.values())):
+    for folder in (None, *(sampler.prompts for sampler in config.evaluate.samplers)):
         build.prompts(config, root, folder)
     memory(config)
     if engine:

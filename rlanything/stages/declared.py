@@ -23,6 +23,7 @@ from rlanything.stages.dependencies import (
     keys,
     made,
     measured,
+    own_prompts,
     prompts,
     results,
     tasks_of,
@@ -212,7 +213,7 @@ STAGES = (
             *bootstrapped(config),
             *made(config.evaluate.reward_policy, *config.evaluate.judges.values()),
             "${model.prompts}",
-            *(judge.prompts for judge in config.evaluate.judges.values() if judge.prompts is not None),
+            *own_prompts(config.evaluate.reward_policy, *config.evaluate.judges.values()),
         ),
         params=(
             "seed",
@@ -242,6 +243,7 @@ STAGES = (
             *tasks_of(config.tasks.policy_panels),
             *final_panels(config),
             *made(config.evaluate.solver),
+            *own_prompts(config.evaluate.solver),
             *prompts(config),
         ),
         params=(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rlanything.config import BASE, BASE_COOLED, ArmConfig, Checkpoint, Config
+from rlanything.config import BASE, BASE_COOLED, ArmConfig, Checkpoint, Config, Sampler
 from rlanything.engines.sources import is_local
 from rlanything.loop.prompts import NAMES
 
@@ -122,6 +122,12 @@ def folders(root: Path, *checkpoints: Checkpoint | None) -> tuple[str, ...]:
     """
     local = [c.path for c in checkpoints if c is not None and is_local(c, root)]
     return tuple(dict.fromkeys(path for path in local if Path(path).parts[:1] not in {(m,) for m in MAKERS}))
+
+
+def own_prompts(*samplers: Sampler | None) -> tuple[str, ...]:
+    """The folders of prompt templates that these models have of their own."""
+    folders = [sampler.prompts for sampler in samplers if sampler is not None]
+    return tuple(dict.fromkeys(folder for folder in folders if folder is not None))
 
 
 def keys(section: str, *names: str) -> tuple[str, ...]:

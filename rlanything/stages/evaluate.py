@@ -70,7 +70,7 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     result = policy_results(config, layout, rollout_worker, run_seed)
     if reward_at is not None:
         reward = build.chat_model(config, *build.load(config, reward_at, root, Role.FROZEN))
-        asking = config.model_copy(update={"judge": config.judge.model_copy(update={"m": evaluate.votes})})
+        asking = config.asking(m=evaluate.votes)
         evaluation = kind_of(config).evaluation(asking, family, reward, prompts)
         for name, labelled in panels.items():
             result |= keyed(evaluation.results(labelled, run_seed), name, panels)

@@ -68,14 +68,15 @@ def _panels(config: Config, root: Path) -> dict[str, PanelLines]:
     layout, source = Layout(root), config.evaluate.reward_policy
     if source is None:
         return _bootstrapped(config, layout)
-    family, prompts = build.family(config), build.prompts(config, root)
+    acting, family = config.rolling_out(source), build.family(config)
+    prompts = build.prompts(config, root, source.prompts)
     policy = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
-    worker = RolloutWorker(family, policy, prompts, config.rollout)
+    worker = RolloutWorker(family, policy, prompts, acting.rollout)
     evaluation = kind_of(config).evaluation(config, family, policy, prompts)
     found: dict[str, PanelLines] = {}
     for name in config.tasks.reward_panels:
         tasks = read_tasks(layout.tasks(name))
-        found[name] = evaluation.panel(tasks, try_tasks(config, tasks, worker))
+        found[name] = evaluation.panel(tasks, try_tasks(acting, tasks, worker))
     return found
 
 
@@ -93,8 +94,6 @@ def _judge(config: Config, root: Path, name: str) -> PanelEvaluation:
     """A judge of `evaluate.judges`, with its own prompts, number of votes, temperature and max_tokens."""
     source = config.evaluate.judges[name]
     prompts = build.prompts(config, root, source.prompts).for_labels
-    given = {"m": source.votes, "temperature": source.temperature, "max_tokens": source.max_tokens}
-    own = {key: value for key, value in given.items() if value is not None}
-    asking = config.model_copy(update={"judge": config.judge.model_copy(update=own)})
+    asking = config.asking(m=source.votes, **source.sampling)
     judge = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
     return kind_of(config).evaluation(asking, build.family(config), judge, prompts)

@@ -43,8 +43,9 @@ def solve(
         return {}
     if solver is not None:
         policy = build.chat_model(config, *build.load(config, solver, root, Role.FROZEN))
-        worker = RolloutWorker(family, policy, build.prompts(config, root), config.rollout)
-        sampling = (config.rollout.temperature, config.evaluate.max_steps)
+        rollout = config.rolling_out(solver).rollout
+        worker = RolloutWorker(family, policy, build.prompts(config, root, solver.prompts), rollout)
+        sampling = (rollout.temperature, config.evaluate.max_steps)
         return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
     if not isinstance(family, Teacher):
         return {}

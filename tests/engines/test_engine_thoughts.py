@@ -5,7 +5,7 @@ from __future__ import annotations
 import engine_cases as cases
 import pytest
 
-from rlanything.core.thoughts import after_thought
+from rlanything.core.thoughts import HARMONY, after_thought
 from rlanything.engines.chat import Chat
 
 ANSWERED = "{% set said = message.content.split('</think>')[-1].strip() %}"
@@ -81,3 +81,19 @@ def test_tags_that_a_tokenizer_calls_special_stay_in_the_text():
     text = chat.decode(encoded(tokenizer, "<think>the mug</think>take mug"))
     assert after_thought(text) == "take mug"
     assert "<think>" in text
+
+
+def test_the_channels_of_gpt_oss_stay_in_the_text_and_a_box_in_half_a_thought_is_no_answer():
+    tokenizer = cases.fresh_tokenizer(cases.CHATML)
+    tokenizer.add_special_tokens({"additional_special_tokens": list(HARMONY)})
+    chat = Chat(tokenizer)
+    thought = "<|channel|>analysis<|message|>the mug, so \\boxed{-1}"
+    assert after_thought(chat.decode(encoded(tokenizer, thought))) is None
+    whole = f"{thought}<|end|><|start|>assistant<|channel|>final<|message|>\\boxed{{1}}"
+    assert after_thought(chat.decode(encoded(tokenizer, whole))) == "\\boxed{1}"
+
+
+def test_ends_of_turn_that_other_models_share_with_gpt_oss_are_dropped():
+    tokenizer = cases.fresh_tokenizer(cases.CHATML)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|end|>"]})
+    assert Chat(tokenizer).decode(encoded(tokenizer, "take mug<|end|>")) == "take mug"

@@ -112,6 +112,15 @@ def test_a_solver_that_is_a_model_tries_every_task_that_may_be_accepted():
     assert len(counted(found.of_arm("policy"))["evaluate"]) == 3
 
 
+def test_a_solver_and_another_policy_may_have_longer_replies_than_the_policy():
+    solver = ["+evaluate.solver={path: Qwen/Qwen2.5-14B-Instruct, max_tokens: 70}", "evaluate.solver_tries=4"]
+    name, count, _, written = counted(measuring(*solver).of_arm("full"))["evaluate"][-1]
+    assert (name, written) == ("solver", 70 * count)
+    path = "path: runs/full/seed-0/checkpoints/policy"
+    found = counted(measuring(f"+evaluate.reward_policy={{{path}, max_tokens: 70}}").shared())["label"]
+    assert [(name, written / count) for name, count, _, written in found] == [("reward_policy", 70)]
+
+
 def test_tests_are_asked_for_once_a_problem_in_every_stage():
     """On every panel that measures the reward model: the paper's coding experiment has three."""
     panels = ("LiveBench", "LiveCodeBench-V2", "CodeContests")

@@ -12,6 +12,8 @@ import pytest
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import read_lines
+from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.prompts import Prompts
 from rlanything.planning import check, dvcfile
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.runs import build
@@ -111,6 +113,16 @@ def test_the_pipeline_labels_once_and_before_it_measures():
     assert "- runs/full\n" in text.split("  label:")[1].split("  evaluate:")[0]
 
 
+def test_the_pipeline_depends_on_the_prompts_that_only_a_measurement_reads():
+    own = {"path": "models/policy", "prompts": "solver_prompts"}
+    folder = "- solver_prompts\n"
+    labelled, evaluated = (
+        dvcfile.text(configured(reward_policy=own)).split("  label:")[1].split("  evaluate:")
+    )
+    assert (folder in labelled, folder in evaluated) == (True, False)
+    assert folder in dvcfile.text(configured(solver=own)).split("  evaluate:")[1]
+
+
 def test_the_expert_solves_every_task_that_it_made(root):
     config = configured(solver_tries=2)
     tasks = read_tasks(Layout(root).tasks("in_domain"))
@@ -140,9 +152,57 @@ def test_a_checkpoint_tries_every_task_as_often_as_it_is_told(root):
     assert [len(tries) for tries in found.values()] == [3] * len(tasks)
 
 
+@pytest.mark.parametrize("key", ["solver", "reward_policy"])
+@pytest.mark.parametrize(
+    ("own", "expected"),
+    [
+        ({}, (None, None)),
+        ({"temperature": 0.0}, (0.0, None)),
+        ({"max_tokens": 3}, (None, 3)),
+        ({"temperature": 0.3, "max_tokens": 5, "prompts": "solver_prompts"}, (0.3, 5)),
+    ],
+)
+def test_who_only_acts_to_measure_samples_as_it_is_told_else_as_the_policy(
+    root, monkeypatch, key, own, expected
+):
+    """What each request asks for, and whose templates are read."""
+    config = configured(solver_tries=1, **{key: {"path": "models/policy", **own}})
+    temperature, longest = (given if given is not None else default for given, default in zip(
+        expected, (config.rollout.temperature, config.rollout.max_tokens), strict=True
+    ))  # fmt: skip
+    if "prompts" in own:
+        shutil.copytree(root / config.model.prompts, root / own["prompts"], dirs_exist_ok=True)
+    asked, folders, loaded = [], [], Prompts.load
+    generate = ChatModel.generate
+
+    def watched(self, requests):
+        asked.extend((r.temperature, r.max_tokens) for r in requests)
+        return generate(self, requests)
+
+    monkeypatch.setattr(ChatModel, "generate", watched)
+    monkeypatch.setattr(Prompts, "load", lambda folder, *a: folders.append(folder) or loaded(folder, *a))
+    if key == "solver":
+        tasks = read_tasks(Layout(root).tasks("in_domain"))[:1]
+        solve(config, root, build.family(config), tasks, 1)
+    else:
+        label._panels(config, root)
+    assert set(asked) == {(temperature, longest)}
+    assert folders == [root / own.get("prompts", config.model.prompts)]
+
+
+@pytest.mark.parametrize("key", ["solver", "reward_policy"])
+def test_prompts_that_only_a_measurement_reads_are_checked_before_any_work(root, key):
+    config = configured(**{key: {"path": "models/policy", "prompts": "experiments/prompts/missing"}})
+    with pytest.raises(ConfigError, match="missing"):
+        check.check(config, root, engine=False)
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
+        ({"solver": {"path": "x", "votes": 3}}, "evaluate.solver.votes"),
+        ({"solver": {"path": "x", "max_tokens": 0}}, "evaluate.solver.max_tokens = 0"),
+        ({"reward_policy": {"path": "x", "temperature": -1}}, "evaluate.reward_policy.temperature = -1"),
         ({"labels": "judge"}, "labels = 'judge': judges is empty"),
         ({"labels": "expert"}, "evaluate.labels = 'expert': Input should be 'oracle' or 'judge'"),
         ({"judges": {"a/b": {"path": "x"}}}, "judges.a/b: a judge names a file"),

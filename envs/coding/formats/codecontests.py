@@ -50,6 +50,11 @@ def read(record: Record) -> Problem:
     )
 
 
+def difficulty(problem: Problem) -> int:
+    """The number of the problem's difficulty; 0 is unknown."""
+    return DIFFICULTIES.index(problem.difficulty)
+
+
 def write(problem: Problem) -> dict[str, Json]:
     """The row. Raises `FormatError` for a problem that CodeContests cannot hold."""
     require_printing(problem, "CodeContests")

@@ -36,6 +36,8 @@ FORMATS = {
     reference.NAME: Format(reference.read, reference.write, lines=False),
 }
 """The formats by the name that configuration calls them."""
+DIFFICULTY = {codecontests.NAME: codecontests.difficulty}
+"""How difficult a problem is, for the formats that number it."""
 
 
 def load(path: Path, form: str, *, skip: bool = False) -> tuple[list[Problem], list[str]]:

@@ -28,9 +28,17 @@ ENVIRONMENT: dict[str, Row] = {
     "env.tests": row(code(8, "data/preprocess_data.ipynb: at most")),
     "env.problems": row(ours("where the files are")),
     "env.form": row(code("reference", "data/preprocess_data.ipynb")),
+    "env.max_difficulty": row(
+        paper(
+            2,
+            "3.1.2, CodeContests alone",
+            ours="form: reference has no difficulty; a file in it is filtered when it is prepared",
+        )
+    ),
     "env.on_bad_problem": row(ours("files of others hold records that cannot be run")),
     "env.rewrite_tests": row(code(4, "sample/llm_env_rollout.py")),
     "env.shown_tests": row(ours("bounds the adapter's prompt; a model that reads more can be shown more")),
+    "env.critic_tests": row(paper("generated", "3.1.4")),
     "env.backend": row(_SANDBOX),
     "env.image": row(_SANDBOX),
     "env.trusted": row(_SANDBOX),

@@ -73,7 +73,7 @@ MODEL: dict[str, Row] = {
     "model.verdict_format": row(paper("boxed", "C.5")),
     "model.context": row(
         paper("history", "C.4, C.5: one turn with the actions and observations so far"),
-        ours("a program is one step: both contexts read the same"),
+        paper("chat", "C.4, C.5: a system turn and a user turn; a program is one step"),
         paper("history", "C.4, C.5"),
     ),
 }

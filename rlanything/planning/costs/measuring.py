@@ -7,7 +7,7 @@ steps, one of the reward panel at most `rollout.max_steps`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlanything.config import Config
 from rlanything.planning.costs.assumptions import Assumptions
@@ -34,13 +34,14 @@ class StageWork:
     """Whether it is part of a training, with the devices and number formats of the training."""
 
 
+@dataclass(frozen=True)
 class Measuring:
-    """The stages of a configuration. `positions`: longest context of each model, by its name."""
+    """The stages of a configuration."""
 
-    def __init__(self, config: Config, positions: Mapping[str, int], given: Assumptions) -> None:
-        self.config = config
-        self.positions = positions
-        self.given = given
+    config: Config
+    positions: Mapping[str, int]
+    """The longest context of each model, by its name."""
+    given: Assumptions
 
     def shared(self) -> tuple[StageWork, ...]:
         """What is done once for all arms: bootstrap, label if needed, evaluation of `base` and `base_cooled`."""
@@ -124,12 +125,12 @@ class Measuring:
         calls: list[Calls] = []
         prompts = self._prompts(config.rollout.max_steps)
         if evaluate.reward_policy is not None:
-            prompts, tried = self._tried(OTHER_POLICY)
+            config = config.rolling_out(evaluate.reward_policy)
+            prompts, tried = replace(self, config=config)._tried(OTHER_POLICY)
             calls.append(tried)
         for name in evaluate.judges if evaluate.labels == "judge" else ():
             judge = evaluate.judges[name]
-            most = judge.max_tokens or config.judge.max_tokens
-            asking = _asking(config, m=judge.votes, max_tokens=most)
+            asking = config.asking(m=judge.votes, **judge.sampling)
             size = (self._reward_tasks(), evaluate.reward_rollouts)
             calls.append(self._judged(*size, prompts, asking, JUDGE + name))
         return tuple(calls)
@@ -145,7 +146,7 @@ class Measuring:
         config, evaluate = self.config, self.config.evaluate
         prompts = self._prompts(config.rollout.max_steps)
         size = (self._reward_tasks(), evaluate.reward_rollouts)
-        judged = self._judged(*size, prompts, _asking(config, m=evaluate.votes))
+        judged = self._judged(*size, prompts, config.asking(m=evaluate.votes))
         return (*self._policy_panels(evaluate.repeats), judged)
 
     def _solving(self) -> tuple[Calls, ...]:
@@ -153,12 +154,8 @@ class Measuring:
         config, evaluate = self.config, self.config.evaluate
         if evaluate.solver is None:
             return ()
+        config = config.rolling_out(evaluate.solver)
         accepted = config.train.iterations * config.rollout.tasks * self.given.rewritten_share
-        prompts = self._prompts(evaluate.max_steps, SOLVER)
+        prompts = replace(self, config=config)._prompts(evaluate.max_steps, SOLVER)
         episodes = accepted * evaluate.solver_tries
         return (acting(config, episodes, prompts, self.given, name="accepted tasks", model=SOLVER),)
-
-
-def _asking(config: Config, **changes: int) -> Config:
-    """The configuration with another number or length of replies."""
-    return config.model_copy(update={"judge": config.judge.model_copy(update=changes)})

@@ -27,7 +27,7 @@ class TestSource(Protocol):
         ...
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program, the task's own tests that it fails: number -> text."""
+        """For each program, the tests that it fails: number -> text. Which tests, the task family says."""
         ...
 
 

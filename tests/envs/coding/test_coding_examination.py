@@ -310,3 +310,15 @@ def test_a_critic_reads_the_tests_that_each_program_fails() -> None:
     rows = ((True, True), (True, False), (False, None))
     tables = Tables(("test: 5 5 -> 11",), rows, ((False,),) * 3)
     assert CodingFamily().failed_tests(ADD, tables) == [{}, {1: "3 4 -> 7"}, {0: "1 2 -> 3"}]
+
+
+def test_a_critic_may_read_the_written_tests_that_each_program_fails_instead() -> None:
+    """Replies without a test are no tests, and without written tests the problem's own are read."""
+    written = ("test: 5 5 -> 11", "", "test: 1 1 -> 2")
+    rows = ((True, True), (False, True))
+    tables = Tables(written, rows, ((False, False, True), (None, False, False)))
+    family = CodingFamily(critic_tests="generated")
+    assert family.failed_tests(ADD, tables) == [{0: "5 5 -> 11"}, {2: "1 1 -> 2"}]
+    assert family.failed_tests(ADD, Tables((), rows, ((), ()))) == [{}, {0: "1 2 -> 3"}]
+    with pytest.raises(ValueError, match="critic_tests"):
+        CodingFamily(critic_tests="both")

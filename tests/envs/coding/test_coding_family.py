@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from format_cases import livebench_question, livecodebench_problem, reference_item
+from format_cases import codecontests_row, livebench_question, livecodebench_problem, reference_item
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -324,9 +324,29 @@ def test_files_give_tasks(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
         made.make("in_domain", 1, 0)
 
 
+def test_problems_above_a_difficulty_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "train.jsonl"
+    rows = [codecontests_row(name=str(k), description=f"Problem {k}", difficulty=k) for k in range(6)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings_ = {"problems": {"train": str(path)}, "form": "codecontests"}
+
+    def found(count: int, **more: Any) -> set[str]:
+        made = CodingFamily(**settings_, **more).make("train", count, 0)
+        return {Problem.from_task(task).source["id"] for task in made}
+
+    assert found(6) == set("012345")
+    assert found(3, max_difficulty=2) == set("012")
+    with pytest.raises(ValueError, match=r"4 are wanted and .*holds 3 that can be used"):
+        found(4, max_difficulty=2)
+    with pytest.raises(ValueError, match="max_difficulty: 30 is not a whole number from 0 to 29"):
+        found(1, max_difficulty=30)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        ({"problems": {"train": "x"}, "form": "reference", "max_difficulty": 2}, "in the format 'reference'"),
+        ({"max_difficulty": 2}, "max_difficulty: 2: only .* codecontests .* these are generated"),
         ({"form": "livebnech"}, "did you mean livebench"),
         ({"problems": {2: "x"}}, "problems: 2 is no name of a split"),
         ({"problems": {"train": 3}}, "problems.train: 3 is no path"),
