@@ -68,6 +68,7 @@ class Config(Section):
                 raise ValueError(
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
+        # This room is below rewards/, so `rewards.kind` cannot be asked.
         if self.judge.writes == "tests":
             if self.evaluate.labels != ORACLE:
                 raise ValueError(
