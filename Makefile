@@ -109,13 +109,13 @@ verify-repro: install  ## Run it all again from nothing and compare every byte (
 	cd $(if $(MAIN),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
 
 # A sweep becomes a stage of sweeps/dvc.yaml when it is first asked for: `dvc checkout`, `commit` and `exp apply` want the
-# outputs of every stage there is.
+# outputs of every stage there is. It is declared anew each time, because its code is found from its imports.
 sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambda); it installs what the page needs
 	python -m pip install --quiet --editable ".[sweep]"
 	@python -m rlanything sweep experiments/sweep/$(SWEEP).yaml --dry-run
-	@grep -qs '^  $(SWEEP):' sweeps/dvc.yaml || { cd sweeps && dvc stage add --quiet --name $(SWEEP) --wdir .. \
-		--deps data/tasks --deps envs --deps experiments --deps models --deps rlanything --outs sweeps/$(SWEEP) \
-		python -m rlanything sweep experiments/sweep/$(SWEEP).yaml; }
+	@found=$$(python -m rlanything.sweep.dependencies experiments/sweep/$(SWEEP).yaml); \
+		cd sweeps && dvc stage add --force --quiet --name $(SWEEP) --wdir .. $$found --outs sweeps/$(SWEEP) \
+		python -m rlanything sweep experiments/sweep/$(SWEEP).yaml
 	dvc repro sweeps/dvc.yaml:$(SWEEP)
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
 

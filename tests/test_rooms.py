@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -58,6 +59,14 @@ def test_no_module_imports_itself_over_others_not_even_inside_functions():
                     graph.add_edge(module, other)
     circles = [sorted(found) for found in networkx.strongly_connected_components(graph) if len(found) > 1]
     assert circles == []
+
+
+def test_the_contract_of_environments_forbids_every_room_but_two():
+    """import-linter checks that its list of layers names every room; a list of forbidden modules has no such check."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (forbidden,) = [c["forbidden_modules"] for c in contracts if c.get("source_modules") == ["envs"]]
+    rooms = {".".join(name.split(".")[:2]) for name in modules() if name.startswith("rlanything.")}
+    assert set(forbidden) == rooms - {"rlanything.core", "rlanything.files"}
 
 
 @pytest.mark.parametrize("name", ["import_module", "__import__"])

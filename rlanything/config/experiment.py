@@ -69,38 +69,64 @@ class Config(Section):
     train: TrainConfig
     evaluate: EvaluateConfig
 
+    # Validators run in the order in which they stand here; the first problem is the one that is told.
+
     @model_validator(mode="after")
-    def _whole(self) -> Config:
+    def _names_classes(self) -> Config:
         for key in ("env", "engine"):
             if "_target_" not in getattr(self, key):
                 raise ValueError(
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
-        if self.judge.writes == "tests":
-            if self.evaluate.labels != ORACLE:
+        return self
+
+    @model_validator(mode="after")
+    def _fits_tests(self) -> Config:
+        if self.judge.writes != "tests":  # this room is below rewards/, so `rewards.kind` cannot be asked
+            return self
+        if self.evaluate.labels != ORACLE:
+            raise ValueError(
+                f"evaluate.labels = {self.evaluate.labels!r}: with judge.writes = tests programs are run and "
+                "nobody judges them; must be oracle"
+            )
+        if self.model.action_format != "verbatim":
+            raise ValueError(
+                f"model.action_format = {self.model.action_format!r}: with judge.writes = tests the reply is the "
+                "answer; must be verbatim (and model.prompts a folder that asks for programs, as "
+                "experiments/prompts/paper/coding does)"
+            )
+        for name, arm in self.arms.items():
+            if arm.train_reward and not arm.step_votes:
                 raise ValueError(
-                    f"evaluate.labels = {self.evaluate.labels!r}: with judge.writes = tests programs are run and "
-                    "nobody judges them; must be oracle"
+                    f"arms.{name}.train_reward = True: without step_votes no tests are written that could train it"
                 )
-            if self.model.action_format != "verbatim":
+            if not arm.outcome:
                 raise ValueError(
-                    f"model.action_format = {self.model.action_format!r}: with judge.writes = tests the reply is the "
-                    "answer; must be verbatim (and model.prompts a folder that asks for programs, as "
-                    "experiments/prompts/paper/coding does)"
+                    f"arms.{name}.outcome = False: with judge.writes = tests a reward always holds the pass rate"
                 )
-            for name, arm in self.arms.items():
-                if arm.train_reward and not arm.step_votes:
-                    raise ValueError(
-                        f"arms.{name}.train_reward = True: without step_votes no tests are written that could train it"
-                    )
-                if not arm.outcome:
-                    raise ValueError(
-                        f"arms.{name}.outcome = False: with judge.writes = tests a reward always holds the pass rate"
-                    )
-        self._check_lengths()
+        return self
+
+    @model_validator(mode="after")
+    def _has_room(self) -> Config:
+        """An embedded model's context has room for what it is to write."""
+        room = math.inf if self.model.embedded is None else self.model.embedded.positions
+        lengths = {"rollout": self.rollout.max_tokens, "judge": self.judge.max_tokens}
+        for name, length in {**lengths, "adaptation": self.adaptation.max_tokens}.items():
+            if length >= room:
+                raise ValueError(
+                    f"{name}.max_tokens = {length}: must be below model.embedded.positions = {room}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _decodes_together(self) -> Config:
         batch = self.engine.get("max_batch", 1)  # the one argument that every engine has
         if not isinstance(batch, int) or isinstance(batch, bool) or batch < 1:
             raise ValueError(f"engine.max_batch = {batch!r}: must be a whole number of at least 1")
+        return self
+
+    @model_validator(mode="after")
+    def _trains_arms(self) -> Config:
         for name, arm in self.arms.items():
             if not ARM_NAME.fullmatch(name) or name in CONTROLS:
                 raise ValueError(
@@ -111,6 +137,10 @@ class Config(Section):
                 self._check_oracle(name)
             if arm.reward_from is not None:
                 self._check_source(name, arm.reward_from)
+        return self
+
+    @model_validator(mode="after")
+    def _has_tasks(self) -> Config:
         if self.rollout.tasks > self.tasks.train:
             raise ValueError(
                 f"rollout.tasks = {self.rollout.tasks}: must not exceed tasks.train = {self.tasks.train}"
@@ -144,16 +174,6 @@ class Config(Section):
             following = self.arms[following].reward_from
         if following == name:
             raise ValueError(f"{where}: in a circle: {' -> '.join([*seen, name])}")
-
-    def _check_lengths(self) -> None:
-        """Raise `ValueError` where an embedded model's context has no room for what it is to write."""
-        room = math.inf if self.model.embedded is None else self.model.embedded.positions
-        lengths = {"rollout": self.rollout.max_tokens, "judge": self.judge.max_tokens}
-        for name, length in {**lengths, "adaptation": self.adaptation.max_tokens}.items():
-            if length >= room:
-                raise ValueError(
-                    f"{name}.max_tokens = {length}: must be below model.embedded.positions = {room}"
-                )
 
     def named(self) -> dict[str, dict[str, Any]]:
         """The sections that name a class by `_target_`, by their place."""

@@ -7,7 +7,7 @@ unless `allow_pickle` is set.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -49,25 +49,32 @@ def load(
     problem = why_unusable(str(source), revision)
     if problem:
         raise _unusable(source, problem)
-    safe = None if allow_pickle else True
     try:
-        with _no_progress_bars():
-            tokenizer = AutoTokenizer.from_pretrained(str(source), revision=revision, **NO_CODE)
-            loaded: Any = AutoModelForCausalLM.from_pretrained(
-                str(source),
-                revision=revision,
-                dtype=dtype,
-                output_loading_info=True,
-                use_safetensors=safe,
-                **NO_CODE,
-            )
+        tokenizer, model, missing = _read(str(source), revision, dtype, allow_pickle)
     except Exception as error:  # libraries that read a damaged file may raise anything
         raise _unusable(source, str(error) or type(error).__name__) from error
-    model, report = loaded
-    if report["missing_keys"]:
-        names = ", ".join(sorted(report["missing_keys"])[:3])
+    if missing:
+        names = ", ".join(sorted(missing)[:3])
         raise CheckpointError(f"{source}: the weights lack {names}; save the whole model again")
     return model, tokenizer
+
+
+def _read(
+    source: str, revision: str | None, dtype: torch.dtype, allow_pickle: bool
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel, Collection[str]]:
+    """Tokenizer, model, and the names of the weights that the checkpoint lacks. Raises whatever the libraries raise."""
+    with _no_progress_bars():
+        tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, **NO_CODE)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            source,
+            revision=revision,
+            dtype=dtype,
+            output_loading_info=True,
+            use_safetensors=None if allow_pickle else True,
+            **NO_CODE,
+        )
+    model, report = loaded
+    return tokenizer, model, report["missing_keys"]
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: str | Path) -> None:

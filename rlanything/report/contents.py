@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from rlanything.config import BASE, Config
 from rlanything.report.results.evaluations import EVALUATE, Panels, ReportError
-from rlanything.report.results.metrics import Metric, metrics_for, named
+from rlanything.report.results.metrics import Metric, kind_name, metrics_for, named
 from rlanything.report.results.paper import ALFWORLD, BENCHMARKS, CODING, Paper, on_other_steps
 
 
@@ -169,7 +169,7 @@ CONTENTS: Mapping[str, Contents] = {contents.writes: contents for contents in (V
 
 def contents_of(config: Config) -> Contents:
     """What the report of this configuration shows."""
-    contents, metrics = CONTENTS[config.judge.writes], metrics_for(config)
+    contents, metrics = CONTENTS[kind_name(config)], metrics_for(config)
     named_alike = contents.paper is CODING and any(metric.benchmark for metric in metrics)
     paper = BENCHMARKS if named_alike else contents.paper
     if config.evaluate.reward_policy is not None:
@@ -179,14 +179,12 @@ def contents_of(config: Config) -> Contents:
 
 def contents_for(config: Config, measured: Panels) -> Contents:
     """The contents for `config`. Raises `ReportError` for an evaluation with metrics of another reward model."""
-    contents = contents_of(config)
+    contents, writes = contents_of(config), kind_name(config)
     for arm, row in measured.items():
-        foreign = dict.fromkeys(
-            metric.stored for metric in map(named, row) if config.judge.writes not in metric.titles
-        )
+        foreign = dict.fromkeys(metric.stored for metric in map(named, row) if writes not in metric.titles)
         if foreign:
             raise ReportError(
                 f"evaluation/{arm}.json: holds {', '.join(foreign)}, which is not measured where judge.writes is "
-                f"{config.judge.writes}; make it again with `{EVALUATE}`"
+                f"{writes}; make it again with `{EVALUATE}`"
             )
     return contents

@@ -1,4 +1,7 @@
-"""The kinds of reward models. Only this module chooses the implementation by `judge.writes`."""
+"""The kinds of reward models. Only this module chooses the implementation by `judge.writes`.
+
+`config` and `report` are below this room. They read `judge.writes` themselves, each for a rule or table of their own.
+"""
 
 from __future__ import annotations
 
@@ -78,4 +81,9 @@ KINDS: dict[str, RewardKind] = {"votes": StepVotes(), "tests": UnitTests()}
 
 def kind_of(config: Config) -> RewardKind:
     """The kind that the configuration names."""
-    return KINDS[config.judge.writes]
+    return KINDS[name_of(config)]
+
+
+def name_of(config: Config) -> str:
+    """The name of that kind: a key of `KINDS`."""
+    return config.judge.writes

@@ -27,13 +27,17 @@ MOST = 2 / 3
 _DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+")
 
 
-def code_files(names: Iterable[str]) -> dict[str, Path]:
+def code_files(names: Iterable[str], without: Collection[str] = ()) -> dict[str, Path]:
     """The source and data files that these modules (or classes, by their dotted names) depend on.
+
+    Args:
+        names: dotted names of modules or classes.
+        without: modules that are named but never run here; they and what only they need are left out.
 
     Returns:
         path from the project's root, such as `rlanything/core/ids.py`, -> the file that Python would read.
     """
-    files = {source(module) for module in _reached(names)}
+    files = {source(module) for module in _reached(names, without)}
     return _named({*files, *(data for folder in {f.parent for f in files} for data in _data(folder))})
 
 
@@ -49,13 +53,13 @@ def packages(names: Collection[str]) -> set[str]:
     return tops - {*PACKAGES, *sys.stdlib_module_names}
 
 
-def _reached(names: Iterable[str]) -> set[str]:
-    """These modules and all modules of the project that they depend on."""
+def _reached(names: Iterable[str], without: Collection[str] = ()) -> set[str]:
+    """These modules and all modules of the project that they depend on, not through those in `without`."""
     modules: set[str] = set()
     found = [module for name in names for module in _modules(name)]
     while found:
         module = found.pop()
-        if module not in modules:
+        if module not in modules and module not in without:
             modules.add(module)
             needs = imported(source(module), module) | started(source(module), module)
             found += [other for name in needs for other in _modules(name)]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -163,6 +165,7 @@ def copy(tmp_path):
     for name in (".dvc/config", "sweeps/.gitignore"):
         (tmp_path / name).parent.mkdir()
         shutil.copyfile(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "experiments", tmp_path / "experiments")
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     return tmp_path
 
@@ -172,14 +175,15 @@ def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy, sweep):
     """DVC overlooks folders that git seems to ignore, so the whole project is searched, as `dvc repro` does."""
     recipe = subprocess.run(
         ["make", "-n", "sweep", f"SWEEP={sweep}"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.replace("\\\n", " ")
+    ).stdout
+    recipe = re.sub(r"\\\n\s*", " ", recipe)
     (line,) = [line for line in recipe.splitlines() if "dvc stage add" in line]
     env = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "DVC_NO_ANALYTICS": "1",
     }
-    for _ in range(2):  # there is one stage, however often it is asked for
+    for _ in range(2):  # there is one stage, however often it is declared
         subprocess.run(["bash", "-euc", line], cwd=copy, env=env, check=True, capture_output=True)
     assert f"dvc repro sweeps/dvc.yaml:{sweep}" in recipe
     with Repo(str(copy)) as repo:
@@ -189,3 +193,13 @@ def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy, sweep):
     assert stage.cmd == f"python -m rlanything sweep experiments/sweep/{sweep}.yaml"
     assert [out.def_path for out in stage.outs] == [f"sweeps/{sweep}"]
     assert before == {"tasks", "bootstrap"}
+    needs = [dep.def_path for dep in stage.deps]
+    assert depends(needs, "experiments", "rlanything/learn/losses.py", "rlanything/engines/native.py")
+    assert depends(needs, "rlanything/sweep/results/page.html.jinja", "envs/alfworld/family.py")
+    for other in ("rlanything/report/document.py", "rlanything/repro/replay.py", "envs/coding/family.py"):
+        assert not depends(needs, other)
+
+
+def depends(needs: Iterable[str], *names: str) -> bool:
+    """Whether all these files are there, or lie in folders that are there."""
+    return all(any(name == need or name.startswith(f"{need}/") for need in needs) for name in names)

@@ -13,6 +13,8 @@ from rlanything.config.reading import validated
 from rlanything.config.section import Positive, Rate
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.yaml_file import read_mapping
+from rlanything.rewards.kind import kind_of, name_of
+from rlanything.rewards.unit_tests.kind import UnitTests
 
 SINGLE, ORACLE = "single", "oracle"
 """The mean of single programs (pass@1), and the choice of whoever knows which are right (pass@N)."""
@@ -72,9 +74,9 @@ class Selection(Section):
 
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for a configuration that has no such panel, arms or seeds, or no written tests."""
-        if config.judge.writes != "tests":
+        if not isinstance(kind_of(config), UnitTests):
             raise ConfigError(
-                f"judge.writes = {config.judge.writes!r}: a selection needs a reward model that writes tests; "
+                f"judge.writes = {name_of(config)!r}: a selection needs a reward model that writes tests; "
                 "use a project of the coding setting (env=coding, env=coding_data)"
             )
         if self.panel not in config.tasks.policy_panels:

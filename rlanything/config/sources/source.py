@@ -112,6 +112,7 @@ def row(alfworld: Source, coding: Source | None = None, osworld: Source | None =
 
 def setting_of(config: Config) -> Setting:
     """The paper's setting that a configuration is compared with."""
+    # This room is below rewards/, so `rewards.kind` cannot be asked.
     return "coding" if config.judge.writes == "tests" else "alfworld"
 
 

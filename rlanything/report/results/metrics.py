@@ -176,9 +176,14 @@ def named(name: str) -> Metric:
     return found if not panel else _on(found, panel)
 
 
+def kind_name(config: Config) -> str:
+    """`judge.writes`, by which this room declares titles. `rewards.kind` is above this room, so it cannot be asked."""
+    return config.judge.writes
+
+
 def metrics_for(config: Config) -> tuple[Metric, ...]:
     """What experiments of this configuration measure, in the order of the tables: policy, reward model, counts."""
-    writes, panels = config.judge.writes, config.tasks.reward_panels
+    writes, panels = kind_name(config), config.tasks.reward_panels
     mine = [metric for metric in DECLARED.values() if writes in metric.titles]
     reward = [metric for metric in mine if metric.is_share]
     return (

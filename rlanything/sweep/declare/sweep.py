@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from rlanything.config import LISTED, Config, Positive, Section
 from rlanything.config.sources import paper_value
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.rewards.kind import name_of
 from rlanything.sweep.declare.metrics import has_curve, is_of_reward_model, measured_metrics
 from rlanything.sweep.declare.parameters import Band, Parameter, Value
 from rlanything.sweep.declare.samplers import SAMPLERS
@@ -154,7 +155,7 @@ class Sweep(Section):
         for objective, (arm, metric) in zip(self.objectives, self.goals, strict=True):
             if metric not in known:
                 raise ConfigError(
-                    f"objectives: {objective!r} is not measured where judge.writes = {config.judge.writes} and the "
+                    f"objectives: {objective!r} is not measured where judge.writes = {name_of(config)} and the "
                     f"panels are {', '.join(config.tasks.panels)}: {unknown(metric, known)}"
                 )
             if is_of_reward_model(metric) and config.judge_for(config.arm(arm)).is_oracle:

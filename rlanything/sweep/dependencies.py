@@ -1,0 +1,35 @@
+"""What a sweep's stage in sweeps/dvc.yaml depends on. `make sweep` declares the stage with it.
+
+python -m rlanything.sweep.dependencies experiments/sweep/thresholds.yaml
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rlanything.planning.pipeline import look_up
+from rlanything.runs.imports import code_files, targets, whole_folders
+from rlanything.stages.declared import STAGES
+from rlanything.sweep.declare.check import compose_base
+from rlanything.sweep.declare.file import load_sweep
+
+COMMAND = "rlanything.sweep.command"
+INPUTS = ("data/tasks", "experiments", "models")
+
+
+def dependencies(path: Path, root: Path) -> list[str]:
+    """The files and folders that decide what the sweep in `path` finds: its inputs and its code, as for other stages.
+
+    The code is found from the imports of the command, and from the classes that the trials' configuration names. No
+    trial makes the report, so the code of that stage is left out. Raises `ConfigError`.
+    """
+    base = compose_base(load_sweep(path), root)
+    made = {name for stage in STAGES for name in stage.makes}
+    classes = targets([look_up(base, name) for name in sorted(made)])
+    report = [stage.module for stage in STAGES if stage.name == "report"]
+    return [*INPUTS, *whole_folders(code_files([COMMAND, *classes], without=report))]
+
+
+if __name__ == "__main__":
+    print(" ".join(f"--deps {name}" for name in dependencies(Path(sys.argv[1]), Path())))
