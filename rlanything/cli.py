@@ -18,6 +18,7 @@ from rlanything import __version__
 from rlanything.core.errors import RLAnythingError
 from rlanything.planning.commands import add_arguments as add_plan_arguments
 from rlanything.planning.commands import composed, print_plan, refuse_arguments
+from rlanything.stages import TRAIN
 
 if TYPE_CHECKING:
     from rlanything.config import Config
@@ -116,7 +117,7 @@ def _add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
         command = commands.add_parser(stage.name, help=stage.help)
         if stage.arms is not None:
             command.add_argument("--arm", required=True, help="an arm of the configuration, e.g. full")
-        if stage.name == "train":
+        if stage.name == TRAIN:
             command.add_argument(
                 "--dry-run", action="store_true", help="print configuration and plan, do nothing"
             )
@@ -224,7 +225,7 @@ def _stage(args: argparse.Namespace) -> int:
     stage.check_arm(config, args.arm)
     if args.dry_run:
         return print_plan(args, config, [args.arm])
-    if stage.name == "train":
+    if stage.name == TRAIN:
         refuse_arguments(args)
     if stage.engine:
         from rlanything.planning import check

@@ -127,7 +127,7 @@ def test_a_stage_is_written_and_declared(copy):
     )
     insert(
         copy / "rlanything/stages/declared.py",
-        '    Stage(\n        name="report",\n',
+        "    Stage(\n        name=stages.REPORT,\n",
         '    Stage(\n        name="archive",\n        module="rlanything.stages.archive",\n'
         '        help="keep the models",\n        about="The models",\n        work=_archive,\n'
         '        deps=lambda config: ("models",),\n        params=("seed",),\n        outs=("archive",),\n'

@@ -20,6 +20,7 @@ from rlanything.files.hashes import tree_hash
 from rlanything.runs import build
 from rlanything.runs.layout import Layout
 from rlanything.runs.progress import Ticker
+from rlanything.stages import BEFORE_TRAINING, EXAM, TRAIN, of_arm
 from rlanything.stages.evaluate import policy_of
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def answer_exam(
     checkpoint = policy_of(config, Layout(root), arm, seed)
     asked = exam.questions(questions, release)
     answers = exam.answers(data, model, made_with(config, root, checkpoint, seed))
-    apart = (*locks.MAKERS, f"train --arm {arm}")
-    with locks.stage(root, f"livebench answer --model {model}", data, apart=apart):
+    apart = (*BEFORE_TRAINING, of_arm(TRAIN, arm))
+    with locks.stage(root, f"{EXAM} answer --model {model}", data, apart=apart):
         todo = answers.missing(asked)
         lost = _answer(config, root, checkpoint, seed, todo, answers) if todo else []
     print(

@@ -17,10 +17,6 @@ from pathlib import Path
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic
 
-MAKERS = ("tasks", "bootstrap")
-"""Commands that write what all others read."""
-ALL = (*MAKERS, "train*", "label", "evaluate*", "livebench*")
-"""Every command that reads it, or writes it."""
 PATIENCE = 1.0
 """Seconds to wait for a lock: the kernel needs a moment to end a process that was just killed."""
 

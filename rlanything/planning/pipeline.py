@@ -10,10 +10,9 @@ from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.hashes import files_in
 from rlanything.files.yaml_file import read_mapping
 from rlanything.runs.imports import code_files, targets
+from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN
 from rlanything.stages.declared import STAGES
 
-BEFORE_TRAINING = ("tasks", "bootstrap")
-"""The stages that run once for all arms, before training."""
 CODE = ("envs", "rlanything")
 """Folders of code. The files that a stage depends on are found from its imports."""
 
@@ -79,7 +78,7 @@ class Pipeline:
 
 def trial_stages(arms: Sequence[str]) -> list[str]:
     """The stages that make tasks and base models, and train and evaluate these arms."""
-    return [*BEFORE_TRAINING, *(f"{stage}@{arm}" for arm in arms for stage in ("train", "evaluate"))]
+    return [*BEFORE_TRAINING, *(f"{stage}@{arm}" for arm in arms for stage in (TRAIN, EVALUATE))]
 
 
 def look_up(data: Mapping[str, Any], name: str) -> Any:

@@ -112,10 +112,11 @@ class RunFolder:
         """The buffer as it was after `iteration`."""
         return read_snapshot(self.iterations / _name(iteration) / "buffer.jsonl")
 
-    def head(self, start: TaskBuffer) -> str:
-        """The last hash in the chain of all events so far, in a run that began with `start`."""
-        folders = self.published()
-        return read_events(folders[-1] / "events.jsonl").heads[-1] if folders else start.digest
+    def head(self, start: TaskBuffer, iterations: int) -> str:
+        """The last hash in the chain of the events of the first `iterations`, in a run that began with `start`."""
+        if not iterations:
+            return start.digest
+        return read_events(self.iterations / _name(iterations - 1) / "events.jsonl").heads[-1]
 
     def metrics(self) -> list[dict[str, Any]]:
         """The rows of the published iterations. Raises `ConfigError` naming a file that is damaged."""
@@ -204,8 +205,10 @@ def write_iteration_files(
     start: TaskBuffer,
     head: str,
     records: Mapping[str, Iterable[Json]],
-) -> None:
+) -> str:
     """Write the files of one iteration, except its checkpoint. The buffer is stored as its differences from `start`.
+
+    Returns the last hash in the chain of events, the iteration's included.
 
     head: the last hash in the chain of the run's earlier events.
     records: the records of the rollouts, by the name of their file.
@@ -216,6 +219,7 @@ def write_iteration_files(
     write_snapshot(result.state.buffer, folder / "buffer.jsonl", start, events=head)
     for name, lines in records.items():
         write_lines(folder / f"{name}{RECORD}", lines)
+    return head
 
 
 def _name(iteration: int) -> str:

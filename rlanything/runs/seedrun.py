@@ -48,6 +48,8 @@ class SeedRun:
         self.parts = make_parts(config, run_id)
         self.start = TaskBuffer.start(read_tasks(Layout(run_id.root).tasks(TRAIN)))
         self.state = LoopState(0, self.start)
+        self.head = self.start.digest
+        """The last hash in the chain of events that `state` follows from."""
         check()  # every file that was read so far has the hash in the run's fingerprint
         self.result: IterationResult | None = None
         self.metrics: dict[str, float] = {}
@@ -139,8 +141,10 @@ class SeedRun:
         self.metrics |= {name: sum(x) / len(x) for name, x in self.parts.module.totals.items()}
 
         def write(folder: Path) -> None:
-            head = self.folder.head(self.start)
-            write_iteration_files(folder, result, self.metrics, self.start, head, self._records(result))
+            before = self.folder.head(self.start, finished)
+            self.head = write_iteration_files(
+                folder, result, self.metrics, self.start, before, self._records(result)
+            )
             save_checkpoint(folder / STATE)
 
         with phase("publish"):
@@ -178,19 +182,31 @@ class SeedRun:
         self.say(", ".join(parts))
 
     def _save_state(self) -> dict[str, Any]:
+        """The loop's state as plain values.
+
+        The buffer's digest does not cover its events: an invalid proposal changes no slot. So the head of their chain
+        is saved as well.
+        """
         return {
             "iteration": self.state.iteration,
             "cursor": self.state.cursor,
             "tokens": self.state.tokens,
             "buffer": self.state.buffer.digest,
+            "events": self.head,
             "pending": [proposal_to_json(p) for p in self.state.pending],
         }
 
     def _restore_state(self, state: dict[str, Any]) -> None:
+        """Take over a saved state. Raises `ConfigError` when buffer or events are not those that it was saved with."""
         buffer = self.folder.buffer(state["iteration"] - 1)
         if buffer.digest != state["buffer"]:
             raise ConfigError(
                 f"{self.run_id.live}: the buffer does not belong to its checkpoint; delete the folder"
+            )
+        self.head = self.folder.head(self.start, state["iteration"])
+        if self.head != state.get("events"):
+            raise ConfigError(
+                f"{self.run_id.live}: the events do not belong to its checkpoint; delete the folder"
             )
         pending = tuple(proposal_from_json(p) for p in state["pending"])
         self.state = LoopState(state["iteration"], buffer, state["cursor"], pending, state["tokens"])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rlanything import stages
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.splits import TRAIN
@@ -107,7 +108,7 @@ def _report(config: Config, root: Path, arm: str) -> None:
 
 STAGES = (
     Stage(
-        name="tasks",
+        name=stages.TASKS,
         module="rlanything.stages.tasks",
         help="stage 1: make the tasks and the frozen panels",
         about="The starting buffer and the frozen evaluation panels",
@@ -118,7 +119,7 @@ STAGES = (
         makes=("env",),
     ),
     Stage(
-        name="bootstrap",
+        name=stages.BOOTSTRAP,
         module="rlanything.stages.bootstrap.stage",
         help="stage 2: make or record the base models",
         about="The base models and the reward panels",
@@ -140,7 +141,7 @@ STAGES = (
         loads=lambda config: (config.model.policy, config.model.reward, config.model.adapter),
     ),
     Stage(
-        name="train",
+        name=stages.TRAIN,
         module="rlanything.stages.train",
         help="stage 3: train one arm, all its seeds; resumes by itself",
         about="All seeds of one arm; killed, it resumes at the last published iteration",
@@ -203,7 +204,7 @@ STAGES = (
         makes=("env", "engine", "train.callbacks"),
     ),
     Stage(
-        name="label",
+        name=stages.LABEL,
         module="rlanything.stages.label",
         help="label the final reward panels with judges' votes, or make it of another policy's trajectories",
         about="The reward panels of the final measurement, with the labels of their judges",
@@ -231,7 +232,7 @@ STAGES = (
         needed=lambda config: config.evaluate.own_panel,
     ),
     Stage(
-        name="evaluate",
+        name=stages.EVALUATE,
         module="rlanything.stages.evaluate",
         help="stage 4: measure one arm, `base` or `base_cooled` on the panels",
         about="The final checkpoints of one arm on the frozen panels",
@@ -267,7 +268,7 @@ STAGES = (
         arms=measured,
     ),
     Stage(
-        name="report",
+        name=stages.REPORT,
         module="rlanything.stages.report",
         help="stage 5: tables, figures and the report",
         about="The table of arms beside the paper's, figures, and report/report.md",

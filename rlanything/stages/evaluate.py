@@ -16,14 +16,15 @@ from rlanything.files.reader import read_objects
 from rlanything.files.records import write_json
 from rlanything.runs.layout import Layout, trained_reward
 from rlanything.runs.workers import side_by_side
+from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN, of_arm
 
 
 def evaluate_arm(config: Config, root: Path, arm: str) -> None:
     """Write evaluation/<arm>.json (format: docs/results.md). `arm` may be a control. Raises `ConfigError`."""
     source = None if arm in CONTROLS else config.judge_of(arm)
     place = Layout(root).evaluation(arm)
-    apart = (*locks.MAKERS, "label", *(f"train --arm {name}" for name in {arm, source or arm}))
-    with locks.stage(root, f"evaluate --arm {arm}", place.parent, apart=apart):
+    apart = (*BEFORE_TRAINING, LABEL, *(of_arm(TRAIN, name) for name in {arm, source or arm}))
+    with locks.stage(root, of_arm(EVALUATE, arm), place.parent, apart=apart):
         Layout(root).check_bootstrap()
         clear_leftovers(place)
         base = (config.model.policy, config.model.reward) if arm in CONTROLS else ()

@@ -23,6 +23,7 @@ from rlanything.rewards.panel import try_tasks
 from rlanything.rewards.protocols import PanelEvaluation, PanelLines
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, read_tasks
+from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN
 
 
 def make_labels(config: Config, root: Path) -> None:
@@ -34,7 +35,7 @@ def make_labels(config: Config, root: Path) -> None:
         )
     build.one_thread()
     layout = Layout(root)
-    with locks.stage(root, "label", layout.labels, apart=(*locks.MAKERS, "train*", "evaluate*")):
+    with locks.stage(root, LABEL, layout.labels, apart=(*BEFORE_TRAINING, f"{TRAIN}*", f"{EVALUATE}*")):
         layout.check_bootstrap()
         used = (config.evaluate.reward_policy, *config.evaluate.judges.values())
         with atomic.whole(layout.labels) as folder, sources.unchanged(root, *used):

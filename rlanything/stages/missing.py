@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rlanything.config import CONTROLS, Config
 from rlanything.runs.layout import Layout
+from rlanything.stages import EVALUATE, LABEL, TRAIN
 from rlanything.stages.declared import STAGES
 
 Command = tuple[str, ...]
@@ -19,12 +20,12 @@ def missing_runs(config: Config, root: Path, arms: Sequence[str]) -> list[Comman
     `label` comes first if the configuration needs it and its folder is missing.
     """
     layout, seeds = Layout(root), config.train.seeds
-    found: list[Command] = [("label",)] if config.evaluate.own_panel and not layout.labels.is_dir() else []
+    found: list[Command] = [(LABEL,)] if config.evaluate.own_panel and not layout.labels.is_dir() else []
     for arm in arms:
         if arm not in CONTROLS and not all(layout.run(arm, seed).is_dir() for seed in range(seeds)):
-            found.append(("train", "--arm", arm))
+            found.append((TRAIN, "--arm", arm))
         if not layout.evaluation(arm).is_file():
-            found.append(("evaluate", "--arm", arm))
+            found.append((EVALUATE, "--arm", arm))
     return found
 
 

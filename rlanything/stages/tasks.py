@@ -24,6 +24,7 @@ from rlanything.files import atomic, locks
 from rlanything.files.records import write_json, write_lines
 from rlanything.runs import families
 from rlanything.runs.layout import Layout
+from rlanything.stages import ALL, TASKS
 
 
 def make_tasks(config: Config, root: Path) -> None:
@@ -32,7 +33,7 @@ def make_tasks(config: Config, root: Path) -> None:
     Raises `ConfigError`, also for an invalid task.
     """
     place = Layout(root).manifest.parent
-    with locks.stage(root, "tasks", place, apart=locks.ALL):
+    with locks.stage(root, TASKS, place, apart=ALL):
         splits = make_splits(config, root)
         with atomic.whole(place) as folder:
             _write(splits, folder)

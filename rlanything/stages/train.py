@@ -18,6 +18,7 @@ from rlanything.runs.fingerprint import Origin, checkpoints, made_from
 from rlanything.runs.folder import RunFolder, place
 from rlanything.runs.layout import Layout, trained_reward
 from rlanything.runs.workers import run_all
+from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN, of_arm
 
 
 def train_arm(config: Config, root: Path, arm: str) -> None:
@@ -30,9 +31,9 @@ def train_arm(config: Config, root: Path, arm: str) -> None:
         _run(config, root, arm)
         return
     takers = [name for name, other in config.arms.items() if other.reward_from == arm]
-    apart = [*locks.MAKERS, *(f"evaluate --arm {name}" for name in (arm, *takers))]
-    apart += [f"train --arm {name}" for name in (*takers, *([source] if source else []))]
-    with locks.stage(root, f"train --arm {arm}", root / "runs", apart=apart):
+    apart = [*BEFORE_TRAINING, *(of_arm(EVALUATE, name) for name in (arm, *takers))]
+    apart += [of_arm(TRAIN, name) for name in (*takers, *([source] if source else []))]
+    with locks.stage(root, of_arm(TRAIN, arm), root / "runs", apart=apart):
         _run(config, root, arm)
 
 

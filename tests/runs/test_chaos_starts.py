@@ -23,7 +23,7 @@ from rlanything.files.records import write_json
 from rlanything.planning import compose
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
-from rlanything.stages import evaluate, tasks, train
+from rlanything.stages import BEFORE_TRAINING, evaluate, tasks, train
 from rlanything.stages.bootstrap import stage
 
 POOL = """
@@ -103,7 +103,7 @@ def test_what_writes_the_inputs_of_another_command_is_refused_beside_it_and_so_t
             work[second]()
     with locks.stage(tmp_path, "train --arm policy", apart=("evaluate --arm policy",)):
         for other in ("train --arm full", "evaluate --arm full"):
-            with locks.stage(tmp_path, other, apart=(*locks.MAKERS, "train --arm full")):
+            with locks.stage(tmp_path, other, apart=(*BEFORE_TRAINING, "train --arm full")):
                 pass
 
 

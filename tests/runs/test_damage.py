@@ -12,10 +12,15 @@ import pytest
 import small_run
 from stage_cases import buffer, contents, write_iteration
 
+from rlanything.buffer import Event, append_events, snapshot_path, write_snapshot
 from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.types import Direction, EventKind
 from rlanything.files.manifest import NAME
+from rlanything.loop.iteration import IterationResult, LoopState
 from rlanything.runs import provenance
-from rlanything.runs.folder import STATE, RunFolder, place
+from rlanything.runs.folder import STATE, RunFolder, place, write_iteration_files
+from rlanything.runs.parts import RunId
+from rlanything.runs.seedrun import SeedRun
 
 FILES = ["metrics.json", "events.jsonl", "buffer.jsonl", "rollouts.jsonl.gz", NAME]
 
@@ -189,3 +194,33 @@ def test_metrics_that_are_damaged_while_the_run_is_on_its_way_are_named(folder):
     truncated(folder.iterations / "0001" / "metrics.json")
     with pytest.raises(ConfigError, match=r"0001/metrics.json: not JSON .*; start the training again"):
         folder.metrics()
+
+
+def test_a_checkpoint_belongs_to_its_events_also_where_they_change_no_slot(tmp_path):
+    start, run = buffer(), object.__new__(SeedRun)
+    run.folder, run.start, run.run_id = (
+        RunFolder(tmp_path / "run"),
+        start,
+        RunId(tmp_path, "full", 0, tmp_path),
+    )
+    write_snapshot(start, snapshot_path(run.folder.path, 0))
+    proposal = Event(EventKind.INVALID, 0, 0, Direction.HARDER, start.head(0).task_id, 1.0)
+    made = IterationResult((), (), (), (proposal,), LoopState(1, start))
+
+    def write(folder: Path) -> None:
+        run.head = write_iteration_files(folder, made, {}, start, run.folder.head(start, 0), {})
+
+    run.folder.publish(0, write)
+    run.state = made.state
+    saved = run._save_state()
+    run.head = ""
+    run._restore_state(saved)
+    assert run.head == saved["events"] != start.digest
+    with pytest.raises(ConfigError, match="the events do not belong to its checkpoint"):
+        run._restore_state({k: v for k, v in saved.items() if k != "events"})
+    events = run.folder.iterations / "0000" / "events.jsonl"
+    events.unlink()
+    append_events(events, [], start.digest)
+    assert run.folder.buffer(0).digest == saved["buffer"]
+    with pytest.raises(ConfigError, match="the events do not belong to its checkpoint"):
+        run._restore_state(saved)

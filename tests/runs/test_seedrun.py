@@ -105,7 +105,7 @@ def test_inputs_that_are_exchanged_on_the_way_are_named_and_nothing_is_made_with
             model.write_bytes(other)
 
     monkeypatch.setattr(RunFolder, "publish", exchanges)
-    with pytest.raises(ConfigError, match=r"models/policy/model.safetensors: \w+ -> \w+\. What is published"):
+    with pytest.raises(ConfigError, match=r"models/policy/model.safetensors: \w+ -> \w+\. The published"):
         train.train_arm(config, root, ARM)
     monkeypatch.undo()
     published = sorted(

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rlanything.config import Config
+from rlanything.config import BASE, BASE_COOLED, Config
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.prompts import policy_prompts, questions
 from rlanything.planning.costs.workload import Calls, acting, judging
 from rlanything.rewards.kind import kind_of
+from rlanything.stages import BOOTSTRAP, EVALUATE, LABEL
 
 ADAPTER, JUDGE, OTHER_POLICY, SOLVER = "adapter", "judge ", "reward_policy", "solver"
 """Names of models in sizes and calls, besides `policy` and `reward`. The name of a judge follows `JUDGE`."""
@@ -45,10 +46,10 @@ class Measuring:
 
     def shared(self) -> tuple[StageWork, ...]:
         """What is done once for all arms: bootstrap, label if needed, evaluation of `base` and `base_cooled`."""
-        stages = [StageWork("bootstrap", (*self._reward_panel(), *self._policy_panels(1)), 1, False)]
+        stages = [StageWork(BOOTSTRAP, (*self._reward_panel(), *self._policy_panels(1)), 1, False)]
         if self.config.evaluate.own_panel:
-            stages.append(StageWork("label", self._labels(), 1, False))
-        return (*stages, StageWork("evaluate base", self._final(), 1, True), *self._cooled())
+            stages.append(StageWork(LABEL, self._labels(), 1, False))
+        return (*stages, StageWork(f"{EVALUATE} {BASE}", self._final(), 1, True), *self._cooled())
 
     def of_arm(self, name: str) -> tuple[StageWork, ...]:
         """The learning curves and the final evaluation of an arm."""
@@ -62,7 +63,7 @@ class Measuring:
             stages.append(StageWork("curves, reward", (self._reward_curve(),), judged, True, training=True))
             final = self._final()
         final = (*final, *(self._solving() if arm.adapt else ()))
-        return (*stages, StageWork("evaluate", final, 1, True))
+        return (*stages, StageWork(EVALUATE, final, 1, True))
 
     def _prompts(self, max_steps: int, model: str = "policy") -> list[int]:
         return policy_prompts(self.config, self.positions[model], self.given, max_steps)
@@ -88,7 +89,7 @@ class Measuring:
         )
         return (
             StageWork("cooling", (tried,), 1, False),
-            StageWork("evaluate base_cooled", self._policy_panels(evaluate.repeats), 1, True),
+            StageWork(f"{EVALUATE} {BASE_COOLED}", self._policy_panels(evaluate.repeats), 1, True),
         )
 
     def _reward_tasks(self, most: int | None = None) -> int:

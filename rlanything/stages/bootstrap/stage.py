@@ -30,6 +30,7 @@ from rlanything.runs import build
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.machine import versions
+from rlanything.stages import ALL, BOOTSTRAP
 
 WORK = Path(".rla/bootstrap")
 """The folder for models in training, with a subfolder for each key."""
@@ -41,7 +42,7 @@ def make_models(config: Config, root: Path) -> None:
     layout = Layout(root)
     # If this machine cannot run the environment, this raises before minutes of work.
     build.family(config).environment().close()
-    with locks.stage(root, "bootstrap", layout.bootstrap.parent, apart=locks.ALL):
+    with locks.stage(root, BOOTSTRAP, layout.bootstrap.parent, apart=ALL):
         atomic.clear_removed(root / WORK)
         work = _trained(config, root) if config.model.embedded is not None else None
         layout.bootstrap.unlink(missing_ok=True)

@@ -11,8 +11,9 @@ from rlanything.config import Config, load
 from rlanything.core.ids import content_id
 from rlanything.files.hashes import digest
 from rlanything.planning import compose
-from rlanything.planning.pipeline import BEFORE_TRAINING, Pipeline
+from rlanything.planning.pipeline import Pipeline
 from rlanything.runs.layout import Layout
+from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, TASKS
 from rlanything.stages.missing import Command
 
 MADE = ("data", "models")
@@ -60,7 +61,7 @@ class Inputs:
 def missing_inputs(place: Path) -> list[Command]:
     """The commands that still have to run at `place`."""
     layout = Layout(place)
-    done = {"tasks": layout.manifest.is_file(), "bootstrap": layout.bootstrap.is_file()}
+    done = {TASKS: layout.manifest.is_file(), BOOTSTRAP: layout.bootstrap.is_file()}
     return [(stage,) for stage in BEFORE_TRAINING if not done[stage]]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from optuna.trial import FrozenTrial, TrialState
 
-from rlanything.planning.pipeline import BEFORE_TRAINING
+from rlanything.stages import BEFORE_TRAINING, TRAIN
 from rlanything.stages.missing import Command
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.study.study import LABEL
@@ -129,7 +129,7 @@ class TrialJob(Job):
     def prune(self, check: Callable[[], None]) -> str | None:
         """See `Job`. Reports the curve so far to the study."""
         sweep = self.board.sweep
-        if sweep.pruner.kind == "none" or self.command[:1] != ("train",):
+        if sweep.pruner.kind == "none" or self.command[:1] != (TRAIN,):
             return None
         arm, metric = sweep.goals[0]
         points = training_curve(self.folder.live(arm), metric)
