@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
@@ -52,17 +54,33 @@ def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
     compose._compose = real
 
 
+def made_once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that the first worker of xdist to need it makes for all of them."""
+    base = tmp_path_factory.getbasetemp()
+    place = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    root, made = place / name, place / f"{name}.made"
+    with (place / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            shutil.rmtree(root, ignore_errors=True)
+            root.mkdir()
+            make(root)
+            made.touch()
+    return root
+
+
 @pytest.fixture(scope="session")
 def tiny_project(tmp_path_factory) -> Path:
     """A folder with experiments/, data/ and models/; not to be changed."""
     from rlanything.stages import tasks
     from rlanything.stages.bootstrap.stage import make_models
 
-    root = tmp_path_factory.mktemp("project")
-    (root / "experiments").symlink_to(ROOT / "experiments")
-    tasks.make_tasks(small(), root)
-    make_models(small(), root)
-    return root
+    def make(root: Path) -> None:
+        (root / "experiments").symlink_to(ROOT / "experiments")
+        tasks.make_tasks(small(), root)
+        make_models(small(), root)
+
+    return made_once(tmp_path_factory, "tiny", make)
 
 
 @pytest.fixture(scope="session")
@@ -71,10 +89,11 @@ def undisturbed(tiny_project, tmp_path_factory) -> Path:
     from rlanything.runs.layout import Layout
     from rlanything.stages import train
 
-    root = tmp_path_factory.mktemp("undisturbed") / "project"
-    shutil.copytree(tiny_project, root, symlinks=True)
-    train.train_arm(small(), root, ARM)
-    return Layout(root).run(ARM, 0)
+    def make(root: Path) -> None:
+        shutil.copytree(tiny_project, root, symlinks=True, dirs_exist_ok=True)
+        train.train_arm(small(), root, ARM)
+
+    return Layout(made_once(tmp_path_factory, "undisturbed", make)).run(ARM, 0)
 
 
 @pytest.fixture(scope="session")

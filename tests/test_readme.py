@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from rlanything.buffer import TaskBuffer, append_events, write_snapshot
-from rlanything.cli import build_parser
+from rlanything.cli import build_parser, main
 from rlanything.config import parse
 from rlanything.planning import compose
 from rlanything.runs.layout import Layout, read_tasks
@@ -189,10 +189,20 @@ CHEAP = [
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("line", CHEAP)
-def test_cheap_commands_run(project, line):
+@pytest.mark.parametrize("line", [line for line in CHEAP if words_of(line)[0] == "rlanything"])
+def test_cheap_commands_of_ours_run(project, line, monkeypatch, capsys):
+    """In this process: each of its own takes seconds to start. The fixture has two such processes."""
+    monkeypatch.chdir(project)
     if "--params trial.yaml" in line:
-        run(project, next(x for x in CHEAP if "--output trial.yaml" in x))
+        assert main(words_of(next(x for x in CHEAP if "--output trial.yaml" in x))[1:]) == 0
+    code, said = main(words_of(line)[1:]), capsys.readouterr()
+    assert code == 0, said.out + said.err
+    assert said.out
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("line", [line for line in CHEAP if words_of(line)[0] != "rlanything"])
+def test_cheap_commands_of_others_run(project, line):
     result = run(project, line)
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout or words_of(line)[0] == "dvc"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -44,9 +46,16 @@ def words(root: Path, *more: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def finished(coding_project, tmp_path_factory) -> Path:
+    """Measured in this process. The test that continues a killed start has workers and must end with the same bytes."""
     root = project(coding_project, tmp_path_factory.mktemp("selection") / "project")
-    assert main(words(root)) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "run_all", here)
+        assert main(words(root)) == 0
     return root
+
+
+def here(function: Callable[..., Any], calls: Sequence[Sequence[Any]], _workers: int) -> list[Any]:
+    return [function(*call) for call in calls]
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +109,11 @@ def test_the_numbers_follow_from_the_published_trials(published):
 def test_killed_between_two_pairs_it_goes_on_to_the_same_bytes_with_other_workers(
     coding_project, published, tmp_path, monkeypatch
 ):
-    root, real = project(coding_project, tmp_path / "project"), command.run_all
+    root = project(coding_project, tmp_path / "project")
 
     def killed(function, calls, workers):
         assert len(calls) == 2
-        real(function, calls[:1], workers)
+        here(function, calls[:1], workers)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -1,6 +1,7 @@
 """The copy of the project that the tests change."""
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,3 +31,17 @@ def project(finished, tmp_path) -> Project:
     """A copy of one's own, everything up to date."""
     shutil.copytree(finished, tmp_path / "project", symlinks=True)
     return Project(tmp_path / "project")
+
+
+@pytest.fixture(scope="session")
+def asked_root(finished, tmp_path_factory) -> Path:
+    """A copy of which DVC is only asked what would run."""
+    return shutil.copytree(finished, tmp_path_factory.mktemp("asked") / "project", symlinks=True)
+
+
+@pytest.fixture
+def asked(asked_root) -> Iterator[Project]:
+    """That copy, everything up to date. It must not be run: what a test changes in it is undone."""
+    project = Project(asked_root)
+    yield project
+    project.undo()

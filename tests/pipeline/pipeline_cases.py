@@ -24,6 +24,8 @@ class Project:
 
     root: Path
     touched: list[str] = field(default_factory=list)
+    before: dict[str, str] = field(default_factory=dict)
+    """What the files that were changed held at first, by name."""
 
     def change(self, name: str, value: object) -> None:
         """Change one parameter in params.yaml by its dotted name."""
@@ -36,13 +38,20 @@ class Project:
         assert last in section, f"params.yaml has no {name}"
         assert section[last] != value, f"{name} is {value!r} already"
         section[last] = value
+        self.before.setdefault("params.yaml", path.read_text())
         path.write_text(yaml.safe_dump(data, sort_keys=False))
 
     def touch(self, name: str) -> None:
         """Append a line to a file."""
         path = self.root / name
+        self.before.setdefault(name, path.read_text())
         path.write_text(path.read_text() + "\n# changed\n")
         self.touched.append(name)
+
+    def undo(self) -> None:
+        """Every changed file holds what it held at first."""
+        for name, text in self.before.items():
+            (self.root / name).write_text(text)
 
     def would_run(self, same: str = "") -> set[str]:
         """The stages that changed, and those that follow from them unless a stage in `same` writes what it wrote.

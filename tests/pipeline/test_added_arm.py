@@ -1,6 +1,7 @@
 """An arm that is added, and that another arm's run is made for, is a stage like the others."""
 
 import shutil
+from collections.abc import Iterator
 
 import pytest
 import yaml
@@ -36,6 +37,14 @@ def extended(added, tmp_path) -> Project:
     return Project(shutil.copytree(added.root, tmp_path / "project", symlinks=True))
 
 
+@pytest.fixture
+def asked_with_arms(added) -> Iterator[Project]:
+    """That project for tests that only ask what would run: what they change is undone."""
+    project = Project(added.root)
+    yield project
+    project.undo()
+
+
 def test_what_retrains_full_retrains_the_arm_that_its_reward_model_judges(extended):
     extended.change("adaptation.alpha_high", 0.95)
     assert extended.repro() == stages("full", "step_only")
@@ -52,12 +61,12 @@ def test_what_retrains_full_retrains_the_arm_that_its_reward_model_judges(extend
         ("arms.full.max_batches", 3, ("full", "step_only")),
     ],
 )
-def test_after_a_parameter_changed(extended, name, value, expected):
-    extended.change(name, value)
-    assert extended.would_run() == stages(*expected)
+def test_after_a_parameter_changed(asked_with_arms, name, value, expected):
+    asked_with_arms.change(name, value)
+    assert asked_with_arms.would_run() == stages(*expected)
 
 
-def test_an_arm_without_outcomes_does_not_depend_on_the_filters(extended):
-    extended.change("signals.policy_min", 0.01)
-    assert "train@step_only" not in extended.would_run(same="train@full")
-    assert "train@dynamic_sampling" in extended.would_run(same="train@full")
+def test_an_arm_without_outcomes_does_not_depend_on_the_filters(asked_with_arms):
+    asked_with_arms.change("signals.policy_min", 0.01)
+    assert "train@step_only" not in asked_with_arms.would_run(same="train@full")
+    assert "train@dynamic_sampling" in asked_with_arms.would_run(same="train@full")

@@ -44,6 +44,14 @@ def test_base_models_that_come_out_the_same_retrain_nothing_else(project):
     assert project.repro(same="bootstrap") == retrained("full") | {"bootstrap"}
 
 
+def test_what_was_undone_changed_nothing(asked):
+    asked.change("seed", 17)
+    asked.touch("rlanything/stages/evaluate.py")
+    assert asked.would_run() == EVERYTHING
+    asked.undo()
+    assert asked.would_run() == set()
+
+
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
@@ -61,9 +69,9 @@ def test_base_models_that_come_out_the_same_retrain_nothing_else(project):
         ("tasks.start_digest", "0" * 64, EVERYTHING),
     ],
 )
-def test_after_a_parameter_changed(project, name, value, expected):
-    project.change(name, value)
-    assert project.would_run() == expected
+def test_after_a_parameter_changed(asked, name, value, expected):
+    asked.change(name, value)
+    assert asked.would_run() == expected
 
 
 @pytest.mark.parametrize(
@@ -75,14 +83,14 @@ def test_after_a_parameter_changed(project, name, value, expected):
         ("policy_turn", EVERYTHING - {"tasks"}),
     ],
 )
-def test_after_a_prompt_changed_that_leaves_the_base_models_as_they_were(project, prompt, expected):
-    project.touch(f"experiments/prompts/embedded/{prompt}.txt")
-    assert project.would_run(same="bootstrap") == expected
+def test_after_a_prompt_changed_that_leaves_the_base_models_as_they_were(asked, prompt, expected):
+    asked.touch(f"experiments/prompts/embedded/{prompt}.txt")
+    assert asked.would_run(same="bootstrap") == expected
 
 
-def test_prompts_that_are_not_chosen_concern_nothing(project):
-    project.touch("experiments/prompts/instruct/judge.txt")
-    assert project.would_run() == set()
+def test_prompts_that_are_not_chosen_concern_nothing(asked):
+    asked.touch("experiments/prompts/instruct/judge.txt")
+    assert asked.would_run() == set()
 
 
 @pytest.mark.parametrize(
@@ -95,6 +103,6 @@ def test_prompts_that_are_not_chosen_concern_nothing(project):
         ("envs/alfworld/README.md", set()),
     ],
 )
-def test_after_code_changed(project, file, expected):
-    project.touch(file)
-    assert project.would_run() == expected
+def test_after_code_changed(asked, file, expected):
+    asked.touch(file)
+    assert asked.would_run() == expected

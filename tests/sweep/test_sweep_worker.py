@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial
 from stage_cases import SMALL
 from sweep_cases import ROOT
 
+from rlanything.planning import compose
 from rlanything.sweep import command
 
 SEEDS = 1
@@ -38,14 +39,7 @@ def project(tmp_path, tiny_project) -> Path:
         (root / name).symlink_to(tiny_project / name)
     for name in ("experiments", "envs", "dvc.yaml"):
         (root / name).symlink_to(ROOT / name)
-    config = subprocess.run(
-        [*RUN, "--root", str(root), "config", "write", *SMALL],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert config.returncode == 0, config.stderr
+    compose.write(root / "params.yaml", SMALL, root)
     return root
 
 
