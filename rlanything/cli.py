@@ -20,7 +20,7 @@ from rlanything.planning.commands import add_arguments as add_plan_arguments
 from rlanything.planning.commands import add_plan, configuration, params_file, print_plan, refuse_arguments
 
 if TYPE_CHECKING:
-    from rlanything.stages.declared import Stage
+    from rlanything.stages.stage import Stage
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
