@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 from rlanything import __version__
 from rlanything.core.errors import RLAnythingError
 from rlanything.planning.commands import add_arguments as add_plan_arguments
-from rlanything.planning.commands import composed, print_plan, refuse_arguments
+from rlanything.planning.commands import add_plan, configuration, params_file, print_plan, refuse_arguments
 from rlanything.stages import TRAIN
 
 if TYPE_CHECKING:
-    from rlanything.config import Config
-    from rlanything.stages.declared import Stage
+    from rlanything.stages.stage import Stage
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -76,7 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_config(commands)
     _add_stages(commands)
-    _add_plan(commands)
+    add_plan(commands)
     _add_rehearse(commands)
     _add_sweep(commands)
     add_checks(commands)
@@ -125,16 +124,6 @@ def _add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
         command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False)
 
 
-def _add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
-    plan = commands.add_parser("plan", help="dry run: print the configuration and what every arm will cost")
-    plan.add_argument(
-        "overrides", nargs="*", metavar="key=value", help="plan this composition instead of params.yaml"
-    )
-    plan.add_argument("--arm", action="append", help="only this arm; may be repeated")
-    add_plan_arguments(plan)
-    plan.set_defaults(run=_plan)
-
-
 def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
     rehearse = commands.add_parser(
         "rehearse", help="make tiny stand-ins for a large experiment's models and data, and its params.yaml"
@@ -175,7 +164,7 @@ def _add_sweep(commands: Commands[argparse.ArgumentParser]) -> None:
 def _config_write(args: argparse.Namespace) -> int:
     from rlanything.planning import compose, dvcfile
 
-    path = args.output or _params(args)
+    path = args.output or params_file(args)
     config = compose.write(path, args.overrides, args.root)
     print(f"wrote {path} (scale {config.scale})")
     if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
@@ -196,7 +185,7 @@ def _config_show(args: argparse.Namespace) -> int:
 def _config_check(args: argparse.Namespace) -> int:
     from rlanything.planning import check
 
-    path = args.file or _params(args)
+    path = args.file or params_file(args)
     config = check.read(path, args.root)
     print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
     return 0
@@ -214,14 +203,14 @@ def _config_comments(args: argparse.Namespace) -> int:
 def _config_pipeline(args: argparse.Namespace) -> int:
     from rlanything.planning import dvcfile
 
-    changed = dvcfile.write(args.root, _config(args, engine=False))
+    changed = dvcfile.write(args.root, configuration(args, engine=False))
     print(f"{dvcfile.NAME}: {'written' if changed else 'up to date'}")
     return 0
 
 
 def _stage(args: argparse.Namespace) -> int:
     stage: Stage = args.stage
-    config = _config(args, engine=stage.engine)
+    config = configuration(args, engine=stage.engine)
     stage.check_arm(config, args.arm)
     if args.dry_run:
         return print_plan(args, config, [args.arm])
@@ -246,14 +235,14 @@ def _sweep(args: argparse.Namespace) -> int:
         return 0
     folder = None if args.folder is None else args.folder.resolve()
     options = command.Options(args.workers, args.storage, folder, args.experiments)
-    command.run_sweep(args.file, root, _params(args).resolve(), options)
+    command.run_sweep(args.file, root, params_file(args).resolve(), options)
     return 0
 
 
 def _rerun(args: argparse.Namespace, root: Path) -> int:
     from rlanything.repro import rerun
 
-    params, output = _params(args).resolve(), None if args.output is None else args.output.resolve()
+    params, output = params_file(args).resolve(), None if args.output is None else args.output.resolve()
     difference = rerun.rerun_trial(args.file, root, params, args.rerun, output, _say)
     print(rerun.outcome_text(args.rerun, args.output, difference), end="")
     return 0 if difference is None else 1
@@ -269,30 +258,9 @@ def _rehearse(args: argparse.Namespace) -> int:
     config = parse(compose.compose(overrides, args.root))
     for folder in standins.make(config, args.root, args.steps, kinds):
         print(f"{folder}: written")
-    compose.write(_params(args), overrides, args.root)
-    print(f"{_params(args)}: written; the rehearsal is `dvc repro`")
+    compose.write(params_file(args), overrides, args.root)
+    print(f"{params_file(args)}: written; the rehearsal is `dvc repro`")
     return 0
-
-
-def _plan(args: argparse.Namespace) -> int:
-    config = composed(args) if args.overrides else _config(args)
-    arms = args.arm or list(config.arms)
-    for arm in arms:
-        config.arm(arm)
-    return print_plan(args, config, arms)
-
-
-def _params(args: argparse.Namespace) -> Path:
-    path: Path = args.params or args.root / "params.yaml"
-    return path
-
-
-def _config(args: argparse.Namespace, *, engine: bool = True) -> Config:
-    """The checked configuration: nothing starts on one that cannot be finished. `engine`: the command needs one."""
-    from rlanything.planning import check
-
-    args.root = args.root.resolve()
-    return check.read(_params(args), args.root, engine=engine)
 
 
 def _explain(error: OSError, again: str) -> str:

@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rlanything.planning.costs.assumptions import Assumptions
     from rlanything.planning.costs.devices import Device
 
+Commands = argparse._SubParsersAction  # argparse has no public name for it
 ASSUMED = {
     "episode_share": (float, "expected length of an episode as a share of its limit of steps; default: 1"),
     "reply_share": (float, "expected length of a reply as a share of its max_tokens; default: 1"),
@@ -24,6 +26,17 @@ ASSUMED = {
     "past_tokens": (int, "tokens of an observation alone, as a history holds it; default: 50"),
     "guide_tokens": (int, "tokens of the instructions of judge (history), critic and adapter; default: 350"),
 }
+
+
+def add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
+    """Add the command `plan`."""
+    plan = commands.add_parser("plan", help="dry run: print the configuration and what every arm will cost")
+    plan.add_argument(
+        "overrides", nargs="*", metavar="key=value", help="plan this composition instead of params.yaml"
+    )
+    plan.add_argument("--arm", action="append", help="only this arm; may be repeated")
+    add_arguments(plan)
+    plan.set_defaults(run=_plan)
 
 
 def add_arguments(parser: argparse._ActionsContainer) -> None:
@@ -118,3 +131,25 @@ def _assumptions(args: argparse.Namespace) -> Assumptions:
     given = Assumptions(**{name: getattr(args, name) for name in ASSUMED if getattr(args, name) is not None})
     given.check()
     return given
+
+
+def params_file(args: argparse.Namespace) -> Path:
+    """The file of the configuration: the one that is named, or the project's."""
+    path: Path = args.params or args.root / "params.yaml"
+    return path
+
+
+def configuration(args: argparse.Namespace, *, engine: bool = True) -> Config:
+    """The checked configuration: nothing starts on one that cannot be finished. `engine`: the command needs one."""
+    from rlanything.planning import check
+
+    args.root = args.root.resolve()
+    return check.read(params_file(args), args.root, engine=engine)
+
+
+def _plan(args: argparse.Namespace) -> int:
+    config = composed(args) if args.overrides else configuration(args)
+    arms = args.arm or list(config.arms)
+    for arm in arms:
+        config.arm(arm)
+    return print_plan(args, config, arms)

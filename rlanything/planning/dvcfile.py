@@ -13,8 +13,9 @@ from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
 from rlanything.planning.pipeline import look_up
 from rlanything.runs.imports import code_files, targets, whole_folders
-from rlanything.stages.declared import STAGES, Stage
+from rlanything.stages.declared import STAGES
 from rlanything.stages.dependencies import folders
+from rlanything.stages.stage import Stage
 
 NAME = "dvc.yaml"
 HEADER = """\

@@ -11,7 +11,8 @@ from rlanything.cli import build_parser
 from rlanything.config import load, parse
 from rlanything.planning import dvcfile
 from rlanything.planning.compose import compose
-from rlanything.stages.declared import STAGES, Stage
+from rlanything.stages.declared import STAGES
+from rlanything.stages.stage import Stage
 
 BODIES = {name: stage.get("do", stage) for name, stage in pipeline()["stages"].items()}
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text())
