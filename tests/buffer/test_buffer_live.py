@@ -24,7 +24,7 @@ def run(tmp_path, monkeypatch):
 
     def write(iteration, folder):
         happened = [e for e in finished.events if e.iteration == iteration]
-        append_events(folder / "events.jsonl", happened, live.head(finished.at(0)))
+        append_events(folder / "events.jsonl", happened, live.head(finished.at(0), iteration))
         head = read_events(folder / "events.jsonl").heads[-1]
         write_snapshot(finished.at(iteration + 1), folder / "buffer.jsonl", finished.at(0), events=head)
         shutil.copyfile(done / f"rollouts/iter_{iteration + 1:04d}.jsonl.gz", folder / "rollouts.jsonl.gz")
