@@ -152,7 +152,7 @@ def test_recomputed_log_probs_are_those_of_the_first_update_in_every_precision(p
 def test_recorded_importance_takes_the_sampler_at_its_word():
     stage = Stage(skew=0.3).fit(1)
     assert stage.prepared == [{}, {}]
-    assert stage.totals[0]["policy/kl"][0] == pytest.approx(math.exp(0.3) - 0.3 - 1.0, rel=1e-3)
+    assert stage.totals[0]["policy/kl"][0] == pytest.approx(math.exp(-0.3) + 0.3 - 1.0, rel=1e-3)
 
 
 @pytest.mark.parametrize("anchored", [False, True])

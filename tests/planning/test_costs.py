@@ -299,7 +299,7 @@ def test_the_pages_have_the_numbers_of_the_preset_for_one_gpu():
     peak, most, less = (f"{each.memory.peak / devices.GB:.1f} GB" for each in (games, coding, saving))
     assert f"bounds: {peak} of the 72.0 GB that are usable. {lasting} are weights" in page
     assert f"prompts that the judge reads together ({gigabytes(games.memory.passing)})" in page
-    assert f"the training takes {most}; with `learn.gradient_checkpointing=true` {less}" in page
+    assert f"the training takes {most}. With `learn.gradient_checkpointing=true` it takes {less}" in page
     assert f"at most {games.hours.hours:.1f} hours, and everything together {games.all_hours:.1f}" in page
     tiny = [f"model.{name}.path=Qwen/Qwen2.5-0.5B-Instruct" for name in ("policy", "reward")]
     assert f"takes at most {one_gpu(*tiny).memory.peak / devices.GB:.1f} GB" in page
