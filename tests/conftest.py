@@ -20,10 +20,11 @@ from rlanything.planning import compose
 ARM = "full"
 
 
-SHARED = ("stages", "pipeline", "repro", "golden")
+SHARED = ("checks", "golden", "pipeline", "repro", "stages")
 """Folders whose files make a project or train a model for all of their tests."""
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """One worker of xdist has all tests that share a fixture: making a project takes a minute or more."""
     for item in items:
