@@ -31,6 +31,9 @@ from rlanything.stages import train
 
 assert seedrun  # imported before the children are made
 
+# In turn: by chance alone, no start of a few may ever be killed where the next one has something to resume from.
+AIMS = ("a write", "any moment", "an iteration", "a write", "any moment")
+
 
 def reference(root: Path, arm: str, keep: Path) -> float:
     """Train undisturbed; leave the state of every iteration and the run in `keep`. Returns CPU seconds."""
@@ -73,23 +76,36 @@ def check(root: Path, arm: str, keep: Path) -> None:
     assert not placed.exists() or contents(placed) == contents(keep / "run")
 
 
-def killed(root: Path, arm: str, rng: random.Random, whole: float) -> tuple[bool, bool]:
-    """A start that is killed at some moment, every second time soon after it began to write something.
+def killed(root: Path, arm: str, rng: random.Random, whole: float, aim: str) -> tuple[bool, bool]:
+    """A start that is killed: at any moment, soon after it began to write, or soon after it published an iteration.
 
     `whole` is what an undisturbed training costs in CPU seconds: by the clock, it would depend on the load.
     Returns whether it was killed before it came to its end, and whether it was writing then.
     """
-    left = writing(root)
+    left, before = writing(root), published(root)
     child = train_in_child(root, arm)
-    aimed = rng.random() < 0.5
     limit, pause = rng.uniform(0.0, whole), rng.choice((0.0, 0.003, 0.03))
-    while not ended(child) and not (writing(root) - left if aimed else cpu(child) > limit):
+    reached = {
+        "any moment": lambda: cpu(child) > limit,
+        "a write": lambda: writing(root) - left,
+        "an iteration": lambda: published(root) - before,
+    }[aim]
+    while not ended(child) and not reached():
         time.sleep(0.002)
-    time.sleep(pause if aimed else 0.0)
+    time.sleep(0.0 if aim == "any moment" else pause)
     os.kill(child, signal.SIGKILL)
     status = os.waitpid(child, 0)[1]
     assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0, "a start failed by itself"
     return os.WIFSIGNALED(status), bool(writing(root) - left)
+
+
+def published(root: Path) -> set[Path]:
+    """The iterations that a next start can resume from."""
+    return {
+        path
+        for live in (root / ".rla" / "live").glob("[!.]*/*/seed-0")
+        for path in RunFolder(live).published()
+    }
 
 
 def writing(root: Path) -> set[int]:
@@ -126,17 +142,16 @@ def train_in_child(root: Path, arm: str) -> int:
 def main(root: Path, arm: str, keep: Path, kills: int) -> None:
     build.one_thread()
     whole = reference(root, arm, keep)
-    # Of the first eight kills of this seed, which are the fast test, four aim at a write, two of them at once.
     rng, count, hit = random.Random(28), 0, 0
     placed = Layout(root).run(arm, 0).parent
     while count < kills or not placed.exists():
         shutil.rmtree(placed, ignore_errors=True)  # a training came to its end: the next one begins
         while count < kills:
-            died, published = killed(root, arm, rng, whole)
+            died, wrote = killed(root, arm, rng, whole, AIMS[count % len(AIMS)])
             check(root, arm, keep)
             if not died:
                 break
-            count, hit = count + 1, hit + published
+            count, hit = count + 1, hit + wrote
         else:
             assert os.waitstatus_to_exitcode(os.waitpid(train_in_child(root, arm), 0)[1]) == 0
         assert contents(placed) == contents(keep / "run")
