@@ -17,6 +17,7 @@ from typing import Literal
 
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Question, ScoredReplies, ScoredTrajectory
+from rlanything.engines.prompt_trunks import common_prefix
 
 LossWeight = Literal["token", "step", "trajectory"]
 NO_BRANCH = -1
@@ -138,7 +139,7 @@ def _tree(lesson: ScoredReplies, loss_weight: LossWeight) -> Row:
     row = Row()
     trunk = max((q.prompt_ids for q in lesson.questions), key=len, default=())
     # A prompt keeps at least one token of its own to predict from.
-    forks = [shared_prefix(trunk, q.prompt_ids[:-1]) for q in lesson.questions]
+    forks = [common_prefix(trunk, q.prompt_ids[:-1]) for q in lesson.questions]
     row.read(trunk[: max(forks, default=0)], 0, None, NO_BRANCH, NO_BRANCH)
     for k, (question, advantages) in enumerate(zip(lesson.questions, lesson.advantages, strict=True)):
         _branch(row, question, forks[k], k, advantages, lesson.weights[k], loss_weight)
@@ -216,9 +217,3 @@ def _weight(kind: LossWeight, step_tokens: int, trajectory_tokens: int) -> float
     if kind == "token":
         return 1.0
     return 1.0 / max(1, step_tokens if kind == "step" else trajectory_tokens)
-
-
-def shared_prefix(left: Sequence[int], right: Sequence[int]) -> int:
-    """Length of the common prefix."""
-    most = min(len(left), len(right))
-    return next((k for k in range(most) if left[k] != right[k]), most)

@@ -15,8 +15,9 @@ from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
 from rlanything.config import Architecture, SupervisedConfig
 from rlanything.core.seeds import derive_seed
+from rlanything.engines.prompt_trunks import common_prefix
 from rlanything.learn.losses import pack, target_logprobs
-from rlanything.learn.packing import NO_BRANCH, Row, micro_batches, shared_prefix
+from rlanything.learn.packing import NO_BRANCH, Row, micro_batches
 
 WARMUP = 0.05
 """Share of the steps over which the learning rate rises linearly; it then falls along a cosine to zero."""
@@ -59,7 +60,7 @@ def conversation_rows(turns: Sequence[Turn], context_weight: float = 0.0) -> lis
     """
     rows = [Row()]
     for turn in turns:
-        row, known = rows[-1], shared_prefix(rows[-1].ids, turn.prompt)
+        row, known = rows[-1], common_prefix(tuple(rows[-1].ids), turn.prompt)
         if known < len(row.ids):
             row = Row()
             rows.append(row)

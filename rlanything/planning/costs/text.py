@@ -9,12 +9,10 @@ from typing import Any
 from rlanything.config import Config
 from rlanything.core.types import Json
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.devices import Device
+from rlanything.planning.costs.devices import GB, Device
 from rlanything.planning.costs.estimate import USABLE, Estimate, Stage
 from rlanything.planning.costs.hours import LAYER_S
 from rlanything.planning.costs.memory import Part
-
-GB = 10**9
 
 
 def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) -> str:
