@@ -67,7 +67,8 @@ OVERRIDES = (
     "signals.policy_max=1",
     "adaptation.alpha_low=0.3",
     "adaptation.alpha_high=0.7",
-    "adaptation.attempts=6",
+    "adaptation.attempts=2",
+    "adaptation.temperature=1.3",
     "train.iterations=3",
 )
 """Small enough for seconds, and every part does something: votes disagree, rewrites are taken and refused."""
