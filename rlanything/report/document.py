@@ -72,6 +72,10 @@ def _statements(data: ReportData) -> str:
         "## What the numbers say\n"
         + _bullets(findings.against_base(comparison, contents.paper))
         + _cooled(data)
+        + _section(
+            "Beyond `outcome`, which learns from outcomes alone:",
+            findings.against_outcome(comparison, contents.paper),
+        )
         + _section("Step by step, in the paper's order of arms:", findings.ladder(comparison, contents.paper))
         + _section("Is it the paper's order?", findings.order(comparison, contents))
     )

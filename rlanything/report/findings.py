@@ -14,6 +14,8 @@ from rlanything.report.results.metrics import Metric
 from rlanything.report.results.paper import ORDER, Paper
 from rlanything.report.results.statistics import Contrast
 
+OUTCOME = "outcome"
+"""The arm that learns from outcomes alone."""
 DECLINE = 0.05
 """A curve that ends this far below its peak is worth a sentence."""
 
@@ -58,6 +60,17 @@ def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast]
         f"{cooled}. Beyond the cooled base{doubt}: {interval(beyond.difference, metric, sign=True)}, "
         f"p {p_text(beyond.p)}."
     )
+
+
+def against_outcome(comparison: Comparison, paper: Paper) -> list[str]:
+    """One sentence per accuracy and arm that has more than outcomes to learn from; none where `outcome` was not run."""
+    others = [arm for arm in comparison.arms if arm not in CONTROLS and arm != OUTCOME]
+    pairs = [(arm, OUTCOME) for arm in others if OUTCOME in comparison.arms]
+    success = comparison.success
+    found = {metric.name: comparison.contrasts(pairs, metric) for metric in success}
+    return [
+        _sentence(found[metric.name].get(pair), paper, pair, metric) for metric in success for pair in pairs
+    ]
 
 
 def ladder(comparison: Comparison, paper: Paper) -> list[str]:

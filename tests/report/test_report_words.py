@@ -62,6 +62,10 @@ def test_sentences_follow_the_numbers(tmp_path):
         "`outcome` is above `base` in-domain, but not clearly: difference +21.8 ["
         in findings.against_base(comparison, ALFWORLD)[0]
     )
+    beyond = findings.against_outcome(comparison, ALFWORLD)
+    assert [line.split()[0] for line in beyond] == ["`policy`", "`policy_reward`", "`full`"] * 2
+    assert all("`outcome` in-domain" in line for line in beyond[:3])
+    assert all("paper" not in line for line in beyond)  # its table has no such arm
     below = next(
         line
         for line in findings.ladder(comparison, ALFWORLD)
