@@ -21,11 +21,8 @@ class TaskBufferError(UserError):
 
 
 def canonical_line(value: Json) -> bytes:
-    """A record as canonical JSON in UTF-8, without a newline.
-
-    UTF-8 has no lone surrogates; one in a model's reply is written as its JSON escape, so that nothing is lost.
-    """
-    return canonical_json(value).encode("utf-8", "backslashreplace")
+    """A record as canonical JSON in UTF-8, without a newline."""
+    return canonical_json(value).encode()
 
 
 def parse_line(line: bytes) -> dict[str, Any]:

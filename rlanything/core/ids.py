@@ -10,9 +10,11 @@ from typing import Any
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys, no spaces, UTF-8 kept.
 
+    UTF-8 has no lone surrogates; one in a model's reply is written as its JSON escape, so that nothing is lost.
     Raises `ValueError` for NaN, `TypeError` for a value that JSON cannot hold.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def content_id(value: Any) -> str:

@@ -10,10 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from typing_extensions import TypedDict
+
+from rlanything.core.records.forms import Form, Text, require_equal
 from rlanything.core.types import Json, Task
 
 Row = tuple[bool | None, ...]
 """Result of one program on each test: True (passed), False (failed), None (the sandbox failed)."""
+
+
+class _Tables(TypedDict):
+    tests: list[Text]
+    dataset: list[list[bool | None]]
+    generated: list[list[bool | None]]
+
+
+_TABLES = Form(_Tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +69,16 @@ class Tables:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Tables:
-        """Inverse of `to_json`. Raises `KeyError` or `TypeError` for a record of another form."""
-        return cls(
-            tuple(data["tests"]),
-            tuple(tuple(row) for row in data["dataset"]),
-            tuple(tuple(row) for row in data["generated"]),
-        )
+        """Inverse of `to_json`. Raises `ValueError` for a record of another form."""
+        _TABLES.check(data)
+        tests = tuple(data["tests"])
+        dataset, generated = (tuple(map(tuple, data[name])) for name in ("dataset", "generated"))
+        require_equal("rows of generated", len(generated), "programs", len(dataset))
+        for row in generated:
+            require_equal("results", len(row), "generated tests", len(tests))
+        for row in dataset:
+            require_equal("results", len(row), "tests of the task", len(dataset[0]))
+        return cls(tests, dataset, generated)
 
 
 Examination = tuple[Task, Sequence[str], Sequence[str]]

@@ -24,8 +24,11 @@ from rlanything.core.timing import phase
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file of UTF-8 text. Raises `OSError` naming the file."""
-    write_bytes(path, text.encode())
+    """Write a file of UTF-8 text. Raises `OSError` naming the file.
+
+    A lone surrogate, which UTF-8 lacks, is written as its escape. In JSON the escape stands for the same text.
+    """
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -13,8 +13,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from typing_extensions import TypedDict
 
 from rlanything.config import AdaptationConfig
+from rlanything.core.records.forms import Count, Form, Text
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Task
 from rlanything.loop.chat_model import ChatModel
@@ -28,6 +32,26 @@ CRITICS = "critics"
 NOTHING_FAILED = "no rollout failed"
 """What the critic says about a task that every rollout solved: only failed rollouts are summarised."""
 TOO_LONG = "the question does not fit the critic's context"
+
+
+class _Critique(TypedDict):
+    rollout: int
+    step: int | None
+    seed: int
+    left_out: Count
+    reply: Text
+    summary: Text
+    reason: Text
+
+
+class _Record(TypedDict):
+    slot: int
+    task_id: Text
+    text: Text
+    critiques: list[Any]
+
+
+_CRITIQUE, _RECORD = Form(_Critique), Form(_Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +71,8 @@ class Critique:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Critique:
-        """Read a stored critique. Raises `KeyError` or `TypeError` for a record of another form."""
+        """Read a stored critique. Raises `ValueError` for a record of another form."""
+        _CRITIQUE.check(data)
         return cls(**{field.name: data[field.name] for field in fields(cls)})
 
 
@@ -95,7 +120,8 @@ class CriticRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> CriticRecord:
-        """Inverse of `to_json`. Raises `KeyError` or `TypeError` for a record of another form."""
+        """Inverse of `to_json`. Raises `ValueError` for a record of another form."""
+        _RECORD.check(data)
         critiques = tuple(Critique.from_json(item) for item in data["critiques"])
         return cls(data["slot"], data["task_id"], Criticism(data["text"], critiques))
 

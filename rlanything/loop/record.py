@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
+
+from typing_extensions import TypedDict
 
 from rlanything.core.errors import ConfigError
-from rlanything.core.records import (
+from rlanything.core.records.forms import Form, Number, require_equal
+from rlanything.core.records.rollouts import (
     judgements_from_json,
     judgements_to_json,
     lesson_from_json,
@@ -21,6 +25,23 @@ from rlanything.core.records import (
 )
 from rlanything.core.types import Episode, Json
 from rlanything.loop.group import Group
+
+
+class _Lessons(TypedDict):
+    policy: list[Number] | None
+    reward: list[Any]
+
+
+class _Record(TypedDict):
+    proposal: bool
+    trains: bool
+    trajectory: Any
+    judgements: Any
+    lesson: _Lessons
+
+
+_RECORD = Form(_Record)
+"""The parts that are Any have forms of their own."""
 
 
 class NotStored(ConfigError):
@@ -52,7 +73,8 @@ class EpisodeRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> EpisodeRecord:
-        """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for a record of another form."""
+        """Inverse of `to_json`. Raises `ValueError` for a record of another form."""
+        _RECORD.check(data)
         advantages = data["lesson"]["policy"]
         lessons = tuple(map(lesson_from_json, data["lesson"]["reward"]))
         episode = Episode(
@@ -61,7 +83,18 @@ class EpisodeRecord:
             None if advantages is None else tuple(advantages),
             lessons if any(lessons) else (),
         )
+        _require_whole(episode, len(lessons))
         return cls(data["proposal"], data["trains"], episode)
+
+
+def _require_whole(episode: Episode, lessons: int) -> None:
+    """Raise `ValueError` unless the parts of an episode belong together."""
+    steps, judged = len(episode.trajectory.steps), len(episode.judgements)
+    if judged > steps:
+        raise ValueError(f"{judged} judgements for {steps} steps")
+    require_equal("lessons", lessons, "judgements", judged)
+    if episode.advantages is not None:
+        require_equal("advantages", len(episode.advantages), "steps", steps)
 
 
 def episode_records(groups: Iterable[Group]) -> Iterator[dict[str, Json]]:

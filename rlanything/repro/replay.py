@@ -195,6 +195,8 @@ def _length(steps: Json) -> int:
 def _unequal(stored: Mapping[str, Json], made: Mapping[str, Json]) -> str:
     """The first key whose value differs, with both values; '' when none does."""
     for key, value in stored.items():
+        if key not in made:
+            return f"{key} is stored, but not replayed"
         if value != made[key]:
             return f"{key} is {value}, replayed {made[key]}"
     return ""

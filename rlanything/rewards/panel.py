@@ -1,12 +1,17 @@
-"""Making the reward panel: a policy tries the panel's tasks. The kind of reward model makes its lines."""
+"""The reward panel: a policy tries the panel's tasks. The kind of reward model makes its lines, and reads them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from rlanything.config import Config
-from rlanything.core.types import Task, Trajectory
+from rlanything.core.errors import ConfigError
+from rlanything.core.types import Json, Task, Trajectory
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
+from rlanything.rewards.protocols import PanelLines
+
+Line = TypeVar("Line")
 
 
 def try_tasks(config: Config, tasks: Sequence[Task], worker: RolloutWorker) -> list[Trajectory]:
@@ -18,6 +23,19 @@ def try_tasks(config: Config, tasks: Sequence[Task], worker: RolloutWorker) -> l
     sampling = Sampling(config.seed, "reward-panel", 0, config.rollout.temperature, config.rollout.max_steps)
     work = [Assignment(k, task, config.evaluate.reward_rollouts) for k, task in enumerate(tasks)]
     return [t for t in worker.roll_out(work, sampling) if t.counts and t.steps]
+
+
+def parsed(panel: PanelLines, from_json: Callable[[Mapping[str, Json]], Line]) -> list[Line]:
+    """The lines of a panel. Raises `ConfigError` naming the line that cannot be read."""
+    found = []
+    for number, line in enumerate(panel, 1):
+        try:
+            found.append(from_json(line))
+        except ValueError as error:
+            raise ConfigError(
+                f"reward panel, line {number}: {error}; make it again with `rlanything bootstrap`"
+            ) from None
+    return found
 
 
 def solved(trajectories: Sequence[Trajectory]) -> float:

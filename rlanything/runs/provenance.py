@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.ids import content_id
-from rlanything.core.provenance import Record, Starts, problem
+from rlanything.core.records.provenance import Record, Starts, problem
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json
 from rlanything.files.hashes import tree_hash

@@ -10,7 +10,7 @@ from typing import Any
 from rlanything.buffer import TaskBuffer, snapshot_path, write_snapshot
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
-from rlanything.core.records import proposal_from_json, proposal_to_json
+from rlanything.core.records.rollouts import proposal_from_json, proposal_to_json
 from rlanything.core.splits import TRAIN
 from rlanything.core.timing import Timer, phase
 from rlanything.core.types import Json

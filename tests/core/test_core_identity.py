@@ -93,8 +93,12 @@ def test_numbers_that_json_does_not_have_are_refused(value):
 def test_what_is_no_json_at_all_is_refused():
     with pytest.raises(TypeError, match="set"):
         canonical_json({"a": {1, 2}})
-    with pytest.raises(UnicodeEncodeError):
-        content_id("\ud800")
+
+
+def test_a_lone_surrogate_is_written_as_its_escape_and_read_back():
+    assert canonical_json("a\ud800") == '"a\\ud800"'
+    assert json.loads(canonical_json("a\ud800").encode()) == "a\ud800"
+    assert content_id("\ud800") != content_id("\\ud800")
 
 
 def test_content_ids_never_change():

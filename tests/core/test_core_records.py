@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from core_cases import judgements, relaxed, trajectories
 from hypothesis import given
 
-from rlanything.core.records import (
+from rlanything.core.records.rollouts import (
     judgements_from_json,
     judgements_to_json,
     trajectory_from_json,
@@ -73,5 +74,31 @@ def test_an_unknown_status_is_refused():
 def test_a_missing_field_is_named():
     record = trajectory_to_json(episode((1,)))
     del record["steps"][0]["response"]
-    with pytest.raises(KeyError, match="response"):
+    with pytest.raises(ValueError, match=r"steps\.0\.response: Field required"):
         trajectory_from_json(record)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "trouble"),
+    [
+        ("slot", True, "slot: Input should be a valid integer"),
+        ("task_id", ["a"], "task_id: Input should be an instance of str"),
+        ("outcome", 0, "outcome: Input should be 1 or -1"),
+        ("steps", {}, "steps: Input should be a valid list"),
+    ],
+)
+def test_a_field_of_another_type_is_named(field, value, trouble):
+    with pytest.raises(ValueError, match=trouble):
+        trajectory_from_json({**trajectory_to_json(episode((1,))), field: value})
+
+
+def test_a_step_has_a_log_prob_for_every_token():
+    record = trajectory_to_json(episode((1,)))
+    record["steps"][0]["logprobs"] = []
+    with pytest.raises(ValueError, match=r"0 log-probs for \d+ tokens"):
+        trajectory_from_json(record)
+
+
+def test_a_lone_surrogate_in_a_reply_is_read_back():
+    found = replace(episode((1,)), first_observation="\ud800")
+    assert trajectory_from_json(through_json(trajectory_to_json(found))) == found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import shutil
 from collections.abc import Callable
 from functools import cache
@@ -17,11 +18,15 @@ from rlanything.buffer.views.find.runs import open_run
 from rlanything.config import Config
 from rlanything.files.manifest import damage, seal
 from rlanything.files.reader import read_objects
+from rlanything.files.records import read_lines
 from rlanything.report.report_data import gather
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.repro import provenance_page, run_rules
 from rlanything.repro.replay_report import render, replay_run
+from rlanything.rewards.panel import parsed
+from rlanything.rewards.step_votes.labels import LabelledTrajectory
+from rlanything.rewards.unit_tests.evaluation import PanelProblem
 from rlanything.runs import provenance
 from rlanything.runs.layout import read_tasks
 from rlanything.sweep.trials.measure import measure
@@ -116,6 +121,29 @@ def _different(root: Path) -> None:
     quietly("first-difference", str(root), str(SEEDS / "coding"))
 
 
+def _voted_panel() -> list[bytes]:
+    """A reward panel of steps: the episodes of a run, each step with a label."""
+    lines = []
+    for line in short(ROLLOUTS)()[0].splitlines():
+        trajectory = json.loads(line)["trajectory"]
+        lines.append({"labels": [True, *[None] * (len(trajectory["steps"]) - 1)], "trajectory": trajectory})
+    return ["\n".join(map(json.dumps, lines)).encode()]
+
+
+def _tested_panel() -> list[bytes]:
+    """A reward panel of problems: the first task of a run with two programs."""
+    task = json.loads(plain("tasks/in_domain.jsonl")()[1].splitlines()[0])
+    line = {"task": task, "opening": "Add.", "programs": ["a", "b"], "dataset": [[True, None], [False, True]]}
+    return [json.dumps(line).encode()]
+
+
+def _panel(from_json: Callable[[Any], Any]) -> Callable[[Path], None]:
+    def read(path: Path) -> None:
+        parsed(list(read_lines(path, "rlanything bootstrap")), from_json)
+
+    return read
+
+
 METRICS = str(RUN / "metrics.jsonl")
 ROLLOUTS = str(RUN / "rollouts" / ARCHIVE)
 TESTS = str(RUN / "tests" / ARCHIVE)
@@ -190,6 +218,10 @@ TARGETS = [
         "lines",
         file="train.jsonl",
     ),
+    Target(
+        "panel-voted", file_of("panel.jsonl", _panel(LabelledTrajectory.from_json)), _voted_panel, "lines"
+    ),
+    Target("panel-tested", file_of("panel.jsonl", _panel(PanelProblem.from_json)), _tested_panel, "lines"),
     Target("manifest", file_of("manifest.json", _sealed), _manifest, "json"),
     Target(
         "difference",

@@ -10,7 +10,7 @@ from scripted import World, chat_model, prompts, read, rollout_worker, task, vot
 
 from rlanything.config import AdaptationConfig, JudgeConfig
 from rlanything.core.errors import ConfigError
-from rlanything.core.records import trajectory_from_json, trajectory_to_json
+from rlanything.core.records.rollouts import trajectory_from_json, trajectory_to_json
 from rlanything.core.types import Direction, Status, Trajectory
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.prompts import UNREADABLE

@@ -7,7 +7,7 @@ import json
 from scripted import World, task
 
 from rlanything.buffer import read_snapshot, write_snapshot
-from rlanything.core.records import proposal_from_json, proposal_to_json
+from rlanything.core.records.rollouts import proposal_from_json, proposal_to_json
 from rlanything.core.types import Direction, EventKind, Proposal
 from rlanything.loop.iteration import LoopState
 

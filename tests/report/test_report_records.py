@@ -38,7 +38,7 @@ def test_without_the_base_there_is_no_report(tmp_path):
         ("", "not valid JSON"),
         ('{"arm": "full", "seeds": {"0": {', "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
-        ("[]", "file: Input should be"),
+        ("[]", "full.json: Input should be"),
         ('{"arm": "full"}', "seeds: Field required"),
         ('{"arm": "full", "seeds": {}}', "seeds: "),
         ('{"arm": "policy", "seeds": {"0": {}}}', "holds arm 'policy', not 'full'"),

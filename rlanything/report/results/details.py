@@ -13,9 +13,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from rlanything.config import BASE
+from rlanything.core.records.forms import first_error
 from rlanything.files.reader import read_json
 from rlanything.report.results.arms import ordered
-from rlanything.report.results.evaluations import broken, first_error, panel_of
+from rlanything.report.results.evaluations import broken, panel_of
 from rlanything.report.results.evidence import Count, Outcome, StepHits
 from rlanything.report.results.metrics import DECLARED
 from rlanything.report.results.statistics import Estimate, estimate

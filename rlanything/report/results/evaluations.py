@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from rlanything.config import BASE, BASE_COOLED
 from rlanything.core.errors import UserError
+from rlanything.core.records.forms import first_error
 from rlanything.core.splits import POLICY
 from rlanything.files.reader import FileError, read_json
 from rlanything.report.results.arms import ordered
@@ -137,11 +138,3 @@ def _channels(metric: Metric, results: Mapping[str, Any], where: str, path: Path
 def broken(path: Path, trouble: str) -> ReportError:
     """What to raise for an evaluation file with this trouble."""
     return ReportError(f"evaluation/{path.name}: {trouble}; make it again with `{EVALUATE}`")
-
-
-def first_error(error: ValidationError, *where: str) -> str:
-    """The place and the words of the first of the errors, and how many more there are."""
-    item = error.errors()[0]
-    place = ".".join(filter(None, [*where, *map(str, item["loc"])])) or "file"
-    more = error.error_count() - 1
-    return f"{place}: {item['msg'].removeprefix('Value error, ')}" + (f" (and {more} more)" if more else "")

@@ -11,6 +11,7 @@ from rlanything.config import Config
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.theory import precision
 from rlanything.core.types import Json, Task, Trajectory
+from rlanything.rewards.panel import parsed
 from rlanything.rewards.protocols import FirstModel, PanelLines
 from rlanything.rewards.step_votes.judge import Judge
 from rlanything.rewards.step_votes.labels import (
@@ -70,8 +71,8 @@ class VoteEvaluation:
         """The first `rollouts` trajectories of each of the first `tasks` tasks."""
         taken: Counter[str] = Counter()
         chosen = []
-        for line in panel:
-            task = str(line["trajectory"]["task_id"])
+        for line, item in zip(panel, _read(panel), strict=True):
+            task = item.trajectory.task_id
             if taken[task] < rollouts and (task in taken or len(taken) < tasks):
                 taken[task] += 1
                 chosen.append(line)
@@ -191,7 +192,7 @@ def left_out(panel: Sequence[LabelledTrajectory]) -> dict[str, int]:
 
 
 def _read(panel: PanelLines) -> list[LabelledTrajectory]:
-    return [LabelledTrajectory.from_json(line) for line in panel]
+    return parsed(panel, LabelledTrajectory.from_json)
 
 
 def _process(scores: Mapping[str, RewardScore]) -> dict[str, dict[str, list[int]]]:

@@ -8,14 +8,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from rlanything.core.protocols import Teacher
-from rlanything.core.records import trajectory_from_json, trajectory_to_json
+from rlanything.core.records.forms import Count, Form, require_equal
+from rlanything.core.records.rollouts import trajectory_from_json, trajectory_to_json
 from rlanything.core.types import Json, Judgement, Task, Trajectory
 from rlanything.rewards.step_votes.judge import Judge
 
 Label = bool | None
 """True: a good action. None: no label, so that the step does not count for process accuracy."""
+
+
+class _Record(TypedDict):
+    trajectory: Any
+    labels: list[Label]
+    left_out: NotRequired[dict[str, Count]]
+
+
+_RECORD = Form(_Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +51,11 @@ class LabelledTrajectory:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> LabelledTrajectory:
-        """Inverse of `to_json`."""
-        left_out = data.get("left_out", {})
-        return cls(trajectory_from_json(data["trajectory"]), tuple(data["labels"]), left_out)
+        """Inverse of `to_json`. Raises `ValueError` for a record of another form."""
+        _RECORD.check(data)
+        trajectory = trajectory_from_json(data["trajectory"])
+        require_equal("labels", len(data["labels"]), "steps", len(trajectory.steps))
+        return cls(trajectory, tuple(data["labels"]), data.get("left_out", {}))
 
 
 def label(

@@ -9,17 +9,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from rlanything.config import Config
 from rlanything.core.coding_signals import CodingCounts, counts
 from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import TaskFamily
+from rlanything.core.records.forms import Form, Text, require_equal
 from rlanything.core.types import Json, Task, Trajectory
 from rlanything.core.unittests import Row
+from rlanything.rewards.panel import parsed
 from rlanything.rewards.protocols import FirstModel, PanelLines
 from rlanything.rewards.requirements import teacher
 from rlanything.rewards.unit_tests.writer import Attempts, UnitTestWriter
+
+
+class _Task(TypedDict):
+    env: Text
+    instruction: Text
+    payload: dict[Text, Any]
+    metadata: NotRequired[dict[Text, Any]]
+
+
+class _Record(TypedDict):
+    task: _Task
+    opening: Text
+    programs: list[Text]
+    dataset: list[list[bool | None]]
+
+
+_RECORD = Form(_Record)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +63,9 @@ class PanelProblem:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> PanelProblem:
-        """Inverse of `to_json`. Raises `ValueError` when a task does not match its id."""
+        """Inverse of `to_json`. Raises `ValueError` for another form, or when a task does not match its id."""
+        _RECORD.check(data)
+        require_equal("rows of dataset", len(data["dataset"]), "programs", len(data["programs"]))
         return cls(
             Task.from_json(data["task"]),
             data["opening"],
@@ -119,7 +142,7 @@ class UnitTestEvaluation:
         return [teacher(self.family).demonstrate(task, 0, 0.0)[-1][1]]
 
     def _counts(self, panel: PanelLines, run_seed: int) -> dict[str, CodingCounts]:
-        return measure_tests(self.writer, [PanelProblem.from_json(line) for line in panel], run_seed)
+        return measure_tests(self.writer, parsed(panel, PanelProblem.from_json), run_seed)
 
 
 def measure_tests(

@@ -9,8 +9,12 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from rlanything.core.records import (
+from typing_extensions import TypedDict
+
+from rlanything.core.records.forms import Form, Text, require_equal
+from rlanything.core.records.rollouts import (
     judgements_from_json,
     judgements_to_json,
     lesson_from_json,
@@ -23,6 +27,26 @@ from rlanything.loop.record import NotStored
 from rlanything.rewards.unit_tests.writer import Attempts, Examined, examined
 
 FILE = "tests"
+
+
+class _Examined(TypedDict):
+    judgement: Any
+    tables: Any
+    agreed: bool
+    criticism: Text
+
+
+class _Record(TypedDict):
+    slot: int
+    task_id: Text
+    proposal: bool
+    trains: bool
+    examined: _Examined
+    lesson: Any
+
+
+_RECORD = Form(_Record)
+"""The parts that are Any have forms of their own."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +79,8 @@ class UnitTestRecord:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> UnitTestRecord:
-        """Inverse of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for a record of another form."""
+        """Inverse of `to_json`. Raises `ValueError` for a record of another form."""
+        _RECORD.check(data)
         found, lesson = data["examined"], lesson_from_json(data["lesson"])
         return cls(data["slot"], data["task_id"], data["proposal"], data["trains"], _examined(found, lesson))
 
@@ -64,6 +89,9 @@ def _examined(data: Mapping[str, Json], lesson: Lesson | None) -> Examined:
     asked = judgements_from_json([data["judgement"]])[0]
     tests = tuple(UnitTest(vote.reasoning, vote.response_ids, vote.logprobs) for vote in asked.votes)
     tables = Tables.from_json(data["tables"])
+    require_equal("tests", len(tables.tests), "replies", len(tests))
+    if lesson is not None:
+        require_equal("advantages", len(lesson.advantages), "replies", len(tests))
     return Examined(asked.prompt_ids, tests, tables, data["agreed"], data["criticism"], lesson)
 
 
@@ -89,14 +117,24 @@ class StoredTests:
     def examine(
         self, work: Sequence[Attempts], run_seed: int, iteration: int, *, write: bool
     ) -> list[Examined]:
-        """The stored tests of the tasks, without their lessons. Raises `NotStored` when no tests of a task are left."""
-        return [self._next(attempts.task.task_id, iteration) for attempts in work]
+        """The stored tests of the tasks, without their lessons.
+
+        Raises `NotStored` when no tests of a task are left, or when they ran on another number of programs.
+        """
+        return [self._next(attempts, iteration) for attempts in work]
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
         """No failed tests for any program: only a critic needs them, and a replay asks none."""
         return [{} for _ in tables.dataset]
 
-    def _next(self, task_id: str, iteration: int) -> Examined:
+    def _next(self, attempts: Attempts, iteration: int) -> Examined:
+        task_id = attempts.task.task_id
         if not self.tests[task_id]:
             raise NotStored(f"iteration {iteration}: the run holds no more tests of task {task_id[:12]}")
-        return self.tests[task_id].popleft()
+        found = self.tests[task_id].popleft()
+        ran, programs = len(found.tables.dataset), len(attempts.answers)
+        if ran != programs:
+            raise NotStored(
+                f"iteration {iteration}: the tests of task {task_id[:12]} ran on {ran} programs, not {programs}"
+            )
+        return found

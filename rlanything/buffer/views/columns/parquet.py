@@ -166,7 +166,7 @@ def _header(path: Path) -> dict[str, str]:
         header = pl.read_parquet_metadata(path)
     except FileError as error:
         raise TaskBufferError(str(error)) from None
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise TaskBufferError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:80]})") from None
     if header.get("format") != SNAPSHOT:
         raise TaskBufferError(f"{path}: a Parquet file, but not an {SNAPSHOT}")
@@ -189,16 +189,12 @@ def _rows(lineage: Lineage, measured: Mapping[tuple[int, str], float]) -> Iterat
             measured.get((lineage.slot, task.task_id)) if head else None,
             task.env,
             task.instruction,
-            _json(task.payload),
-            _json(task.metadata),
+            canonical_json(task.payload),
+            canonical_json(task.metadata),
             task.task_id,
             task_key(task.task_id),
             sorted(lineage.tried) if head else None,
         )
-
-
-def _json(value: Mapping[str, Any]) -> str:
-    return canonical_json(value).encode("utf-8", "backslashreplace").decode()
 
 
 def _lineages(frame: pl.DataFrame) -> Iterator[Lineage]:

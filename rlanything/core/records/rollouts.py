@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Literal, NotRequired
 
+from typing_extensions import TypedDict
+
+from rlanything.core.records.forms import Form, Number, Text, require_equal
 from rlanything.core.types import (
     Direction,
     Json,
@@ -24,6 +28,55 @@ from rlanything.core.types import (
 )
 
 Ids = tuple[int, ...]
+
+
+class _Step(TypedDict):
+    prompt_kept: int
+    prompt_added: list[int]
+    response: list[int]
+    logprobs: list[Number]
+    allowed: list[list[int]]
+    action: Text
+    valid: bool
+    observation: Text
+    text_kept: NotRequired[int]
+    text_added: NotRequired[Text]
+    response_text: NotRequired[Text]
+
+
+class _Trajectory(TypedDict):
+    task_id: Text
+    slot: int
+    rollout: int
+    seed: int
+    first_observation: Text
+    outcome: Literal[1, -1]
+    status: Text
+    error: Text
+    steps: list[_Step]
+
+
+class _Vote(TypedDict):
+    verdict: Literal[1, -1] | None
+    reasoning: Text
+    response: list[int]
+    logprobs: list[Number]
+
+
+class _Judgement(TypedDict):
+    prompt_kept: int
+    prompt_added: list[int]
+    votes: list[_Vote]
+
+
+class _Lesson(TypedDict):
+    advantages: list[Number | None]
+    weight: Number
+
+
+_TRAJECTORY = Form(_Trajectory)
+_JUDGEMENTS = Form(list[_Judgement])
+_LESSON = Form(_Lesson | None)
 
 
 def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
@@ -59,7 +112,8 @@ def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
 
 
 def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
-    """Inverse of `trajectory_to_json`. Raises `KeyError` or `ValueError` for a record of another form."""
+    """Inverse of `trajectory_to_json`. Raises `ValueError` for a record of another form."""
+    _TRAJECTORY.check(data)
     steps: list[Step] = []
     before: Ids = ()
     text = ""
@@ -67,6 +121,7 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
         prompt = before[: _kept("prompt", item, before)] + tuple(item["prompt_added"])
         text = text[: _kept("text", item, text)] + item["text_added"] if "text_added" in item else ""
         response = tuple(item["response"])
+        require_equal("log-probs", len(item["logprobs"]), "tokens", len(response))
         steps.append(
             Step(
                 prompt,
@@ -114,7 +169,8 @@ def judgements_to_json(judgements: Sequence[Judgement]) -> list[Json]:
 
 
 def judgements_from_json(data: Sequence[Mapping[str, Json]]) -> tuple[Judgement, ...]:
-    """Inverse of `judgements_to_json`."""
+    """Inverse of `judgements_to_json`. Raises `ValueError` for records of another form."""
+    _JUDGEMENTS.check(data)
     result = []
     before: Ids = ()
     for item in data:
@@ -134,7 +190,8 @@ def lesson_to_json(lesson: Lesson | None) -> Json:
 
 
 def lesson_from_json(data: Json) -> Lesson | None:
-    """Inverse of `lesson_to_json`. Raises `KeyError` or `TypeError` for a record of another form."""
+    """Inverse of `lesson_to_json`. Raises `ValueError` for a record of another form."""
+    _LESSON.check(data)
     return data and Lesson(tuple(data["advantages"]), data["weight"])
 
 

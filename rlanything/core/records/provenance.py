@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from rlanything.core.records.forms import first_error
+
 
 class Seed(BaseModel):
     """A seed of the run: its derived seed, and the hash of its folder (None: the folder was missing)."""
@@ -79,6 +81,5 @@ def problem(found: Mapping[str, Any], form: type[BaseModel]) -> str:
     try:
         form.model_validate(dict(found))
     except ValidationError as error:
-        item = error.errors()[0]
-        return f"{'.'.join(map(str, item['loc']))}: {item['msg']}"
+        return first_error(error)
     return ""

@@ -1,0 +1,43 @@
+"""Compares a stored record with its form: a type that names its fields and what each may hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, InstanceOf, TypeAdapter, ValidationError
+
+from rlanything.core.types import Json
+
+Text = InstanceOf[str]
+"""Any string. Pydantic's own strings cannot hold a lone surrogate, and a model's reply may contain one."""
+Count = Annotated[int, Field(ge=0)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Form:
+    """A form, e.g. a `TypedDict`. Keys that it does not name are allowed: later versions may store more."""
+
+    def __init__(self, form: Any) -> None:
+        self._adapter: TypeAdapter[Any] = TypeAdapter(form)
+
+    def check(self, value: Json) -> None:
+        """Raise `ValueError`, naming the first field that does not fit. Types are strict: true is no number."""
+        try:
+            self._adapter.validate_python(value, strict=True)
+        except ValidationError as error:
+            raise ValueError(first_error(error)) from None
+
+
+def first_error(error: ValidationError, *where: str) -> str:
+    """The place and the words of the first of the errors, and how many more there are. where: what the form is in."""
+    item = error.errors()[0]
+    place = ".".join(filter(None, [*where, *map(str, item["loc"])]))
+    more = error.error_count() - 1
+    words = item["msg"].removeprefix("Value error, ") + (f" (and {more} more)" if more else "")
+    return f"{place}: {words}" if place else words
+
+
+def require_equal(name: str, found: int, of: str, wanted: int) -> None:
+    """Raise `ValueError` unless as many `name` are there as `of`, to which they belong."""
+    if found != wanted:
+        raise ValueError(f"{found} {name} for {wanted} {of}")
