@@ -21,6 +21,7 @@ from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import SNAPSHOT
 from rlanything.buffer.views.columns.table import KEY_DIGITS, Table, kind_frame, task_key
+from rlanything.buffer.views.columns.trial import require_readable
 from rlanything.buffer.views.tasks.task_fields import scalar_fields
 from rlanything.core.ids import canonical_json
 from rlanything.files import atomic
@@ -48,6 +49,10 @@ COLUMNS: dict[str, Any] = {
     "key": pl.Int64,
     "tried": pl.List(pl.String),
 }
+
+
+_COMPARED = ("key", "head", "direction", "slot", "measured", "accuracy", "tried")
+"""What a comparison reads, besides the kinds."""
 
 
 def write_parquet(
@@ -78,6 +83,7 @@ def read_parquet(path: Path) -> TaskBuffer:
     """The buffer in a Parquet file, its ids and digest checked. Raises `TaskBufferError`."""
     header = _header(path)
     names = [name for name in COLUMNS if name not in ("head", "key", "measured")]
+    require_readable(path, names)
     with _damage(path):
         _require_fits(path, names)
         buffer = TaskBuffer(tuple(_lineages(pl.read_parquet(path, columns=names))))
@@ -111,7 +117,10 @@ def read_table(path: Path) -> Table:
     """The columns that a comparison needs. Nothing else is read: ids and tasks are not checked."""
     _header(path)
     with _damage(path):
-        return _table(path, pl.scan_parquet(path))
+        file = pl.scan_parquet(path)
+        names = file.collect_schema().names()
+        require_readable(path, [name for name in names if name in _COMPARED or name.startswith(KIND)])
+        return _table(path, file)
 
 
 def _table(path: Path, file: pl.LazyFrame) -> Table:
