@@ -14,6 +14,8 @@ from rlanything.runs.imports import code_files, imported
 ROOT = Path(__file__).parents[1]
 TOPS = [ROOT / name for name in ("rlanything", "envs", "benchmarks") if (ROOT / name).is_dir()]
 FOLDERS = sorted({path.parent for top in TOPS for path in top.rglob("*.py")})
+ATTACKS = [ROOT / "tests" / "envs" / "coding" / "sandbox" / "attacks"]
+"""Data of tests, one program a file."""
 MOST = 16
 OUR_ROOT = "RLAnythingError"
 STAYS_INSIDE = {"GoneError"}
@@ -24,7 +26,10 @@ def shown(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=shown)
+TESTS = sorted({path.parent for path in (ROOT / "tests").rglob("*.py")} - set(ATTACKS))
+
+
+@pytest.mark.parametrize("folder", [*FOLDERS, *TESTS], ids=shown)
 def test_a_folder_is_one_idea(folder):
     modules = [path for path in folder.glob("*.py") if path.name != "__init__.py"]
     assert len(modules) <= MOST

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from livebench_files import made_files
 
 from envs.coding.family import CodingFamily
 from envs.coding.sandbox import SandboxError
@@ -22,12 +20,6 @@ def family() -> Iterator[CodingFamily]:
         pytest.skip(f"no sandbox here: {error}")
     yield made
     made.close()
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    """LiveBench's files: see `made_files`."""
-    return made_files(tmp_path)
 
 
 @pytest.fixture(scope="session")

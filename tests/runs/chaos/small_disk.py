@@ -40,7 +40,7 @@ def inside(mount: str, words: Sequence[str]) -> Any:
     if not can_mount():
         pytest.skip(MISSING)
     program = [sys.executable, str(HERE / "small_disk.py"), *words]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[1])}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{HERE.parents[2]}:{HERE.parent}"}
     command = [*UNSHARE, f'{mount}\nexec "$@"', "sh", *program]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

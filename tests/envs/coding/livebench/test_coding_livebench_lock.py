@@ -54,7 +54,7 @@ def test_gradings_at_the_same_time_lose_no_row(tmp_path):
     data = tmp_path / "data"
     code = "import sys; from pathlib import Path; from test_coding_livebench_lock import grade_many\n"
     code += "grade_many(Path(sys.argv[1]), sys.argv[2])"
-    paths = {"PYTHONPATH": f"{HERE}:{HERE.parents[2]}"}
+    paths = {"PYTHONPATH": f"{HERE}:{HERE.parent}:{HERE.parents[3]}"}
     running = [
         subprocess.Popen([sys.executable, "-c", code, str(data), name], env=paths) for name in ("a", "b", "c")
     ]

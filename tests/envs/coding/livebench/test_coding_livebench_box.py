@@ -18,7 +18,7 @@ from envs.coding.sandbox import SandboxError
 from envs.coding.sandbox.backends.bwrap import find_bwrap
 
 pytestmark = pytest.mark.integration
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 PYTHON = "/usr/bin/python3"
 """One that every user can run."""
 NOBODY = 65534

@@ -58,7 +58,7 @@ def test_both_models_are_not_what_they_were_at_the_start(undisturbed, tiny_proje
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(tiny_project, tmp_path, kills):
     root, keep = copy(tiny_project, tmp_path / "project"), tmp_path / "kept"
     keep.mkdir()
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{HERE.parent}"}
     command = [sys.executable, str(HERE / "train_here.py"), str(root), ARM, str(keep), str(kills)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3600, check=False)
     assert done.returncode == 0, done.stderr

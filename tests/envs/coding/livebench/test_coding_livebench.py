@@ -1,7 +1,7 @@
 """Judgments in LiveBench's files, and our grader beside LiveBench's own.
 
 The tests with the real grader need its repository: `git clone https://github.com/LiveBench/LiveBench`, then
-`LIVEBENCH_REPOSITORY=<that folder> pytest tests/envs/coding/test_coding_livebench.py -m "slow or not slow"`.
+`LIVEBENCH_REPOSITORY=<that folder> pytest tests/envs/coding/livebench/test_coding_livebench.py -m "slow or not slow"`.
 """
 
 from __future__ import annotations
