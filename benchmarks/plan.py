@@ -133,7 +133,13 @@ def predicted_step(size: Size, rows: Sequence[Row], precision: str, *, recompute
 
 WIDE = {"hidden_size": 512, "intermediate_size": 1408, "num_attention_heads": 8, "head_dim": 64}
 """Sizes at which products take most of the time, as they do in large models."""
-EMBEDDED = {"hidden_size": 96, "intermediate_size": 288, "num_attention_heads": 4, "head_dim": 24}
+EMBEDDED = {
+    "hidden_size": 96,
+    "intermediate_size": 288,
+    "num_attention_heads": 3,
+    "num_key_value_heads": 1,
+    "head_dim": 32,
+}
 """Sizes of the embedded models (`experiments/model/embedded.yaml`)."""
 TIMED = {"wide": WIDE, "embedded": EMBEDDED}
 

@@ -107,7 +107,7 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
             "heads = 5: hidden = 96 must be a multiple of twice as many, because a head has an even size (e.g. "
             "hidden = 100)",
         ),
-        ({"model__embedded__kv_heads": 3}, "kv_heads = 3: must divide heads = 4"),
+        ({"model__embedded__kv_heads": 2}, "kv_heads = 2: must divide heads = 3"),
         ({"model__embedded__vocab": 429}, "model.embedded.vocab = 429"),
         ({"model__embedded__positions": 10**9}, "model.embedded.positions = 1000000000"),
         (
@@ -169,7 +169,7 @@ def test_a_message_stays_short_however_long_the_value():
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
-        ({"model__embedded__hidden": 10**9}, "hidden, intermediate, layers or vocab smaller"),
+        ({"model__embedded__hidden": 6 * 10**8}, "hidden, intermediate, layers or vocab smaller"),
         ({"model__embedded__layers": 10**9}, "model.embedded: models of"),
         ({"model__embedded__vocab": 10**12}, "GB to train, 2 at once"),
         (
