@@ -1,4 +1,4 @@
-"""The commands of this room: `check ladder` and `check selection`."""
+"""The commands of this room: `check ladder`, `check study` and `check selection`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     _add_arguments(ladder, "ladder", 2, "seeds at once")
     ladder.set_defaults(run=_ladder)
+    study = checks.add_parser(
+        "study", help="hypotheses that are registered before anything is trained; goes on after a kill"
+    )
+    _add_arguments(study, "study", 2, "seeds at once")
+    study.add_argument(
+        "--register", action="store_true", help="write down what is declared, and run nothing; commit it"
+    )
+    study.set_defaults(run=_study)
     selection = checks.add_parser(
         "selection",
         help="Best of N and other choices among a finished policy's programs by its reward model's tests",
@@ -41,6 +49,19 @@ def _ladder(args: argparse.Namespace) -> int:
     root, params = _places(args)
     run = command.print_ladder if args.dry_run else command.run_ladder
     run(args.file or root / command.LADDER, root, params, args.workers)
+    return 0
+
+
+def _study(args: argparse.Namespace) -> int:
+    from rlanything.checks.study import command
+
+    root, params = _places(args)
+    file = args.file or root / command.STUDY
+    if args.register:
+        command.register_study(file, root, params)
+        return 0
+    run = command.print_study if args.dry_run else command.run_study
+    run(file, root, params, args.workers)
     return 0
 
 

@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rlanything.checks.ladder.declare import CEILING, EXPERT, Ladder
-from rlanything.checks.ladder.expert import measure_expert
+from rlanything.checks.expert import measure_expert
+from rlanything.checks.training import CEILING, EXPERT, Training
 from rlanything.config import BASE, BASE_COOLED, Checkpoint, Config, parse
 from rlanything.core.ids import content_id
 from rlanything.files.records import write_json
@@ -42,44 +42,44 @@ class Task:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where a ladder runs."""
+    """Where a check runs."""
 
     root: Path
     """Its folder, a small project."""
     project: Path
-    ladder: Ladder
+    declared: Training
     config: Config
     inputs: Inputs
     workers: int
 
     @classmethod
-    def of(cls, name: str, ladder: Ladder, project: Path, params: Path, workers: int) -> Workspace:
-        """The workspace of a declared ladder, checked against the project. Makes nothing. Raises `ConfigError`."""
-        data = compose.compose(ladder.hydra_overrides(workers), project)
+    def of(cls, name: str, declared: Training, project: Path, params: Path, workers: int) -> Workspace:
+        """The workspace of a declared check, checked against the project. Makes nothing. Raises `ConfigError`."""
+        data = compose.compose(declared.hydra_overrides(workers), project)
         config = parse(data)
         check.check(config, project, engine=False)
-        ladder.check(config)
+        declared.check(config)
         inputs = Inputs.of(project, params, project / FOLDER / "inputs")
-        space = cls(project, project, ladder, config, inputs, workers)
-        if ladder.ceiling is not None:
+        space = cls(project, project, declared, config, inputs, workers)
+        if declared.ceiling is not None:
             space.ceiling_config()
         return cls(
-            project / FOLDER / f"{name}-{space.key(data)[:8]}", project, ladder, config, inputs, workers
+            project / FOLDER / f"{name}-{space.key(data)[:8]}", project, declared, config, inputs, workers
         )
 
     def key(self, data: Mapping[str, Any]) -> str:
         """A hash of the declaration, the configuration, the code and the inputs; not of the workers."""
         common = {**data, "train": {k: v for k, v in data["train"].items() if k != "workers"}}
-        key = asdict(Key.of(self.ladder.arms, data, self.inputs))
+        key = asdict(Key.of(self.declared.trained, data, self.inputs))
         own = code_hashes([__name__])  # what runs the controls
         return content_id(
-            {**key, "own": own, "config": common, "ladder": self.ladder.model_dump(mode="json")}
+            {**key, "own": own, "config": common, "declared": self.declared.model_dump(mode="json")}
         )
 
     def ceiling_overrides(self) -> list[str]:
-        """The ladder's overrides with the ceiling's on top."""
-        assert self.ladder.ceiling is not None
-        return [*self.ladder.hydra_overrides(self.workers), *self.ladder.ceiling.overrides]
+        """The check's overrides with the ceiling's on top."""
+        assert self.declared.ceiling is not None
+        return [*self.declared.hydra_overrides(self.workers), *self.declared.ceiling.overrides]
 
     def ceiling_config(self) -> Config:
         """The configuration under which the ceiling is supervised. Raises `ConfigError`."""
@@ -88,22 +88,22 @@ class Workspace:
     def prepare(self) -> None:
         """Write params.yaml and the links."""
         self.root.mkdir(parents=True, exist_ok=True)
-        compose.write(self.root / compose.PARAMS, self.ladder.hydra_overrides(self.workers), self.project)
+        compose.write(self.root / compose.PARAMS, self.declared.hydra_overrides(self.workers), self.project)
         link(self.root, self.project, SOURCES)
         link(self.root, self.inputs.place(self.config), MADE)
 
     def tasks(self) -> Iterator[Task]:
         """Everything that is still to do, in order."""
-        yield from self._making(self.config, self.ladder.hydra_overrides(self.workers), "")
-        if self.ladder.ceiling is not None and not self._measured(CEILING):
+        yield from self._making(self.config, self.declared.hydra_overrides(self.workers), "")
+        if self.declared.ceiling is not None and not self._measured(CEILING):
             yield from self._making(self.ceiling_config(), self.ceiling_overrides(), " of the ceiling")
         cooled = [BASE_COOLED] if self.config.evaluate.cooling is not None else []
-        arms = (BASE, *cooled, *self.ladder.arms)
+        arms = (BASE, *cooled, *self.declared.trained)
         for command in missing_runs(self.config, self.root, arms):
             yield Task(f"{command[0]} {command[-1]}", partial(run_command, self.config, self.root, command))
-        if self.ladder.ceiling is not None and not self._measured(CEILING):
+        if self.declared.ceiling is not None and not self._measured(CEILING):
             yield Task("the ceiling", lambda: self._write(CEILING, self._ceiling()))
-        if self.ladder.expert and not self._measured(EXPERT):
+        if self.declared.expert and not self._measured(EXPERT):
             yield Task("the expert", lambda: self._write(EXPERT, measure_expert(self.config, self.root)))
 
     def _making(self, config: Config, overrides: list[str], whose: str) -> Iterator[Task]:

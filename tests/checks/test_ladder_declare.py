@@ -9,7 +9,7 @@ import yaml
 
 from rlanything.checks.ladder.declare import Ladder, Point, load_ladder
 from rlanything.checks.ladder.verdict import Criterion, judge
-from rlanything.checks.ladder.workspace import Workspace
+from rlanything.checks.workspace import Workspace
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.planning import compose
@@ -36,7 +36,7 @@ def test_each_accuracy_is_run_with_each_share_of_systematic_errors_and_perfect_v
     ladder = Ladder(accuracies=(1.0, 0.625), systematic=(0.0, 0.5))
     assert ladder.points == (Point(0.625, 0.0), Point(1.0, 0.0), Point(0.625, 0.5))
     assert [point.arm for point in ladder.points] == ["oracle_62p5", "oracle_100", "oracle_62p5_s50"]
-    assert ladder.arms == ("outcome", "oracle_62p5", "oracle_100", "oracle_62p5_s50")
+    assert ladder.trained == ("outcome", "oracle_62p5", "oracle_100", "oracle_62p5_s50")
 
 
 def test_the_judges_of_its_arms_are_those_that_it_declares():
@@ -65,7 +65,7 @@ def test_the_judges_of_its_arms_are_those_that_it_declares():
         ({"zero": "outcom"}, "arm 'outcom': unknown; did you mean 'outcome'?"),
         ({"judged": "ful"}, "arm@arms.oracle_60 = 'ful': unknown; did you mean 'full'?"),
         ({"judged": "policy_reward"}, "its judge is the oracle, which has nothing to train"),
-        ({"overrides": ["train.seeds=5"]}, "train.seeds: a ladder sets it by 'seeds'"),
+        ({"overrides": ["train.seeds=5"]}, "train.seeds: a check sets it by 'seeds'"),
         ({"overrides": ["signals.lamda=1"]}, "did you mean"),
         ({"overrides": ["evaluate.cooling=null"]}, "ceiling: is measured at its own best temperature"),
         ({"cooling": {"tasks": 3}}, "cooling: unknown"),

@@ -117,7 +117,7 @@ def test_the_cooled_base_is_measured_at_the_temperature_that_solves_most(publish
 
 
 def test_the_ceiling_comes_from_demonstrations_without_noise_and_the_base_is_the_projects(finished):
-    space = command._space(finished / "tiny.yaml", finished, finished / "params.yaml", 1)
+    space = command._declared(finished / "tiny.yaml", finished, finished / "params.yaml", 1)[1]
     assert space.inputs.place(space.config) == finished
     place = space.inputs.place(space.ceiling_config())
     assert yaml.safe_load((place / "params.yaml").read_text())["bootstrap"]["policy"]["noise"] == 0
@@ -143,8 +143,8 @@ def test_a_ladder_that_is_killed_goes_on_to_the_same_bytes(
 ):
     """Killed in the second seed of an arm, then while the ceiling is measured. Three arms were finished before."""
     root = project(tiny_project, tmp_path / "project")
-    ours = command._space(root / "tiny.yaml", root, root / "params.yaml", 1)
-    theirs = command._space(finished / "tiny.yaml", finished, finished / "params.yaml", 1)
+    ours = command._declared(root / "tiny.yaml", root, root / "params.yaml", 1)[1]
+    theirs = command._declared(finished / "tiny.yaml", finished, finished / "params.yaml", 1)[1]
     assert ours.root.name == theirs.root.name
     made = ours.inputs.place(ours.ceiling_config())
     made.parent.mkdir(parents=True)

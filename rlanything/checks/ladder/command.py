@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from rlanything.checks.declaration import PLACE, check_declaration
 from rlanything.checks.ladder import document, figure, results
-from rlanything.checks.ladder.declare import load_ladder
+from rlanything.checks.ladder.declare import Ladder, load_ladder
 from rlanything.checks.ladder.results import Found
-from rlanything.checks.ladder.workspace import Workspace
-from rlanything.files import atomic, locks
+from rlanything.checks.running import finished, print_tasks, say
+from rlanything.checks.workspace import Workspace
+from rlanything.files import atomic
 from rlanything.files.records import write_json
 
 LADDER = Path("experiments") / "check" / "ladder.yaml"
@@ -29,39 +29,27 @@ def run_ladder(file: Path, root: Path, params: Path, workers: int) -> Found:
     Raises:
         ConfigError: before any work, for a declaration that cannot be run.
     """
-    space = _space(file, root, params, workers)
-    atomic.make(space.root)
-    with locks.held(space.root / "lock", f"{space.root}: another process runs this ladder"):
-        space.prepare()
-        _work(space, file.stem)
-        found = results.read(space.root, space.ladder, space.config)
+    ladder, space = _declared(file, root, params, workers)
+    check = f"ladder {file.stem}"
+    with finished(space, check):
+        found = results.read(space.root, ladder, space.config)
         place = root / PLACE / file.stem
         with atomic.whole(place) as folder:
             _write(found, file, space.root, folder)
     print(document.to_markdown(found, file.stem), end="")
-    _say(file.stem, f"results: {place}")
+    say(check, f"results: {place}")
     return found
 
 
 def print_ladder(file: Path, root: Path, params: Path, workers: int) -> None:
     """Print what the ladder would run; runs nothing. Raises `ConfigError`."""
-    space = _space(file, root, params, workers)
-    print(f"ladder {file.stem}: {space.ladder.seeds} seeds, in {space.root}")
-    for task in space.tasks():
-        print(f"  {task.title}")
+    print_tasks(_declared(file, root, params, workers)[1], f"ladder {file.stem}")
 
 
-def _space(file: Path, root: Path, params: Path, workers: int) -> Workspace:
+def _declared(file: Path, root: Path, params: Path, workers: int) -> tuple[Ladder, Workspace]:
     check_declaration(file, workers)
-    return Workspace.of(file.stem, load_ladder(file), root, params, workers)
-
-
-def _work(space: Workspace, name: str) -> None:
-    """Do every task that is still to do, one after the other."""
-    left = list(space.tasks())
-    for number, task in enumerate(left, 1):
-        _say(name, f"{number} of {len(left)}: {task.title}")
-        task.work()
+    ladder = load_ladder(file)
+    return ladder, Workspace.of(file.stem, ladder, root, params, workers)
 
 
 def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
@@ -73,7 +61,3 @@ def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
     for name, content in figure.draw(found):
         (folder / "figures" / name).write_bytes(content)
     shutil.copytree(workspace / "evaluation", folder / "evaluation")
-
-
-def _say(name: str, text: str) -> None:
-    print(f"ladder {name}: {text}", file=sys.stderr, flush=True)

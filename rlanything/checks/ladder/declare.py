@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from rlanything.checks.training import CEILING, EXPERT, Open, Point, Several, Training
 from rlanything.config import BASE, BASE_COOLED, LISTED, Config, Section
 from rlanything.config.reading import validated
 from rlanything.config.section import Rate, Share
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.yaml_file import read_mapping
 
-CEILING, EXPERT = "ceiling", "expert"
 LADDER_CONTROLS = (BASE_COOLED, CEILING, EXPERT)
 """What is measured beside `base` and the arms; names of files in the workspace's evaluation/."""
-SET_BY_LADDER = {"train.seeds": "seeds", "train.workers": "--workers"}
-"""Keys that `overrides` may not set, and what sets them."""
-Several = Annotated[int, Field(ge=2)]
-"""Two at least: with one nothing can be said about others."""
-Open = Annotated[float, Field(gt=0, lt=1)]
-
-
-class Ceiling(Section):
-    """How the same architecture is supervised on clean demonstrations: overrides on top of the ladder's."""
-
-    overrides: Annotated[tuple[str, ...], LISTED, Field(min_length=1)]
 
 
 class Fitness(Section):
@@ -54,37 +41,16 @@ class Power(Section):
     games: Annotated[tuple[Several, ...], LISTED] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One judge of the ladder."""
-
-    accuracy: float
-    systematic: float
-
-    @property
-    def arm(self) -> str:
-        """Its arm: `oracle_85`, `oracle_85_s50`."""
-        shares = [self.accuracy, *([self.systematic] if self.systematic else [])]
-        return "oracle_" + "_s".join(f"{100 * share:.6g}".replace(".", "p") for share in shares)
-
-
-class Ladder(Section):
+class Ladder(Training):
     """One ladder."""
 
-    overrides: Annotated[tuple[str, ...], LISTED] = ()
-    """Hydra overrides of the whole check."""
-    seeds: Several = 3
     zero: str = "outcome"
     """The arm that every gain is over."""
-    judged: str = "policy"
-    """The file of experiments/arm/ in which the oracle judges in place of the reward model."""
     accuracies: Annotated[tuple[Share, ...], LISTED, Field(min_length=1)] = (0.6, 0.75, 0.85, 1.0)
     systematic: Annotated[tuple[Share, ...], LISTED, Field(min_length=1)] = (0.0,)
     """Shares of systematic errors; each accuracy below 1 is run with each."""
     compare: Annotated[tuple[str, ...], LISTED] = ()
     """Arms with reward models of their own."""
-    ceiling: Ceiling | None = None
-    expert: bool = True
     fitness: Fitness = Fitness()
     power: Power = Power()
 
@@ -102,10 +68,7 @@ class Ladder(Section):
                 raise ValueError(f"{name!r} is a control and no arm")
         if self.zero in self.compare:
             raise ValueError(f"compare: {self.zero!r} is the zero that the others are compared with")
-        for override in self.overrides + (self.ceiling.overrides if self.ceiling else ()):
-            key = override.partition("=")[0]
-            if key in SET_BY_LADDER:
-                raise ValueError(f"{key}: a ladder sets it by {SET_BY_LADDER[key]!r}")
+        self._require_own_keys()
         return self
 
     @property
@@ -118,46 +81,16 @@ class Ladder(Section):
         )
 
     @property
-    def arms(self) -> tuple[str, ...]:
+    def trained(self) -> tuple[str, ...]:
         """Every arm that is trained, in this order."""
         return (self.zero, *(point.arm for point in self.points), *self.compare)
-
-    def hydra_overrides(self, workers: int) -> list[str]:
-        """The Hydra overrides of the whole check."""
-        return [
-            *self.overrides,
-            f"train.seeds={self.seeds}",
-            f"train.workers={workers}",
-            *(override for point in self.points for override in self._judge(point)),
-        ]
-
-    def _judge(self, point: Point) -> Iterator[str]:
-        yield f"+arm@arms.{point.arm}={self.judged}"
-        judge = f"source: oracle, accuracy: {point.accuracy}, systematic: {point.systematic}"
-        yield f"arms.{point.arm}.judge={{{judge}}}"
 
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for an arm, a panel or a control that its configuration cannot have."""
         known, panel = config.tasks.policy_panels, self.fitness.panel
         if panel not in known:
             raise ConfigError(f"fitness.panel = {panel!r}: {unknown(panel, known)}")
-        for name in known:
-            if config.tasks.panels[name].tasks < 2:
-                raise ConfigError(f"tasks.panels.{name}.tasks = 1: a spread over games needs two of them")
-        for place, name in enumerate(self.arms):
-            source = config.arm(name).reward_from
-            if source is not None and source not in self.arms[:place]:
-                raise ConfigError(
-                    f"compare: {name!r} is judged by the reward model of {source!r}: name it before"
-                )
-        if self.ceiling is not None and config.evaluate.cooling is None:
-            raise ConfigError(
-                "ceiling: is measured at its own best temperature; evaluate.cooling must say which are tried"
-            )
-        if self.ceiling is not None and config.model.embedded is None:
-            raise ConfigError(
-                "ceiling: only embedded models are supervised on demonstrations (model.embedded is null); leave it out"
-            )
+        super().check(config)
 
 
 def load_ladder(path: Path) -> Ladder:

@@ -84,7 +84,7 @@ class Found:
 def read(root: Path, ladder: Ladder, config: Config) -> Found:
     """What the workspace at `root` holds. Raises `ReportError` for an evaluation that cannot be read."""
     layout = Layout(root)
-    names = [BASE, *ladder.arms, *LADDER_CONTROLS]
+    names = [BASE, *ladder.trained, *LADDER_CONTROLS]
     panels = {n: read_evaluation(layout.evaluation(n), n) for n in names if layout.evaluation(n).is_file()}
     success = tuple(metric for metric in metrics_for(config) if metric.is_success)
     found = Comparison(panels, metrics_for(config))
@@ -106,11 +106,11 @@ def _temperatures(evaluation: Path) -> dict[str, Any]:
 
 def _rows(found: Comparison, ladder: Ladder, metric: Metric) -> Iterator[Row]:
     points = {point.arm: point for point in ladder.points}
-    trained = [arm for arm in ladder.arms if arm != ladder.zero]
+    trained = [arm for arm in ladder.trained if arm != ladder.zero]
     gains = found.contrasts(((arm, ladder.zero) for arm in trained), metric)
     others = [BASE, *LADDER_CONTROLS]
     gains |= found.contrasts(((name, ladder.zero) for name in others if name in found.panels), metric)
-    for arm in (BASE, *LADDER_CONTROLS, *ladder.arms):
+    for arm in (BASE, *LADDER_CONTROLS, *ladder.trained):
         value = found.estimate(arm, metric) if arm in found.panels else None
         if value is not None:
             yield Row(arm, points.get(arm), value, gains.get((arm, ladder.zero)))

@@ -1,0 +1,38 @@
+"""Runs a check that trains arms of its own to its end, and says how far it is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rlanything.checks.workspace import Workspace
+from rlanything.files import atomic, locks
+
+
+@contextmanager
+def finished(space: Workspace, check: str) -> Iterator[None]:
+    """Do every task that is still to do, one after the other. The workspace is locked until the block ends.
+
+    check: what it is, for messages: `ladder fitness`.
+    """
+    atomic.make(space.root)
+    with locks.held(space.root / "lock", f"{space.root}: another process runs this check"):
+        space.prepare()
+        left = list(space.tasks())
+        for number, task in enumerate(left, 1):
+            say(check, f"{number} of {len(left)}: {task.title}")
+            task.work()
+        yield
+
+
+def print_tasks(space: Workspace, check: str) -> None:
+    """Print what a check would do."""
+    print(f"{check}: {space.declared.seeds} seeds, in {space.root}")
+    for task in space.tasks():
+        print(f"  {task.title}")
+
+
+def say(check: str, text: str) -> None:
+    """Report progress."""
+    print(f"{check}: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,78 @@
+"""`rlanything check study`: register a declared study, run it to its end, publish it in checks/<name>/."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from rlanything.checks.declaration import PLACE, check_declaration
+from rlanything.checks.running import finished, print_tasks, say
+from rlanything.checks.study import document, figure, registration, results
+from rlanything.checks.study.declare import Study, load_study
+from rlanything.checks.study.results import Found
+from rlanything.checks.workspace import Workspace
+from rlanything.files import atomic
+from rlanything.files.records import write_json
+
+STUDY = Path("experiments") / "check" / "study.yaml"
+
+
+def register_study(file: Path, root: Path, params: Path) -> None:
+    """Write down what the study declares, before anything is trained. Raises `ConfigError`."""
+    study, space = _declared(file, root, params, 1)
+    folder = root / PLACE / file.stem
+    made = registration.register(study, space, folder)
+    print(
+        f"registered {len(study.hypotheses)} hypotheses and {len(study.trained)} arms, hash {made.hash[:16]}"
+    )
+    print(f"commit {folder / registration.FILE}, then run the study")
+
+
+def run_study(file: Path, root: Path, params: Path, workers: int) -> Found:
+    """Do what is still to do, publish, and print the page. After a kill, the same command goes on.
+
+    Args:
+        file: the declaration.
+        root: the project.
+        params: the project's configuration: its tasks and base models are taken where they are the study's.
+        workers: seeds at once; changes no result.
+
+    Raises:
+        ConfigError: before any work, for a declaration that cannot be run, or that is not registered.
+    """
+    study, space = _declared(file, root, params, workers)
+    place, check = root / PLACE / file.stem, f"study {file.stem}"
+    made = registration.registered(study, space, place, f"rlanything check study {file} --register")
+    with finished(space, check):
+        found = results.read(space.root, study, space.config, made)
+        with atomic.whole(place) as folder:
+            shutil.copyfile(place / registration.FILE, folder / registration.FILE)
+            _write(found, file, space.root, folder)
+    print(document.to_markdown(found, file.stem), end="")
+    say(check, f"results: {place}")
+    return found
+
+
+def print_study(file: Path, root: Path, params: Path, workers: int) -> None:
+    """Print what the study would run; runs nothing. Raises `ConfigError`."""
+    study, space = _declared(file, root, params, workers)
+    print_tasks(space, f"study {file.stem}")
+    for name, given in study.hypotheses.items():
+        print(f"  hypothesis {name}: {given.arm} above {given.over} in {given.metric}: {given.claim}")
+
+
+def _declared(file: Path, root: Path, params: Path, workers: int) -> tuple[Study, Workspace]:
+    check_declaration(file, workers)
+    study = load_study(file)
+    return study, Workspace.of(file.stem, study, root, params, workers)
+
+
+def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
+    shutil.copyfile(file, folder / "study.yaml")
+    shutil.copyfile(workspace / "params.yaml", folder / "params.yaml")
+    write_json(folder / "study.json", document.to_json(found))
+    (folder / "report.md").write_text(document.to_markdown(found, file.stem))
+    (folder / "figures").mkdir()
+    for name, content in figure.draw(found):
+        (folder / "figures" / name).write_bytes(content)
+    shutil.copytree(workspace / "evaluation", folder / "evaluation")

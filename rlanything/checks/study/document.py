@@ -1,0 +1,85 @@
+"""A study's results as JSON, and as a page of Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from rlanything.checks.study.figure import NAME
+from rlanything.checks.study.results import Found, Row
+from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
+
+
+def to_json(found: Found) -> dict[str, Any]:
+    """What study.json holds (format: docs/checks.md). Shares are between 0 and 1."""
+    return {
+        "registration": found.registration.model_dump(mode="json", include={"at", "commit", "hash"}),
+        "hypotheses": {row.name: _row_json(row) for row in found.rows},
+        "arms": {
+            arm: {name: asdict(value) for name, value in values.items()}
+            for arm, values in found.values.items()
+        },
+        "declared": found.study.model_dump(mode="json"),
+    }
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    difference = None
+    if row.contrast is not None:
+        difference = {**asdict(row.contrast.difference), "p": row.contrast.p}
+    return {
+        **row.hypothesis.model_dump(mode="json"),
+        "difference": difference,
+        "verdict": row.verdict.name.lower(),
+    }
+
+
+def to_markdown(found: Found, name: str) -> str:
+    """The page."""
+    study, registration = found.study, found.registration
+    where = f", at commit {code(registration.commit[:12])}" if registration.commit else ""
+    parts = [
+        f"# Study {code(name)}",
+        f"**{summary(found)}**",
+        f"Registered {registration.at}{where}, before anything was trained; hash {code(registration.hash[:16])}.",
+        f"![Differences with their intervals](figures/{NAME}.svg)",
+        f"Differences in points with 95 % intervals over {study.seeds} seeds and the games of a panel, paired by seed "
+        f"and game. p is Holm's over all {len(found.rows)} hypotheses; a hypothesis holds below {study.alpha:g}. It is "
+        "refuted when the opposite holds, or when the whole interval lies below the smallest difference that would "
+        "matter.",
+        _hypotheses(found),
+        "## Arms\n\nPercent, or tasks for accepted tasks, with 95 % intervals.\n\n" + _arms(found),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def summary(found: Found) -> str:
+    """How many hypotheses hold, are refuted, stay open: `2 hold, 1 refuted, 1 open`."""
+    words = {"holds": "hold", "refuted": "refuted", "open": "open", "not measured": "not measured"}
+    counted = Counter(row.verdict.value.partition(":")[0] for row in found.rows)
+    said = ", ".join(f"{counted[key]} {word}" for key, word in words.items() if counted[key])
+    return f"Of {len(found.rows)} hypotheses: {said}."
+
+
+def _hypotheses(found: Found) -> str:
+    rows = [
+        [
+            row.hypothesis.claim,
+            f"{code(row.hypothesis.arm)} over {code(row.hypothesis.over)}, {row.metric.short}",
+            interval(row.contrast.difference if row.contrast else None, row.metric, sign=True),
+            p_text(row.contrast.p if row.contrast else None),
+            row.verdict.value,
+        ]
+        for row in found.rows
+    ]
+    return markdown_table(["hypothesis", "measured as", "difference", "p", "verdict"], rows).rstrip()
+
+
+def _arms(found: Found) -> str:
+    shown = [metric for metric in found.metrics if any(metric.name in v for v in found.values.values())]
+    rows = [
+        [code(arm), *(interval(values.get(m.name), m) if m.name in values else NONE for m in shown)]
+        for arm, values in found.values.items()
+    ]
+    return markdown_table(["arm", *(metric.short for metric in shown)], rows).rstrip()
