@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from stage_cases import SMALL, contents
+from check_cases import QUICK, project
+from stage_cases import contents
 
 from rlanything.checks.ladder import command
 from rlanything.checks.ladder.declare import load_ladder
@@ -16,7 +17,6 @@ from rlanything.cli import main
 from rlanything.files import atomic
 from rlanything.files.atomic import write_text
 from rlanything.loop.iteration import Loop
-from rlanything.planning import compose
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast
 from rlanything.runs.layout import Layout
@@ -24,14 +24,8 @@ from rlanything.stages import cooling, evaluate
 
 pytestmark = pytest.mark.integration
 
-ROOT = Path(__file__).parents[2]
 DECLARED = {
-    "overrides": [
-        *SMALL,
-        "train.iterations=1",
-        "evaluate.cooling.temperatures=[1.0,0.5]",
-        "evaluate.cooling.tasks=2",
-    ],
+    "overrides": QUICK,
     "seeds": 2,
     "accuracies": [0.6, 1.0],
     "compare": ["policy"],
@@ -52,18 +46,6 @@ ARMS = ("outcome", "oracle_60", "oracle_100", "policy")
 CONTROLS = ("base", "base_cooled", "ceiling", "expert")
 
 
-def project(tiny_project: Path, root: Path) -> Path:
-    """A project with the tiny project's tasks and models, and a ladder's file."""
-    root.mkdir()
-    for name in ("data", "models"):
-        (root / name).symlink_to(tiny_project / name)
-    for name in ("experiments", "envs", "rlanything", "dvc.yaml"):
-        (root / name).symlink_to(ROOT / name)
-    compose.write(root / "params.yaml", SMALL, root)
-    (root / "tiny.yaml").write_text(yaml.safe_dump(DECLARED))
-    return root
-
-
 def run(root: Path) -> None:
     assert main(["--root", str(root), "check", "ladder", str(root / "tiny.yaml"), "--workers", "1"]) == 0
 
@@ -71,7 +53,7 @@ def run(root: Path) -> None:
 @pytest.fixture(scope="module")
 def finished(tiny_project, tmp_path_factory) -> Path:
     """A project in which the ladder ran to its end."""
-    root = project(tiny_project, tmp_path_factory.mktemp("ladder") / "project")
+    root = project(tiny_project, tmp_path_factory.mktemp("ladder") / "project", DECLARED)
     run(root)
     return root
 
@@ -142,7 +124,7 @@ def test_a_ladder_that_is_killed_goes_on_to_the_same_bytes(
     finished, published, tiny_project, tmp_path, monkeypatch
 ):
     """Killed in the second seed of an arm, then while the ceiling is measured. Three arms were finished before."""
-    root = project(tiny_project, tmp_path / "project")
+    root = project(tiny_project, tmp_path / "project", DECLARED)
     ours = command._declared(root / "tiny.yaml", root, root / "params.yaml", 1)[1]
     theirs = command._declared(finished / "tiny.yaml", finished, finished / "params.yaml", 1)[1]
     assert ours.root.name == theirs.root.name
