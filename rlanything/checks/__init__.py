@@ -1,4 +1,4 @@
-"""Checks of an experiment as a whole, each in a folder of its own: `ladder`, `study` and `selection`.
+"""Checks of an experiment as a whole, each in a folder of its own: `ladder`, `study`, `selection` and `corruption`.
 
 A check is declared in experiments/check/ and publishes what it found in checks/ (docs/checks.md). Checks of a
 configuration are in `planning/check.py`, those of a finished run in `repro`.

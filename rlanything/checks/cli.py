@@ -1,8 +1,9 @@
-"""The commands of this room: `check ladder`, `check study` and `check selection`."""
+"""The commands of this room: `check ladder`, `study`, `selection` and `corruption`."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -33,6 +34,11 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     _add_arguments(selection, "selection", 1, "pairs of models at once")
     selection.set_defaults(run=_selection)
+    corruption = checks.add_parser(
+        "corruption", help="what finished reward models say about trajectories with a damaged step"
+    )
+    _add_arguments(corruption, "corruption", 1, "reward models at once")
+    corruption.set_defaults(run=_corruption)
 
 
 def _add_arguments(parser: argparse.ArgumentParser, name: str, workers: int, of: str) -> None:
@@ -67,15 +73,27 @@ def _study(args: argparse.Namespace) -> int:
 
 def _selection(args: argparse.Namespace) -> int:
     from rlanything.checks.selection import command
+
+    return _of_runs(args, command.SELECTION, command.run_selection, command.print_selection)
+
+
+def _corruption(args: argparse.Namespace) -> int:
+    from rlanything.checks.corruption import command
+
+    return _of_runs(args, command.CORRUPTION, command.run_corruption, command.print_corruption)
+
+
+def _of_runs(
+    args: argparse.Namespace, default: Path, run: Callable[..., object], show: Callable[..., object]
+) -> int:
+    """A check of the project's finished runs."""
     from rlanything.planning import check
 
     root, params = _places(args)
-    config, file = check.read(params, root), args.file or root / command.SELECTION
-    if args.dry_run:
-        command.print_selection(file, root, config, args.workers)
-        return 0
-    check.machine(config)
-    command.run_selection(file, root, config, args.workers)
+    config = check.read(params, root)
+    if not args.dry_run:
+        check.machine(config)
+    (show if args.dry_run else run)(args.file or root / default, root, config, args.workers)
     return 0
 
 

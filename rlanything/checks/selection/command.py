@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from rlanything.checks.declaration import PLACE, check_declaration
+from rlanything.checks.running import say
 from rlanything.checks.selection import document, figure, results
 from rlanything.checks.selection.declare import Selection, load_selection
 from rlanything.checks.selection.measure import FOLDER, Pair, measure, pairs
@@ -32,11 +32,11 @@ def run_selection(file: Path, root: Path, config: Config, workers: int) -> Found
         ConfigError: before any work, for a declaration that cannot be run and where a run is missing.
     """
     selection, found = _declared(file, root, config, workers)
-    space = root / FOLDER
+    space, check = root / FOLDER, f"selection {file.stem}"
     atomic.make(space)
     with locks.held(space / "lock", f"{space}: another process runs a selection here"):
         left = [pair for pair in found if not pair.done]
-        _say(file.stem, f"{len(found) - len(left)} of {len(found)} pairs are measured")
+        say(check, f"{len(found) - len(left)} of {len(found)} pairs are measured")
         calls = [(config.model_dump(by_alias=True), root, selection.model_dump(), pair) for pair in left]
         run_all(measure, calls, workers)  # a process each: models and sandbox go with it
         result = results.read(selection, found)
@@ -44,7 +44,7 @@ def run_selection(file: Path, root: Path, config: Config, workers: int) -> Found
         with atomic.whole(place) as folder:
             _write(result, file, found, folder)
     print(document.to_markdown(result, file.stem), end="")
-    _say(file.stem, f"results: {place}")
+    say(check, f"results: {place}")
     return result
 
 
@@ -76,7 +76,3 @@ def _write(found: Found, file: Path, measured: list[Pair], folder: Path) -> None
         place = folder / "trials" / pair.arm / f"seed-{pair.seed}.jsonl.gz"
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(pair.file, place)
-
-
-def _say(name: str, text: str) -> None:
-    print(f"selection {name}: {text}", file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rlanything.checks.identity import PLACED, identity
 from rlanything.checks.selection.declare import Selection
 from rlanything.checks.selection.methods import Trials
 from rlanything.config import BASE, Checkpoint, Config, parse
@@ -23,7 +24,6 @@ from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task, Trajectory
 from rlanything.core.unittests import ComparesOutputs
-from rlanything.engines import sources
 from rlanything.files.hashes import digest, tree_hash
 from rlanything.files.records import read_lines, write_lines
 from rlanything.runs.imports import code_hashes, packages, targets
@@ -38,8 +38,6 @@ FOLDER = Path(".rla") / "checks" / "selection"
 SAMPLED = ("panel", "programs", "tests", "temperature")
 """Keys of the declaration that decide what is sampled."""
 CONFIGURED = ("seed", "env", "engine", "model", "rollout", "judge")
-PLACED = ("accelerator", "precision", "strategy", "devices")
-"""Keys of `train` that decide where a model lies and in which format."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def pairs(config: Config, root: Path, selection: Selection) -> list[Pair]:
 def _pair(config: Config, layout: Layout, arm: str, seed: int, common: Mapping[str, Any]) -> Pair:
     policy, reward = pair_of(config, layout, arm, seed)
     assert reward is not None  # `Selection.trained` leaves out what the oracle judged
-    models = [_identity(checkpoint, layout.root) for checkpoint in (policy, reward)]
+    models = [identity(checkpoint, layout.root) for checkpoint in (policy, reward)]
     key = content_id({**common, "seed": seed, "models": models})
     return Pair(arm, seed, policy, reward, key, layout.root / FOLDER / f"{key[:16]}.jsonl.gz")
 
@@ -102,16 +100,6 @@ def _common(config: Config, root: Path, selection: Selection) -> dict[str, Any]:
         "code": code_hashes(code),
         "packages": versions(packages(code)),
     }
-
-
-def _identity(checkpoint: Checkpoint, root: Path) -> Any:
-    """A local model by its content, one of a hub by its name and its commit in the cache."""
-    found = sources.contents(checkpoint, root)
-    return (
-        content_id(found)
-        if sources.is_local(checkpoint, root)
-        else checkpoint.model_dump(mode="json") | found
-    )
 
 
 def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], pair: Pair) -> None:

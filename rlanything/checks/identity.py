@@ -1,0 +1,23 @@
+"""What a check of finished runs depends on: a checkpoint by its content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rlanything.config import Checkpoint
+from rlanything.core.ids import content_id
+from rlanything.engines import sources
+
+PLACED = ("accelerator", "precision", "strategy", "devices")
+"""Keys of `train` that decide where a model lies and in which format."""
+
+
+def identity(checkpoint: Checkpoint, root: Path) -> Any:
+    """A local model by its content, one of a hub by its name and its commit in the cache."""
+    found = sources.contents(checkpoint, root)
+    return (
+        content_id(found)
+        if sources.is_local(checkpoint, root)
+        else checkpoint.model_dump(mode="json") | found
+    )

@@ -1,0 +1,109 @@
+"""The corruption check on a tiny finished run with real models."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from stage_cases import SMALL, contents
+
+from rlanything.checks.corruption import command
+from rlanything.cli import main
+from rlanything.planning import compose
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+DECLARED = {"arms": ["full"], "seeds": 1}
+
+
+def project(undisturbed: Path, root: Path) -> Path:
+    """A project of one's own with the finished run, and a declaration."""
+    root.mkdir()
+    for name in ("data", "models", "runs", "experiments"):
+        (root / name).symlink_to(undisturbed.parents[2] / name)
+    for name in ("envs", "rlanything"):
+        (root / name).symlink_to(ROOT / name)
+    compose.write(root / "params.yaml", [*SMALL, "train.seeds=1"], root)
+    (root / "tiny.yaml").write_text(yaml.safe_dump(DECLARED))
+    return root
+
+
+def words(root: Path, *more: str) -> list[str]:
+    return ["--root", str(root), "check", "corruption", str(root / "tiny.yaml"), *more]
+
+
+def here(function: Callable[..., Any], calls: Sequence[Sequence[Any]], _workers: int) -> list[Any]:
+    return [function(*call) for call in calls]
+
+
+@pytest.fixture(scope="module")
+def finished(undisturbed, tmp_path_factory) -> Path:
+    root = project(undisturbed, tmp_path_factory.mktemp("corruption") / "project")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "run_all", here)
+        assert main(words(root)) == 0
+    return root
+
+
+def test_the_numbers_follow_from_the_published_answers(finished):
+    published = finished / "checks" / "tiny"
+    found = json.loads((published / "corruption.json").read_text())
+    assert set(found["kinds"]) == {"swapped", "observation", "action"}
+    for kind, rows in found["kinds"].items():
+        assert set(rows) == {"base", "full"}
+        for arm, row in rows.items():
+            answers = json.loads((published / "answers" / arm / "seed-0.json").read_text())["kinds"][kind]
+            for count in ("noticed", "before", "later", "undisturbed"):
+                hits, total = (sum(task[count][k] for task in answers.values()) for k in (0, 1))
+                assert row[count]["mean"] == pytest.approx(hits / total)
+            assert row["alarm"]["difference"]["mean"] == pytest.approx(
+                row["noticed"]["mean"] - row["before"]["mean"]
+            )
+        assert rows["base"]["noticed_over_base"] is None
+        assert rows["full"]["noticed_over_base"]["difference"]["mean"] == pytest.approx(
+            rows["full"]["noticed"]["mean"] - rows["base"]["noticed"]["mean"]
+        )
+
+
+def test_every_reward_model_is_asked_about_the_same_damage(finished):
+    published = finished / "checks" / "tiny" / "answers"
+    first, second = (
+        json.loads((published / arm / "seed-0.json").read_text())["kinds"] for arm in ("base", "full")
+    )
+    for kind in first:
+        totals = [
+            {task: counts["noticed"][1] for task, counts in found[kind].items()} for found in (first, second)
+        ]
+        assert totals[0] == totals[1]
+
+
+def test_a_second_start_asks_nothing_again_and_gives_the_same_bytes(finished, monkeypatch):
+    before = contents(finished / "checks" / "tiny")
+    monkeypatch.setattr(command, "measure", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr(command, "run_all", here)
+    assert main(words(finished)) == 0
+    assert contents(finished / "checks" / "tiny") == before
+
+
+def test_answers_that_were_edited_are_refused_with_the_file(undisturbed, tmp_path, monkeypatch, capsys):
+    root = project(undisturbed, tmp_path / "project")
+    monkeypatch.setattr(command, "run_all", here)
+    assert main(words(root)) == 0
+    file = sorted((root / ".rla" / "checks" / "corruption").glob("*.json"))[0]
+    file.write_text(
+        file.read_text().replace('"swapped"', '"swapt"').replace('"noticed": [', '"noticed": ["x",')
+    )
+    assert main(words(root)) == 2
+    assert file.name in capsys.readouterr().err
+
+
+def test_a_dry_run_names_the_reward_models_and_asks_nothing(undisturbed, tmp_path, capsys):
+    root = project(undisturbed, tmp_path / "project")
+    assert main(words(root, "--dry-run")) == 0
+    assert "full, seed 0" in capsys.readouterr().out
+    assert not (root / "checks").exists()
