@@ -45,6 +45,11 @@ def test_the_projects_own_can_be_run_and_trains_what_its_hypotheses_compare():
     }
 
 
+def test_the_shortest_study_can_be_run_too():
+    study = load_study(OWN.with_name("table1.yaml"))
+    assert study.trained == tuple(space_of(study).config.arms)
+
+
 def hypothesis(**changes: object) -> dict[str, object]:
     said = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain", **changes}
     return {"hypotheses": {"one": said}}
