@@ -10,7 +10,7 @@ from typing import Any
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys, no spaces, UTF-8 kept.
 
-    UTF-8 has no lone surrogates; one in a model's reply is written as its JSON escape, so that nothing is lost.
+    UTF-8 has no lone surrogates. One in a model's reply is written as its JSON escape, and read back as itself.
     Raises `ValueError` for NaN, `TypeError` for a value that JSON cannot hold.
     """
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

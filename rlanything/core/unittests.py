@@ -19,13 +19,15 @@ Row = tuple[bool | None, ...]
 """Result of one program on each test: True (passed), False (failed), None (the sandbox failed)."""
 
 
-class _Tables(TypedDict):
+class TablesForm(TypedDict):
+    """Stored tables."""
+
     tests: list[Text]
     dataset: list[list[bool | None]]
     generated: list[list[bool | None]]
 
 
-_TABLES = Form(_Tables)
+_TABLES = Form(TablesForm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,16 @@ class Tables:
         require_equal("rows of generated", len(generated), "programs", len(dataset))
         for row in generated:
             require_equal("results", len(row), "generated tests", len(tests))
-        for row in dataset:
-            require_equal("results", len(row), "tests of the task", len(dataset[0]))
+        require_table(dataset)
         return cls(tests, dataset, generated)
+
+
+def require_table(dataset: Sequence[Row]) -> None:
+    """Raise `ValueError` unless every program has a result on each of the task's own tests, of which there are some."""
+    for row in dataset:
+        if not row:
+            raise ValueError("a program without a result")
+        require_equal("results", len(row), "tests of the task", len(dataset[0]))
 
 
 Examination = tuple[Task, Sequence[str], Sequence[str]]

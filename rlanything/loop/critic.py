@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -48,7 +47,7 @@ class _Record(TypedDict):
     slot: int
     task_id: Text
     text: Text
-    critiques: list[Any]
+    critiques: list[_Critique]
 
 
 _CRITIQUE, _RECORD = Form(_Critique), Form(_Record)

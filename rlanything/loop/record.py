@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 from typing_extensions import TypedDict
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.records.forms import Form, Number, require_equal
 from rlanything.core.records.rollouts import (
+    JudgementForm,
+    LessonForm,
+    TrajectoryForm,
     judgements_from_json,
     judgements_to_json,
     lesson_from_json,
@@ -29,19 +31,18 @@ from rlanything.loop.group import Group
 
 class _Lessons(TypedDict):
     policy: list[Number] | None
-    reward: list[Any]
+    reward: list[LessonForm | None]
 
 
 class _Record(TypedDict):
     proposal: bool
     trains: bool
-    trajectory: Any
-    judgements: Any
+    trajectory: TrajectoryForm
+    judgements: list[JudgementForm]
     lesson: _Lessons
 
 
 _RECORD = Form(_Record)
-"""The parts that are Any have forms of their own."""
 
 
 class NotStored(ConfigError):

@@ -57,9 +57,13 @@ class StoredRun:
         """The events of an iteration, in order."""
         return [event for event in self.buffers.events if event.iteration == iteration]
 
+    def file(self, iteration: int, name: str) -> Path:
+        """The file with the records `name` of an iteration."""
+        return self.folder / name / f"iter_{iteration + 1:04d}.jsonl.gz"
+
     def records(self, iteration: int, name: str) -> list[dict[str, Json]]:
         """The stored records `name` of an iteration, e.g. `rollouts`. Raises `ConfigError` naming a missing file."""
-        path = self.folder / name / f"iter_{iteration + 1:04d}.jsonl.gz"
+        path = self.file(iteration, name)
         if not path.exists():
             raise ConfigError(
                 f"{path}: no such file; a replay needs the {name} of every iteration (train.save_rollouts)"
@@ -89,9 +93,8 @@ class StoredIteration:
         for number, record in enumerate(self.run.records(self.iteration, name), 1):
             try:
                 found.append(from_json(record))
-            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-                where = f"{self.run.folder}: {name} of iteration {self.iteration}, line {number}"
-                raise ConfigError(f"{where}: not what it should be ({error!r})") from None
+            except ValueError as error:
+                raise ConfigError(f"{self.run.file(self.iteration, name)}:{number}: {error}") from None
         return found
 
 

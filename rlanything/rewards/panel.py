@@ -33,7 +33,8 @@ def parsed(panel: PanelLines, from_json: Callable[[Mapping[str, Json]], Line]) -
             found.append(from_json(line))
         except ValueError as error:
             raise ConfigError(
-                f"reward panel, line {number}: {error}; make it again with `rlanything bootstrap`"
+                f"reward panel, line {number}: {error}; make it again with `rlanything bootstrap` (labels of judges: "
+                "`rlanything label`)"
             ) from None
     return found
 

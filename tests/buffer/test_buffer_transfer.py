@@ -118,7 +118,7 @@ def test_what_cannot_be_read_is_said(here, capsys):
     )
     for words, message in (
         (["import", "out.parquet", "runs/x"], "does not match its content"),
-        (["import", "text.parquet", "runs/x"], "text.parquet: not a Parquet file"),
+        (["import", "text.parquet", "runs/x"], "text.parquet: a damaged Parquet file"),
         (["diff", "other.parquet", "other.parquet"], "a Parquet file, but not an rlanything task buffer"),
         (["diff", "old.parquet", "full/seed-0"], "schema 7 is not supported, only 1 is"),
         (["import", "missing.parquet", "runs/x"], "missing.parquet: No such file"),
@@ -246,3 +246,11 @@ def test_a_pipe_is_no_parquet_file(here):
 def test_the_kitchen_is_told_apart_by_its_fields(here):
     assert "goal.object" in find("full/seed-0").table.kinds.columns
     assert kitchen(0, "mug", "shelf").payload["goal"]["object"] == "mug"
+
+
+def test_a_small_parquet_file_that_stands_for_gigabytes_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "bomb.parquet"
+    pl.DataFrame({"payload": ["x" * 1_000_000] * 1000, "slot": list(range(1000))}).write_parquet(path)
+    assert path.stat().st_size < 100_000
+    with pytest.raises(TaskBufferError, match=r"bomb\.parquet: .*RLANYTHING_MOST_MB"):
+        read_parquet(path)

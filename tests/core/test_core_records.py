@@ -83,7 +83,9 @@ def test_a_missing_field_is_named():
     [
         ("slot", True, "slot: Input should be a valid integer"),
         ("task_id", ["a"], "task_id: Input should be an instance of str"),
-        ("outcome", 0, "outcome: Input should be 1 or -1"),
+        ("outcome", 0, "outcome: 0: must be 1 or -1"),
+        ("outcome", True, "outcome: Input should be a valid integer"),
+        ("outcome", 1.0, "outcome: Input should be a valid integer"),
         ("steps", {}, "steps: Input should be a valid list"),
     ],
 )
@@ -97,6 +99,20 @@ def test_a_step_has_a_log_prob_for_every_token():
     record["steps"][0]["logprobs"] = []
     with pytest.raises(ValueError, match=r"0 log-probs for \d+ tokens"):
         trajectory_from_json(record)
+
+
+def test_the_parts_of_a_prompts_text_belong_together():
+    for key in ("text_added", "text_kept"):
+        record = trajectory_to_json(episode((1,)))
+        record["steps"][0][key] = {"text_added": "a", "text_kept": 0}[key]
+        with pytest.raises(ValueError, match=r"steps\.0: text_added and text_kept belong together"):
+            trajectory_from_json(record)
+
+
+def test_a_vote_has_a_log_prob_for_every_token():
+    vote = {"verdict": 1, "reasoning": "", "response": [1, 2], "logprobs": [-0.5]}
+    with pytest.raises(ValueError, match="1 log-probs for 2 tokens"):
+        judgements_from_json([{"prompt_kept": 0, "prompt_added": [], "votes": [vote]}])
 
 
 def test_a_lone_surrogate_in_a_reply_is_read_back():

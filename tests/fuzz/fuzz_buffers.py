@@ -205,7 +205,7 @@ TARGETS = [
         file="events.jsonl",
     ),
     Target("events-chained", _read_chained, _recorded("events.jsonl"), "lines", examples=6),
-    Target("parquet", file_of("buffer.parquet", _read_both), _parquet, file="buffer.parquet", examples=10),
-    Target("parquet-cells", _read_cells, _cells, "json", file="buffer.parquet", examples=10),
+    Target("parquet", file_of("buffer.parquet", _read_both), _parquet, file="buffer.parquet", examples=4),
+    Target("parquet-cells", _read_cells, _cells, "json", file="buffer.parquet", examples=4),
     Target("games-list", file_of("slots.json", _read_games), _games, "json", file="slots.json"),
 ]

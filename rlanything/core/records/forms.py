@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field, InstanceOf, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, InstanceOf, TypeAdapter, ValidationError
 
+from rlanything.core.errors import unknown
 from rlanything.core.types import Json
 
 Text = InstanceOf[str]
 """Any string. Pydantic's own strings cannot hold a lone surrogate, and a model's reply may contain one."""
 Count = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _sign(value: int) -> int:
+    if value not in (1, -1):
+        raise ValueError(f"{value}: must be 1 or -1")
+    return value
+
+
+Sign = Annotated[int, AfterValidator(_sign)]
+
+
+def text_of(words: type[StrEnum]) -> Any:
+    """The type of a field that holds one of these words."""
+
+    def check(value: str) -> str:
+        if value not in set(words):
+            raise ValueError(f"{value[:40]!r}: {unknown(value[:40], list(words))}")
+        return value
+
+    return Annotated[Text, AfterValidator(check)]
 
 
 class Form:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Literal, NotRequired
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from rlanything.core.records.forms import Form, Number, Text, require_equal
+from rlanything.core.records.forms import Form, Number, Sign, Text, require_equal, text_of
 from rlanything.core.types import (
     Direction,
     Json,
@@ -30,7 +30,12 @@ from rlanything.core.types import (
 Ids = tuple[int, ...]
 
 
-class _Step(TypedDict):
+StatusForm: Any = text_of(Status)
+
+
+class StepForm(TypedDict):
+    """One turn of a stored trajectory."""
+
     prompt_kept: int
     prompt_added: list[int]
     response: list[int]
@@ -44,39 +49,47 @@ class _Step(TypedDict):
     response_text: NotRequired[Text]
 
 
-class _Trajectory(TypedDict):
+class TrajectoryForm(TypedDict):
+    """A stored trajectory."""
+
     task_id: Text
     slot: int
     rollout: int
     seed: int
     first_observation: Text
-    outcome: Literal[1, -1]
-    status: Text
+    outcome: Sign
+    status: StatusForm
     error: Text
-    steps: list[_Step]
+    steps: list[StepForm]
 
 
-class _Vote(TypedDict):
-    verdict: Literal[1, -1] | None
+class VoteForm(TypedDict):
+    """A stored vote."""
+
+    verdict: Sign | None
     reasoning: Text
     response: list[int]
     logprobs: list[Number]
 
 
-class _Judgement(TypedDict):
+class JudgementForm(TypedDict):
+    """The stored votes on one step."""
+
     prompt_kept: int
     prompt_added: list[int]
-    votes: list[_Vote]
+    votes: list[VoteForm]
 
 
-class _Lesson(TypedDict):
+class LessonForm(TypedDict):
+    """What a question taught, as a run stores it."""
+
     advantages: list[Number | None]
     weight: Number
 
 
-_TRAJECTORY = Form(_Trajectory)
-_JUDGEMENTS = Form(list[_Judgement])
-_LESSON = Form(_Lesson | None)
+_TRAJECTORY = Form(TrajectoryForm)
+_JUDGEMENTS = Form(list[JudgementForm])
+_LESSON = Form(LessonForm | None)
 
 
 def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
@@ -119,6 +132,8 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
     text = ""
     for item in data["steps"]:
         prompt = before[: _kept("prompt", item, before)] + tuple(item["prompt_added"])
+        if ("text_added" in item) != ("text_kept" in item):
+            raise ValueError(f"steps.{len(steps)}: text_added and text_kept belong together")
         text = text[: _kept("text", item, text)] + item["text_added"] if "text_added" in item else ""
         response = tuple(item["response"])
         require_equal("log-probs", len(item["logprobs"]), "tokens", len(response))
@@ -179,6 +194,8 @@ def judgements_from_json(data: Sequence[Mapping[str, Json]]) -> tuple[Judgement,
             Vote(v["verdict"], v["reasoning"], tuple(v["response"]), tuple(v["logprobs"]))
             for v in item["votes"]
         )
+        for vote in votes:
+            require_equal("log-probs", len(vote.logprobs), "tokens", len(vote.response_ids))
         result.append(Judgement(prompt, votes))
         before = prompt
     return tuple(result)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NotRequired
+from typing import NotRequired
 
 from typing_extensions import TypedDict
 
 from rlanything.core.protocols import Teacher
 from rlanything.core.records.forms import Count, Form, require_equal
-from rlanything.core.records.rollouts import trajectory_from_json, trajectory_to_json
+from rlanything.core.records.rollouts import TrajectoryForm, trajectory_from_json, trajectory_to_json
 from rlanything.core.types import Json, Judgement, Task, Trajectory
 from rlanything.rewards.step_votes.judge import Judge
 
@@ -23,7 +23,7 @@ Label = bool | None
 
 
 class _Record(TypedDict):
-    trajectory: Any
+    trajectory: TrajectoryForm
     labels: list[Label]
     left_out: NotRequired[dict[str, Count]]
 

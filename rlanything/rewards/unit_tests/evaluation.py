@@ -19,7 +19,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.records.forms import Form, Text, require_equal
 from rlanything.core.types import Json, Task, Trajectory
-from rlanything.core.unittests import Row
+from rlanything.core.unittests import Row, require_table
 from rlanything.rewards.panel import parsed
 from rlanything.rewards.protocols import FirstModel, PanelLines
 from rlanything.rewards.requirements import teacher
@@ -66,12 +66,9 @@ class PanelProblem:
         """Inverse of `to_json`. Raises `ValueError` for another form, or when a task does not match its id."""
         _RECORD.check(data)
         require_equal("rows of dataset", len(data["dataset"]), "programs", len(data["programs"]))
-        return cls(
-            Task.from_json(data["task"]),
-            data["opening"],
-            tuple(data["programs"]),
-            tuple(tuple(row) for row in data["dataset"]),
-        )
+        dataset = tuple(tuple(row) for row in data["dataset"])
+        require_table(dataset)
+        return cls(Task.from_json(data["task"]), data["opening"], tuple(data["programs"]), dataset)
 
 
 class UnitTestEvaluation:

@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from typing_extensions import TypedDict
 
 from rlanything.core.records.forms import Form, Text, require_equal
 from rlanything.core.records.rollouts import (
+    JudgementForm,
+    LessonForm,
     judgements_from_json,
     judgements_to_json,
     lesson_from_json,
     lesson_to_json,
 )
 from rlanything.core.types import Json, Judgement, Lesson, Task, Vote
-from rlanything.core.unittests import Tables, UnitTest
+from rlanything.core.unittests import Tables, TablesForm, UnitTest
 from rlanything.loop.group import Group
 from rlanything.loop.record import NotStored
 from rlanything.rewards.unit_tests.writer import Attempts, Examined, examined
@@ -30,8 +31,8 @@ FILE = "tests"
 
 
 class _Examined(TypedDict):
-    judgement: Any
-    tables: Any
+    judgement: JudgementForm
+    tables: TablesForm
     agreed: bool
     criticism: Text
 
@@ -42,11 +43,10 @@ class _Record(TypedDict):
     proposal: bool
     trains: bool
     examined: _Examined
-    lesson: Any
+    lesson: LessonForm | None
 
 
 _RECORD = Form(_Record)
-"""The parts that are Any have forms of their own."""
 
 
 @dataclass(frozen=True)

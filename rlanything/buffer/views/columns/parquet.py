@@ -7,7 +7,7 @@ kind.* make reading fast; they are computed when the file is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -21,7 +21,7 @@ from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import SNAPSHOT
 from rlanything.buffer.views.columns.table import KEY_DIGITS, Table, kind_frame, task_key
-from rlanything.buffer.views.columns.trial import require_readable
+from rlanything.buffer.views.columns.trial import decoded_size
 from rlanything.buffer.views.tasks.task_fields import scalar_fields
 from rlanything.core.ids import canonical_json
 from rlanything.files import atomic
@@ -81,11 +81,16 @@ def write_frame(frame: pl.LazyFrame, path: Path, slots: int, accepted: int, dige
 
 def read_parquet(path: Path) -> TaskBuffer:
     """The buffer in a Parquet file, its ids and digest checked. Raises `TaskBufferError`."""
-    header = _header(path)
     names = [name for name in COLUMNS if name not in ("head", "key", "measured")]
-    require_readable(path, names)
+    _require_file(path)
+    rows, texts = decoded_size(path, names)
+    try:
+        # A column that repeats one text holds it once: a kilobyte may stand for gigabytes.
+        require_fits(path, rows * ROW + texts)
+    except FileError as error:
+        raise TaskBufferError(str(error)) from None
+    header = _header(path)
     with _damage(path):
-        _require_fits(path, names)
         buffer = TaskBuffer(tuple(_lineages(pl.read_parquet(path, columns=names))))
     if buffer.digest != header.get("digest"):
         said, real = header.get("digest", "nothing")[:12], buffer.digest[:12]
@@ -93,34 +98,13 @@ def read_parquet(path: Path) -> TaskBuffer:
     return buffer
 
 
-def _require_fits(path: Path, names: Sequence[str]) -> None:
-    """Raise `TaskBufferError` when the rows take more than the reader's limit.
-
-    A column that repeats one text holds it once: a kilobyte may stand for gigabytes. The sums take no such memory.
-    """
-    texts = [pl.col(name).cast(pl.String).str.len_bytes() for name in names if COLUMNS[name] == pl.String]
-    lists = [
-        pl.col(name).cast(pl.List(pl.String)).list.eval(pl.element().str.len_bytes()).list.sum()
-        for name in names
-        if COLUMNS[name] == pl.List(pl.String)
-    ]
-    sums = [size.cast(pl.Int64).sum() for size in (*texts, *lists)]
-    rows = (pl.len() * ROW).cast(pl.Int64)
-    taken = pl.scan_parquet(path).select(pl.sum_horizontal(rows, *sums)).collect(engine="streaming").item()
-    try:
-        require_fits(path, taken)
-    except FileError as error:
-        raise TaskBufferError(str(error)) from None
-
-
 def read_table(path: Path) -> Table:
     """The columns that a comparison needs. Nothing else is read: ids and tasks are not checked."""
+    _require_file(path)
+    decoded_size(path, _COMPARED, KIND)
     _header(path)
     with _damage(path):
-        file = pl.scan_parquet(path)
-        names = file.collect_schema().names()
-        require_readable(path, [name for name in names if name in _COMPARED or name.startswith(KIND)])
-        return _table(path, file)
+        return _table(path, pl.scan_parquet(path))
 
 
 def _table(path: Path, file: pl.LazyFrame) -> Table:
@@ -169,12 +153,17 @@ def _damage(path: Path) -> Iterator[None]:
         ) from None
 
 
-def _header(path: Path) -> dict[str, str]:
+def _require_file(path: Path) -> None:
+    """Raise `TaskBufferError` unless it is a regular file, and no larger than is read."""
     try:
-        opened(path).close()  # a regular file, and no larger than is read
-        header = pl.read_parquet_metadata(path)
+        opened(path).close()
     except FileError as error:
         raise TaskBufferError(str(error)) from None
+
+
+def _header(path: Path) -> dict[str, str]:
+    try:
+        header = pl.read_parquet_metadata(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise TaskBufferError(f"{path}: not a Parquet file ({' '.join(str(error).split())[:80]})") from None
     if header.get("format") != SNAPSHOT:
