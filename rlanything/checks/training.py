@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from rlanything.config import LISTED, Config, Section
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Json
 
 CEILING, EXPERT = "ceiling", "expert"
 SET_BY_CHECK = {"train.seeds": "seeds", "train.workers": "--workers"}
@@ -42,6 +43,9 @@ class Point:
 class Training(Section):
     """The arms of a check, and its controls."""
 
+    READING: ClassVar[frozenset[str]] = frozenset()
+    """Keys that decide how results are read, and change none of them."""
+
     overrides: Annotated[tuple[str, ...], LISTED] = ()
     """Hydra overrides of the whole check."""
     seeds: Several = 3
@@ -68,6 +72,10 @@ class Training(Section):
             f"train.workers={workers}",
             *(override for point in self.points for override in self._judge(point)),
         ]
+
+    def making(self) -> dict[str, Json]:
+        """What the results depend on."""
+        return self.model_dump(mode="json", exclude=set(self.READING))
 
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for an arm, a panel or a control that its configuration cannot have."""

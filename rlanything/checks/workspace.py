@@ -68,13 +68,11 @@ class Workspace:
         )
 
     def key(self, data: Mapping[str, Any]) -> str:
-        """A hash of the declaration, the configuration, the code and the inputs; not of the workers."""
+        """A hash of what is trained, the configuration, the code and the inputs; not of the workers."""
         common = {**data, "train": {k: v for k, v in data["train"].items() if k != "workers"}}
         key = asdict(Key.of(self.declared.trained, data, self.inputs))
         own = code_hashes([__name__])  # what runs the controls
-        return content_id(
-            {**key, "own": own, "config": common, "declared": self.declared.model_dump(mode="json")}
-        )
+        return content_id({**key, "own": own, "config": common, "declared": self.declared.making()})
 
     def ceiling_overrides(self) -> list[str]:
         """The check's overrides with the ceiling's on top."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from stage_cases import SMALL, contents
 from rlanything.checks.corruption import command
 from rlanything.cli import main
 from rlanything.planning import compose
+from rlanything.rewards.step_votes import evaluation
 
 pytestmark = pytest.mark.integration
 
@@ -64,22 +66,26 @@ def test_the_numbers_follow_from_the_published_answers(finished):
             assert row["alarm"]["difference"]["mean"] == pytest.approx(
                 row["noticed"]["mean"] - row["before"]["mean"]
             )
-        assert rows["base"]["noticed_over_base"] is None
-        assert rows["full"]["noticed_over_base"]["difference"]["mean"] == pytest.approx(
-            rows["full"]["noticed"]["mean"] - rows["base"]["noticed"]["mean"]
+        assert rows["base"]["alarm_over_base"] is None
+        assert rows["full"]["alarm_over_base"]["difference"]["mean"] == pytest.approx(
+            rows["full"]["alarm"]["difference"]["mean"] - rows["base"]["alarm"]["difference"]["mean"]
         )
 
 
-def test_every_reward_model_is_asked_about_the_same_damage(finished):
-    published = finished / "checks" / "tiny" / "answers"
-    first, second = (
-        json.loads((published / arm / "seed-0.json").read_text())["kinds"] for arm in ("base", "full")
-    )
-    for kind in first:
-        totals = [
-            {task: counts["noticed"][1] for task, counts in found[kind].items()} for found in (first, second)
-        ]
-        assert totals[0] == totals[1]
+def test_every_reward_model_is_asked_about_the_same_damage(undisturbed, tmp_path, monkeypatch):
+    asked: list[list[Any]] = []
+    verdicts = evaluation.verdicts
+
+    def seen(judge, panel, run_seed):
+        asked.append([item.trajectory for item in panel])
+        return verdicts(judge, panel, run_seed)
+
+    monkeypatch.setattr(evaluation, "verdicts", seen)
+    monkeypatch.setattr(command, "run_all", here)
+    assert main(words(project(undisturbed, tmp_path / "project"))) == 0
+    assert len(asked) == 2 * (1 + 3)  # of two reward models: undamaged, and three kinds of damage
+    assert asked[:4] == asked[4:]
+    assert all(damaged != asked[0] for damaged in asked[1:4])
 
 
 def test_a_second_start_asks_nothing_again_and_gives_the_same_bytes(finished, monkeypatch):
@@ -90,16 +96,24 @@ def test_a_second_start_asks_nothing_again_and_gives_the_same_bytes(finished, mo
     assert contents(finished / "checks" / "tiny") == before
 
 
-def test_answers_that_were_edited_are_refused_with_the_file(undisturbed, tmp_path, monkeypatch, capsys):
-    root = project(undisturbed, tmp_path / "project")
-    monkeypatch.setattr(command, "run_all", here)
-    assert main(words(root)) == 0
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('"swapped"', '"swapt"', "expected swapped, observation, action"),
+        ('"noticed": [\n', '"noticed": [\n"x",', "noticed"),
+        ('"noticed": [\n', '"noticed": [\n-1,', "noticed"),
+    ],
+)
+def test_answers_that_were_edited_are_refused_with_the_file(finished, tmp_path, capsys, old, new, expected):
+    root = tmp_path / "project"
+    shutil.copytree(finished, root, symlinks=True)
     file = sorted((root / ".rla" / "checks" / "corruption").glob("*.json"))[0]
-    file.write_text(
-        file.read_text().replace('"swapped"', '"swapt"').replace('"noticed": [', '"noticed": ["x",')
-    )
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
     assert main(words(root)) == 2
-    assert file.name in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert file.name in said
+    assert expected in said
 
 
 def test_a_dry_run_names_the_reward_models_and_asks_nothing(undisturbed, tmp_path, capsys):

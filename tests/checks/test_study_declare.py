@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.study.registration import FILE, register, registered
-from rlanything.checks.study.verdict import Verdict, decide
+from rlanything.checks.study.verdict import Verdict, both_tests
 from rlanything.checks.workspace import Workspace
+from rlanything.config import parse
 from rlanything.core.errors import ConfigError
-from rlanything.report.results.statistics import Contrast, Estimate
+from rlanything.planning import compose
+from rlanything.report.results.statistics import Panel
 
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "experiments" / "check" / "study.yaml"
@@ -50,9 +53,11 @@ def test_the_shortest_study_can_be_run_too():
     assert study.trained == tuple(space_of(study).config.arms)
 
 
+HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
+
+
 def hypothesis(**changes: object) -> dict[str, object]:
-    said = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain", **changes}
-    return {"hypotheses": {"one": said}}
+    return {"hypotheses": {"one": {**HYPOTHESIS, **changes}}}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +72,21 @@ def hypothesis(**changes: object) -> dict[str, object]:
         ),
         (hypothesis(clam="x"), "hypotheses.one.clam: unknown; did you mean 'claim'?"),
         (hypothesis(smallest=0), "hypotheses.one.smallest = 0"),
+        (hypothesis(smallest=3), "hypotheses.one: smallest = 3.0: must be below 1"),
+        (hypothesis(metric="accepted_tasks"), "hypotheses.one.smallest: missing; accepted_tasks is a count"),
+        (hypothesis(claim="a | b"), "hypotheses.one.claim"),
+        (hypothesis(over="base_cooled", metric="rm_process"), "'base_cooled' has no rm_process"),
+        (
+            {**hypothesis(arm="oracle_100", metric="rm_process"), "oracles": [{"accuracy": 1.0}]},
+            "has no rm_process",
+        ),
+        (
+            (
+                {"oracles": [{"accuracy": 1.0}, {"accuracy": 1.0, "systematic": 0.0}], **hypothesis()},
+                "oracles: 'oracle_100' is there twice",
+            ),
+            "oracles: 'oracle_100' is there twice",
+        ),
         ({"hypotheses": {}}, "hypotheses"),
         ({"arms": ["outcome", "outcome", "policy"], **hypothesis()}, "arms: 'outcome' is there twice"),
         ({"arms": ["outcome", "base", "policy"], **hypothesis()}, "arms: 'base' is a control and no arm"),
@@ -93,24 +113,56 @@ def test_a_bad_declaration_is_refused_with_the_key_and_what_is_allowed(tmp_path,
     assert expected in str(caught.value)
 
 
-def contrast(low: float, mean: float, high: float, p: float | None) -> Contrast:
-    return Contrast(Estimate(mean, low, high), p)
+def panel(*values: tuple[float, ...]) -> Panel:
+    """Shares of solved games, one tuple a seed."""
+    hits = np.array([values], dtype=np.float64)
+    tasks = tuple(f"t{k}" for k in range(hits.shape[2]))
+    return Panel(tuple(range(len(values))), tasks, hits, np.ones_like(hits))
+
+
+def around(mean: float, noise: float) -> Panel:
+    """8 seeds and 40 games whose shares scatter around `mean`."""
+    cells = mean + noise * np.random.default_rng(0).standard_normal((8, 40))
+    return panel(*map(tuple, cells - cells.mean() + mean))
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("mean", "noise", "expected"),
     [
-        (contrast(0.01, 0.05, 0.09, 0.01), Verdict.HOLDS),
-        (contrast(-0.09, -0.05, -0.01, 0.01), Verdict.REVERSED),
-        (contrast(-0.02, 0.0, 0.02, 0.9), Verdict.TOO_SMALL),
-        (contrast(-0.02, 0.02, 0.06, 0.3), Verdict.OPEN),
-        (contrast(0.001, 0.02, 0.04, 0.2), Verdict.OPEN),  # clear alone, and not among many hypotheses
-        (contrast(0.001, 0.01, 0.02, 0.04), Verdict.HOLDS),  # above 0, however little
-        (None, Verdict.UNMEASURED),
+        (0.10, 0.1, Verdict.HOLDS),
+        (-0.10, 0.1, Verdict.REVERSED),
+        (0.0, 0.01, Verdict.TOO_SMALL),
+        (0.015, 0.01, Verdict.SMALL),
+        (0.02, 0.9, Verdict.OPEN),
+        (-0.02, 0.9, Verdict.OPEN),
     ],
 )
-def test_a_verdict_follows_from_the_corrected_test_and_the_interval(found, expected):
-    assert decide(found, 0.05, 0.03) is expected
+def test_a_verdict_follows_from_both_tests(mean, noise, expected):
+    found = both_tests({"one": (around(0.5 + mean, noise), around(0.5, 0.0))}, {"one": 0.03})["one"]
+    assert found.contrast.difference.mean == pytest.approx(mean)
+    assert found.verdict(0.05) is expected
+
+
+def test_more_of_the_same_data_never_turns_a_refuted_hypothesis_into_one_that_matters():
+    for noise in (0.001, 0.003, 0.01, 0.03, 0.1):
+        found = both_tests({"one": (around(0.51, noise), around(0.5, 0.0))}, {"one": 0.03})["one"]
+        assert found.verdict(0.05) in (Verdict.SMALL, Verdict.TOO_SMALL, Verdict.OPEN)
+
+
+def test_equal_seeds_and_games_prove_nothing():
+    same = both_tests({"one": (panel((1, 1), (1, 1)), panel((0, 0), (0, 0)))}, {"one": 0.03})["one"]
+    assert same.contrast.p is None
+    assert same.verdict(0.05) is Verdict.OPEN
+
+
+def test_what_could_not_be_measured_counts_in_the_correction():
+    pair = (around(0.6, 0.6), around(0.5, 0.0))
+    alone = both_tests({"one": pair}, {"one": 0.03})["one"]
+    three = both_tests(
+        {"one": pair, "two": None, "three": None}, dict.fromkeys(("one", "two", "three"), 0.03)
+    )
+    assert three["one"].contrast.p == pytest.approx(min(1.0, 3 * alone.contrast.p))
+    assert three["two"].verdict(0.05) is Verdict.UNMEASURED
 
 
 @pytest.fixture
@@ -137,12 +189,35 @@ def test_a_registered_study_is_found_again(space):
     assert registered(study, where, place, "now") == made
 
 
-def test_a_study_that_differs_from_its_registration_is_refused_with_the_keys(space, tmp_path):
+def begun(space) -> tuple[Study, Workspace, Path]:
+    """The study, registered and begun."""
     study, where, place = space
     register(study, where, place)
-    other = declared(tmp_path, smallest=0.01)
-    with pytest.raises(ConfigError, match=r"changed after it was registered \(smallest\)"):
+    registered(study, where, place, "now")
+    return space
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"smallest": 0.01}, {"alpha": 0.1}, {"hypotheses": {"one": HYPOTHESIS}}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_is_asked_of_the_results_can_be_changed_until_the_study_has_begun(space, tmp_path, changes):
+    study, where, place = space
+    first = register(study, where, place)
+    other = declared(tmp_path, **changes)
+    assert space_of(other).root == space_of(study).root
+    with pytest.raises(ConfigError, match="changed after it was registered"):
         registered(other, where, place, "now")
+    assert register(other, where, place).hash != first.hash
+    registered(other, where, place, "now")
+    for again in (lambda: register(study, where, place), lambda: registered(study, where, place, "now")):
+        with pytest.raises(ConfigError, match=r"the study has begun.*Its results may have been seen"):
+            again()
+
+
+def test_a_study_that_trains_something_else_has_another_workspace(tmp_path):
+    assert space_of(declared(tmp_path, seeds=9)).root != space_of(load_study(OWN)).root
 
 
 def test_a_registration_that_was_edited_is_refused(space):
@@ -155,11 +230,29 @@ def test_a_registration_that_was_edited_is_refused(space):
         registered(study, where, place, "now")
 
 
-def test_a_registration_that_is_younger_than_the_study_is_refused(space):
-    study, where, place = space
+def test_an_equal_registration_is_kept(space):
+    study, where, place = begun(space)
+    before = (place / FILE).read_bytes()
     register(study, where, place)
-    registered(study, where, place, "now")
+    assert (place / FILE).read_bytes() == before
+
+
+def test_a_registration_that_is_younger_than_the_study_is_refused(space):
+    study, where, place = begun(space)
     later = {**json.loads((place / FILE).read_text()), "at": "2099-01-01T00:00:00+00:00"}
     (place / FILE).write_text(json.dumps(later))
     with pytest.raises(ConfigError, match="after the study had begun"):
         registered(study, where, place, "now")
+
+
+def test_a_start_that_was_killed_while_it_published_goes_on(space):
+    study, where, place = begun(space)
+    made = registered(study, where, place, "now")
+    (place / FILE).unlink()
+    assert registered(study, where, place, "now") == made
+
+
+def test_the_studies_have_data_of_their_own():
+    seeds = [space_of(load_study(OWN.with_name(name))).config.seed for name in ("study.yaml", "table1.yaml")]
+    recorded = parse(compose.compose([], ROOT)).seed
+    assert len({recorded, *seeds}) == 3

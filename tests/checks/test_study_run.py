@@ -9,6 +9,7 @@ import pytest
 from check_cases import QUICK, project
 from stage_cases import contents
 
+from rlanything.checks.study.verdict import both_tests
 from rlanything.cli import main
 from rlanything.loop.iteration import Loop
 from rlanything.report.results import statistics
@@ -26,7 +27,6 @@ DECLARED = {
     "hypotheses": {
         "votes": {"claim": "Votes help.", "arm": "oracle_100", "over": "outcome", "metric": "in_domain"},
         "cooled": {"claim": "It learns.", "arm": "outcome", "over": "base_cooled", "metric": "in_domain"},
-        "judges": {"claim": "An oracle judges.", "arm": "oracle_100", "over": "base", "metric": "rm_process"},
     },
 }
 
@@ -65,23 +65,26 @@ def test_it_publishes_every_hypothesis_with_its_difference(published):
     assert rows["votes"]["difference"]["mean"] == pytest.approx(
         statistics.contrast(mine, zero).difference.mean
     )
-    assert rows["judges"]["verdict"] == "unmeasured"  # an oracle has no reward model to measure
     page = (published / "report.md").read_text()
     for row in rows.values():
         assert row["claim"] in page
-    assert "1 not measured" in page
+    assert "Of 2 hypotheses: " in page
 
 
-def test_p_is_corrected_over_all_hypotheses(published):
+def test_the_tests_are_those_of_the_published_results(published):
     found = json.loads((published / "study.json").read_text())["hypotheses"]
     panels = {
         arm: read_evaluation(published / "evaluation" / f"{arm}.json", arm)["in_domain"]
         for arm in ("oracle_100", "outcome", "base_cooled")
     }
     pairs = {"votes": ("oracle_100", "outcome"), "cooled": ("outcome", "base_cooled")}
-    raw = {name: statistics.contrast(panels[a], panels[b]) for name, (a, b) in pairs.items()}
-    for name, contrast in statistics.corrected(raw).items():
-        assert found[name]["difference"]["p"] == contrast.p
+    expected = both_tests(
+        {n: (panels[a], panels[b]) for n, (a, b) in pairs.items()}, dict.fromkeys(pairs, 0.03)
+    )
+    for name, test in expected.items():
+        assert found[name]["difference"]["p"] == test.contrast.p
+        assert found[name]["difference"]["p_smallest"] == test.p_smallest
+        assert found[name]["verdict"] == test.verdict(0.05)
 
 
 def test_the_registration_stays_beside_the_results(published):

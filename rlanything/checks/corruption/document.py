@@ -38,22 +38,23 @@ def to_markdown(found: Found, name: str) -> str:
         f"# Corruption {code(name)}",
         f"One step of every trajectory of the panel {code(found.declared.panel)} was damaged, and finished reward "
         f"models were asked about the result: {len(found.seeds)} seeds, {found.tasks} tasks. Percent of steps, with "
-        "95 % intervals over seeds and tasks; differences in points, paired by both. p of a difference from the base's "
-        "reward model is Holm's over the arms; p of the damage within one reward model is not corrected.",
+        "95 % intervals over seeds and tasks; differences in points, paired by both. *Beyond the base's* is what the "
+        "damage changes, minus what it changes for the base's reward model; its p is Holm's over the arms. p of the "
+        "damage within one reward model is not corrected.",
         *(_kind(found, kind) for kind in found.declared.kinds),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _kind(found: Found, kind: str) -> str:
-    header = ["reward model", "damaged", "undamaged", "difference", "p", "over the base's", "p"]
+    header = ["reward model", "damaged", "undamaged", "difference", "p", "beyond the base's", "p"]
     noticed = [
         [
             _whose(row),
             interval(row.noticed, SHARE),
             interval(row.before, SHARE),
             *_difference(row.alarm),
-            *_difference(row.noticed_over_base),
+            *_difference(row.alarm_over_base),
         ]
         for row in found.of(kind)
     ]
@@ -63,7 +64,7 @@ def _kind(found: Found, kind: str) -> str:
             interval(row.later, SHARE),
             interval(row.undisturbed, SHARE),
             *_difference(row.loss),
-            *_difference(row.later_over_base),
+            *_difference(row.loss_over_base),
         ]
         for row in found.of(kind)
     ]

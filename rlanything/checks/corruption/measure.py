@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
 from rlanything.checks.corruption.damage import Damaged, damage
 from rlanything.checks.corruption.declare import Corruption
 from rlanything.checks.identity import PLACED, identity
+from rlanything.checks.running import say
 from rlanything.config import Checkpoint, Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
@@ -37,6 +38,15 @@ CONFIGURED = ("seed", "engine", "model", "judge")
 COMMAND = "rlanything check corruption"
 
 
+def _part(share: tuple[int, int]) -> tuple[int, int]:
+    if not 0 <= share[0] <= share[1]:
+        raise ValueError(f"{share[0]} of {share[1]} steps")
+    return share
+
+
+Share = Annotated[tuple[int, int], AfterValidator(_part)]
+
+
 class Counts(BaseModel):
     """[steps that count, steps asked about] of one task.
 
@@ -44,10 +54,10 @@ class Counts(BaseModel):
     later: labelled steps after the damage that are judged rightly. undisturbed: the same steps without the damage.
     """
 
-    noticed: tuple[int, int] = (0, 0)
-    before: tuple[int, int] = (0, 0)
-    later: tuple[int, int] = (0, 0)
-    undisturbed: tuple[int, int] = (0, 0)
+    noticed: Share = (0, 0)
+    before: Share = (0, 0)
+    later: Share = (0, 0)
+    undisturbed: Share = (0, 0)
 
 
 class Answers(BaseModel):
@@ -63,6 +73,7 @@ class Asked:
     arm: str
     seed: int
     reward: Checkpoint
+    kinds: tuple[str, ...]
     key: str
     file: Path
 
@@ -77,7 +88,12 @@ class Asked:
         found = read_object(self.file, advice)
         if wrong := problem(found, Answers):
             raise ConfigError(f"{self.file}: {wrong}; {advice}")
-        return Answers.model_validate(found)
+        answers = Answers.model_validate(found)
+        if set(answers.kinds) != set(self.kinds):
+            raise ConfigError(
+                f"{self.file}: kinds: {', '.join(answers.kinds)}; expected {', '.join(self.kinds)}; {advice}"
+            )
+        return answers
 
 
 def asked(config: Config, root: Path, declared: Corruption) -> list[Asked]:
@@ -96,7 +112,7 @@ def _asked(config: Config, layout: Layout, arm: str, seed: int, common: Mapping[
     reward = pair_of(config, layout, arm, seed)[1]
     assert reward is not None  # an arm that trains a reward model is not judged by the oracle
     key = content_id({**common, "seed": seed, "model": identity(reward, layout.root)})
-    return Asked(arm, seed, reward, key, layout.root / FOLDER / f"{key[:16]}.json")
+    return Asked(arm, seed, reward, tuple(common["kinds"]), key, layout.root / FOLDER / f"{key[:16]}.json")
 
 
 def _common(config: Config, layout: Layout, declared: Corruption) -> dict[str, Any]:
@@ -146,6 +162,7 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], one: 
         )
     if _asked(config, layout, one.arm, one.seed, _common(config, layout, corruption)) != one:
         raise ConfigError(f"{one.arm}, seed {one.seed}: models, panel or code changed while it was asked")
+    say("corruption", f"{one.arm}, seed {one.seed}: asked")
     write_json(one.file, Answers(kinds=kinds).model_dump(mode="json"))
 
 

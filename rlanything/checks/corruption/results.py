@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlanything.checks.corruption.declare import Corruption
 from rlanything.checks.corruption.measure import Answers, Asked, Counts
 from rlanything.config import BASE
-from rlanything.report.results.comparison import Comparison
-from rlanything.report.results.evaluations import Panels, panel_of
+from rlanything.report.results import statistics
+from rlanything.report.results.evaluations import panel_of
 from rlanything.report.results.evidence import HITS
 from rlanything.report.results.metrics import Metric
-from rlanything.report.results.statistics import Contrast, Estimate
+from rlanything.report.results.statistics import Contrast, Estimate, Panel
 
 SHARE = Metric("share", "share", {}, HITS)
 """Of the steps that count."""
@@ -26,7 +26,8 @@ class Row:
 
     noticed, before: damaged steps that it calls bad, and the same steps undamaged. alarm: their difference.
     later, undisturbed: labelled steps after the damage that it judges rightly, and the same without the damage. loss:
-    their difference. noticed_over_base, later_over_base: minus the base's, p by Holm over the arms; None for the base.
+    their difference. alarm_over_base, loss_over_base: what the damage changes here, minus what it changes in the base's
+    reward model, p by Holm over the arms; None for the base.
     """
 
     arm: str
@@ -37,8 +38,8 @@ class Row:
     later: Estimate | None
     undisturbed: Estimate | None
     loss: Contrast | None
-    noticed_over_base: Contrast | None
-    later_over_base: Contrast | None
+    alarm_over_base: Contrast | None
+    loss_over_base: Contrast | None
 
 
 @dataclass(frozen=True)
@@ -70,56 +71,73 @@ def read(declared: Corruption, models: Sequence[Asked]) -> Found:
 
 
 def _rows(kind: str, measured: Measured) -> Iterator[Row]:
-    found = Comparison(_panels(kind, measured), (SHARE,))
-    trained = [arm for arm in measured if arm != BASE]
-
-    def over_base(count: str) -> Mapping[tuple[str, str], Contrast]:
-        return found.contrasts(((_name(arm, count), _name(BASE, count)) for arm in trained), SHARE)
-
-    def estimate(arm: str, count: str) -> Estimate | None:
-        return found.estimate(_name(arm, count), SHARE)
-
-    def within(arm: str, count: str, other: str) -> Contrast | None:
-        pair = _name(arm, count), _name(arm, other)
-        return found.contrasts([pair], SHARE).get(pair)
-
-    noticed, later = over_base("noticed"), over_base("later")
-    for arm in measured:
-        seen, before = estimate(arm, "noticed"), estimate(arm, "before")
-        if seen is not None and before is not None:
+    shares = {
+        arm: {c: _panel(by_seed, kind, c) for c in Counts.model_fields} for arm, by_seed in measured.items()
+    }
+    alarms = {arm: _change(by_seed, kind, "noticed", "before") for arm, by_seed in measured.items()}
+    losses = {arm: _change(by_seed, kind, "later", "undisturbed") for arm, by_seed in measured.items()}
+    alarms_over, losses_over = _over_base(alarms), _over_base(losses)
+    for arm, found in shares.items():
+        noticed, before, later, undisturbed = (_estimate(found[count]) for count in Counts.model_fields)
+        if noticed is not None and before is not None:
             yield Row(
                 arm,
                 kind,
-                seen,
+                noticed,
                 before,
-                within(arm, "noticed", "before"),
-                estimate(arm, "later"),
-                estimate(arm, "undisturbed"),
-                within(arm, "later", "undisturbed"),
-                noticed.get((_name(arm, "noticed"), _name(BASE, "noticed"))),
-                later.get((_name(arm, "later"), _name(BASE, "later"))),
+                _from_zero(alarms[arm]),
+                later,
+                undisturbed,
+                _from_zero(losses[arm]),
+                alarms_over.get(arm),
+                losses_over.get(arm),
             )
 
 
-def _panels(kind: str, measured: Measured) -> Panels:
-    """One panel for each reward model and each count, by `_name`."""
-    panels: Panels = {}
-    for arm, by_seed in measured.items():
-        for count in Counts.model_fields:
-            cells = {
-                seed: HITS.channels(
-                    {
-                        task: getattr(c, count)
-                        for task, c in answers.kinds[kind].items()
-                        if getattr(c, count)[1]
-                    }
-                )
-                for seed, answers in by_seed.items()
+def _estimate(panel: Panel | None) -> Estimate | None:
+    return None if panel is None else statistics.estimate(panel)
+
+
+def _from_zero(change: Panel | None) -> Contrast | None:
+    """How far what the damage changes is from nothing."""
+    if change is None:
+        return None
+    return statistics.contrast(change, replace(change, hits=0 * change.hits, limits=(0.0, 0.0)))
+
+
+def _over_base(changes: Mapping[str, Panel | None]) -> dict[str, Contrast]:
+    """Arm -> what the damage changes there, minus what it changes for the base; p is Holm's over the arms."""
+    base = changes[BASE]
+    found = {
+        arm: statistics.contrast(change, base)
+        for arm, change in changes.items()
+        if arm != BASE and change is not None and base is not None
+    }
+    return statistics.corrected({arm: contrast for arm, contrast in found.items() if contrast is not None})
+
+
+def _panel(by_seed: Mapping[int, Answers], kind: str, count: str) -> Panel | None:
+    """The steps that count, of those asked about."""
+    return panel_of(
+        SHARE,
+        {
+            seed: {
+                task: (getattr(c, count),) for task, c in answers.kinds[kind].items() if getattr(c, count)[1]
             }
-            panel = panel_of(SHARE, cells)
-            panels[_name(arm, count)] = {} if panel is None else {SHARE.name: panel}
-    return panels
+            for seed, answers in by_seed.items()
+        },
+    )
 
 
-def _name(arm: str, count: str) -> str:
-    return f"{arm}/{count}"
+def _change(by_seed: Mapping[int, Answers], kind: str, after: str, before: str) -> Panel | None:
+    """What the damage changes: the steps that count with it, minus those that count without it, of the same steps."""
+    cells = {
+        seed: {
+            task: ((getattr(c, after)[0] - getattr(c, before)[0], getattr(c, after)[1]),)
+            for task, c in answers.kinds[kind].items()
+            if getattr(c, after)[1]
+        }
+        for seed, answers in by_seed.items()
+    }
+    panel = panel_of(SHARE, cells)
+    return None if panel is None else replace(panel, limits=(-1.0, 1.0))

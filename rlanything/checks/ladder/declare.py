@@ -44,6 +44,8 @@ class Power(Section):
 class Ladder(Training):
     """One ladder."""
 
+    READING = frozenset({"fitness", "power"})
+
     zero: str = "outcome"
     """The arm that every gain is over."""
     accuracies: Annotated[tuple[Share, ...], LISTED, Field(min_length=1)] = (0.6, 0.75, 0.85, 1.0)

@@ -23,7 +23,7 @@ def register_study(file: Path, root: Path, params: Path) -> None:
     folder = root / PLACE / file.stem
     made = registration.register(study, space, folder)
     print(
-        f"registered {len(study.hypotheses)} hypotheses and {len(study.trained)} arms, hash {made.hash[:16]}"
+        f"registered {made.at}: {len(study.hypotheses)} hypotheses, {len(study.trained)} arms, hash {made.hash[:16]}"
     )
     print(f"commit {folder / registration.FILE}, then run the study")
 
@@ -46,7 +46,7 @@ def run_study(file: Path, root: Path, params: Path, workers: int) -> Found:
     with finished(space, check):
         found = results.read(space.root, study, space.config, made)
         with atomic.whole(place) as folder:
-            shutil.copyfile(place / registration.FILE, folder / registration.FILE)
+            shutil.copyfile(space.root / registration.FILE, folder / registration.FILE)
             _write(found, file, space.root, folder)
     print(document.to_markdown(found, file.stem), end="")
     say(check, f"results: {place}")

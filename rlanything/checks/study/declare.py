@@ -13,7 +13,7 @@ from rlanything.config.reading import validated
 from rlanything.config.section import Share
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.yaml_file import read_mapping
-from rlanything.report.results.metrics import metrics_for
+from rlanything.report.results.metrics import Metric, metrics_for
 
 CONTROLS = (BASE, BASE_COOLED, CEILING, EXPERT)
 """What is measured beside the arms; names of files in the workspace's evaluation/."""
@@ -38,8 +38,8 @@ class Oracle(Section):
 class Hypothesis(Section):
     """`arm` is above `over` in a metric, by any amount."""
 
-    claim: str
-    """What it says, in one sentence."""
+    claim: Annotated[str, Field(pattern=r"^[^|\n\r]+$")]
+    """What it says, in one sentence: a cell of a table."""
     arm: str
     over: str
     metric: str
@@ -50,6 +50,8 @@ class Hypothesis(Section):
 
 class Study(Training):
     """One study."""
+
+    READING = frozenset({"hypotheses", "alpha", "smallest"})
 
     arms: Annotated[tuple[str, ...], LISTED, Field(min_length=1)]
     """Arms of the configuration, in the order in which they are trained."""
@@ -62,11 +64,11 @@ class Study(Training):
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
-        trained = self.trained
-        twice = [name for name in trained if trained.count(name) > 1]
-        if twice:
-            raise ValueError(f"arms: {twice[0]!r} is there twice")
-        for name in trained:
+        for key, names in (("arms", self.arms), ("oracles", [point.arm for point in self.points])):
+            twice = [name for name in names if list(names).count(name) > 1]
+            if twice:
+                raise ValueError(f"{key}: {twice[0]!r} is there twice")
+        for name in self.arms:
             if name in CONTROLS:
                 raise ValueError(f"arms: {name!r} is a control and no arm")
         for name, hypothesis in self.hypotheses.items():
@@ -105,16 +107,40 @@ class Study(Training):
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for an arm, a metric or a control that its configuration cannot have."""
         super().check(config)
-        known = [metric.name for metric in metrics_for(config)]
+        metrics = {metric.name: metric for metric in metrics_for(config)}
         for name, hypothesis in self.hypotheses.items():
-            if hypothesis.metric not in known:
+            place = f"hypotheses.{name}"
+            metric = metrics.get(hypothesis.metric)
+            if metric is None:
                 raise ConfigError(
-                    f"hypotheses.{name}.metric = {hypothesis.metric!r}: {unknown(hypothesis.metric, known)}"
+                    f"{place}.metric = {hypothesis.metric!r}: {unknown(hypothesis.metric, metrics)}"
                 )
-            if BASE_COOLED in (hypothesis.arm, hypothesis.over) and config.evaluate.cooling is None:
-                raise ConfigError(
-                    f"hypotheses.{name}: {BASE_COOLED!r} is not measured, because evaluate.cooling is null"
-                )
+            for arm in (hypothesis.arm, hypothesis.over):
+                if why := self._why_unmeasured(arm, metric, config):
+                    raise ConfigError(f"{place}: {arm!r} has no {metric.name}: {why}")
+            self._check_smallest(place, hypothesis, metric)
+
+    def _why_unmeasured(self, arm: str, metric: Metric, config: Config) -> str:
+        """Why an arm or a control cannot have a metric; '' where it has it."""
+        if arm == BASE_COOLED and config.evaluate.cooling is None:
+            return "evaluate.cooling is null"
+        if metric.is_success or arm == BASE:
+            return ""
+        if arm in CONTROLS:
+            return "of this control only success is measured"
+        oracle = any(point.arm == arm for point in self.points)
+        return "the oracle judges there, and no reward model" if oracle and metric.is_share else ""
+
+    def _check_smallest(self, place: str, hypothesis: Hypothesis, metric: Metric) -> None:
+        """Raise `ConfigError` for a smallest difference that is not in the metric's unit."""
+        if metric.is_share and self.least(hypothesis) >= 1:
+            raise ConfigError(
+                f"{place}: smallest = {self.least(hypothesis)}: must be below 1, a share: 3 points are 0.03"
+            )
+        if not metric.is_share and hypothesis.smallest is None:
+            raise ConfigError(
+                f"{place}.smallest: missing; {metric.name} is a count, and the study's is a share"
+            )
 
 
 def load_study(path: Path) -> Study:

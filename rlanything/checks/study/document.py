@@ -8,13 +8,14 @@ from typing import Any
 
 from rlanything.checks.study.figure import NAME
 from rlanything.checks.study.results import Found, Row
+from rlanything.checks.study.verdict import Verdict
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
 
 
 def to_json(found: Found) -> dict[str, Any]:
     """What study.json holds (format: docs/checks.md). Shares are between 0 and 1."""
     return {
-        "registration": found.registration.model_dump(mode="json", include={"at", "commit", "hash"}),
+        "registration": found.registration.model_dump(mode="json", include={"at", "commit", "clean", "hash"}),
         "hypotheses": {row.name: _row_json(row) for row in found.rows},
         "arms": {
             arm: {name: asdict(value) for name, value in values.items()}
@@ -27,27 +28,32 @@ def to_json(found: Found) -> dict[str, Any]:
 def _row_json(row: Row) -> dict[str, Any]:
     difference = None
     if row.contrast is not None:
-        difference = {**asdict(row.contrast.difference), "p": row.contrast.p}
+        difference = {
+            **asdict(row.contrast.difference),
+            "p": row.contrast.p,
+            "p_smallest": row.tested.p_smallest,
+        }
     return {
         **row.hypothesis.model_dump(mode="json"),
         "difference": difference,
-        "verdict": row.verdict.name.lower(),
+        "verdict": row.verdict.value,
     }
 
 
 def to_markdown(found: Found, name: str) -> str:
     """The page."""
     study, registration = found.study, found.registration
-    where = f", at commit {code(registration.commit[:12])}" if registration.commit else ""
+    changed = "" if registration.clean else " with changes that were not committed"
+    where = f", at commit {code(registration.commit[:12])}{changed}" if registration.commit else ""
     parts = [
         f"# Study {code(name)}",
         f"**{summary(found)}**",
         f"Registered {registration.at}{where}, before anything was trained; hash {code(registration.hash[:16])}.",
         f"![Differences with their intervals](figures/{NAME}.svg)",
         f"Differences in points with 95 % intervals over {study.seeds} seeds and the games of a panel, paired by seed "
-        f"and game. p is Holm's over all {len(found.rows)} hypotheses; a hypothesis holds below {study.alpha:g}. It is "
-        "refuted when the opposite holds, or when the whole interval lies below the smallest difference that would "
-        "matter.",
+        "and game. *p* is of no difference, *p (small)* of the smallest difference that would matter; each is Holm's "
+        f"over all {len(found.rows)} hypotheses, and shows something below {study.alpha:g}. The intervals are not "
+        "corrected.",
         _hypotheses(found),
         "## Arms\n\nPercent, or tasks for accepted tasks, with 95 % intervals.\n\n" + _arms(found),
     ]
@@ -55,10 +61,9 @@ def to_markdown(found: Found, name: str) -> str:
 
 
 def summary(found: Found) -> str:
-    """How many hypotheses hold, are refuted, stay open: `2 hold, 1 refuted, 1 open`."""
-    words = {"holds": "hold", "refuted": "refuted", "open": "open", "not measured": "not measured"}
-    counted = Counter(row.verdict.value.partition(":")[0] for row in found.rows)
-    said = ", ".join(f"{counted[key]} {word}" for key, word in words.items() if counted[key])
+    """How many hypotheses have each verdict: `Of 3 hypotheses: 2 holds; 1 open.`"""
+    counted = Counter(row.verdict for row in found.rows)
+    said = "; ".join(f"{counted[verdict]} {verdict}" for verdict in Verdict if counted[verdict])
     return f"Of {len(found.rows)} hypotheses: {said}."
 
 
@@ -69,11 +74,14 @@ def _hypotheses(found: Found) -> str:
             f"{code(row.hypothesis.arm)} over {code(row.hypothesis.over)}, {row.metric.short}",
             interval(row.contrast.difference if row.contrast else None, row.metric, sign=True),
             p_text(row.contrast.p if row.contrast else None),
+            p_text(row.tested.p_smallest),
             row.verdict.value,
         ]
         for row in found.rows
     ]
-    return markdown_table(["hypothesis", "measured as", "difference", "p", "verdict"], rows).rstrip()
+    return markdown_table(
+        ["hypothesis", "measured as", "difference", "p", "p (small)", "verdict"], rows
+    ).rstrip()
 
 
 def _arms(found: Found) -> str:

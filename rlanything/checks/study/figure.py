@@ -17,6 +17,7 @@ from rlanything.report.style import INK, SETTINGS
 NAME = "study"
 LOOKS = {
     Verdict.HOLDS: ("#0072B2", "o"),
+    Verdict.SMALL: ("#56B4E9", "o"),
     Verdict.REVERSED: ("#D55E00", "v"),
     Verdict.TOO_SMALL: ("#D55E00", "s"),
     Verdict.OPEN: ("#5f5f5f", "D"),

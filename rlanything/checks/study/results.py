@@ -8,9 +8,8 @@ from pathlib import Path
 
 from rlanything.checks.study.declare import Hypothesis, Study
 from rlanything.checks.study.registration import Registration
-from rlanything.checks.study.verdict import Verdict, decide
+from rlanything.checks.study.verdict import Pair, Tested, Verdict, both_tests
 from rlanything.config import Config
-from rlanything.report.results import statistics
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.evaluations import Panels, read_evaluation
 from rlanything.report.results.metrics import Metric, metrics_for
@@ -20,13 +19,18 @@ from rlanything.runs.layout import Layout
 
 @dataclass(frozen=True)
 class Row:
-    """One hypothesis. contrast: p is corrected by Holm over all hypotheses; None: not measured."""
+    """One hypothesis, with its tests and what follows from them."""
 
     name: str
     hypothesis: Hypothesis
     metric: Metric
-    contrast: Contrast | None
+    tested: Tested
     verdict: Verdict
+
+    @property
+    def contrast(self) -> Contrast | None:
+        """How far its arm is above the other; p is corrected. None: not measured."""
+        return self.tested.contrast
 
 
 @dataclass(frozen=True)
@@ -63,21 +67,15 @@ def read(root: Path, study: Study, config: Config, registration: Registration) -
 
 def _rows(study: Study, panels: Panels, metrics: tuple[Metric, ...]) -> list[Row]:
     by_name = {metric.name: metric for metric in metrics}
-    contrasts = {name: _contrast(panels, given) for name, given in study.hypotheses.items()}
-    corrected = statistics.corrected({name: c for name, c in contrasts.items() if c is not None})
+    pairs = {name: _pair(panels, given) for name, given in study.hypotheses.items()}
+    found = both_tests(pairs, {name: study.least(given) for name, given in study.hypotheses.items()})
     return [
-        Row(
-            name,
-            given,
-            by_name[given.metric],
-            corrected.get(name),
-            decide(corrected.get(name), study.alpha, study.least(given)),
-        )
+        Row(name, given, by_name[given.metric], found[name], found[name].verdict(study.alpha))
         for name, given in study.hypotheses.items()
     ]
 
 
-def _contrast(panels: Panels, given: Hypothesis) -> Contrast | None:
-    """How far the hypothesis's arm is above the other, paired by seed and task; p is not corrected."""
+def _pair(panels: Panels, given: Hypothesis) -> Pair | None:
+    """The results of both arms of a hypothesis; None where one was not measured."""
     upper, lower = (panels.get(arm, {}).get(given.metric) for arm in (given.arm, given.over))
-    return None if upper is None or lower is None else statistics.contrast(upper, lower)
+    return None if upper is None or lower is None else (upper, lower)

@@ -54,7 +54,13 @@ def decoded_size(path: Path, names: Sequence[str], prefix: str = "") -> tuple[in
 
     Raises `TaskBufferError` for a file that cannot be read.
     """
-    job = {"path": str(path.absolute()), "names": list(names), "prefix": prefix, "places": sys.path, "memory": _MEMORY}
+    job = {
+        "path": str(path.absolute()),
+        "names": list(names),
+        "prefix": prefix,
+        "places": sys.path,
+        "memory": _MEMORY,
+    }
     command = [sys.executable, "-I", "-c", _READ]
     try:
         done = subprocess.run(
