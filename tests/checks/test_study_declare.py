@@ -81,10 +81,7 @@ def hypothesis(**changes: object) -> dict[str, object]:
             "has no rm_process",
         ),
         (
-            (
-                {"oracles": [{"accuracy": 1.0}, {"accuracy": 1.0, "systematic": 0.0}], **hypothesis()},
-                "oracles: 'oracle_100' is there twice",
-            ),
+            {"oracles": [{"accuracy": 1.0}, {"accuracy": 1.0, "systematic": 0.0}], **hypothesis()},
             "oracles: 'oracle_100' is there twice",
         ),
         ({"hypotheses": {}}, "hypotheses"),
