@@ -139,5 +139,5 @@ def test_the_results_of_coding_are_those_of_its_report():
         line for line in results.partition("<!-- results:end -->")[0].splitlines() if line.startswith("| ")
     ]
     cells = [cell.strip() for row in rows[1:] for cell in row.strip("|").split("|")[1:12]]
-    assert len(cells) == 5 * 11
+    assert len(cells) == 6 * 11
     assert [cell for cell in cells if f"| {cell} |" not in report] == []
