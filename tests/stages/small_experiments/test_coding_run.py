@@ -6,8 +6,8 @@ import gzip
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from rlanything.cli import main
 from rlanything.config import parse
 from rlanything.core.coding_signals import gt_programs
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Task
 from rlanything.files.records import read_lines
 from rlanything.loop.record import EpisodeRecord, NotStored
 from rlanything.planning import compose
@@ -25,6 +26,7 @@ from rlanything.planning.check import check
 from rlanything.repro import replay_report
 from rlanything.rewards.unit_tests.evaluation import PanelProblem
 from rlanything.rewards.unit_tests.records import StoredTests, UnitTestRecord
+from rlanything.rewards.unit_tests.writer import Attempts
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, train
@@ -151,14 +153,29 @@ def test_a_turned_verdict_of_a_written_test_is_found(kept):
     assert replay_report.replay_run(kept / RUN, []).problem.startswith("iteration 0, slot")
 
 
-def test_slots_with_the_same_task_have_tests_of_their_own(kept):
-    first, *_ = records(kept / RUN / "tests")
-    stored = StoredTests([UnitTestRecord.from_json(first), UnitTestRecord.from_json({**first, "slot": 99})])
-    task = SimpleNamespace(task=SimpleNamespace(task_id=first["task_id"]))
-    one, other = stored.examine([task, task], 0, 0, write=True)
+@pytest.fixture
+def examined(kept) -> tuple[UnitTestRecord, Attempts]:
+    """Stored tests of a task, and as many answers to it as its tests ran on."""
+    task = Task("coding", "Print the sum.", {})
+    stored = UnitTestRecord.from_json({**records(kept / RUN / "tests")[0], "task_id": task.task_id})
+    programs = len(stored.examined.tables.dataset)
+    return stored, Attempts(task, "Write a program.", ("print(1)",) * programs)
+
+
+def test_slots_with_the_same_task_have_tests_of_their_own(examined):
+    stored, work = examined
+    source = StoredTests([stored, replace(stored, slot=99)])
+    one, other = source.examine([work, work], 0, 0, write=True)
     assert one == other
     with pytest.raises(NotStored, match="no more tests of task"):
-        stored.examine([task], 0, 0, write=True)
+        source.examine([work], 0, 0, write=True)
+
+
+def test_stored_tests_that_ran_on_another_number_of_programs_are_refused(examined):
+    stored, work = examined
+    more = replace(work, answers=(*work.answers, "print(2)"))
+    with pytest.raises(NotStored, match=rf"ran on {len(work.answers)} programs, not {len(more.answers)}"):
+        StoredTests([stored]).examine([more], 0, 0, write=True)
 
 
 def test_missing_tests_are_named(kept):
