@@ -242,7 +242,11 @@ def test_wishes_survive_their_line() -> None:
 def test_rooms_as_downloaded_games_have_them(
     data: st.DataObject, seed: int, way: Direction, family: AlfworldFamily, tasks: list[Task]
 ) -> None:
-    """Shared places, a start in front of furniture, odd facts: labels lead to the goal, and rewrites stay valid."""
+    """Shared places, a start in front of furniture, odd facts: labels lead to the goal, and rewrites stay valid.
+
+    Where furniture shares a place, the expert may leave a drawer closed that it stands before. Its way back is a step
+    that was done before: going there twice must not be rewarded twice.
+    """
     game, rng = game_of(tasks[data.draw(st.integers(0, len(tasks) - 1))]), random.Random(seed)
     places = sorted(game.receptacles.values())[:4]
     things, furniture = sorted(game.placements), sorted(game.receptacles)
@@ -258,7 +262,9 @@ def test_rooms_as_downloaded_games_have_them(
     if family.validate(task):
         return
     actions = [action for _, action in family.demonstrate(task, seed, 0.0)]
-    assert all(family.label_steps(task, actions))
-    assert family.explain(task, actions)[-1] == "goal reached"
+    reasons = family.explain(task, actions)
+    bad = {r for r, good in zip(reasons, family.label_steps(task, actions), strict=True) if not good}
+    assert bad <= {"done before"}
+    assert reasons[-1] == "goal reached"
     child = family.parse(task, family.rewrite(task, way, seed))
     assert family.validate(child) == ""
