@@ -1,4 +1,4 @@
-"""The commands of this room: `check ladder`, `study`, `selection` and `corruption`."""
+"""The commands of this room: `check ladder`, `study`, `selection`, `corruption` and `adaptation`."""
 
 from __future__ import annotations
 
@@ -39,6 +39,11 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     _add_arguments(corruption, "corruption", 1, "reward models at once")
     corruption.set_defaults(run=_corruption)
+    adaptation = checks.add_parser(
+        "adaptation", help="what the rewrites of finished runs did to the tasks, on fresh rollouts"
+    )
+    _add_arguments(adaptation, "adaptation", 1, "runs at once")
+    adaptation.set_defaults(run=_adaptation)
 
 
 def _add_arguments(parser: argparse.ArgumentParser, name: str, workers: int, of: str) -> None:
@@ -81,6 +86,12 @@ def _corruption(args: argparse.Namespace) -> int:
     from rlanything.checks.corruption import command
 
     return _of_runs(args, command.CORRUPTION, command.run_corruption, command.print_corruption)
+
+
+def _adaptation(args: argparse.Namespace) -> int:
+    from rlanything.checks.adaptation import command
+
+    return _of_runs(args, command.ADAPTATION, command.run_adaptation, command.print_adaptation)
 
 
 def _of_runs(

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import BaseModel
 
 from rlanything.checks.corruption.damage import Damaged, damage
 from rlanything.checks.corruption.declare import Corruption
 from rlanything.checks.identity import PLACED, identity
 from rlanything.checks.running import say
+from rlanything.checks.shares import Share
 from rlanything.config import Checkpoint, Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
@@ -36,15 +37,6 @@ from rlanything.stages.evaluate import pair_of
 FOLDER = Path(".rla") / "checks" / "corruption"
 CONFIGURED = ("seed", "engine", "model", "judge")
 COMMAND = "rlanything check corruption"
-
-
-def _part(share: tuple[int, int]) -> tuple[int, int]:
-    if not 0 <= share[0] <= share[1]:
-        raise ValueError(f"{share[0]} of {share[1]} steps")
-    return share
-
-
-Share = Annotated[tuple[int, int], AfterValidator(_part)]
 
 
 class Counts(BaseModel):

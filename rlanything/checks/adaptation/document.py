@@ -1,0 +1,104 @@
+"""The results of an adaptation check as JSON, and as a page of Markdown."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rlanything.checks.adaptation.results import SHARE, Distance, Found, Lost, Row
+from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
+from rlanything.report.results.statistics import Estimate
+
+WHO = {"base": "the policy that training begins with", "trained": "the policy that training ended with"}
+
+
+def to_json(found: Found) -> dict[str, Any]:
+    """What adaptation.json holds (format: docs/checks.md). Shares are between 0 and 1."""
+    return {
+        "declared": found.declared.model_dump(mode="json"),
+        "band": asdict(found.band),
+        "seeds": list(found.seeds),
+        "rewrites": {str(seed): count for seed, count in found.rewrites.items()},
+        "rules": [asdict(row) for row in found.rows],
+        "first_tasks": [asdict(row) for row in found.lost],
+        "distances": [asdict(row) for row in found.distances],
+        "keys": {str(seed): key for seed, key in found.keys.items()},
+    }
+
+
+def to_markdown(found: Found, name: str) -> str:
+    """The page."""
+    declared, band = found.declared, found.band
+    parts = [
+        f"# Adaptation {code(name)}",
+        f"{sum(found.rewrites.values()):,} rewrites of {code(declared.arm)} were rolled out in training, with "
+        f"{len(found.seeds)} seeds. Both tasks of each, the old and the new one, were played again "
+        f"{declared.rollouts} times. Percent and points, with 95 % intervals over seeds.",
+        "## Acceptance",
+        "Changes of accuracy in the direction asked for. *Recorded* is what training measured, *fresh* what further "
+        "rollouts measured. *Right way*: rewrites whose fresh change is above 0. *In the band*: new tasks whose fresh "
+        f"accuracy is from {100 * band.alpha_low:g} to {100 * band.alpha_high:g} %.",
+        *(_rules(found, probe) for probe in declared.probes),
+        *(_first(found) if declared.against is not None else ()),
+        "## Distance",
+        "1 - shared words / all words of what opens an episode, and 1 - cosine of the base policy's embeddings of it.",
+        markdown_table(
+            ["by", "a rewritten slot from its first task", "two first tasks"],
+            [_moved(row) for row in found.distances],
+        ).rstrip(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _rules(found: Found, probe: str) -> str:
+    header = ["rule", "accepted", "recorded", "fresh", "right way", "in the band"]
+    rows = [_rule(row) for row in found.rows if row.probe == probe]
+    return f"Played by {WHO[probe]}:\n\n{markdown_table(header, rows).rstrip()}"
+
+
+def _rule(row: Row) -> list[str]:
+    return [
+        code(row.rule),
+        _count(row.accepted),
+        *(interval(change, SHARE, sign=True) for change in (row.recorded, row.fresh)),
+        *(interval(share, SHARE) for share in (row.right, row.inside)),
+    ]
+
+
+def _count(found: Estimate | None) -> str:
+    return NONE if found is None else f"{found.mean:.1f}"
+
+
+def _first(found: Found) -> list[str]:
+    declared = found.declared
+    return [
+        "## First tasks",
+        f"The tasks with which training began, played {declared.first_rollouts} times by the final policies of "
+        f"{code(declared.arm)} and of {code(declared.against)}, which rewrites nothing. p is not corrected.",
+        markdown_table(
+            ["first tasks", code(declared.arm), code(declared.against), "difference", "p"],
+            [_lost(row) for row in found.lost],
+        ).rstrip(),
+    ]
+
+
+def _lost(row: Lost) -> list[str]:
+    difference = row.difference
+    return [
+        row.part,
+        interval(row.arm, SHARE),
+        interval(row.against, SHARE),
+        interval(difference.difference if difference else None, SHARE, sign=True),
+        p_text(difference.p if difference else None),
+    ]
+
+
+def _moved(row: Distance) -> list[str]:
+    return [row.by, *(_plain(found) for found in (row.moved, row.apart))]
+
+
+def _plain(found: Estimate | None) -> str:
+    if found is None:
+        return NONE
+    ends = "" if found.low is None else f" [{found.low:.3f}, {found.high:.3f}]"
+    return f"{found.mean:.3f}{ends}"

@@ -1,0 +1,111 @@
+"""Plays the tasks of one finished run again, and writes what came out."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from rlanything.buffer.views.find.runs import open_run
+from rlanything.checks.adaptation.declare import Adaptation
+from rlanything.checks.adaptation.finished import CHECK, Answers, Moved, Run, find
+from rlanything.checks.adaptation.fresh import Map, Progress, play
+from rlanything.checks.adaptation.rewrites import rewrites
+from rlanything.checks.running import say
+from rlanything.checks.shares import Share
+from rlanything.config import BASE, Config, parse
+from rlanything.core.errors import ConfigError
+from rlanything.core.seeds import derive_seed
+from rlanything.core.types import Task
+from rlanything.engines.placement import Role
+from rlanything.files.records import write_json
+from rlanything.loop.rollout import RolloutWorker, Sampling
+from rlanything.runs import build
+from rlanything.runs.layout import Layout
+
+
+def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], run: Run) -> None:
+    """Play the tasks of one run, and write what came out.
+
+    data, declared: the configuration and the declaration as plain values, because this is another process.
+    Raises `ConfigError` when something changed meanwhile.
+    """
+    build.one_thread()
+    config, adaptation, layout = parse(data), Adaptation.model_validate(declared), Layout(root)
+    answers = _Measured(config, layout, adaptation, run).answers()
+    if find(config, layout, adaptation, run.seed) != run:
+        raise ConfigError(f"seed {run.seed}: policies, tasks or code changed while it was measured")
+    say(CHECK, f"seed {run.seed}: measured")
+    write_json(run.file, answers.model_dump(mode="json"))
+
+
+class _Measured:
+    """One run while it is measured."""
+
+    def __init__(self, config: Config, layout: Layout, declared: Adaptation, run: Run) -> None:
+        self.config, self.root, self.declared, self.run = config, layout.root, declared, run
+        self.family, self.prompts = build.family(config), build.prompts(config, layout.root)
+        self.run_seed = derive_seed(config.seed, CHECK, run.seed)
+        stored = open_run(layout.run(declared.arm, run.seed))
+        self.lineages = stored.latest.lineages
+        self.first = [lineage.versions[0].task for lineage in self.lineages]
+        self.rewrites = rewrites(stored.events)
+        known = {v.task.task_id: v.task for lineage in self.lineages for v in lineage.versions}
+        known |= {event.task.task_id: event.task for event in stored.events if event.task is not None}
+        ids = dict.fromkeys(name for rewrite in self.rewrites for name in (rewrite.old, rewrite.new))
+        self.tasks: list[Task] = [known[name] for name in ids]
+        self.progress = Progress(self._episodes(), lambda text: say(CHECK, f"seed {run.seed}: {text}"))
+
+    def _episodes(self) -> int:
+        each = self.declared.rollouts + self.config.rollout.rollouts
+        of_first = len(self._compared) * len(self.first) * self.declared.first_rollouts
+        return len(self.declared.probes) * len(self.tasks) * each + of_first
+
+    @property
+    def _compared(self) -> tuple[str, ...]:
+        """The arms whose final policies play the first tasks."""
+        return self.declared.arms if self.declared.against else ()
+
+    def answers(self) -> Answers:
+        """Everything that is measured."""
+        probes: dict[str, dict[str, Share]] = {}
+        again: dict[str, dict[str, Share]] = {}
+        for probe in self.declared.probes:
+            _, worker = self._load(BASE if probe == BASE else self.declared.arm)
+            probes[probe] = self._play(worker, self.tasks, self.declared.rollouts, "truth")
+            again[probe] = self._play(worker, self.tasks, self.config.rollout.rollouts, "again")
+        first = {
+            arm: self._play(self._load(arm)[1], self.first, self.declared.first_rollouts, "first")
+            for arm in self._compared
+        }
+        return Answers(rewrites=self.rewrites, probes=probes, again=again, first=first, moved=self._moved())
+
+    def _load(self, arm: str) -> tuple[Any, RolloutWorker]:
+        """The final policy of an arm, or the base's: the model, and what plays with it."""
+        loaded = build.load(self.config, self.run.policies[arm], self.root, Role.FROZEN)
+        policy = build.chat_model(self.config, *loaded)
+        return loaded[0], RolloutWorker(self.family, policy, self.prompts, self.config.rollout)
+
+    def _play(
+        self, worker: RolloutWorker, tasks: Sequence[Task], rollouts: int, phase: str
+    ) -> dict[str, Share]:
+        rollout = self.config.rollout
+        sampling = Sampling(self.run_seed, f"{CHECK}-{phase}", 0, rollout.temperature, rollout.max_steps)
+        return play(worker, tasks, rollouts, sampling, self.progress)
+
+    def _moved(self) -> Moved:
+        """How far the slots moved, beside first tasks in a random order, each with its neighbour."""
+        model, worker = self._load(BASE)
+        where = Map(worker, model)
+        slots = {
+            lineage.versions[0].task.task_id: where.distance(lineage.versions[0].task, lineage.head.task)
+            for lineage in self.lineages
+            if len(lineage.versions) > 1
+        }
+        shuffled = random.Random(self.run_seed).sample(self.first, len(self.first))
+        pairs = [where.distance(one, other) for one, other in pairwise(shuffled)]
+        apart = (mean(words for words, _ in pairs), mean(angle for _, angle in pairs)) if pairs else None
+        return Moved(slots=slots, apart=apart)

@@ -1,0 +1,169 @@
+"""What the fresh rollouts say about the rewrites, with intervals over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from rlanything.checks.adaptation.declare import Adaptation
+from rlanything.checks.adaptation.finished import Answers, Run
+from rlanything.checks.adaptation.rewrites import RULES, Rewrite, decides, inside
+from rlanything.checks.shares import Share
+from rlanything.core.adaptation import AcceptanceRule
+from rlanything.report.results import statistics
+from rlanything.report.results.evaluations import panel_of
+from rlanything.report.results.evidence import HITS
+from rlanything.report.results.metrics import Metric
+from rlanything.report.results.statistics import Contrast, Estimate, Panel
+
+SHARE = Metric("share", "share", {}, HITS)
+WHOLE = "all"
+"""The one cell of a seed in which everything is pooled: rewrites differ between seeds, so they are not paired."""
+PARTS = ("all", "replaced", "kept")
+"""Of the first tasks: all, those of slots with an accepted rewrite, and the others. The last two differ by seed."""
+Values = Mapping[int, Sequence[float]]
+"""seed -> values."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a rule would have accepted, as one policy finds it. Changes are in the direction asked for, in shares.
+
+    accepted: rewrites of a seed. recorded: the change that the run measured. fresh: the change on fresh rollouts.
+    right: share whose fresh change is above 0. inside: share of new tasks whose fresh accuracy is in the band.
+    """
+
+    probe: str
+    rule: str
+    accepted: Estimate | None
+    recorded: Estimate | None
+    fresh: Estimate | None
+    right: Estimate | None
+    inside: Estimate | None
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Success on first tasks of the final policy with rewriting, without, and the difference."""
+
+    part: str
+    arm: Estimate | None
+    against: Estimate | None
+    difference: Contrast | None
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far rewritten slots are from their first tasks, and first tasks from each other; 0 is the same."""
+
+    by: str
+    moved: Estimate | None
+    apart: Estimate | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that an adaptation check found. keys: seed -> the key of what was measured."""
+
+    declared: Adaptation
+    band: AcceptanceRule
+    seeds: tuple[int, ...]
+    rewrites: Mapping[int, int]
+    rows: tuple[Row, ...]
+    lost: tuple[Lost, ...]
+    distances: tuple[Distance, ...]
+    keys: Mapping[int, str]
+
+
+def read(declared: Adaptation, band: AcceptanceRule, measured: Sequence[Run]) -> Found:
+    """What was measured of every run. Raises `ConfigError` for a file that cannot be read."""
+    answers = {run.seed: run.answers(declared.probes) for run in measured}
+    rows = tuple(_row(probe, rule, band, answers) for probe in declared.probes for rule in RULES)
+    lost = tuple(_lost(declared, part, answers) for part in PARTS) if declared.against else ()
+    distances = tuple(_distance(k, by, answers) for k, by in enumerate(("words", "embedding")))
+    counts = {seed: len(found.rewrites) for seed, found in answers.items()}
+    keys = {run.seed: run.key for run in measured}
+    return Found(declared, band, tuple(answers), counts, rows, lost, distances, keys)
+
+
+def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answers]) -> Row:
+    chosen = {
+        seed: [r for r in found.rewrites if _measured(r, found.probes[probe])]
+        for seed, found in answers.items()
+    }
+    chosen = {
+        seed: [r for r in rewrites if decides(rule, r, band, answers[seed].again[probe])]
+        for seed, rewrites in chosen.items()
+    }
+
+    def over(value: Callable[[Rewrite, Mapping[str, Share]], float]) -> Estimate | None:
+        return _estimate({s: [value(r, answers[s].probes[probe]) for r in chosen[s]] for s in chosen})
+
+    return Row(
+        probe,
+        rule,
+        accepted=_estimate({seed: [len(rewrites)] for seed, rewrites in chosen.items()}, float("inf")),
+        recorded=over(lambda r, _: r.sign * (r.after - r.before)),
+        fresh=over(_change),
+        right=over(lambda r, played: float(_change(r, played) > 0)),
+        inside=over(lambda r, played: float(inside(_accuracy(played[r.new]), band))),
+    )
+
+
+def _measured(rewrite: Rewrite, played: Mapping[str, Share]) -> bool:
+    """Whether some rollout of both tasks did not crash."""
+    return bool(played[rewrite.old][1] and played[rewrite.new][1])
+
+
+def _change(rewrite: Rewrite, played: Mapping[str, Share]) -> float:
+    """The change of accuracy in the direction asked for."""
+    return rewrite.sign * (_accuracy(played[rewrite.new]) - _accuracy(played[rewrite.old]))
+
+
+def _accuracy(share: Share) -> float:
+    return share[0] / share[1]
+
+
+def _lost(declared: Adaptation, part: str, answers: Mapping[int, Answers]) -> Lost:
+    """The first tasks of a part, played by both final policies."""
+    with_, without = (
+        panel_of(SHARE, {seed: _cells(found, arm, part) for seed, found in answers.items()})
+        for arm in declared.arms
+    )
+    difference = statistics.contrast(with_, without) if with_ and without else None
+    return Lost(part, _of(with_), _of(without), difference)
+
+
+def _cells(found: Answers, arm: str, part: str) -> dict[str, tuple[Share]]:
+    """Task -> counts; one cell for a part whose tasks differ between seeds."""
+    played = {task: share for task, share in found.first[arm].items() if share[1]}
+    if part == WHOLE:
+        return {task: (share,) for task, share in played.items()}
+    some = [share for task, share in played.items() if (task in found.moved.slots) == (part == "replaced")]
+    return {WHOLE: ((sum(s[0] for s in some), sum(s[1] for s in some)),)} if some else {}
+
+
+def _distance(place: int, by: str, answers: Mapping[int, Answers]) -> Distance:
+    moved = {seed: [d[place] for d in found.moved.slots.values()] for seed, found in answers.items()}
+    apart = {s: [f.moved.apart[place]] for s, f in answers.items() if f.moved.apart is not None}
+    return Distance(by, _estimate(moved, 2.0), _estimate(apart, 2.0))
+
+
+def _estimate(values: Values, largest: float = 1.0) -> Estimate | None:
+    """The mean over seeds of their means. Seeds without a value are left out."""
+    means = {seed: mean(found) for seed, found in values.items() if found}
+    return _of(_panel(means, largest))
+
+
+def _panel(means: Mapping[int, float], largest: float) -> Panel | None:
+    import numpy as np
+
+    if not means:
+        return None
+    hits = np.array([[[value] for value in means.values()]])
+    return Panel(tuple(means), (WHOLE,), hits, np.ones_like(hits), (-largest, largest))
+
+
+def _of(panel: Panel | None) -> Estimate | None:
+    return None if panel is None else statistics.estimate(panel)
