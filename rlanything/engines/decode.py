@@ -110,14 +110,15 @@ def step(active: Sequence[Draft], logits: Tensor, uniform: NDArray[np.float64]) 
         index = torch.tensor(rows)
         chosen_logits = logits if len(rows) == len(active) else logits[index]
         if constrained:
-            chosen_logits = _restrict(chosen_logits, [options[row] for row in rows])
+            chosen_logits = restrict(chosen_logits, [options[row] for row in rows])
         chosen, logprobs = sampling.draw(chosen_logits, torch.from_numpy(uniform)[index], temperature[index])
         for row, choice, logprob in zip(rows, chosen.tolist(), logprobs.tolist(), strict=True):
             active[row].take(options[row][choice] if constrained else choice, logprob, options[row])
 
 
-def _restrict(logits: Tensor, options: Sequence[tuple[int, ...]]) -> Tensor:
-    """Logits BA of the allowed ids of each row, -inf where a row has fewer than A."""
+def restrict(logits: Tensor, options: Sequence[tuple[int, ...]]) -> Tensor:
+    """Logits BA of the allowed ids (at least one) of each row of logits BV; -inf where a row has fewer than A."""
     width = max(len(option) for option in options)
-    ids = torch.tensor([option + (-1,) * (width - len(option)) for option in options])
+    padded = [option + (-1,) * (width - len(option)) for option in options]
+    ids = torch.tensor(padded, device=logits.device)
     return logits.gather(1, ids.clamp(min=0)).masked_fill(ids < 0, float("-inf"))

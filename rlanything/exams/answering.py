@@ -90,8 +90,14 @@ def _answer(
     from rlanything.engines.placement import Role
 
     build.one_thread()
-    policy = build.chat_model(config, *build.load(config, checkpoint, root, Role.FROZEN))
-    prompts = build.prompts(config, root)
+    with build.chat_model(config, *build.load(config, checkpoint, root, Role.FROZEN)) as policy:
+        return _ask(config, policy, build.prompts(config, root), seed, todo, answers)
+
+
+def _ask(
+    config: Config, policy: ChatModel, prompts: Prompts, seed: int, todo: Sequence[Question], answers: Answers
+) -> list[str]:
+    """`_answer` with a policy that is open."""
     ticker = Ticker("livebench answer", len(todo))
     lost: list[str] = []
     for first in range(0, len(todo), AT_A_TIME):

@@ -98,7 +98,10 @@ def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:
 
 
 def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> ChatModel:
-    """The model with the configured engine and with the chat format of its tokenizer."""
+    """The model with the configured engine and with the chat format of its tokenizer. The caller closes it.
+
+    Raises `ConfigError` for an engine that cannot be made, or that cannot run this model.
+    """
     from rlanything.engines.chat import Chat
     from rlanything.loop.chat_model import ChatModel
 

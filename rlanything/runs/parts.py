@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,13 +63,16 @@ class Parts:
     curve: Curve
 
 
-def make_parts(config: Config, run: RunId) -> Parts:
-    """Load the models and build the parts. Raises `ConfigError`."""
+def make_parts(config: Config, run: RunId, engines: ExitStack) -> Parts:
+    """Load the models and build the parts. Raises `ConfigError`.
+
+    engines: closes the engines that are opened here. A model that the arm does not ask gets none.
+    """
     arm = config.arm(run.arm)
     run_seed = derive_seed(config.seed, "run", run.seed)
     family, prompts = build.family(config), build.prompts(config, run.root)
-    policy = _model(config, config.model.policy, run.root, Role.TRAINED)
-    reward = _reward(config, arm, run)
+    policy = _model(config, config.model.policy, run.root, Role.TRAINED, engines)
+    reward = _reward(config, arm, run, engines)
     rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout)
     kind = kind_of(config)
     judge = reward.chat if reward else None
@@ -78,7 +82,7 @@ def make_parts(config: Config, run: RunId) -> Parts:
         run_seed,
         rollout_worker,
         kind.reward_model(config, arm, run_seed, family, judge, prompts),
-        _adapter(config, run, family, prompts) if arm.adapt else None,
+        _adapter(config, run, family, prompts, engines) if arm.adapt else None,
         config.model.adapter.path,
     )
     evaluation = kind.evaluation(config, family, judge, prompts) if judge else None
@@ -86,22 +90,22 @@ def make_parts(config: Config, run: RunId) -> Parts:
     return Parts(arm, run_seed, policy, reward, kind, loop, _module(config, run, policy, reward), curve)
 
 
-def _adapter(config: Config, run: RunId, family: TaskFamily, prompts: Prompts) -> Adapter:
-    adapter = _model(config, config.model.adapter, run.root, Role.FROZEN)
+def _adapter(config: Config, run: RunId, family: TaskFamily, prompts: Prompts, engines: ExitStack) -> Adapter:
+    adapter = _model(config, config.model.adapter, run.root, Role.FROZEN, engines)
     return Adapter(family, adapter.chat, prompts, config.adaptation)
 
 
-def _model(config: Config, source: Checkpoint, root: Path, role: Role) -> Model:
+def _model(config: Config, source: Checkpoint, root: Path, role: Role, engines: ExitStack) -> Model:
     network, tokenizer = build.load(config, source, root, role)
-    return Model(network, tokenizer, build.chat_model(config, network, tokenizer))
+    return Model(network, tokenizer, engines.enter_context(build.chat_model(config, network, tokenizer)))
 
 
-def _reward(config: Config, arm: ArmConfig, run: RunId) -> Model | None:
+def _reward(config: Config, arm: ArmConfig, run: RunId, engines: ExitStack) -> Model | None:
     """The reward model; None where the oracle judges."""
     if config.judge_for(arm).is_oracle:
         return None
     role = Role.TRAINED if arm.train_reward else Role.FROZEN
-    return _model(config, _reward_checkpoint(config, arm, run), run.root, role)
+    return _model(config, _reward_checkpoint(config, arm, run), run.root, role, engines)
 
 
 def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint:

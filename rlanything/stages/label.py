@@ -7,7 +7,8 @@ arms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from rlanything.config import ORACLE, Config
@@ -71,13 +72,13 @@ def _panels(config: Config, root: Path) -> dict[str, PanelLines]:
         return _bootstrapped(config, layout)
     acting, family = config.rolling_out(source), build.family(config)
     prompts = build.prompts(config, root, source.prompts)
-    policy = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
-    worker = RolloutWorker(family, policy, prompts, acting.rollout)
-    evaluation = kind_of(config).evaluation(config, family, policy, prompts)
     found: dict[str, PanelLines] = {}
-    for name in config.tasks.reward_panels:
-        tasks = read_tasks(layout.tasks(name))
-        found[name] = evaluation.panel(tasks, try_tasks(acting, tasks, worker))
+    with build.chat_model(config, *build.load(config, source, root, Role.FROZEN)) as policy:
+        worker = RolloutWorker(family, policy, prompts, acting.rollout)
+        evaluation = kind_of(config).evaluation(config, family, policy, prompts)
+        for name in config.tasks.reward_panels:
+            tasks = read_tasks(layout.tasks(name))
+            found[name] = evaluation.panel(tasks, try_tasks(acting, tasks, worker))
     return found
 
 
@@ -87,14 +88,16 @@ def _labelled(
     """The panels with the labels of one labeller. The labels of the oracle are in them already."""
     if labeller == ORACLE:
         return panels
-    judge, seed = _judge(config, root, labeller), derive_seed(config.seed, "label", labeller)
-    return {name: judge.relabel(panel, seed) for name, panel in panels.items()}
+    seed = derive_seed(config.seed, "label", labeller)
+    with _judge(config, root, labeller) as judge:
+        return {name: judge.relabel(panel, seed) for name, panel in panels.items()}
 
 
-def _judge(config: Config, root: Path, name: str) -> PanelEvaluation:
+@contextmanager
+def _judge(config: Config, root: Path, name: str) -> Iterator[PanelEvaluation]:
     """A judge of `evaluate.judges`, with its own prompts, number of votes, temperature and max_tokens."""
     source = config.evaluate.judges[name]
     prompts = build.prompts(config, root, source.prompts).for_labels
     asking = config.asking(m=source.votes, **source.sampling)
-    judge = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
-    return kind_of(config).evaluation(asking, build.family(config), judge, prompts)
+    with build.chat_model(config, *build.load(config, source, root, Role.FROZEN)) as judge:
+        yield kind_of(config).evaluation(asking, build.family(config), judge, prompts)

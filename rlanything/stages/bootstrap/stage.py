@@ -22,6 +22,7 @@ from rlanything.files import atomic, locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.files.records import write_json, write_lines
+from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.panel import measure_policy, success_rate
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
@@ -115,12 +116,28 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
 
     Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
     """
-    policy_model, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN)
-    reward_model, reward_tokenizer = build.load(config, config.model.reward, root, Role.FROZEN)
-    prompts = build.prompts(config, root)
-    policy = build.chat_model(config, policy_model, tokenizer)
-    reward = build.chat_model(config, reward_model, reward_tokenizer)
-    family = build.family(config)
+    policy_pair, reward_pair = (
+        build.load(config, source, root, Role.FROZEN) for source in (config.model.policy, config.model.reward)
+    )
+    with (
+        build.chat_model(config, *policy_pair) as policy,
+        build.chat_model(config, *reward_pair) as reward,
+    ):
+        report, objections = _measure(config, root, layout, policy, reward)
+    said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
+    if (
+        objections and config.model.embedded is not None
+    ):  # before bootstrap.json, which marks models/ as complete
+        raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
+    write_json(layout.bootstrap, report)
+    print(f"bootstrap: {said}")
+
+
+def _measure(
+    config: Config, root: Path, layout: Layout, policy: ChatModel, reward: ChatModel
+) -> tuple[dict[str, float], list[str]]:
+    """Write the reward panels. Returns the numbers for bootstrap.json, and why the reward model is too bad."""
+    prompts, family = build.prompts(config, root), build.family(config)
     worker = RolloutWorker(family, policy, prompts, config.rollout)
     evaluation = kind_of(config).evaluation(config, family, reward, prompts)
     report, objections = _solved(config, layout, worker), []
@@ -132,13 +149,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
         write_lines(layout.reward_panel(name), panel)
         report |= keyed({"panel_success": solved(tried)} | first.metrics, name, panels)
         objections += [f"panel {name}: {first.objection}"] if first.objection else []
-    said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
-    if (
-        objections and config.model.embedded is not None
-    ):  # before bootstrap.json, which marks models/ as complete
-        raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
-    write_json(layout.bootstrap, report)
-    print(f"bootstrap: {said}")
+    return report, objections
 
 
 def _remove_others(layout: Layout, panels: Sequence[Path]) -> None:
