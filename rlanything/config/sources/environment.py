@@ -46,7 +46,15 @@ ENVIRONMENT: dict[str, Row] = {
     "env.memory_mb": row(ours("neither the paper nor its code has a limit")),
 }
 
+_VLLM = ours("of the engine `vllm`; changes results by rounding only")
+
 ENGINE: dict[str, Row] = {
     "engine._target_": row(ours("the reference code samples with vLLM; the same models sample here")),
     "engine.max_batch": row(ours("bounds memory; changes results by rounding only")),
+    "engine.cache_gib": row(_VLLM),
+    "engine.max_batched_tokens": row(_VLLM),
+    "engine.dtype": row(_VLLM),
+    "engine.prefix_caching": row(_VLLM),
+    "engine.eager": row(_VLLM),
+    "engine.tolerance": row(_VLLM),
 }
