@@ -145,5 +145,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Free caches and workers. A closed engine generates no more; closing it again does nothing."""
+        """Free caches and workers. Nothing is asked of a closed engine, but it may be closed again."""
         ...

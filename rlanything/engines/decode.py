@@ -63,10 +63,10 @@ class Draft:
         self.done = self.finished or len(self.ids) >= self.request.max_tokens
 
 
-def check_request(request: Request, vocabulary: int, context: int | None = None) -> None:
+def check_request(request: Request, vocabulary: int, context: int) -> None:
     """Raise `ValueError` for a request that cannot be served.
 
-    vocabulary: number of token ids of the model. context: number of its positions; None: not checked.
+    vocabulary: number of token ids of the model. context: number of its positions.
     """
     if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
         raise ValueError(
@@ -77,7 +77,7 @@ def check_request(request: Request, vocabulary: int, context: int | None = None)
         if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
             raise ValueError(f"a prompt or choice holds a token id outside the vocabulary of {vocabulary}")
     total = len(request.prompt_ids) + request.max_tokens
-    if context is not None and total > context:
+    if total > context:
         raise ValueError(f"prompt and max_tokens need {total} positions; the model has {context}")
 
 

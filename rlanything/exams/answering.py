@@ -67,6 +67,10 @@ def answer_exam(
     return len(lost)
 
 
+SIZES = ("max_batch", "cache_gib", "max_batched_tokens", "prefix_caching", "eager", "tolerance")
+"""Arguments of engines that change no answer."""
+
+
 def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> dict[str, Json]:
     """What the answers depend on. It is stored with them."""
     found = sources.contents(checkpoint, root)
@@ -79,7 +83,7 @@ def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> 
         "temperature": config.evaluate.temperature,
         "max_tokens": config.rollout.max_tokens,
         "precision": config.train.precision,
-        "engine": {k: v for k, v in config.engine.items() if k != "max_batch"},  # it changes no answer
+        "engine": {k: v for k, v in config.engine.items() if k not in SIZES},
     }
 
 

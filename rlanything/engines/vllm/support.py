@@ -53,10 +53,23 @@ def check_heads(size: int, device: str, advice: str) -> None:
     )
 
 
+CHECKED = ("max_batch", "cache_gib", "max_batched_tokens", "dtype", "tolerance")
+"""The arguments of the engine that `check_settings` has, with the same defaults."""
+
+
 def check_settings(
-    max_batch: int, cache_gib: float, max_batched_tokens: int, dtype: str, tolerance: float | None
+    max_batch: int = 256,
+    cache_gib: float = 1.0,
+    max_batched_tokens: int = 8192,
+    dtype: str = "auto",
+    tolerance: float | None = None,
 ) -> None:
     """Raise `UnsupportedError` for values of the section `engine` that are not allowed."""
+    for name, value in (("cache_gib", cache_gib), ("max_batched_tokens", max_batched_tokens)):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise UnsupportedError(f"{name} = {value!r}: must be a number")
+    if tolerance is not None and not isinstance(tolerance, int | float):
+        raise UnsupportedError(f"tolerance = {tolerance!r}: must be a number, or null")
     if max_batch < 1:
         raise UnsupportedError(f"max_batch must be at least 1, got {max_batch}")
     if max_batched_tokens < max_batch:

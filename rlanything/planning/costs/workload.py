@@ -1,7 +1,7 @@
 """Calls and tokens of one iteration, from the configuration and the stated assumptions.
 
-The engine `transformers` reads every prompt in full, so all of its tokens are counted. The engine `native` reads a
-common prefix of the turns of a conversation, or of the questions about an episode, only once.
+The engine `transformers` reads every prompt in full, so all of its tokens are counted. The engines `native` and `vllm`
+read a common prefix of the turns of a conversation, or of the questions about an episode, only once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlanything.config import ArmConfig, Config
-from rlanything.planning.check import NATIVE
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.prompts import (
     Questions,
@@ -20,6 +19,7 @@ from rlanything.planning.costs.prompts import (
     questions,
     reply,
 )
+from rlanything.planning.samplers import READ_ONCE
 from rlanything.rewards.kind import kind_of
 from rlanything.targets import TARGET
 
@@ -104,7 +104,7 @@ def _judged(config: Config, episodes: float) -> float:
 
 
 def _once(config: Config) -> bool:
-    return bool(config.engine[TARGET] == NATIVE)
+    return config.engine[TARGET] in READ_ONCE
 
 
 def acting(
