@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -42,7 +43,8 @@ def restored(device: str) -> Iterator[None]:
     if device == "cpu":
         os.environ[NO_COMPILER] = "1"
     try:
-        with torch.random.fork_rng():
+        with torch.random.fork_rng(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # vLLM's own, about names of torch
             yield
     finally:
         torch.set_num_threads = threads
