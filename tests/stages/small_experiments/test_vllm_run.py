@@ -95,6 +95,7 @@ def test_the_trainer_has_the_samplers_log_probs_in_every_iteration(trained):
         learned = [row for row in rows if row.get(f"{model}/rows")]
         assert learned
         assert all(0 <= row[f"{model}/mismatch_kl"] < ROUNDING**2 for row in learned)
+        assert all(0 < row[f"{model}/mismatch_max"] < ROUNDING for row in learned)
 
 
 def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(trained):
