@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import torch
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
@@ -31,7 +32,7 @@ from rlanything.engines.vllm.engine import VllmEngine
 
 SIZES = {"0.4M": (96, 288, 3, 3, 1), "5M": (256, 704, 6, 8, 2), "18M": (448, 1216, 8, 14, 2)}
 """Hidden size, intermediate size, layers, heads and key-value heads by name. Heads have size 32."""
-WORK = Workload(tasks=8, rollouts=8, turns=6, trajectories=8, steps=10)
+WORK = Workload(tasks=8, rollouts=8, turns=4, trajectories=4, steps=6)
 REPEATS = 2
 
 
@@ -132,21 +133,19 @@ def share(ids: Sequence[Ids], expected: Sequence[Ids]) -> float:
     return sum(one == other for one, other in zip(ids, expected, strict=True)) / len(expected)
 
 
-def table(found: dict[str, Results]) -> Table:
-    """One row for each model, work and engine."""
-    made = Table("parameters", "work", "engine", "CPU s", "times native", "equal ids")
-    for size, results in found.items():
-        for kind, by_engine in results.items():
-            native = by_engine["native"].best
-            for name, one in by_engine.items():
-                made.add_row(
-                    size, kind, name, f"{one.best:.2f}", f"{one.best / native:.2f}", f"{one.equal:.1%}"
-                )
+def table(size: str, results: Results) -> Table:
+    """One row for each kind of work and engine."""
+    made = Table("parameters", "work", "engine", "CPU s", "times native", "equal ids", box=box.ASCII)
+    for kind, by_engine in results.items():
+        native = by_engine["native"].best
+        for name, one in by_engine.items():
+            numbers = f"{one.best:.2f}", f"{one.best / native:.2f}", f"{one.equal:.1%}"
+            made.add_row(size, kind, name, *numbers)
     return made
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure the models that are named, and print a table."""
+    """Measure the models that are named, and print a table for each."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description=__doc__.split("\n")[0])
     parser.add_argument(
         "sizes", nargs="*", default=list(SIZES), metavar="SIZE", help=f"of {', '.join(SIZES)}"
@@ -157,9 +156,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             parser.error(f"{size}: must be of {', '.join(SIZES)}")
     torch.set_num_threads(1)
     started = time.monotonic()
-    found = {size: measure(size) for size in args.sizes}
-    console = Console()
-    console.print(table(found))
+    console = Console(width=100)
+    for size in args.sizes:
+        console.print(table(size, measure(size)))
     console.print(f"{machine()}; {time.monotonic() - started:.0f} s in all", highlight=False, soft_wrap=True)
 
 

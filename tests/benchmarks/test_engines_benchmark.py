@@ -20,7 +20,7 @@ def test_every_installed_engine_does_the_same_work():
         ("turns", "actions", "votes"), known
     )
     assert all(one.best > 0 and one.equal == 1.0 for kind in found.values() for one in kind.values())
-    assert engines.table({"0.4M": found}).row_count == 3 * len(known)
+    assert engines.table("0.4M", found).row_count == 3 * len(known)
 
 
 def test_an_unknown_size_is_refused(capsys):

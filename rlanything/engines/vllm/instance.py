@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -102,6 +103,8 @@ class Instance:
         """Free weights and caches. What the instances of a process have in common goes with the last one."""
         _running.discard(self)
         self._llm.llm_engine.engine_core.shutdown()
+        del self._llm
+        gc.collect()  # its objects refer to each other
 
 
 _running: WeakSet[Instance] = WeakSet()

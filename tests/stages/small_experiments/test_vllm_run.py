@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from stage_cases import lines, small
+from stage_cases import contents, lines, small
 
 from rlanything.core.types import Episode
 from rlanything.engines.vllm import instance, support
@@ -96,6 +96,13 @@ def test_the_trainer_has_the_samplers_log_probs_in_every_iteration(trained):
         assert learned
         assert all(0 <= row[f"{model}/mismatch_kl"] < ROUNDING**2 for row in learned)
         assert all(0 < row[f"{model}/mismatch_max"] < ROUNDING for row in learned)
+
+
+def test_the_same_run_again_has_the_same_bytes(trained, tiny_project, tmp_path):
+    root = shutil.copytree(tiny_project, tmp_path / "project", symlinks=True)
+    train.train_arm(CONFIG, root, ARM)
+    first, again = (contents(Layout(place).run(ARM, 0)) for place in (trained, root))
+    assert {name for name in first if first[name] != again[name]} == set()
 
 
 def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(trained):
