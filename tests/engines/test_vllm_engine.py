@@ -169,6 +169,7 @@ def test_vllm_must_be_installed_in_its_version(model, monkeypatch):
         ({"cache_gib": "all"}, "cache_gib = 'all': must be a number"),
         ({"max_batched_tokens": 8}, "max_batched_tokens must be at least max_batch = 256, got 8"),
         ({"dtype": "float23"}, "dtype = 'float23': unknown; did you mean 'float32'?"),
+        ({"eager": "no"}, "eager = 'no': must be true or false"),
         ({"tolerance": -1.0}, "tolerance must be above 0, or null, got -1.0"),
     ],
 )

@@ -52,7 +52,9 @@ class VllmEngine:
         eager: bool = True,
         tolerance: float | None = None,
     ) -> None:
-        support.check_settings(max_batch, cache_gib, max_batched_tokens, dtype, tolerance)
+        support.check_settings(
+            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance
+        )
         support.check_installed()
         self._config = config = model.config.get_text_config()
         support.check_heads(head_size(model), model.device.type, "Use engine=native or engine=transformers")

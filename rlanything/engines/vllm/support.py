@@ -53,7 +53,7 @@ def check_heads(size: int, device: str, advice: str) -> None:
     )
 
 
-CHECKED = ("max_batch", "cache_gib", "max_batched_tokens", "dtype", "tolerance")
+CHECKED = ("max_batch", "cache_gib", "max_batched_tokens", "dtype", "prefix_caching", "eager", "tolerance")
 """The arguments of the engine that `check_settings` has, with the same defaults."""
 
 
@@ -62,12 +62,17 @@ def check_settings(
     cache_gib: float = 1.0,
     max_batched_tokens: int = 8192,
     dtype: str = "auto",
+    prefix_caching: bool = True,
+    eager: bool = True,
     tolerance: float | None = None,
 ) -> None:
     """Raise `UnsupportedError` for values of the section `engine` that are not allowed."""
     for name, value in (("cache_gib", cache_gib), ("max_batched_tokens", max_batched_tokens)):
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise UnsupportedError(f"{name} = {value!r}: must be a number")
+    for name, switch in (("prefix_caching", prefix_caching), ("eager", eager)):
+        if not isinstance(switch, bool):
+            raise UnsupportedError(f"{name} = {switch!r}: must be true or false")
     if tolerance is not None and not isinstance(tolerance, int | float):
         raise UnsupportedError(f"tolerance = {tolerance!r}: must be a number, or null")
     if max_batch < 1:

@@ -1,27 +1,21 @@
-"""The same work on every engine, at several model sizes: `python -m benchmarks.engines`.
+"""CPU seconds of every engine on the same work, and how many completions have the native engine's ids.
 
 Turns of episodes, actions chosen among a few, and votes on the steps of trajectories, as in `benchmarks.sampling`. The
 models are random and the text is random ids. The engines take turns, so that a change of the machine's load meets all
-of them. Printed are CPU seconds, their ratio to the native engine's, and how many completions have the native engine's
-ids. An engine whose package is not installed is left out. Set OMP_NUM_THREADS=1.
+of them.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
 import torch
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
-from benchmarks.machine import cpu_seconds, machine, say
+from benchmarks.machine import cpu_seconds, say
 from benchmarks.sampling import Ids, Respond, Workload, endless_tokenizer, episodes, vote_requests
 from rlanything.core.protocols import Engine
 from rlanything.core.types import Request
@@ -131,36 +125,3 @@ def timed(engine: Engine, do: Callable[[Respond], object]) -> tuple[float, list[
 def share(ids: Sequence[Ids], expected: Sequence[Ids]) -> float:
     """The share of equal completions."""
     return sum(one == other for one, other in zip(ids, expected, strict=True)) / len(expected)
-
-
-def table(size: str, results: Results) -> Table:
-    """One row for each kind of work and engine."""
-    made = Table("parameters", "work", "engine", "CPU s", "times native", "equal ids", box=box.ASCII)
-    for kind, by_engine in results.items():
-        native = by_engine["native"].best
-        for name, one in by_engine.items():
-            numbers = f"{one.best:.2f}", f"{one.best / native:.2f}", f"{one.equal:.1%}"
-            made.add_row(size, kind, name, *numbers)
-    return made
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    """Measure the models that are named, and print a table for each."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.engines", description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "sizes", nargs="*", default=list(SIZES), metavar="SIZE", help=f"of {', '.join(SIZES)}"
-    )
-    args = parser.parse_args(argv)
-    for size in args.sizes:
-        if size not in SIZES:
-            parser.error(f"{size}: must be of {', '.join(SIZES)}")
-    torch.set_num_threads(1)
-    started = time.monotonic()
-    console = Console(width=100)
-    for size in args.sizes:
-        console.print(table(size, measure(size)))
-    console.print(f"{machine()}; {time.monotonic() - started:.0f} s in all", highlight=False, soft_wrap=True)
-
-
-if __name__ == "__main__":
-    main()
