@@ -9,6 +9,7 @@ from rlanything.core.protocols import Engine
 from rlanything.core.timing import phase
 from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import Chat
+from rlanything.engines.openai.text_ids import TextChat
 from rlanything.loop.prompts import Message
 from rlanything.loop.share import shared
 
@@ -16,7 +17,7 @@ from rlanything.loop.share import shared
 class ChatModel:
     """Engine and chat format of one model."""
 
-    def __init__(self, engine: Engine, chat: Chat, max_context: int) -> None:
+    def __init__(self, engine: Engine, chat: Chat | TextChat, max_context: int) -> None:
         self.engine = engine
         self.chat = chat
         self.max_context = max_context

@@ -18,6 +18,7 @@ from rlanything.runs import families
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from rlanything.engines.openai.engine import OpenAIEngine
     from rlanything.engines.placement import Role
     from rlanything.loop.chat_model import ChatModel
 
@@ -95,6 +96,40 @@ def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:
         raise ConfigError(
             f"{checkpoint.path}: neither a folder, nor in the hub's cache, nor can it be fetched ({reason})"
         ) from None
+
+
+def endpoint(config: Config, role: str, keep: Path | None = None) -> OpenAIEngine | None:
+    """The engine of the endpoint that serves a role; None: the role has a checkpoint.
+
+    The endpoint is asked whether it has the model. keep: the folder for replies that were paid for. Raises
+    `ConfigError`, and `MachineError` when the endpoint does not answer.
+    """
+    from rlanything.engines.openai.engine import OpenAIEngine
+
+    section = config.endpoints.served.get(role)
+    if section is None:
+        return None
+    engine = OpenAIEngine(section, role, keep)
+    engine.check()
+    return engine
+
+
+def served(engine: OpenAIEngine) -> ChatModel:
+    """The model behind an endpoint, with the chat format of its engine."""
+    from rlanything.engines.openai.text_ids import TextChat
+    from rlanything.loop.chat_model import ChatModel
+
+    return ChatModel(engine, TextChat(), engine.endpoint.context)
+
+
+def judge(config: Config, checkpoint: Checkpoint, root: Path) -> ChatModel:
+    """A reward model that is measured: the endpoint of the experiment where it has one, else the checkpoint."""
+    from rlanything.engines.placement import Role
+
+    engine = endpoint(config, "reward")
+    if engine is not None:
+        return served(engine)
+    return chat_model(config, *load(config, checkpoint, root, Role.FROZEN))
 
 
 def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> ChatModel:

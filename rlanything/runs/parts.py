@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -11,6 +13,8 @@ from rlanything.config import ArmConfig, Checkpoint, Config
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import checkpoint
+from rlanything.engines.openai.engine import OpenAIEngine
+from rlanything.engines.openai.usage import Usage
 from rlanything.engines.placement import Role
 from rlanything.learn.module import JointModule
 from rlanything.loop.adapt import Adapter
@@ -18,10 +22,14 @@ from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.iteration import Loop
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import RolloutWorker
+from rlanything.loop.share import shared
 from rlanything.rewards.kind import RewardKind, kind_of
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, trained_reward
 from rlanything.runs.panels import Curve
+
+KEPT = "replies"
+"""The folder with the replies of endpoints in a live folder. A finished run has them in its records."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +63,27 @@ class Parts:
     run_seed: int
     policy: Model
     reward: Model | None
-    """None: the oracle judges."""
+    """None: the oracle or an endpoint judges."""
+    endpoints: Mapping[str, OpenAIEngine]
+    """The engines of the roles that an endpoint serves."""
     kind: RewardKind
     loop: Loop
     module: JointModule
     curve: Curve
+
+    def spent(self, processes: int) -> dict[str, float]:
+        """What the replies of endpoints cost since the last call, as metrics; all `processes` of the run together."""
+        metrics: dict[str, float] = {}
+        for role, engine in self.endpoints.items():
+            own = engine.take_usage()
+            usage = sum(shared(range(processes), partial(_each, own)), Usage())
+            metrics |= usage.metrics(role, engine.endpoint)
+        return metrics
+
+
+def _each(usage: Usage, part: Sequence[int]) -> list[Usage]:
+    """What this process used, for each number of a process that it stands for."""
+    return [usage for _ in part]
 
 
 def make_parts(config: Config, run: RunId) -> Parts:
@@ -67,28 +91,40 @@ def make_parts(config: Config, run: RunId) -> Parts:
     arm = config.arm(run.arm)
     run_seed = derive_seed(config.seed, "run", run.seed)
     family, prompts = build.family(config), build.prompts(config, run.root)
+    engines = _endpoints(config, arm, run)  # before minutes of work: an endpoint may be missing
+    served = {role: build.served(engine) for role, engine in engines.items()}
     policy = _model(config, config.model.policy, run.root, Role.TRAINED)
-    reward = _reward(config, arm, run)
+    reward = None if "reward" in served else _reward(config, arm, run)
     rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout)
     kind = kind_of(config)
-    judge = reward.chat if reward else None
+    judge = reward.chat if reward else served.get("reward")
     loop = Loop(
         config,
         arm,
         run_seed,
         rollout_worker,
         kind.reward_model(config, arm, run_seed, family, judge, prompts),
-        _adapter(config, run, family, prompts) if arm.adapt else None,
-        config.model.adapter.path,
+        _adapter(config, run, family, prompts, served.get("adapter")) if arm.adapt else None,
+        config.proposer,
     )
     evaluation = kind.evaluation(config, family, judge, prompts) if judge else None
     curve = Curve(config, arm, run_seed, Layout(run.root), rollout_worker, evaluation)
-    return Parts(arm, run_seed, policy, reward, kind, loop, _module(config, run, policy, reward), curve)
+    module = _module(config, run, policy, reward)
+    return Parts(arm, run_seed, policy, reward, engines, kind, loop, module, curve)
 
 
-def _adapter(config: Config, run: RunId, family: TaskFamily, prompts: Prompts) -> Adapter:
-    adapter = _model(config, config.model.adapter, run.root, Role.FROZEN)
-    return Adapter(family, adapter.chat, prompts, config.adaptation)
+def _endpoints(config: Config, arm: ArmConfig, run: RunId) -> dict[str, OpenAIEngine]:
+    """The endpoints that the arm asks, by role. Their replies are kept beside the iterations."""
+    asked = {"reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
+    found = {role: build.endpoint(config, role, run.live / KEPT / role) for role in asked if asked[role]}
+    return {role: engine for role, engine in found.items() if engine is not None}
+
+
+def _adapter(
+    config: Config, run: RunId, family: TaskFamily, prompts: Prompts, served: ChatModel | None
+) -> Adapter:
+    model = served or _model(config, config.model.adapter, run.root, Role.FROZEN).chat
+    return Adapter(family, model, prompts, config.adaptation)
 
 
 def _model(config: Config, source: Checkpoint, root: Path, role: Role) -> Model:

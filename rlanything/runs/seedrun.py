@@ -113,7 +113,8 @@ class SeedRun:
             self.metrics = {"accepted_total": self.state.buffer.accepted, **place, **panels}
             return empty_batches(updates, iteration)
         result = self.parts.loop.collect(self.state)
-        self.result, self.metrics = result, {**result.metrics, **place, **panels}
+        spent = self.parts.spent(self.config.train.devices)
+        self.result, self.metrics = result, {**result.metrics, **place, **panels, **spent}
         self._check_replies()
         batches, prepared = make_batches(
             self.parts.module, result.policy, result.reward, self.parts.run_seed, iteration

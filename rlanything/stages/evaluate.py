@@ -70,7 +70,7 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     evaluate = config.evaluate
     result = policy_results(config, layout, rollout_worker, run_seed)
     if reward_at is not None:
-        reward = build.chat_model(config, *build.load(config, reward_at, root, Role.FROZEN))
+        reward = build.judge(config, reward_at, root)
         asking = config.asking(m=evaluate.votes)
         evaluation = kind_of(config).evaluation(asking, family, reward, prompts)
         for name, labelled in panels.items():

@@ -116,10 +116,9 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
     """
     policy_model, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN)
-    reward_model, reward_tokenizer = build.load(config, config.model.reward, root, Role.FROZEN)
     prompts = build.prompts(config, root)
     policy = build.chat_model(config, policy_model, tokenizer)
-    reward = build.chat_model(config, reward_model, reward_tokenizer)
+    reward = build.judge(config, config.model.reward, root)
     family = build.family(config)
     worker = RolloutWorker(family, policy, prompts, config.rollout)
     evaluation = kind_of(config).evaluation(config, family, reward, prompts)
