@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlanything.config.endpoints import Endpoint
 from rlanything.config.sources.source import Row, code, ours, paper, row
 
 _GENERATED = ours("for generated tasks, which the paper does not have")
@@ -47,6 +48,10 @@ ENVIRONMENT: dict[str, Row] = {
 }
 
 ENGINE: dict[str, Row] = {
+    **{
+        f"engine.{key}": row(ours("the models of the paper are not behind endpoints"))
+        for key in Endpoint.model_fields
+    },
     "engine._target_": row(ours("the reference code samples with vLLM; the same models sample here")),
     "engine.max_batch": row(ours("bounds memory; changes results by rounding only")),
 }

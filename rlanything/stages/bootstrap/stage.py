@@ -75,7 +75,7 @@ def _trained(config: Config, root: Path) -> Path:
 
 def _key(config: Config, root: Path) -> str:
     """A hash of everything that the embedded models depend on (16 hex digits)."""
-    relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "train"})
+    relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "train", "endpoints"})
     code = [__name__, *targets(relevant)]
     files = [path for folder in ("data", config.model.prompts) for path in files_in(root / folder)]
     parts = {
@@ -91,10 +91,17 @@ def _install(config: Config, root: Path, work: Path | None) -> None:
     """Copy the trained models to their places. For real checkpoints, write source.json instead.
 
     It holds what the configuration says of the checkpoint, and what it is made of: `files` (path -> sha256) of a
-    folder, `commit` of a name on the hub. So a stage that depends on models/<name> depends on the checkpoint.
+    folder, `commit` of a name on the hub. So a stage that depends on models/<name> depends on the checkpoint. For a
+    model behind an endpoint it holds the endpoint's name for it.
     Raises `ConfigError` for a name whose commit is neither in the hub's cache nor can be fetched.
     """
     for name, source in _sources(config):
+        served = config.endpoints.served.get(name)
+        if work is None and served is not None:
+            write_json(
+                root / "models" / name / "source.json", {"endpoint": served.root, "model": served.model}
+            )
+            continue
         if work is None:
             build.fetch_commit(source, root)
             found = sources.contents(source, root)

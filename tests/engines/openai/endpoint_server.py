@@ -60,7 +60,13 @@ def completion(server: Endpoint, text: Any, finish: str = "stop") -> dict[str, A
     """A chat completion."""
     usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18} if server.usage else None
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
-    return {"id": "x", "object": "chat.completion", "model": server.served, "choices": [choice], "usage": usage}
+    return {
+        "id": "x",
+        "object": "chat.completion",
+        "model": server.served,
+        "choices": [choice],
+        "usage": usage,
+    }
 
 
 def error(message: str, code: str | None = None) -> bytes:

@@ -18,7 +18,9 @@ from rlanything.engines.openai.text_ids import TextChat
 CHAT = TextChat()
 
 
-def engine(server: Endpoint, keep: Path | None = None, said: list[str] | None = None, **changes: Any) -> OpenAIEngine:
+def engine(
+    server: Endpoint, keep: Path | None = None, said: list[str] | None = None, **changes: Any
+) -> OpenAIEngine:
     lines = [] if said is None else said
     return OpenAIEngine(Section(**server.section(**changes)), "adapter", keep, lines.append)
 
@@ -31,7 +33,19 @@ def text(found: Completion) -> str:
     return CHAT.decode(found.ids)
 
 
-PASSING = ("drop", "429", "429 0", "429 1", "500", "503", "408", "truncated", "slow 2", "drip 0.1", "malformed")
+PASSING = (
+    "drop",
+    "429",
+    "429 0",
+    "429 1",
+    "500",
+    "503",
+    "408",
+    "truncated",
+    "slow 2",
+    "drip 0.1",
+    "malformed",
+)
 PASSING += ("no_json", "no_choices", "content", "not_utf8", "number", "deep", "many", "huge", "error_200")
 
 
@@ -62,7 +76,10 @@ def test_a_retry_after_that_is_too_long_ends_the_work_at_once():
 
 @pytest.mark.parametrize("fault", ["drop", "500", "429", "truncated", "error_200"])
 def test_an_endpoint_that_never_answers_ends_the_run_and_invents_no_reply(fault):
-    with serving(always=fault) as server, pytest.raises(MachineError, match=r"failed in 4 attempts.*same command"):
+    with (
+        serving(always=fault) as server,
+        pytest.raises(MachineError, match=r"failed in 4 attempts.*same command"),
+    ):
         engine(server).generate([ask()])
     assert len(server.seen) == 4
 
@@ -88,7 +105,13 @@ def test_a_reply_that_the_endpoint_withholds_is_invalid_without_another_attempt(
 
 @pytest.mark.parametrize(
     ("fault", "told"),
-    [("401", "key_env"), ("403", "key_env"), ("404", "base_url"), ("301", "not followed"), ("422", "refuses")],
+    [
+        ("401", "key_env"),
+        ("403", "key_env"),
+        ("404", "base_url"),
+        ("301", "not followed"),
+        ("422", "refuses"),
+    ],
 )
 def test_a_refusal_ends_the_work_at_once(fault, told):
     with serving(always=fault) as server, pytest.raises(ConfigError, match=f"endpoints.adapter.*{told}"):
@@ -165,7 +188,7 @@ def test_the_key_is_in_no_message_no_reply_and_no_kept_file(tmp_path):
 
 
 def test_no_redirect_is_followed_and_no_cookie_is_sent():
-    with serving(["302"]) as server, pytest.raises(ConfigError, match="elsewhere.example"):
+    with serving(["302"]) as server, pytest.raises(ConfigError, match=r"elsewhere\.example"):
         engine(server).generate([ask()])
     assert server.paths == ["/v1/chat/completions"]
 
@@ -173,7 +196,9 @@ def test_no_redirect_is_followed_and_no_cookie_is_sent():
 def test_the_check_finds_a_wrong_model_key_and_address():
     with serving() as server:
         engine(server).check()
-        with pytest.raises(ConfigError, match=rf"endpoints.adapter.model = 'local-modle'.*did you mean '{MODEL}'"):
+        with pytest.raises(
+            ConfigError, match=rf"endpoints.adapter.model = 'local-modle'.*did you mean '{MODEL}'"
+        ):
             engine(server, model="local-modle").check()
         with pytest.raises(ConfigError, match=r"endpoints.adapter.base_url.*not there"):
             engine(server, base_url=server.url + "/v2").check()

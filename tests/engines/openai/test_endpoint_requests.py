@@ -79,9 +79,10 @@ def test_a_rate_limit_spreads_the_requests_and_is_shown():
 
 
 def test_choices_are_refused():
+    prompt = CHAT.start([{"role": "user", "content": "x"}])
+    request = Request(prompt, 0, 4, choices=(CHAT.encode_choice("a"),))
     with serving() as server, pytest.raises(ValueError, match="cannot be held to choices"):
-        prompt = CHAT.start([{"role": "user", "content": "x"}])
-        engine(server).generate([Request(prompt, 0, 4, choices=(CHAT.encode_choice("a"),))])
+        engine(server).generate([request])
 
 
 def test_a_missing_key_is_named_before_anything_is_asked(monkeypatch):
