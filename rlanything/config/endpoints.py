@@ -90,6 +90,15 @@ class Endpoint(Section):
             raise ValueError(f"extra: must be JSON ({error})") from None
         return value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _is_no_engine(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "_target_" in data:
+            raise ValueError(
+                "only the engine openai can stand here; for an engine of checkpoints set it to null"
+            )
+        return data
+
     # Validators of the whole section: a message about one key would show its value, which may hold a secret.
 
     @model_validator(mode="after")

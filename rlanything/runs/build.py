@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from rlanything.loop.chat_model import ChatModel
 
 
+REPLIES = Path(".rla/replies")
+"""The folder with the replies of endpoints to measurements. Without it they are asked again."""
+
+
 def one_thread() -> None:
     """Use one thread in this process. On a shared core two busy threads are three times slower than one."""
     import torch
@@ -123,10 +127,13 @@ def served(engine: OpenAIEngine) -> ChatModel:
 
 
 def judge(config: Config, checkpoint: Checkpoint, root: Path) -> ChatModel:
-    """A reward model that is measured: the endpoint of the experiment where it has one, else the checkpoint."""
+    """A reward model that is measured: the endpoint of the experiment where it has one, else the checkpoint.
+
+    The endpoint's replies are kept for all measurements: every arm asks the same questions about the same panel.
+    """
     from rlanything.engines.placement import Role
 
-    engine = endpoint(config, "reward")
+    engine = endpoint(config, "reward", root / REPLIES / "reward")
     if engine is not None:
         return served(engine)
     return chat_model(config, *load(config, checkpoint, root, Role.FROZEN))

@@ -86,7 +86,7 @@ class Asking:
             wanted = self.endpoint.answers_as or self.endpoint.model
             if not same_model(read.model, wanted):
                 return Refused(
-                    f"it answers as model {read.model!r}, not {wanted!r}; if that is the same model, set "
+                    f"the endpoint answers as {read.model!r}, not {wanted!r}; if that is the same model, set "
                     f"endpoints.{self.name}.answers_as"
                 )
         return read
@@ -141,6 +141,8 @@ class Asking:
                 "base_url",
                 f"{endpoint.root!r}, model = {endpoint.model!r}: one of them is not there ({found.reason})",
             )
+        if not found.status:
+            return self._message("model", f"{endpoint.model!r}: {found.reason}")
         return self._message(
             "base_url", f"{endpoint.root!r}: the endpoint refuses the request ({found.reason})"
         )

@@ -34,7 +34,8 @@ class Endpoint:
     """The fault of every request after those."""
     key: str | None = KEY
     models: tuple[str, ...] = (MODEL,)
-    served: str = MODEL
+    served: str = ""
+    """The name under which the model answers; '': the one that was asked for."""
     usage: bool = True
     seen: list[dict[str, Any]] = field(default_factory=list)
     """The bodies of the chat requests, also of those that failed."""
@@ -56,14 +57,14 @@ class Endpoint:
         return {**names, **waits, **changes}
 
 
-def completion(server: Endpoint, text: Any, finish: str = "stop") -> dict[str, Any]:
+def completion(server: Endpoint, text: Any, model: str) -> dict[str, Any]:
     """A chat completion."""
     usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18} if server.usage else None
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": finish}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return {
         "id": "x",
         "object": "chat.completion",
-        "model": server.served,
+        "model": server.served or model,
         "choices": [choice],
         "usage": usage,
     }
@@ -118,7 +119,8 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def proper(self, body: dict[str, Any]) -> None:
-        self.send(200, json.dumps(completion(self.endpoint, self.endpoint.answer(body))).encode())
+        found = completion(self.endpoint, self.endpoint.answer(body), body["model"])
+        self.send(200, json.dumps(found).encode())
 
     def fail(self, fault: str, body: dict[str, Any]) -> None:
         """The named fault."""
@@ -138,7 +140,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile = open("/dev/null", "wb")  # noqa: SIM115
             self.connection.close()
         elif name == "truncated":
-            data = json.dumps(completion(self.endpoint, "half")).encode()
+            data = json.dumps(completion(self.endpoint, "half", body["model"])).encode()
             self.send(200, data[: len(data) // 2], {"Content-Length": str(len(data))})
             self.close_connection = True
         elif name == "slow":
@@ -147,7 +149,7 @@ class Handler(BaseHTTPRequestHandler):
         elif name == "drip":
             self.drip(float(value))
         else:
-            self.send(200, self.bodies(name))
+            self.send(200, self.bodies(name, body["model"]))
 
     def drip(self, pause: float) -> None:
         """One byte after the other: no single read takes long."""
@@ -159,9 +161,9 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             time.sleep(pause)
 
-    def bodies(self, name: str) -> bytes:
+    def bodies(self, name: str, model: str) -> bytes:
         """The body of a malformed answer with status 200."""
-        whole = json.dumps(completion(self.endpoint, "TEXT"))
+        whole = json.dumps(completion(self.endpoint, "TEXT", model))
         return {
             "malformed": whole.encode()[:-9],
             "no_json": b"<html>busy</html>",
@@ -177,7 +179,7 @@ class Handler(BaseHTTPRequestHandler):
             "deep": b'{"choices": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
             "many": b'{"choices": [' + b"[]," * 200_000 + b"[]]}",
             "huge": b'"' + b"x" * (3 << 20) + b'"',
-            "other_model": whole.replace(MODEL, "another-model").encode(),
+            "other_model": whole.replace(model, "another-model").encode(),
             "error_200": error("overloaded"),
             "key": whole.replace("TEXT", f"your key is {KEY}").encode(),
         }[name]
