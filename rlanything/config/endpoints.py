@@ -159,15 +159,24 @@ class Endpoint(Section):
 
 
 class Endpoints(Section):
-    """The models that an endpoint serves; None: the checkpoint in `model` of the same name."""
+    """The models that an endpoint serves, in the place of a checkpoint that has the same name elsewhere."""
 
     reward: Endpoint | None = None
     """The reward model of arms that do not train it."""
     adapter: Endpoint | None = None
     """The adapter, and the critic that is a model."""
 
+    judges: dict[str, Endpoint] = Field(default_factory=dict)
+    """Judges of `evaluate.judges` that label the final panels, by their names."""
+
     @property
     def served(self) -> dict[str, Endpoint]:
-        """The endpoints by role, without roles that have none."""
+        """The endpoints by role (`reward`, `adapter`, `judges.<name>`), without roles that have none."""
         roles = {"reward": self.reward, "adapter": self.adapter}
-        return {role: endpoint for role, endpoint in roles.items() if endpoint is not None}
+        found = {role: endpoint for role, endpoint in roles.items() if endpoint is not None}
+        return found | {judge_role(name): endpoint for name, endpoint in self.judges.items()}
+
+
+def judge_role(name: str) -> str:
+    """The role of a judge of `evaluate.judges`."""
+    return f"judges.{name}"

@@ -162,6 +162,15 @@ class Config(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _knows_judges(self) -> Config:
+        for name in self.endpoints.judges:
+            if name not in self.evaluate.judges:
+                raise ValueError(
+                    f"endpoints.judges.{name}: {unknown(name, self.evaluate.judges)} (evaluate.judges)"
+                )
+        return self
+
     def _check_oracle(self, name: str) -> None:
         """Raise `ValueError` where an arm that the oracle judges for is to train a reward model, or to take one."""
         for key in ("train_reward", "reward_from"):

@@ -126,14 +126,14 @@ def served(engine: OpenAIEngine) -> ChatModel:
     return ChatModel(engine, TextChat(), engine.endpoint.context)
 
 
-def judge(config: Config, checkpoint: Checkpoint, root: Path) -> ChatModel:
-    """A reward model that is measured: the endpoint of the experiment where it has one, else the checkpoint.
+def judge(config: Config, checkpoint: Checkpoint, root: Path, role: str = "reward") -> ChatModel:
+    """A model that only measures: the endpoint that serves the role where there is one, else the checkpoint.
 
     The endpoint's replies are kept for all measurements: every arm asks the same questions about the same panel.
     """
     from rlanything.engines.placement import Role
 
-    engine = endpoint(config, "reward", root / REPLIES / "reward")
+    engine = endpoint(config, role, root / REPLIES / role)
     if engine is not None:
         return served(engine)
     return chat_model(config, *load(config, checkpoint, root, Role.FROZEN))

@@ -83,7 +83,7 @@ def _endpoints(config: Config, arm: str) -> dict[str, Any]:
     found = {
         role: endpoint.model_dump(mode="json", include=set(RESULTS))
         for role, endpoint in config.endpoints.served.items()
-        if asked[role]
+        if asked.get(role, False)
     }
     return {"endpoints": found} if found else {}
 

@@ -17,6 +17,7 @@ from rlanything.stages.dependencies import (
     bootstrapped,
     final_panels,
     keys,
+    labelling,
     loaded,
     made,
     measured,
@@ -174,7 +175,7 @@ STAGES = (
         deps=lambda config: (
             *tasks_of(config.tasks.reward_panels),
             *bootstrapped(config),
-            *made(config.evaluate.reward_policy, *config.evaluate.judges.values()),
+            *made(*labelling(config)),
             "${model.prompts}",
             *own_prompts(config.evaluate.reward_policy, *config.evaluate.judges.values()),
         ),
@@ -183,6 +184,7 @@ STAGES = (
             "env",
             "tasks.panels",
             "engine",
+            "endpoints.judges",
             *keys("model", "action_format", "verdict_format", "context"),
             *keys("rollout", "max_steps", "temperature", "decoding", "max_tokens", "timeout_s"),
             *keys("judge", "writes", "m", "temperature", "max_tokens"),
@@ -190,7 +192,7 @@ STAGES = (
             *keys("train", "precision", "accelerator"),
         ),
         outs=("labels",),
-        loads=lambda config: (config.evaluate.reward_policy, *config.evaluate.judges.values()),
+        loads=labelling,
         needed=lambda config: config.evaluate.own_panel,
     ),
     Stage(

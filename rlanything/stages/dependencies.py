@@ -133,6 +133,12 @@ def loaded(config: Config) -> list[Checkpoint]:
     return [checkpoint for role, checkpoint in roles.items() if role not in config.endpoints.served]
 
 
+def labelling(config: Config) -> tuple[Checkpoint | None, ...]:
+    """The checkpoints that label the final panels, without judges in whose place an endpoint answers."""
+    evaluate, served = config.evaluate, config.endpoints.judges
+    return (evaluate.reward_policy, *(of for name, of in evaluate.judges.items() if name not in served))
+
+
 def own_prompts(*samplers: Sampler | None) -> tuple[str, ...]:
     """The folders of prompt templates that these models have of their own."""
     folders = [sampler.prompts for sampler in samplers if sampler is not None]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rlanything.config import ORACLE, Config
+from rlanything.config.endpoints import judge_role
 from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import sources
@@ -24,6 +25,7 @@ from rlanything.rewards.protocols import PanelEvaluation, PanelLines
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN
+from rlanything.stages.dependencies import labelling
 
 
 def make_labels(config: Config, root: Path) -> None:
@@ -37,7 +39,7 @@ def make_labels(config: Config, root: Path) -> None:
     layout = Layout(root)
     with locks.stage(root, LABEL, layout.labels, apart=(*BEFORE_TRAINING, f"{TRAIN}*", f"{EVALUATE}*")):
         layout.check_bootstrap()
-        used = (config.evaluate.reward_policy, *config.evaluate.judges.values())
+        used = labelling(config)
         with atomic.whole(layout.labels) as folder, sources.unchanged(root, *used):
             panels = _panels(config, root)
             for labeller in config.evaluate.labellers:
@@ -96,5 +98,5 @@ def _judge(config: Config, root: Path, name: str) -> PanelEvaluation:
     source = config.evaluate.judges[name]
     prompts = build.prompts(config, root, source.prompts).for_labels
     asking = config.asking(m=source.votes, **source.sampling)
-    judge = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
+    judge = build.judge(config, source, root, judge_role(name))
     return kind_of(config).evaluation(asking, build.family(config), judge, prompts)
