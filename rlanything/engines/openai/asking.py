@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from rlanything.config import Endpoint
@@ -17,6 +18,8 @@ from rlanything.engines.openai.client import Client, Response
 from rlanything.engines.openai.key import Key
 
 T = TypeVar("T")
+MOST_NAMES, SHOWN_NAMES = 1000, 10
+"""Names of an endpoint's models that are compared with the wanted one, and that are shown."""
 SAY_EVERY = 5.0
 """Seconds between two lines about waiting."""
 
@@ -75,9 +78,8 @@ class Asking:
         if isinstance(listed, Fault):
             raise self._failure(listed)
         if not any(same_model(name, self.endpoint.model) for name in listed):
-            names = [answers.shown(name) for name in listed[:1000]]
             raise ConfigError(
-                self._message("model", f"{self.endpoint.model!r}: {unknown(self.endpoint.model, names)}")
+                self._message("model", f"{self.endpoint.model!r}: {_nearest(self.endpoint.model, listed)}")
             )
 
     def _read(self, found: Response) -> Reply | Fault | Refused:
@@ -165,6 +167,16 @@ class Asking:
         if now - self._said_at >= SAY_EVERY or not self._said_at:
             self._said_at = now
             self._say(f"endpoint of the {self.name}: {text}")
+
+
+def _nearest(wanted: str, listed: Sequence[str]) -> str:
+    """'unknown; ...' with the models that the endpoint has; of many, those with the nearest names."""
+    names = [answers.shown(name) for name in listed[:MOST_NAMES]]
+    if not names:
+        return "the endpoint lists no models"
+    near = difflib.get_close_matches(wanted, names, n=SHOWN_NAMES, cutoff=0.3) or names[:SHOWN_NAMES]
+    more = len(names) - len(near)
+    return unknown(wanted, near) + (f" and {more} more" if more else "")
 
 
 def same_model(name: str, wanted: str) -> bool:

@@ -193,6 +193,16 @@ def test_no_redirect_is_followed_and_no_cookie_is_sent():
     assert server.paths == ["/v1/chat/completions"]
 
 
+def test_of_many_models_the_nearest_names_are_shown():
+    many = tuple(f"family-{number}" for number in range(300))
+    with serving(models=many) as server, pytest.raises(ConfigError) as caught:
+        engine(server, model="family_7").check()
+    assert "did you mean 'family-7'" in str(caught.value)
+    assert str(caught.value).endswith("and 290 more")
+    with serving(models=()) as server, pytest.raises(ConfigError, match="lists no models"):
+        engine(server).check()
+
+
 def test_the_check_finds_a_wrong_model_key_and_address():
     with serving() as server:
         engine(server).check()
