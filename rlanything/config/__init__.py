@@ -16,6 +16,7 @@ from rlanything.config.algorithm import (
     RolloutConfig,
     SignalsConfig,
 )
+from rlanything.config.endpoints import Endpoint, Endpoints
 from rlanything.config.evaluation import (
     BASE,
     BASE_COOLED,
@@ -45,6 +46,8 @@ __all__ = [
     "Checkpoint",
     "Config",
     "CoolingConfig",
+    "Endpoint",
+    "Endpoints",
     "EvaluateConfig",
     "JudgeConfig",
     "JudgeSource",

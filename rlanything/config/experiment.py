@@ -16,6 +16,7 @@ from rlanything.config.algorithm import (
     RolloutConfig,
     SignalsConfig,
 )
+from rlanything.config.endpoints import NO_ENDPOINT, Endpoints
 from rlanything.config.evaluation import (
     ARM_NAME,
     BASE,
@@ -59,6 +60,7 @@ class Config(Section):
     engine: dict[str, Any]
     tasks: TasksConfig
     model: ModelConfig
+    endpoints: Endpoints = Endpoints()
     bootstrap: BootstrapConfig
     rollout: RolloutConfig
     judge: JudgeConfig
@@ -73,6 +75,8 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _names_classes(self) -> Config:
+        if "base_url" in self.engine or "engines.openai" in str(self.engine.get("_target_")):
+            raise ValueError(f"engine = openai: {NO_ENDPOINT}")
         for key in ("env", "engine"):
             if "_target_" not in getattr(self, key):
                 raise ValueError(
@@ -147,6 +151,26 @@ class Config(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _trains_no_endpoint(self) -> Config:
+        trained = [name for name, arm in self.arms.items() if arm.train_reward]
+        if self.endpoints.reward is not None and trained:
+            raise ValueError(
+                f"endpoints.reward.model = {self.endpoints.reward.model!r}: arms.{trained[0]}.train_reward = True, and "
+                "an endpoint returns text, not token ids with log-probs, so it cannot be trained. Allowed: arms with "
+                f"train_reward: false; leave out {', '.join(f'~arms.{name}' for name in trained)}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _knows_judges(self) -> Config:
+        for name in self.endpoints.judges:
+            if name not in self.evaluate.judges:
+                raise ValueError(
+                    f"endpoints.judges.{name}: {unknown(name, self.evaluate.judges)} (evaluate.judges)"
+                )
+        return self
+
     def _check_oracle(self, name: str) -> None:
         """Raise `ValueError` where an arm that the oracle judges for is to train a reward model, or to take one."""
         for key in ("train_reward", "reward_from"):
@@ -207,6 +231,11 @@ class Config(Section):
     def asks_model(self, arm: ArmConfig) -> bool:
         """Whether the arm's training asks a reward model for its replies."""
         return (arm.step_votes or arm.train_reward) and not self.judge_for(arm).is_oracle
+
+    @property
+    def proposer(self) -> str:
+        """The name of the model that rewrites tasks."""
+        return self.model.adapter.path if self.endpoints.adapter is None else self.endpoints.adapter.model
 
     @property
     def has_oracle(self) -> bool:

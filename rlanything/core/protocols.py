@@ -130,7 +130,7 @@ class GeneratedData(TaskFamily, Protocol):
 
 
 class Engine(Protocol):
-    """Text generation, for policy, reward model and adapter."""
+    """Text generation, for policy, reward model and adapter. Whoever opens an engine closes it."""
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions in the order of the requests."""
@@ -145,5 +145,5 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None:
-        """Free caches and workers."""
+        """Free caches and workers. Nothing is asked of a closed engine, but it may be closed again."""
         ...

@@ -178,7 +178,10 @@ class Question(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One sample S_{tau_i,j} of the reward model: verdict +1, -1, or None when no verdict could be parsed."""
+    """One sample S_{tau_i,j} of the reward model: verdict +1, -1, or None when no verdict could be parsed.
+
+    logprobs: empty for a reply of an endpoint, which has none.
+    """
 
     verdict: int | None
     reasoning: str
@@ -304,6 +307,7 @@ class Request:
 class Completion:
     """Sampled ids with their log-probs (at temperature 1, normalised over `allowed` where decoding is constrained).
 
+    logprobs: empty where the engine has none: an endpoint returns text. Such a completion cannot train.
     finished: False when `max_tokens` was reached before the end of turn.
     """
 

@@ -29,6 +29,11 @@ class Cursor:
         self._low, self._high, self._depth = 0, len(self._sequences), 0
         self.allowed = self._next()
 
+    @property
+    def remaining(self) -> int:
+        """How many of the distinct sequences begin with the tokens taken so far; 1: the rest is certain."""
+        return self._high - self._low
+
     def advance(self, token: int) -> None:
         """Take `token`, which must be one of `allowed`; raises `ValueError` otherwise."""
         if token not in self.allowed:

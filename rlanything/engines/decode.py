@@ -63,10 +63,10 @@ class Draft:
         self.done = self.finished or len(self.ids) >= self.request.max_tokens
 
 
-def check_request(request: Request, vocabulary: int, context: int | None = None) -> None:
+def check_request(request: Request, vocabulary: int, context: int) -> None:
     """Raise `ValueError` for a request that cannot be served.
 
-    vocabulary: number of token ids of the model. context: number of its positions; None: not checked.
+    vocabulary: number of token ids of the model. context: number of its positions.
     """
     if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
         raise ValueError(
@@ -77,7 +77,7 @@ def check_request(request: Request, vocabulary: int, context: int | None = None)
         if ids and not 0 <= min(ids) <= max(ids) < vocabulary:
             raise ValueError(f"a prompt or choice holds a token id outside the vocabulary of {vocabulary}")
     total = len(request.prompt_ids) + request.max_tokens
-    if context is not None and total > context:
+    if total > context:
         raise ValueError(f"prompt and max_tokens need {total} positions; the model has {context}")
 
 
@@ -110,14 +110,15 @@ def step(active: Sequence[Draft], logits: Tensor, uniform: NDArray[np.float64]) 
         index = torch.tensor(rows)
         chosen_logits = logits if len(rows) == len(active) else logits[index]
         if constrained:
-            chosen_logits = _restrict(chosen_logits, [options[row] for row in rows])
+            chosen_logits = restrict(chosen_logits, [options[row] for row in rows])
         chosen, logprobs = sampling.draw(chosen_logits, torch.from_numpy(uniform)[index], temperature[index])
         for row, choice, logprob in zip(rows, chosen.tolist(), logprobs.tolist(), strict=True):
             active[row].take(options[row][choice] if constrained else choice, logprob, options[row])
 
 
-def _restrict(logits: Tensor, options: Sequence[tuple[int, ...]]) -> Tensor:
-    """Logits BA of the allowed ids of each row, -inf where a row has fewer than A."""
+def restrict(logits: Tensor, options: Sequence[tuple[int, ...]]) -> Tensor:
+    """Logits BA of the allowed ids (at least one) of each row of logits BV; -inf where a row has fewer than A."""
     width = max(len(option) for option in options)
-    ids = torch.tensor([option + (-1,) * (width - len(option)) for option in options])
+    padded = [option + (-1,) * (width - len(option)) for option in options]
+    ids = torch.tensor(padded, device=logits.device)
     return logits.gather(1, ids.clamp(min=0)).masked_fill(ids < 0, float("-inf"))

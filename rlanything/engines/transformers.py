@@ -62,9 +62,9 @@ class TransformersEngine:
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions in the order of the requests. Raises `ValueError` for a request that cannot be served."""
-        vocabulary = self._model.config.get_text_config().vocab_size
+        config = self._model.config.get_text_config()
         for request in requests:
-            check_request(request, vocabulary)
+            check_request(request, config.vocab_size, config.max_position_embeddings)
         drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
         waiting = sorted((d for d in drafts if not d.done), key=lambda d: len(d.request.prompt_ids))
         with _evaluating(self._model), torch.no_grad():

@@ -67,6 +67,10 @@ def answer_exam(
     return len(lost)
 
 
+SIZES = ("max_batch", "cache_gib", "max_batched_tokens", "prefix_caching", "eager", "tolerance")
+"""Arguments of engines that change no answer."""
+
+
 def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> dict[str, Json]:
     """What the answers depend on. It is stored with them."""
     found = sources.contents(checkpoint, root)
@@ -79,7 +83,7 @@ def made_with(config: Config, root: Path, checkpoint: Checkpoint, seed: int) -> 
         "temperature": config.evaluate.temperature,
         "max_tokens": config.rollout.max_tokens,
         "precision": config.train.precision,
-        "engine": {k: v for k, v in config.engine.items() if k != "max_batch"},  # it changes no answer
+        "engine": {k: v for k, v in config.engine.items() if k not in SIZES},
     }
 
 
@@ -90,8 +94,14 @@ def _answer(
     from rlanything.engines.placement import Role
 
     build.one_thread()
-    policy = build.chat_model(config, *build.load(config, checkpoint, root, Role.FROZEN))
-    prompts = build.prompts(config, root)
+    with build.chat_model(config, *build.load(config, checkpoint, root, Role.FROZEN)) as policy:
+        return _ask(config, policy, build.prompts(config, root), seed, todo, answers)
+
+
+def _ask(
+    config: Config, policy: ChatModel, prompts: Prompts, seed: int, todo: Sequence[Question], answers: Answers
+) -> list[str]:
+    """`_answer` with a policy that is open."""
     ticker = Ticker("livebench answer", len(todo))
     lost: list[str] = []
     for first in range(0, len(todo), AT_A_TIME):

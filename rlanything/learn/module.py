@@ -96,8 +96,9 @@ class JointModule(LightningModule):
     def prepare(self, name: str, rows: Sequence[Row]) -> dict[str, float]:
         """Fill in the log-probs that were not recorded: those of the reference, and recomputed ones.
 
-        The rows change in place. With importance=recomputed, returns the metric `<name>/mismatch_kl`: the k3 estimate
-        of KL(sampling engine || trainer). Otherwise returns no metric.
+        The rows change in place. With importance=recomputed, returns the metrics `<name>/mismatch_kl`, the k3 estimate
+        of KL(sampling engine || trainer), and `<name>/mismatch_max`, the largest absolute difference of a log-prob.
+        Otherwise returns no metric.
         """
         model = self.policy if name == "policy" else self.reward
         reference = self._references[name]
@@ -112,7 +113,10 @@ class JointModule(LightningModule):
                 _spread([r.reference for r in group], self._logprobs(reference, group))
         if not drift:
             return {}
-        return {f"{name}/mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift)}
+        return {
+            f"{name}/mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift),
+            f"{name}/mismatch_max": max(map(abs, drift)),
+        }
 
     def _recompute(self, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool) -> list[float]:
         """Truncated importance sampling. Returns, for each target, trainer's minus recorded log-prob.

@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Self
 
 from rlanything.core.protocols import Engine
 from rlanything.core.timing import phase
 from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import Chat
+from rlanything.engines.openai.text_ids import TextChat
 from rlanything.loop.prompts import Message
 from rlanything.loop.share import shared
 
 
 class ChatModel:
-    """Engine and chat format of one model."""
+    """Engine and chat format of one model. Whoever makes one closes it: by `with`, or by `close`."""
 
-    def __init__(self, engine: Engine, chat: Chat, max_context: int) -> None:
+    def __init__(self, engine: Engine, chat: Chat | TextChat, max_context: int) -> None:
         self.engine = engine
         self.chat = chat
         self.max_context = max_context
         self.encode_choice = lru_cache(maxsize=65536)(self._encode_choice)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.engine.close()
 
     def start(self, messages: list[Message]) -> tuple[int, ...]:
         """Prompt ids of a new conversation, up to the model's turn."""

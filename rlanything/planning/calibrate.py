@@ -18,10 +18,10 @@ def seconds_per_iteration(config: Config, root: Path, arm: str) -> float | None:
     """Seconds of one iteration of one seed of `arm`, without the panels of the learning curve.
 
     None: the time cannot be measured. Either data/ or models/ does not exist yet, or the models are real checkpoints,
-    which a plan does not load, or the environment or the engine is not the project's own: a dry run makes no object of
-    another project's class.
+    which a plan does not load, or an endpoint would be asked, which costs money, or the environment or the engine is
+    not the project's own: a dry run makes no object of another project's class.
     """
-    if config.model.embedded is None:
+    if config.model.embedded is None or config.endpoints.served:
         return None
     layout = Layout(root)
     if not (layout.manifest.is_file() and layout.bootstrap.is_file()):

@@ -14,9 +14,10 @@ from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.protocols import Engine, TaskFamily
+from rlanything.planning import samplers
+from rlanything.planning.samplers import NATIVE
 from rlanything.runs import build, families
 
-NATIVE = "rlanything.engines.native.NativeEngine"
 FLOAT = 4
 """Bytes of a float32 weight."""
 GIVEN = ("model", "tokenizer")
@@ -50,20 +51,17 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
     memory(config)
     if engine:
         arguments(config.engine, "engine", Engine)
-        devices(config)
+        samplers.check(config)
+        strategy(config)
     if engine and (config.train.loggers or config.train.callbacks):
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
 
 
-def devices(config: Config) -> None:
-    """Raise `ConfigError` for a strategy that Lightning does not know, or an engine that cannot use the accelerator."""
-    train, engine = config.train, config.engine[targets.TARGET]
-    if train.accelerator in ("cuda", "mps") and engine == NATIVE:
-        raise ConfigError(
-            f"train.accelerator = {train.accelerator!r}: {engine} samples on the CPU only; use engine=transformers"
-        )
+def strategy(config: Config) -> None:
+    """Raise `ConfigError` for a strategy that Lightning does not know."""
+    train = config.train
     if train.strategy != "auto":
         from lightning.pytorch.strategies import StrategyRegistry
 

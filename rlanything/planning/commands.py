@@ -62,7 +62,7 @@ def composed(args: argparse.Namespace) -> Config:
     Its environment and data need not be installed. Raises `ConfigError`.
     """
     from rlanything.config import parse
-    from rlanything.planning import check, compose
+    from rlanything.planning import check, compose, samplers
 
     if args.params is not None:
         raise ConfigError(
@@ -70,7 +70,8 @@ def composed(args: argparse.Namespace) -> Config:
         )
     args.root = args.root.resolve()
     config = parse(compose.compose(args.overrides, args.root))
-    check.devices(config)
+    samplers.check(config)
+    check.strategy(config)
     return config
 
 

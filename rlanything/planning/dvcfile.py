@@ -61,7 +61,7 @@ def _body(stage: Stage, config: Config, root: Path) -> Iterator[tuple[str, Json]
     yield "desc", stage.about
     yield "cmd", f"python -m rlanything {stage.name}" + ("" if stage.arms is None else " --arm ${key}")
     yield "deps", [*stage.deps(config), *folders(root, *stage.loads(config)), *code(stage, config)]
-    yield "params", list(stage.params)
+    yield "params", stage.params_for(config)
     for kind, outputs in (("outs", stage.outs), ("metrics", stage.metrics), ("plots", stage.plots)):
         if outputs:
             yield kind, list(outputs)

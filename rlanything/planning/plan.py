@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rlanything.config import Config
 from rlanything.core.splits import TRAIN
+from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.estimate import checkpoints
 from rlanything.planning.costs.sizes import Size
 from rlanything.rewards.kind import kind_of
@@ -89,6 +90,9 @@ def _expected(config: Config, seconds: float | None) -> float | None:
 
 
 def _size(config: Config, name: str, size: Size) -> str:
+    endpoint = endpoint_of(config, name)
+    if endpoint is not None:
+        return f"{endpoint.model} at {endpoint.root}, an endpoint"
     _, checkpoint = checkpoints(config)[name]
     text = f"{size.parameters:,} parameters, {checkpoint.path}"
     if config.model.embedded is not None:
@@ -110,6 +114,8 @@ def _total(config: Config, plans: Sequence[ArmPlan]) -> list[str]:
             "Real checkpoints are not loaded by a plan, so no time is measured. Time and memory are estimates."
         ]
     known = [plan.seconds for plan in plans if plan.seconds is not None]
+    if config.endpoints.served:
+        return ["No time is measured, because a dry run asks no endpoint: it would cost money."]
     if len(known) < len(plans):
         return [
             "Time is measured once data/ and models/ exist (`rlanything tasks`, `rlanything bootstrap`), with the "

@@ -65,11 +65,12 @@ class StandIns:
         """Write one stand-in to its folder, whole or not at all."""
         tokenizer = chosen.tokenizer(self._texts(chosen))
         model = chosen.fresh(tokenizer, derive_seed(self.config.seed, "rehearse", role) % 2**31)
-        chat_model = build.chat_model(self.config, model, tokenizer)
+        with build.chat_model(self.config, model, tokenizer) as chat_model:
+            rows = self._rows(role, chosen, chat_model)
         ticker = Ticker(f"rehearse: {role}", self.settings.steps)
         fit(
             model,
-            self._rows(role, chosen, chat_model),
+            rows,
             self.settings,
             derive_seed(self.config.seed, "rehearse", "fit", role),
             lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),

@@ -11,7 +11,8 @@ from rlanything.config import Config
 from rlanything.config.sources import Setting, row_for, same, setting_of
 
 SECTIONS = ("tasks", "model", "rollout", "judge", "signals", "adaptation", "learn", "train", "evaluate")
-"""What is shown. `env` and `engine` are shown by class name only: their options may hold private keys or paths."""
+"""What is shown. `env` and `engine` are shown by class name only, and endpoints by their model: other options may hold
+private paths and addresses."""
 HIDDEN = ("train.loggers", "train.callbacks")
 """They change no result, and their options may hold private keys or paths."""
 
@@ -37,6 +38,10 @@ def rows(config: Config) -> list[Row]:
     named = {"seed": config.seed, "scale": config.scale}
     head = [_row(name, value, setting) for name, value in named.items()]
     classes = [_row(f"{name}._target_", fields[name]["_target_"], setting) for name in ("env", "engine")]
+    classes += [
+        _row(f"endpoints.{role}.model", endpoint.model, setting)
+        for role, endpoint in config.endpoints.served.items()
+    ]
     return (
         head + classes + [row for section in SECTIONS for row in _section(section, fields[section], setting)]
     )

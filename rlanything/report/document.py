@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlanything.config.sources import SETTINGS, setting_of
-from rlanything.report import configuration, findings, health, tables
+from rlanything.report import configuration, endpoints, findings, health, tables
 from rlanything.report.buffers import buffer_run
 from rlanything.report.caveats import caveats
 from rlanything.report.formatting import code, markdown_table, plain
@@ -234,7 +234,7 @@ def _tasks(data: ReportData) -> str:
 def _health(data: ReportData) -> str:
     lines = health.lines(data.curves)
     clean = "\nNo warnings.\n" if data.curves else "\nNo metrics to check.\n"
-    return "## Health\n" + (_bullets(lines) or clean)
+    return "## Health\n" + (_bullets(lines) or clean) + endpoints.section(data.config, data.curves)
 
 
 def _settings(data: ReportData) -> str:

@@ -44,7 +44,7 @@ class Rules:
             StoredRollouts(stored.episodes),
             kind.stored_model(self.config, arm, run_seed, stored),
             proposals,
-            self.config.model.adapter.path,
+            self.config.proposer,
         )
         result = loop.collect(state)
         taught = {

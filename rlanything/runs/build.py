@@ -18,8 +18,13 @@ from rlanything.runs import families
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+    from rlanything.engines.openai.engine import OpenAIEngine
     from rlanything.engines.placement import Role
     from rlanything.loop.chat_model import ChatModel
+
+
+REPLIES = Path(".rla/replies")
+"""The folder with the replies of endpoints to measurements. Without it they are asked again."""
 
 
 def one_thread() -> None:
@@ -97,8 +102,48 @@ def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:
         ) from None
 
 
+def endpoint(config: Config, role: str, keep: Path | None = None) -> OpenAIEngine | None:
+    """The engine of the endpoint that serves a role; None: the role has a checkpoint.
+
+    The endpoint is asked whether it has the model. keep: the folder for replies that were paid for. Raises
+    `ConfigError`, and `MachineError` when the endpoint does not answer.
+    """
+    from rlanything.engines.openai.engine import OpenAIEngine
+
+    section = config.endpoints.served.get(role)
+    if section is None:
+        return None
+    engine = OpenAIEngine(section, role, keep)
+    engine.check()
+    return engine
+
+
+def served(engine: OpenAIEngine) -> ChatModel:
+    """The model behind an endpoint, with the chat format of its engine."""
+    from rlanything.engines.openai.text_ids import TextChat
+    from rlanything.loop.chat_model import ChatModel
+
+    return ChatModel(engine, TextChat(), engine.endpoint.context)
+
+
+def judge(config: Config, checkpoint: Checkpoint, root: Path, role: str = "reward") -> ChatModel:
+    """A model that only measures: the endpoint that serves the role where there is one, else the checkpoint.
+
+    The endpoint's replies are kept for all measurements: every arm asks the same questions about the same panel.
+    """
+    from rlanything.engines.placement import Role
+
+    engine = endpoint(config, role, root / REPLIES / role)
+    if engine is not None:
+        return served(engine)
+    return chat_model(config, *load(config, checkpoint, root, Role.FROZEN))
+
+
 def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> ChatModel:
-    """The model with the configured engine and with the chat format of its tokenizer."""
+    """The model with the configured engine and with the chat format of its tokenizer. The caller closes it.
+
+    Raises `ConfigError` for an engine that cannot be made, or that cannot run this model.
+    """
     from rlanything.engines.chat import Chat
     from rlanything.loop.chat_model import ChatModel
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.config import Checkpoint, Config
+from rlanything.config.endpoints import RESULTS
 from rlanything.core.ids import content_id
 from rlanything.core.types import Json
 from rlanything.engines import sources
@@ -61,13 +62,30 @@ def made_from(config: Config, root: Path, arm: str) -> Origin:
 def run_config(config: Config, arm: str) -> dict[str, Any]:
     """The part of the configuration that decides the results of the arm's run.
 
-    Left out: other arms, workers, loggers, and sections that only other stages read."""
-    relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks"})
+    Left out: other arms, workers, loggers, sections that only other stages read, and how an endpoint is asked."""
+    relevant = config.model_dump(
+        mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks", "endpoints"}
+    )
+    relevant |= _endpoints(config, arm)
     for name in ("workers", "loggers"):
         relevant["train"].pop(name)
     for name in FINAL:
         relevant["evaluate"].pop(name)
     return {**relevant, "panels": config.tasks.measures, "arms": {arm: config.arm(arm).model_dump()}}
+
+
+def _endpoints(config: Config, arm: str) -> dict[str, Any]:
+    """What decides the replies of the endpoints that the arm asks; {} where it asks none.
+
+    Prices, time-outs and rate limits are left out: they change no reply.
+    """
+    asked = {"reward": not config.judge_for(config.arm(arm)).is_oracle, "adapter": config.arm(arm).adapt}
+    found = {
+        role: endpoint.model_dump(mode="json", include=set(RESULTS))
+        for role, endpoint in config.endpoints.served.items()
+        if asked.get(role, False)
+    }
+    return {"endpoints": found} if found else {}
 
 
 def inputs(config: Config, root: Path, arm: str) -> dict[str, str]:
@@ -85,8 +103,9 @@ def inputs(config: Config, root: Path, arm: str) -> dict[str, str]:
 def checkpoints(config: Config, arm: str) -> list[Checkpoint]:
     """The configured checkpoints that a run of the arm loads."""
     own, model = config.arm(arm), config.model
-    judges = own.reward_from is None and not config.judge_for(own).is_oracle
-    return [model.policy, *([model.reward] if judges else ()), *([model.adapter] if own.adapt else ())]
+    judges = own.reward_from is None and not config.judge_for(own).is_oracle and not config.endpoints.reward
+    adapts = own.adapt and not config.endpoints.adapter
+    return [model.policy, *([model.reward] if judges else ()), *([model.adapter] if adapts else ())]
 
 
 def input_files(config: Config, root: Path, arm: str) -> list[Path]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -11,6 +14,8 @@ from rlanything.config import ArmConfig, Checkpoint, Config
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import checkpoint
+from rlanything.engines.openai.engine import OpenAIEngine
+from rlanything.engines.openai.usage import Usage
 from rlanything.engines.placement import Role
 from rlanything.learn.module import JointModule
 from rlanything.loop.adapt import Adapter
@@ -18,10 +23,14 @@ from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.iteration import Loop
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import RolloutWorker
+from rlanything.loop.share import shared
 from rlanything.rewards.kind import RewardKind, kind_of
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, trained_reward
 from rlanything.runs.panels import Curve
+
+KEPT = "replies"
+"""The folder with the replies of endpoints in a live folder. A finished run has them in its records."""
 
 
 @dataclass(frozen=True)
@@ -55,53 +64,89 @@ class Parts:
     run_seed: int
     policy: Model
     reward: Model | None
-    """None: the oracle judges."""
+    """None: the oracle or an endpoint judges."""
+    endpoints: Mapping[str, OpenAIEngine]
+    """The engines of the roles that an endpoint serves."""
     kind: RewardKind
     loop: Loop
     module: JointModule
     curve: Curve
 
+    def spent(self, processes: int) -> dict[str, float]:
+        """What the replies of endpoints cost since the last call, as metrics; all `processes` of the run together."""
+        metrics: dict[str, float] = {}
+        for role, engine in self.endpoints.items():
+            own = engine.take_usage()
+            usage = sum(shared(range(processes), partial(_each, own)), Usage())
+            metrics |= usage.metrics(role, engine.endpoint)
+        return metrics
 
-def make_parts(config: Config, run: RunId) -> Parts:
-    """Load the models and build the parts. Raises `ConfigError`."""
+
+def _each(usage: Usage, part: Sequence[int]) -> list[Usage]:
+    """What this process used, for each number of a process that it stands for."""
+    return [usage for _ in part]
+
+
+def make_parts(config: Config, run: RunId, engines: ExitStack) -> Parts:
+    """Load the models and build the parts. Raises `ConfigError`.
+
+    engines: closes the engines that are opened here. A model that the arm does not ask gets none.
+    """
     arm = config.arm(run.arm)
     run_seed = derive_seed(config.seed, "run", run.seed)
     family, prompts = build.family(config), build.prompts(config, run.root)
-    policy = _model(config, config.model.policy, run.root, Role.TRAINED)
-    reward = _reward(config, arm, run)
+    endpoints = _endpoints(config, arm, run)  # before minutes of work: an endpoint may be missing
+    served = {role: engines.enter_context(build.served(engine)) for role, engine in endpoints.items()}
+    policy = _model(config, config.model.policy, run.root, Role.TRAINED, engines)
+    reward = None if "reward" in served else _reward(config, arm, run, engines)
     rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout)
     kind = kind_of(config)
-    judge = reward.chat if reward else None
+    judge = reward.chat if reward else served.get("reward")
     loop = Loop(
         config,
         arm,
         run_seed,
         rollout_worker,
         kind.reward_model(config, arm, run_seed, family, judge, prompts),
-        _adapter(config, run, family, prompts) if arm.adapt else None,
-        config.model.adapter.path,
+        _adapter(config, run, family, prompts, served.get("adapter"), engines) if arm.adapt else None,
+        config.proposer,
     )
     evaluation = kind.evaluation(config, family, judge, prompts) if judge else None
     curve = Curve(config, arm, run_seed, Layout(run.root), rollout_worker, evaluation)
-    return Parts(arm, run_seed, policy, reward, kind, loop, _module(config, run, policy, reward), curve)
+    module = _module(config, run, policy, reward)
+    return Parts(arm, run_seed, policy, reward, endpoints, kind, loop, module, curve)
 
 
-def _adapter(config: Config, run: RunId, family: TaskFamily, prompts: Prompts) -> Adapter:
-    adapter = _model(config, config.model.adapter, run.root, Role.FROZEN)
-    return Adapter(family, adapter.chat, prompts, config.adaptation)
+def _endpoints(config: Config, arm: ArmConfig, run: RunId) -> dict[str, OpenAIEngine]:
+    """The endpoints that the arm asks, by role. Their replies are kept beside the iterations."""
+    asked = {"reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
+    found = {role: build.endpoint(config, role, run.live / KEPT / role) for role in asked if asked[role]}
+    return {role: engine for role, engine in found.items() if engine is not None}
 
 
-def _model(config: Config, source: Checkpoint, root: Path, role: Role) -> Model:
+def _adapter(
+    config: Config,
+    run: RunId,
+    family: TaskFamily,
+    prompts: Prompts,
+    served: ChatModel | None,
+    engines: ExitStack,
+) -> Adapter:
+    model = served or _model(config, config.model.adapter, run.root, Role.FROZEN, engines).chat
+    return Adapter(family, model, prompts, config.adaptation)
+
+
+def _model(config: Config, source: Checkpoint, root: Path, role: Role, engines: ExitStack) -> Model:
     network, tokenizer = build.load(config, source, root, role)
-    return Model(network, tokenizer, build.chat_model(config, network, tokenizer))
+    return Model(network, tokenizer, engines.enter_context(build.chat_model(config, network, tokenizer)))
 
 
-def _reward(config: Config, arm: ArmConfig, run: RunId) -> Model | None:
+def _reward(config: Config, arm: ArmConfig, run: RunId, engines: ExitStack) -> Model | None:
     """The reward model; None where the oracle judges."""
     if config.judge_for(arm).is_oracle:
         return None
     role = Role.TRAINED if arm.train_reward else Role.FROZEN
-    return _model(config, _reward_checkpoint(config, arm, run), run.root, role)
+    return _model(config, _reward_checkpoint(config, arm, run), run.root, role, engines)
 
 
 def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,8 @@ class SeedRun:
         self.timer = Timer()
         self.loggers = trackers.make_loggers(config, run_id.root, run_id.arm, run_id.seed)
         self.callbacks = trackers.make_callbacks(config)
-        self.parts = make_parts(config, run_id)
+        self.engines = ExitStack()
+        self.parts = make_parts(config, run_id, self.engines)
         self.start = TaskBuffer.start(read_tasks(Layout(run_id.root).tasks(TRAIN)))
         self.state = LoopState(0, self.start)
         self.head = self.start.digest
@@ -60,11 +62,16 @@ class SeedRun:
         Raises `ConfigError`, and `MachineError` when published iterations are damaged.
 
         Under torchrun every process collects the same experience and learns from its share of it. Only the first
-        process writes files.
+        process writes files. The engines are closed at the end, also after an error.
         """
-        if not build.first_process():
-            self._fit(len(self.folder.usable(self.say)))
-            return
+        with self.engines:
+            if build.first_process():
+                self._train()
+            else:
+                self._fit(len(self.folder.usable(self.say)))
+
+    def _train(self) -> None:
+        """Train, and write all files of the run."""
         with self.folder.lock():
             done = self.folder.recover(self.say)
             write_snapshot(self.start, snapshot_path(self.folder.path, 0))  # later ones are differences to it
@@ -113,7 +120,8 @@ class SeedRun:
             self.metrics = {"accepted_total": self.state.buffer.accepted, **place, **panels}
             return empty_batches(updates, iteration)
         result = self.parts.loop.collect(self.state)
-        self.result, self.metrics = result, {**result.metrics, **place, **panels}
+        spent = self.parts.spent(self.config.train.devices)
+        self.result, self.metrics = result, {**result.metrics, **place, **panels, **spent}
         self._check_replies()
         batches, prepared = make_batches(
             self.parts.module, result.policy, result.reward, self.parts.run_seed, iteration

@@ -7,7 +7,8 @@ the panels. On the panels the control samples with the same seeds as the arms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,9 @@ def try_temperature(
     from rlanything.loop.panel import measure_policy, success_rate
 
     config = parse(data)
-    worker = _worker(config, root, policy)
     settings = (derive_seed(config.seed, "cooling", "try"), repeats, temperature, config.evaluate.max_steps)
-    return success_rate(measure_policy(worker, [Task.from_json(task) for task in tasks], *settings))
+    with _worker(config, root, policy) as worker:
+        return success_rate(measure_policy(worker, [Task.from_json(task) for task in tasks], *settings))
 
 
 def measure_at(
@@ -105,14 +106,17 @@ def measure_at(
     cooled = config.evaluate.model_copy(update={"temperature": temperature})
     config = config.model_copy(update={"evaluate": cooled})
     run_seed = derive_seed(config.seed, "evaluate", seed)
-    return policy_results(config, Layout(root), _worker(config, root, policy), run_seed)
+    with _worker(config, root, policy) as worker:
+        return policy_results(config, Layout(root), worker, run_seed)
 
 
-def _worker(config: Config, root: Path, policy: dict[str, Any]) -> Any:
+@contextmanager
+def _worker(config: Config, root: Path, policy: dict[str, Any]) -> Iterator[Any]:
+    """A rollout worker of a policy, whose engine is closed at the end."""
     from rlanything.engines.placement import Role
     from rlanything.loop.rollout import RolloutWorker
 
     build.one_thread()
     source = Checkpoint.model_validate(policy)
-    chat_model = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
-    return RolloutWorker(build.family(config), chat_model, build.prompts(config, root), config.rollout)
+    with build.chat_model(config, *build.load(config, source, root, Role.FROZEN)) as chat_model:
+        yield RolloutWorker(build.family(config), chat_model, build.prompts(config, root), config.rollout)

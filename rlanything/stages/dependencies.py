@@ -30,7 +30,9 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
     Where a switch is off, the column repeats a dependency that every arm has.
     """
     judged = "signals.lambda" if arm.step_votes else "signals.policy_min"
+    served = {"adapter_endpoint": "endpoints.adapter" if arm.adapt else "seed"}
     return {
+        **(served if config.endpoints.served else {}),
         "judge_model": _judge_model(config, arm, arm.reward_from),
         "scale": "signals.advantage_scale" if arm.advantage == "step" else "seed",
         "policy_min": "signals.policy_min" if arm.outcome else "seed",
@@ -122,6 +124,19 @@ def folders(root: Path, *checkpoints: Checkpoint | None) -> tuple[str, ...]:
     """
     local = [c.path for c in checkpoints if c is not None and is_local(c, root)]
     return tuple(dict.fromkeys(path for path in local if Path(path).parts[:1] not in {(m,) for m in MAKERS}))
+
+
+def loaded(config: Config) -> list[Checkpoint]:
+    """The checkpoints of the base models, without those in whose place an endpoint answers."""
+    model = config.model
+    roles = {"policy": model.policy, "reward": model.reward, "adapter": model.adapter}
+    return [checkpoint for role, checkpoint in roles.items() if role not in config.endpoints.served]
+
+
+def labelling(config: Config) -> tuple[Checkpoint | None, ...]:
+    """The checkpoints that label the final panels, without judges in whose place an endpoint answers."""
+    evaluate, served = config.evaluate, config.endpoints.judges
+    return (evaluate.reward_policy, *(of for name, of in evaluate.judges.items() if name not in served))
 
 
 def own_prompts(*samplers: Sampler | None) -> tuple[str, ...]:

@@ -63,18 +63,18 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     panels = final_panels(config, layout)  # before minutes of work: a panel may be missing
     prompts = build.prompts(config, root)
     policy_at, reward_at = pair_of(config, layout, arm, seed)
-    policy = build.chat_model(config, *build.load(config, policy_at, root, Role.FROZEN))
     family = build.family(config)
-    rollout_worker = RolloutWorker(family, policy, prompts, config.rollout)
     run_seed = derive_seed(config.seed, "evaluate", seed)
     evaluate = config.evaluate
-    result = policy_results(config, layout, rollout_worker, run_seed)
+    with build.chat_model(config, *build.load(config, policy_at, root, Role.FROZEN)) as policy:
+        rollout_worker = RolloutWorker(family, policy, prompts, config.rollout)
+        result = policy_results(config, layout, rollout_worker, run_seed)
     if reward_at is not None:
-        reward = build.chat_model(config, *build.load(config, reward_at, root, Role.FROZEN))
         asking = config.asking(m=evaluate.votes)
-        evaluation = kind_of(config).evaluation(asking, family, reward, prompts)
-        for name, labelled in panels.items():
-            result |= keyed(evaluation.results(labelled, run_seed), name, panels)
+        with build.judge(config, reward_at, root) as reward:
+            evaluation = kind_of(config).evaluation(asking, family, reward, prompts)
+            for name, labelled in panels.items():
+                result |= keyed(evaluation.results(labelled, run_seed), name, panels)
     result["accepted_tasks"] = _accepted(layout, arm, seed)
     if result["accepted_tasks"]:
         accepted = accepted_tasks(layout.run(arm, seed), config.train.iterations)

@@ -7,10 +7,12 @@ arms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from rlanything.config import ORACLE, Config
+from rlanything.config.endpoints import judge_role
 from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import sources
@@ -24,6 +26,7 @@ from rlanything.rewards.protocols import PanelEvaluation, PanelLines
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN
+from rlanything.stages.dependencies import labelling
 
 
 def make_labels(config: Config, root: Path) -> None:
@@ -37,7 +40,7 @@ def make_labels(config: Config, root: Path) -> None:
     layout = Layout(root)
     with locks.stage(root, LABEL, layout.labels, apart=(*BEFORE_TRAINING, f"{TRAIN}*", f"{EVALUATE}*")):
         layout.check_bootstrap()
-        used = (config.evaluate.reward_policy, *config.evaluate.judges.values())
+        used = labelling(config)
         with atomic.whole(layout.labels) as folder, sources.unchanged(root, *used):
             panels = _panels(config, root)
             for labeller in config.evaluate.labellers:
@@ -71,13 +74,13 @@ def _panels(config: Config, root: Path) -> dict[str, PanelLines]:
         return _bootstrapped(config, layout)
     acting, family = config.rolling_out(source), build.family(config)
     prompts = build.prompts(config, root, source.prompts)
-    policy = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
-    worker = RolloutWorker(family, policy, prompts, acting.rollout)
-    evaluation = kind_of(config).evaluation(config, family, policy, prompts)
     found: dict[str, PanelLines] = {}
-    for name in config.tasks.reward_panels:
-        tasks = read_tasks(layout.tasks(name))
-        found[name] = evaluation.panel(tasks, try_tasks(acting, tasks, worker))
+    with build.chat_model(config, *build.load(config, source, root, Role.FROZEN)) as policy:
+        worker = RolloutWorker(family, policy, prompts, acting.rollout)
+        evaluation = kind_of(config).evaluation(config, family, policy, prompts)
+        for name in config.tasks.reward_panels:
+            tasks = read_tasks(layout.tasks(name))
+            found[name] = evaluation.panel(tasks, try_tasks(acting, tasks, worker))
     return found
 
 
@@ -87,14 +90,16 @@ def _labelled(
     """The panels with the labels of one labeller. The labels of the oracle are in them already."""
     if labeller == ORACLE:
         return panels
-    judge, seed = _judge(config, root, labeller), derive_seed(config.seed, "label", labeller)
-    return {name: judge.relabel(panel, seed) for name, panel in panels.items()}
+    seed = derive_seed(config.seed, "label", labeller)
+    with _judge(config, root, labeller) as judge:
+        return {name: judge.relabel(panel, seed) for name, panel in panels.items()}
 
 
-def _judge(config: Config, root: Path, name: str) -> PanelEvaluation:
+@contextmanager
+def _judge(config: Config, root: Path, name: str) -> Iterator[PanelEvaluation]:
     """A judge of `evaluate.judges`, with its own prompts, number of votes, temperature and max_tokens."""
     source = config.evaluate.judges[name]
     prompts = build.prompts(config, root, source.prompts).for_labels
     asking = config.asking(m=source.votes, **source.sampling)
-    judge = build.chat_model(config, *build.load(config, source, root, Role.FROZEN))
-    return kind_of(config).evaluation(asking, build.family(config), judge, prompts)
+    with build.judge(config, source, root, judge_role(name)) as judge:
+        yield kind_of(config).evaluation(asking, build.family(config), judge, prompts)

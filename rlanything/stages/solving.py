@@ -42,11 +42,11 @@ def solve(
     if not tasks:
         return {}
     if solver is not None:
-        policy = build.chat_model(config, *build.load(config, solver, root, Role.FROZEN))
-        rollout = config.rolling_out(solver).rollout
-        worker = RolloutWorker(family, policy, build.prompts(config, root, solver.prompts), rollout)
+        prompts, rollout = build.prompts(config, root, solver.prompts), config.rolling_out(solver).rollout
         sampling = (rollout.temperature, config.evaluate.max_steps)
-        return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
+        with build.chat_model(config, *build.load(config, solver, root, Role.FROZEN)) as policy:
+            worker = RolloutWorker(family, policy, prompts, rollout)
+            return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
     if not isinstance(family, Teacher):
         return {}
     return {task.task_id: _by_expert(family, task, config, run_seed) for task in tasks}

@@ -44,6 +44,10 @@ class Stage:
         """Whether the stage uses the engine. If so, the engine is checked before the stage starts."""
         return "engine" in self.makes
 
+    def params_for(self, config: Config) -> list[str]:
+        """`params`; an experiment without endpoints does not depend on their section."""
+        return [name for name in self.params if config.endpoints.served or "endpoint" not in name]
+
     def check_arm(self, config: Config, arm: str) -> None:
         """Raise `ConfigError` unless the stage runs for this arm."""
         if self.arms is not None and arm not in (known := self.arms(config)):

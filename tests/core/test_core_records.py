@@ -115,6 +115,12 @@ def test_a_vote_has_a_log_prob_for_every_token():
         judgements_from_json([{"prompt_kept": 0, "prompt_added": [], "votes": [vote]}])
 
 
+def test_a_vote_of_an_endpoint_has_no_log_probs():
+    vote = {"verdict": 1, "reasoning": "", "response": [1, 2], "logprobs": []}
+    (judged,) = judgements_from_json([{"prompt_kept": 0, "prompt_added": [], "votes": [vote]}])
+    assert judged.votes[0].logprobs == ()
+
+
 def test_a_lone_surrogate_in_a_reply_is_read_back():
     found = replace(episode((1,)), first_observation="\ud800")
     assert trajectory_from_json(through_json(trajectory_to_json(found))) == found

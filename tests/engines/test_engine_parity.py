@@ -1,4 +1,4 @@
-"""The native engine gives the tokens and the log-probs of the module that it copies, however it is asked."""
+"""Every engine gives the tokens of the native engine and the log-probs of the module, however it is asked."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def model(request):
     return cases.ARCHITECTURES[request.param]()
 
 
-@pytest.fixture(scope="module")
-def engines(model):
-    tokenizer = cases.tokenizer()
-    return NativeEngine(model, tokenizer, max_batch=16), TransformersEngine(model, tokenizer, max_batch=16)
+@pytest.fixture(scope="module", params=["transformers", "vllm"])
+def engines(request, model):
+    with cases.opened(request.param, model, max_batch=16) as other:
+        yield NativeEngine(model, cases.tokenizer(), max_batch=16), other
 
 
 def agree(engines, model, requests):
@@ -34,8 +34,8 @@ def agree(engines, model, requests):
     assert cases.ids(native) == cases.ids(reference)
     assert [c.allowed for c in native] == [c.allowed for c in reference]
     assert [c.finished for c in native] == [c.finished for c in reference]
-    assert cases.worst_error(model, requests, native) < TOLERANCE
-    assert cases.worst_error(model, requests, reference) < TOLERANCE
+    for engine, completions in zip(engines, (native, reference), strict=True):
+        assert cases.worst_error(model, requests, completions) < cases.tolerance(engine)
     return native
 
 

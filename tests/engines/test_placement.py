@@ -75,12 +75,12 @@ def test_more_devices_than_there_are_is_refused_with_their_number(monkeypatch):
 
 
 def test_the_native_engine_is_refused_where_auto_means_a_gpu(monkeypatch):
-    from rlanything.planning import check
+    from rlanything.planning import check, samplers
 
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     config = SimpleNamespace(
-        train=TrainConfig(iterations=1, accelerator="auto"), engine={"_target_": check.NATIVE}
+        train=TrainConfig(iterations=1, accelerator="auto"), engine={"_target_": samplers.NATIVE}
     )
     with pytest.raises(ConfigError, match=r"train\.accelerator = 'auto': that is 'cuda' here.*engine=transf"):
         check.machine(config)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +72,10 @@ def bootstrap(config: Config, root: Path) -> dict[str, Any]:
 
 def collected(config: Config, root: Path) -> dict[str, Any]:
     """The tokens of an iteration of the arm that uses every model, and the reference's log-probs of them."""
-    parts = make_parts(config, RunId(root, "full", 0, root / "live"))
     start = TaskBuffer.start(read_tasks(Layout(root).tasks("train")))
-    result = parts.loop.collect(LoopState(0, start))
+    with ExitStack() as engines:
+        parts = make_parts(config, RunId(root, "full", 0, root / "live"), engines)
+        result = parts.loop.collect(LoopState(0, start))
     rows = [row for lesson in result.policy for row in policy_rows(lesson, "step")]
     parts.module.trainer = make_trainer(config.train, 1)
     parts.module.prepare("policy", rows)

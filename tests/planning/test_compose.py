@@ -14,7 +14,10 @@ from rlanything.planning import check, compose
 
 ROOT = Path(__file__).parents[2]
 GROUPS = compose.options(ROOT)
+ELSEWHERE = [("engine", "openai")]
+"""An option that has a place of its own: engine@endpoints.adapter=openai (tests/config/test_endpoint_config.py)."""
 CHOICES = [(group, option) for group, options in GROUPS.items() if group != "arm" for option in options]
+CHOICES = [choice for choice in CHOICES if choice not in ELSEWHERE]
 SETTINGS = sorted(path.stem for path in (ROOT / "experiments" / "setting").glob("*.yaml"))
 
 

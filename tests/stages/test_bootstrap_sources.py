@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from stage_cases import small
 
-from rlanything.config import Checkpoint, Config
+from rlanything.config import Checkpoint, Config, Endpoint, Endpoints
 from rlanything.stages.bootstrap.stage import _install
+from rlanything.stages.dependencies import loaded
 
 
 @pytest.fixture
@@ -44,3 +45,15 @@ def test_real_checkpoints_are_recorded_with_what_they_are_made_of(tmp_path, conf
     (tmp_path / "mine" / "model.safetensors").write_text("other")
     _install(config, root, None)
     assert recorded(root, "policy")["files"] != files
+
+
+def test_a_model_behind_an_endpoint_is_recorded_by_its_name_there(tmp_path, config):
+    adapter = Endpoint(base_url="https://models.example/v1/", model="large")
+    served = config.model_copy(update={"endpoints": Endpoints(adapter=adapter)})
+    _install(served, tmp_path / "project", None)
+    assert recorded(tmp_path / "project", "adapter") == {
+        "endpoint": "https://models.example/v1",
+        "model": "large",
+    }
+    assert "endpoint" not in recorded(tmp_path / "project", "reward")
+    assert [source.path for source in loaded(served)] == [config.model.policy.path, "someone/tiny"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean
@@ -74,20 +75,21 @@ class _Measured:
         probes: dict[str, dict[str, Share]] = {}
         again: dict[str, dict[str, Share]] = {}
         for probe in self.declared.probes:
-            _, worker = self._load(BASE if probe == BASE else self.declared.arm)
-            probes[probe] = self._play(worker, self.tasks, self.declared.rollouts, "truth")
-            again[probe] = self._play(worker, self.tasks, self.config.rollout.rollouts, "again")
-        first = {
-            arm: self._play(self._load(arm)[1], self.first, self.declared.first_rollouts, "first")
-            for arm in self._compared
-        }
+            with self._player(BASE if probe == BASE else self.declared.arm) as (_, worker):
+                probes[probe] = self._play(worker, self.tasks, self.declared.rollouts, "truth")
+                again[probe] = self._play(worker, self.tasks, self.config.rollout.rollouts, "again")
+        first: dict[str, dict[str, Share]] = {}
+        for arm in self._compared:
+            with self._player(arm) as (_, worker):
+                first[arm] = self._play(worker, self.first, self.declared.first_rollouts, "first")
         return Answers(rewrites=self.rewrites, probes=probes, again=again, first=first, moved=self._moved())
 
-    def _load(self, arm: str) -> tuple[Any, RolloutWorker]:
+    @contextmanager
+    def _player(self, arm: str) -> Iterator[tuple[Any, RolloutWorker]]:
         """The final policy of an arm, or the base's: the model, and what plays with it."""
         loaded = build.load(self.config, self.run.policies[arm], self.root, Role.FROZEN)
-        policy = build.chat_model(self.config, *loaded)
-        return loaded[0], RolloutWorker(self.family, policy, self.prompts, self.config.rollout)
+        with build.chat_model(self.config, *loaded) as policy:
+            yield loaded[0], RolloutWorker(self.family, policy, self.prompts, self.config.rollout)
 
     def _play(
         self, worker: RolloutWorker, tasks: Sequence[Task], rollouts: int, phase: str
@@ -98,14 +100,14 @@ class _Measured:
 
     def _moved(self) -> Moved:
         """How far the slots moved, beside first tasks in a random order, each with its neighbour."""
-        model, worker = self._load(BASE)
-        where = Map(worker, model)
-        slots = {
-            lineage.versions[0].task.task_id: where.distance(lineage.versions[0].task, lineage.head.task)
-            for lineage in self.lineages
-            if len(lineage.versions) > 1
-        }
         shuffled = random.Random(self.run_seed).sample(self.first, len(self.first))
-        pairs = [where.distance(one, other) for one, other in pairwise(shuffled)]
+        with self._player(BASE) as (model, worker):
+            where = Map(worker, model)
+            slots = {
+                lineage.versions[0].task.task_id: where.distance(lineage.versions[0].task, lineage.head.task)
+                for lineage in self.lineages
+                if len(lineage.versions) > 1
+            }
+            pairs = [where.distance(one, other) for one, other in pairwise(shuffled)]
         apart = (mean(words for words, _ in pairs), mean(angle for _, angle in pairs)) if pairs else None
         return Moved(slots=slots, apart=apart)

@@ -139,19 +139,19 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], one: 
     lines = list(read_lines(layout.reward_panel(corruption.panel), "rlanything bootstrap"))
     panel = parsed(lines, LabelledTrajectory.from_json)
     asking = config.asking(m=config.evaluate.votes)
-    model = build.chat_model(config, *build.load(config, one.reward, root, Role.FROZEN))
-    judge = Judge(model, build.prompts(config, root), asking.judge)
-    run_seed = derive_seed(config.seed, "corruption", one.seed)
-    intact = verdicts(judge, panel, run_seed)
-    kinds = {}
-    for kind in corruption.kinds:
-        found = damage(kind, [item.trajectory for item in panel], config.seed)
-        kept = [k for k, damaged in enumerate(found) if damaged is not None]
-        copies = [LabelledTrajectory(d.trajectory, ()) for d in found if d is not None]
-        said = verdicts(judge, copies, run_seed)
-        kinds[kind] = count(
-            [panel[k] for k in kept], [d for d in found if d], [intact[k] for k in kept], said
-        )
+    with build.chat_model(config, *build.load(config, one.reward, root, Role.FROZEN)) as model:
+        judge = Judge(model, build.prompts(config, root), asking.judge)
+        run_seed = derive_seed(config.seed, "corruption", one.seed)
+        intact = verdicts(judge, panel, run_seed)
+        kinds = {}
+        for kind in corruption.kinds:
+            found = damage(kind, [item.trajectory for item in panel], config.seed)
+            kept = [k for k, damaged in enumerate(found) if damaged is not None]
+            copies = [LabelledTrajectory(d.trajectory, ()) for d in found if d is not None]
+            said = verdicts(judge, copies, run_seed)
+            kinds[kind] = count(
+                [panel[k] for k in kept], [d for d in found if d], [intact[k] for k in kept], said
+            )
     if _asked(config, layout, one.arm, one.seed, _common(config, layout, corruption)) != one:
         raise ConfigError(f"{one.arm}, seed {one.seed}: models, panel or code changed while it was asked")
     say("corruption", f"{one.arm}, seed {one.seed}: asked")

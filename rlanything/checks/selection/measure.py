@@ -118,18 +118,18 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], pair:
     config, selection = parse(data), Selection.model_validate(declared)
     tasks = read_tasks(Layout(root).tasks(selection.panel))
     family, prompts = build.family(config), build.prompts(config, root)
-    policy = build.chat_model(config, *build.load(config, pair.policy, root, Role.FROZEN))
-    reward = build.chat_model(config, *build.load(config, pair.reward, root, Role.FROZEN))
     run_seed = derive_seed(config.seed, "selection", pair.seed)
     sampling = Sampling(run_seed, "selection", 0, selection.temperature, config.evaluate.max_steps)
     work = [Assignment(slot, task, selection.programs) for slot, task in enumerate(tasks)]
-    played = RolloutWorker(family, policy, prompts, config.rollout).roll_out(work, sampling)
+    with build.chat_model(config, *build.load(config, pair.policy, root, Role.FROZEN)) as policy:
+        played = RolloutWorker(family, policy, prompts, config.rollout).roll_out(work, sampling)
     judge = config.judge.model_copy(update={"m": selection.tests})
-    writer = UnitTestWriter(reward, prompts, judge, examiner(family))
-    lines = [
-        {"task": task.task_id, "trials": trials.to_json()}
-        for task, trials in _examined(family, writer, tasks, played, run_seed)
-    ]
+    with build.chat_model(config, *build.load(config, pair.reward, root, Role.FROZEN)) as reward:
+        writer = UnitTestWriter(reward, prompts, judge, examiner(family))
+        lines = [
+            {"task": task.task_id, "trials": trials.to_json()}
+            for task, trials in _examined(family, writer, tasks, played, run_seed)
+        ]
     if _pair(config, Layout(root), pair.arm, pair.seed, _common(config, root, selection)) != pair:
         raise ConfigError(
             f"{pair.arm}, seed {pair.seed}: models, tasks or code changed while it was measured"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rlanything.config.endpoints import Endpoint
 from rlanything.config.sources.source import Row, code, ours, paper, row
 
 _GENERATED = ours("for generated tasks, which the paper does not have")
@@ -46,7 +47,19 @@ ENVIRONMENT: dict[str, Row] = {
     "env.memory_mb": row(ours("neither the paper nor its code has a limit")),
 }
 
+_VLLM = ours("of the engine `vllm`; changes results by rounding only")
+
 ENGINE: dict[str, Row] = {
+    **{
+        f"engine.{key}": row(ours("the models of the paper are not behind endpoints"))
+        for key in Endpoint.model_fields
+    },
     "engine._target_": row(ours("the reference code samples with vLLM; the same models sample here")),
     "engine.max_batch": row(ours("bounds memory; changes results by rounding only")),
+    "engine.cache_gib": row(_VLLM),
+    "engine.max_batched_tokens": row(_VLLM),
+    "engine.dtype": row(_VLLM),
+    "engine.prefix_caching": row(_VLLM),
+    "engine.eager": row(_VLLM),
+    "engine.tolerance": row(_VLLM),
 }

@@ -11,6 +11,7 @@ GENERAL: dict[str, Row] = {
     "seed": row(ours("no result of the paper is of one named seed")),
     "scale": row(ours("the name of a file")),
     "bootstrap": row(ours("the paper starts from instruct models, which need no warm start")),
+    "endpoints": row(ours("the models of the paper are not behind endpoints")),
     "arms": row(
         ours("switches; Table 1 has policy, policy_reward and full, Figure 6a outcome and step_only")
     ),

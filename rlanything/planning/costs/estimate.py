@@ -8,6 +8,7 @@ from pathlib import Path
 from rlanything.config import Checkpoint, Config
 from rlanything.planning.costs import devices as known
 from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.endpoints import endpoint_of, served_size
 from rlanything.planning.costs.hours import Hours, hours, learning, stage_hours
 from rlanything.planning.costs.measuring import ADAPTER, JUDGE, OTHER_POLICY, SOLVER, Measuring, StageWork
 from rlanything.planning.costs.memory import Memory, memory
@@ -89,6 +90,10 @@ def model_sizes(config: Config, root: Path) -> dict[str, Size]:
     sizes: dict[str, Size] = {}
     known: dict[str, Size] = {}
     for name, (key, of) in checkpoints(config).items():
+        endpoint = endpoint_of(config, name)
+        if endpoint is not None:
+            sizes[name] = served_size(endpoint)
+            continue
         made = Path(of.path).parts[0] == "runs" and Path(of.path).name  # trained by an arm, perhaps later
         if made in ("policy", "reward"):
             sizes[name] = sizes[made]

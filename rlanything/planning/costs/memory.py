@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from rlanything.config import Config
 from rlanything.engines.placement import Role, dtype
-from rlanything.planning.check import NATIVE
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
+from rlanything.planning.samplers import NATIVE, VLLM
 from rlanything.targets import TARGET
 
 HALF, FULL = 2, 4
@@ -85,6 +85,13 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     ]
     if config.engine[TARGET] == NATIVE:
         lasting += [Part("the sampler's copy", name, sizes[name].parameters * FULL) for name in used]
+    if config.engine[TARGET] == VLLM:
+        lasting += [
+            Part("vLLM's copy", name, sizes[name].parameters * _copied(config, width[name])) for name in used
+        ]
+        lasting.append(
+            Part("vLLM's keys and values", "all", float(config.engine.get("cache_gib", 1.0)) * 2**30)
+        )
     if shards > 1:
         passing += [Part("gathered to sample", name, sizes[name].parameters * trained) for name in learns]
     return Memory(tuple(lasting), tuple(passing))
@@ -180,6 +187,11 @@ def _stepping(name: str, size: Size, weight: float) -> Part:
     return Part("AdamW's step", name, size.parameters * weight)
 
 
+def _copied(config: Config, width: int) -> int:
+    """Bytes of a weight in vLLM's copy. width: bytes of the model's own."""
+    return {"float32": FULL, "bfloat16": HALF}.get(config.engine.get("dtype", "auto"), width)
+
+
 def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int) -> Part:
     """The largest batch that an engine decodes: keys and values, logits, and one layer's work on the prompts.
 
@@ -187,6 +199,8 @@ def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int
     """
     rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
+    if config.engine[TARGET] == VLLM:
+        cache = 0  # it has its place from the start
     logits = 2 * rows * size.vocab * FULL
     prompts = rows * (calls.longest - calls.written / calls.count)
     reading = prompts * (3 * size.intermediate + 4 * size.hidden) * width

@@ -10,6 +10,7 @@ from rlanything.config import Config
 from rlanything.core.types import Json
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.devices import GB, Device
+from rlanything.planning.costs.endpoints import bill
 from rlanything.planning.costs.estimate import USABLE, Estimate, Stage
 from rlanything.planning.costs.hours import LAYER_S
 from rlanything.planning.costs.memory import Part
@@ -27,6 +28,7 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
     ]
     for found in estimates:
         lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *_verdict(found), *_hours(found)]
+        lines += bill(config, found.stages)
     if len(estimates) > 1:
         lines += ["", _together(estimates)]
     if config.train.strategy.startswith("fsdp"):

@@ -1,7 +1,7 @@
 """Calls and tokens of one iteration, from the configuration and the stated assumptions.
 
-The engine `transformers` reads every prompt in full, so all of its tokens are counted. The engine `native` reads a
-common prefix of the turns of a conversation, or of the questions about an episode, only once.
+The engine `transformers` reads every prompt in full, so all of its tokens are counted. The engines `native` and `vllm`
+read a common prefix of the turns of a conversation, or of the questions about an episode, only once.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlanything.config import ArmConfig, Config
-from rlanything.planning.check import NATIVE
 from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.prompts import (
     Questions,
     Rows,
@@ -20,6 +20,7 @@ from rlanything.planning.costs.prompts import (
     questions,
     reply,
 )
+from rlanything.planning.samplers import READ_ONCE
 from rlanything.rewards.kind import kind_of
 from rlanything.targets import TARGET
 
@@ -103,8 +104,9 @@ def _judged(config: Config, episodes: float) -> float:
     return kind_of(config).count_replies(config, round(episodes)) / asked
 
 
-def _once(config: Config) -> bool:
-    return bool(config.engine[TARGET] == NATIVE)
+def _once(config: Config, model: str) -> bool:
+    """Whether common beginnings are read once. An endpoint counts every prompt in full."""
+    return config.engine[TARGET] in READ_ONCE and endpoint_of(config, model) is None
 
 
 def acting(
@@ -121,7 +123,7 @@ def acting(
     In a conversation each prompt begins with the prompt and reply before; in a history not.
     """
     said, turns = reply(config.rollout.max_tokens, given), len(prompts)
-    once = _once(config) and config.model.context == "chat"
+    once = _once(config, model) and config.model.context == "chat"
     read = prompts[-1] - (turns - 1) * said if once else sum(prompts)
     written = episodes * turns * said
     return Calls(name, model, episodes * turns, episodes, episodes * read, written, prompts[-1] + said)
@@ -132,7 +134,7 @@ def judging(
 ) -> Calls:
     """The calls of a reward model or judge for `judged` episodes or tasks, all in one batch."""
     count = judged * len(asked.prompts) * asked.replies
-    read = judged * (asked.read if _once(config) else asked.replies * sum(asked.prompts))
+    read = judged * (asked.read if _once(config, model) else asked.replies * sum(asked.prompts))
     return Calls(name, model, count, count, read, count * asked.reply, asked.prompts[-1] + asked.reply)
 
 

@@ -22,6 +22,7 @@ from rlanything.files import atomic, locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.files.records import write_json, write_lines
+from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.panel import measure_policy, success_rate
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
@@ -75,7 +76,7 @@ def _trained(config: Config, root: Path) -> Path:
 
 def _key(config: Config, root: Path) -> str:
     """A hash of everything that the embedded models depend on (16 hex digits)."""
-    relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "train"})
+    relevant = config.model_dump(mode="json", by_alias=True, exclude={"arms", "scale", "train", "endpoints"})
     code = [__name__, *targets(relevant)]
     files = [path for folder in ("data", config.model.prompts) for path in files_in(root / folder)]
     parts = {
@@ -91,10 +92,17 @@ def _install(config: Config, root: Path, work: Path | None) -> None:
     """Copy the trained models to their places. For real checkpoints, write source.json instead.
 
     It holds what the configuration says of the checkpoint, and what it is made of: `files` (path -> sha256) of a
-    folder, `commit` of a name on the hub. So a stage that depends on models/<name> depends on the checkpoint.
+    folder, `commit` of a name on the hub. So a stage that depends on models/<name> depends on the checkpoint. For a
+    model behind an endpoint it holds the endpoint's name for it.
     Raises `ConfigError` for a name whose commit is neither in the hub's cache nor can be fetched.
     """
     for name, source in _sources(config):
+        served = config.endpoints.served.get(name)
+        if work is None and served is not None:
+            write_json(
+                root / "models" / name / "source.json", {"endpoint": served.root, "model": served.model}
+            )
+            continue
         if work is None:
             build.fetch_commit(source, root)
             found = sources.contents(source, root)
@@ -115,12 +123,24 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
 
     Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
     """
-    policy_model, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN)
-    reward_model, reward_tokenizer = build.load(config, config.model.reward, root, Role.FROZEN)
-    prompts = build.prompts(config, root)
-    policy = build.chat_model(config, policy_model, tokenizer)
-    reward = build.chat_model(config, reward_model, reward_tokenizer)
-    family = build.family(config)
+    policy_pair = build.load(config, config.model.policy, root, Role.FROZEN)
+    with (
+        build.chat_model(config, *policy_pair) as policy,
+        build.judge(config, config.model.reward, root) as reward,
+    ):
+        report, objections = _measure(config, root, layout, policy, reward)
+    said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
+    if objections and config.model.embedded is not None:
+        raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
+    write_json(layout.bootstrap, report)  # marks models/ as complete
+    print(f"bootstrap: {said}")
+
+
+def _measure(
+    config: Config, root: Path, layout: Layout, policy: ChatModel, reward: ChatModel
+) -> tuple[dict[str, float], list[str]]:
+    """Write the reward panels. Returns the numbers for bootstrap.json, and why the reward model is too bad."""
+    prompts, family = build.prompts(config, root), build.family(config)
     worker = RolloutWorker(family, policy, prompts, config.rollout)
     evaluation = kind_of(config).evaluation(config, family, reward, prompts)
     report, objections = _solved(config, layout, worker), []
@@ -132,13 +152,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
         write_lines(layout.reward_panel(name), panel)
         report |= keyed({"panel_success": solved(tried)} | first.metrics, name, panels)
         objections += [f"panel {name}: {first.objection}"] if first.objection else []
-    said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
-    if (
-        objections and config.model.embedded is not None
-    ):  # before bootstrap.json, which marks models/ as complete
-        raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
-    write_json(layout.bootstrap, report)
-    print(f"bootstrap: {said}")
+    return report, objections
 
 
 def _remove_others(layout: Layout, panels: Sequence[Path]) -> None:

@@ -57,13 +57,13 @@ def train(config: Config, root: Path, work: Path) -> None:
     with beside(train_adapter, config.model_dump(by_alias=True), root, work) as adapter:
         policy = _kept(work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos))
         adapter.check()  # raises early if the adapter's training has failed
-        chat_model = build.chat_model(config, policy, tokenizer)
         practice = tasks[-config.bootstrap.reward.episodes :]
-        _kept(
-            work / "reward",
-            tokenizer,
-            lambda: _reward(config, taught, chat_model, tokenizer, practice),
-        )
+        with build.chat_model(config, policy, tokenizer) as chat_model:
+            _kept(
+                work / "reward",
+                tokenizer,
+                lambda: _reward(config, taught, chat_model, tokenizer, practice),
+            )
         adapter.result()
 
 
@@ -92,8 +92,8 @@ def _adapter(config: Config, root: Path, tokenizer: PreTrainedTokenizerBase) -> 
     tasks = families.practice_tasks(config, root, family)[: settings.episodes]
     pairs = _rewrites(config, family, prompts, kind_of(config).warm_start(config, family, prompts), tasks)
     model = _new(config, tokenizer, "adapter")
-    chat_model = build.chat_model(config, model, tokenizer)
-    examples = [reply_rows(chat_model, *pair, settings.context_weight) for pair in pairs]
+    with build.chat_model(config, model, tokenizer) as chat_model:
+        examples = [reply_rows(chat_model, *pair, settings.context_weight) for pair in pairs]
     _fit(model, examples, settings, config.seed, "adapter")
     return model
 
@@ -106,8 +106,8 @@ def _policy(
 ) -> PreTrainedModel:
     settings = config.bootstrap.policy
     model = _new(config, tokenizer, "policy")
-    chat_model = build.chat_model(config, model, tokenizer)
-    examples = [demonstration_rows(chat_model, prompts, demo, settings.context_weight) for demo in demos]
+    with build.chat_model(config, model, tokenizer) as chat_model:
+        examples = [demonstration_rows(chat_model, prompts, demo, settings.context_weight) for demo in demos]
     _fit(model, examples, settings, config.seed, "policy")
     return model
 

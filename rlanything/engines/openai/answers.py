@@ -1,0 +1,199 @@
+"""Reads what an endpoint sent. What cannot be used is a value that says why, and whether another attempt may help.
+
+status, body -> Reply       a text, or a reply without one (`reason` says why): the model's own failure
+             -> Fault       another attempt may help: the server is busy, broken, or cut the answer off
+             -> Refused     no attempt can help: a wrong key, address or model, or a request it does not accept
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rlanything.core.types import Json
+from rlanything.files import reader
+
+MOST_CONTAINERS = 100_000
+"""Lists and objects in an answer. They take far more memory than their text."""
+MOST_TOKENS = 1 << 40
+SHOWN = 200
+"""Characters of a server's message that are shown."""
+BUSY = frozenset({408, 409, 425, 429})
+"""Statuses after which another attempt may help, besides all from 500 on."""
+OWN_FAULT = frozenset(
+    {"context_length_exceeded", "content_filter", "content_policy_violation", "string_above_max_length"}
+)
+"""Codes of an error that one request has by itself. Other requests may succeed."""
+SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+"""Codes of a 429 that waiting does not change."""
+TOO_LONG = re.compile(r"context length|context window|maximum.{0,40}tokens", re.IGNORECASE)
+Mask = Callable[[str], str]
+"""Replaces the key in a text: a server may repeat what it was sent."""
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer to keep. text: the model's words. finished: False when they were cut off at the longest reply.
+
+    reason: why there is no text, '' where there is one. model, build: what the server calls the model, and its
+    `system_fingerprint`. prompt_tokens, reply_tokens: by the server's count; None: it did not say.
+    """
+
+    text: str
+    finished: bool
+    reason: str = ""
+    model: str = ""
+    build: str = ""
+    prompt_tokens: int | None = None
+    reply_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An attempt that failed, and another may succeed.
+
+    retry_after: seconds that the server asks to wait. final: what the reply is, if every attempt fails like this;
+    None: then the endpoint is out of order, and the run ends.
+    """
+
+    reason: str
+    retry_after: float | None = None
+    final: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No attempt can succeed. status: of HTTP; 0: none."""
+
+    reason: str
+    status: int = 0
+
+
+def shown(text: str) -> str:
+    """A server's words for a message: short, on one line, only visible ASCII characters."""
+    return ascii(" ".join(text[: 10 * SHOWN].split())[:SHOWN])[1:-1]
+
+
+def read(
+    status: int, headers: Mapping[str, str], body: bytes, wait: float | None, mask: Mask
+) -> Reply | Fault | Refused:
+    """What an answer to a chat request holds. wait: the seconds of its Retry-After."""
+    if status == 200:
+        return _reply(headers, body, mask)
+    if 300 <= status < 400:
+        place = shown(mask(headers.get("Location", "?")))
+        return Refused(f"it redirects to {place}, and redirects are not followed", status)
+    message, code = _error(body, mask)
+    said = f"{status}{f': {message}' if message else ''}"
+    if status == 413 or code in OWN_FAULT or (status == 400 and TOO_LONG.search(message)):
+        return Reply("", False, f"the endpoint refused the request ({said})")
+    if status == 429 and code in SPENT:
+        return Refused(said, status)
+    if status in BUSY or status >= 500:
+        return Fault(said, wait)
+    return Refused(said, status)
+
+
+def names(body: bytes, mask: Mask) -> list[str] | str:
+    """The names of the models in an answer of /models; a text where it cannot be read."""
+    data = _json(body, mask)
+    listed = data.get("data") if isinstance(data, dict) else None
+    if not isinstance(listed, list):
+        return data if isinstance(data, str) else "it holds no list `data`"
+    found = [item.get("id") for item in listed if isinstance(item, dict)]
+    return [name for name in found if isinstance(name, str)]
+
+
+def _reply(headers: Mapping[str, str], body: bytes, mask: Mask) -> Reply | Fault:
+    if headers.get("Content-Encoding", "identity").lower() != "identity":
+        return _unreadable("its content is compressed, which was not asked for")
+    data = _json(body, mask)
+    if not isinstance(data, dict):
+        return _unreadable(data if isinstance(data, str) else "no JSON object")
+    if data.get("error"):
+        return Fault(f"an error with status 200: {shown(_message(data)[0])}")
+    choices = data.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return _unreadable("it holds no choices[0].message")
+    return _said(data, choice, message)
+
+
+def _said(data: dict[str, Any], choice: dict[str, Any], message: dict[str, Any]) -> Reply | Fault:
+    """The reply in a well-formed answer."""
+    usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
+    assert isinstance(usage, dict)
+    content, end = message.get("content"), choice.get("finish_reason")
+    if content is not None and not isinstance(content, str):
+        return _unreadable("choices[0].message.content is no text")
+    reason = "" if content else f"the reply has no text (finish_reason {shown(str(end))})"
+    if end == "content_filter":
+        content, reason = "", "the endpoint filtered the reply"
+    return Reply(
+        SURROGATE.sub("\ufffd", content or ""),
+        not reason and end != "length",
+        reason,
+        _name(data.get("model")),
+        _name(data.get("system_fingerprint")),
+        _count(usage.get("prompt_tokens")),
+        _count(usage.get("completion_tokens")),
+    )
+
+
+def _unreadable(reason: str) -> Fault:
+    """An answer of another form. If every attempt gets one, the reply is invalid, and the run goes on."""
+    return Fault(f"unreadable answer: {reason}", final=Reply("", False, f"unreadable answer: {reason}"))
+
+
+def _json(body: bytes, mask: Mask) -> Json | str:
+    """The JSON value of a body, its texts masked, unless it is a text; otherwise a text that says what is wrong."""
+    if body.count(b"[") + body.count(b"{") > MOST_CONTAINERS:
+        return f"more than {MOST_CONTAINERS:,} lists and objects"
+    try:
+        value = reader.parse(body)
+    except reader.FileError as error:
+        return shown(str(error))
+    return "no JSON object" if isinstance(value, str) else _masked(value, mask)
+
+
+def _masked(value: Json, mask: Mask) -> Json:
+    """The value with every text masked. Its depth is bounded by the reader."""
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, list):
+        return [_masked(item, mask) for item in value]
+    if isinstance(value, dict):
+        return {key: _masked(item, mask) for key, item in value.items()}
+    return value
+
+
+def _error(body: bytes, mask: Mask) -> tuple[str, str]:
+    """(message, code) of an error's body; ('', '') where it has none."""
+    data = _json(body, mask)
+    message, code = _message(data) if isinstance(data, dict) else ("", "")
+    return shown(message), code
+
+
+def _message(data: dict[str, Any]) -> tuple[str, str]:
+    error = data.get("error", data)
+    if isinstance(error, str):
+        return error, ""
+    if not isinstance(error, dict):
+        return "", ""
+    message, code = error.get("message"), error.get("code")
+    return (message if isinstance(message, str) else ""), (code if isinstance(code, str) else "")
+
+
+def _count(value: Json) -> int | None:
+    """A number of tokens; None for anything else."""
+    return (
+        value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST_TOKENS else None
+    )
+
+
+def _name(value: Json) -> str:
+    return shown(value) if isinstance(value, str) else ""

@@ -1,0 +1,155 @@
+"""The engine `openai`: completions from the text of an endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from rlanything.config import Endpoint
+from rlanything.core.types import Completion, Json, Request
+from rlanything.engines.openai import text_ids
+from rlanything.engines.openai.answers import Reply
+from rlanything.engines.openai.asking import Asking
+from rlanything.engines.openai.client import Client
+from rlanything.engines.openai.kept import Kept, request_id
+from rlanything.engines.openai.key import Key
+from rlanything.engines.openai.usage import Usage
+
+SEED_BITS = 31
+"""Bits of a seed that are sent: some servers refuse more."""
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+class OpenAIEngine:
+    """`Engine` over a model behind an OpenAI-compatible endpoint. Sessions and groups are ignored.
+
+    Prompts and responses are ids of `text_ids`. Log-probs are absent: the tuple is empty, whatever the response. A
+    reply without a text is an empty completion that has not finished; `usage` counts it.
+
+    Args:
+        endpoint: the section of the configuration.
+        name: the role, `reward` or `adapter`, for messages and metrics.
+        keep: the folder where replies are kept, so that none is paid for twice; None: nowhere.
+        say: prints a line about a wait, or about replies without a text.
+
+    Raises:
+        ConfigError: when the environment has no key under the configured name.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, name: str, keep: Path | None = None, say: Callable[[str], None] = _print
+    ) -> None:
+        self.endpoint, self.name = endpoint, name
+        self._say = say
+        self._asking = Asking(endpoint, name, Key.of(endpoint, name), say)
+        self._kept = Kept(keep)
+        self._usage = Usage()
+
+    def check(self) -> None:
+        """Raise `ConfigError` unless the endpoint is there, accepts the key, and has the model: one request to /models.
+
+        With `lists_models: false` nothing is asked. Raises `MachineError` when the endpoint does not answer.
+        """
+
+        async def ask() -> None:
+            async with self._asking.client() as client:
+                await self._asking.check(client)
+
+        if self.endpoint.lists_models:
+            asyncio.run(ask())
+
+    def generate(self, requests: Sequence[Request]) -> list[Completion]:
+        """Completions in the order of the requests. Equal requests are asked once.
+
+        Raises:
+            ValueError: for a request that cannot be served: choices, or ids that are no prompt of `text_ids`.
+            ConfigError, MachineError: see `Asking.reply`.
+        """
+        bodies = [self._body(request) for request in requests]
+        names = [request_id(self.endpoint.root, body) for body in bodies]
+        wanted = dict(zip(names, bodies, strict=True))
+        found = {name: reply for name in wanted if (reply := self._kept.get(name)) is not None}
+        missing = [(name, body) for name, body in wanted.items() if name not in found]
+        if missing:
+            found |= asyncio.run(self._ask(missing))
+        for reply in found.values():
+            self._usage += Usage.of(reply)
+        self._tell(found.values())
+        return [_completion(found[name]) for name in names]
+
+    def take_usage(self) -> Usage:
+        """What the replies since the last call cost."""
+        usage, self._usage = self._usage, Usage()
+        return usage
+
+    def sync(self) -> None:
+        """Nothing to do: the endpoint's weights are not ours."""
+
+    def release(self, sessions: Iterable[str]) -> None:
+        """Nothing to free."""
+
+    def close(self) -> None:
+        """Nothing to free: a connection ends with its call of `generate`."""
+
+    def _body(self, request: Request) -> dict[str, Json]:
+        if request.choices:
+            raise ValueError("an endpoint returns free text; it cannot be held to choices")
+        if request.max_tokens < 1 or request.temperature < 0:
+            raise ValueError(
+                "a request needs max_tokens of at least 1 and a temperature of at least 0; got "
+                f"{request.max_tokens} and {request.temperature}"
+            )
+        fields: dict[str, Json] = {
+            "temperature": request.temperature,
+            "seed": request.seed & ((1 << SEED_BITS) - 1),
+        }
+        return {
+            **self.endpoint.extra,
+            "model": self.endpoint.model,
+            "messages": text_ids.messages(request.prompt_ids),
+            self.endpoint.length_field: request.max_tokens,
+            **{key: value for key, value in fields.items() if key not in self.endpoint.omit},
+        }
+
+    async def _ask(self, missing: Sequence[tuple[str, dict[str, Json]]]) -> dict[str, Reply]:
+        """Ask for replies, `concurrency` at once. The first error ends all. A reply is kept as soon as it is there."""
+        found: dict[str, Reply] = {}
+        waiting = iter(missing)
+
+        async def work(client: Client) -> None:
+            for name, body in waiting:
+                data = json.dumps(body, ensure_ascii=True).encode()
+                tokens = len(data) // text_ids.WIDTH + int(body[self.endpoint.length_field])
+                reply = await self._asking.reply(client, data, tokens)
+                self._kept.put(name, reply)
+                found[name] = reply
+
+        async with self._asking.client() as client:
+            workers = [
+                asyncio.create_task(work(client)) for _ in range(min(self.endpoint.concurrency, len(missing)))
+            ]
+            try:
+                await asyncio.gather(*workers)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+        return found
+
+    def _tell(self, replies: Iterable[Reply]) -> None:
+        for reason, count in Counter(reply.reason for reply in replies if reply.reason).items():
+            self._say(f"endpoint of the {self.name}: {count} replies without a text: {reason}")
+
+
+def _completion(reply: Reply) -> Completion:
+    if reply.reason:
+        return Completion((), (), (), False)
+    end = (text_ids.END,) if reply.finished else ()
+    return Completion((*text_ids.encode(reply.text), *end), (), (), reply.finished)

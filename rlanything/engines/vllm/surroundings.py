@@ -1,0 +1,60 @@
+"""What vLLM changes in the process that imports it, and how it is put back.
+
+vLLM is made for processes of its own. Here it starts in the process of the trainer, whose random numbers, threads and
+child processes must be those of a run with another engine.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+VARIABLES = {
+    "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # in this process
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # threads stay those of the process
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+}
+"""Environment variables that vLLM reads. Those that the user has set stay, but for the first two."""
+FORCED = ("VLLM_ENABLE_V1_MULTIPROCESSING", "VLLM_CPU_OMP_THREADS_BIND")
+CACHE_SIZE = "VLLM_CPU_KVCACHE_SPACE"
+"""A variable that overrides the configured size of the cache. It is removed."""
+NO_COMPILER = "TORCHDYNAMO_DISABLE"
+"""Read while vLLM is imported. Without it a CPU compiles the sampler, for about 20 seconds of the first call."""
+
+
+@contextmanager
+def restored(device: str) -> Iterator[None]:
+    """Import and start vLLM within it. Afterwards, random generators, threads and environment are as before.
+
+    Variables whose names begin with `VLLM_` stay, because vLLM reads them again. device: `cpu` or `cuda`.
+    """
+    before = dict(os.environ)
+    numbers, python, threads = np.random.get_state(), random.getstate(), torch.set_num_threads
+    os.environ.pop(CACHE_SIZE, None)
+    for name, value in VARIABLES.items():
+        os.environ[name] = value if name in FORCED else before.get(name, value)
+    if device == "cpu":
+        os.environ[NO_COMPILER] = "1"
+    try:
+        with torch.random.fork_rng(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # vLLM's own, about names of torch
+            yield
+    finally:
+        torch.set_num_threads = threads
+        np.random.set_state(numbers)
+        random.setstate(python)
+        _restore(before)
+
+
+def _restore(before: dict[str, str]) -> None:
+    for name in os.environ.keys() - before.keys():
+        if not name.startswith("VLLM_"):
+            del os.environ[name]
+    os.environ.update({name: value for name, value in before.items() if not name.startswith("VLLM_")})

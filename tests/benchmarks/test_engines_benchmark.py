@@ -1,0 +1,30 @@
+"""The same work on every engine: all are measured, and sample alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.engines import __main__ as command
+from benchmarks.engines.measure import measure
+from benchmarks.sampling import Workload
+from rlanything.engines.vllm import support
+
+TINY = Workload(
+    tasks=1, rollouts=2, turns=2, prompt=40, response=4, trajectories=1, steps=2, votes=2, reasoning=4
+)
+
+
+def test_every_installed_engine_does_the_same_work():
+    found = measure("0.4M", TINY, repeats=1)
+    known = {"native", "transformers"} | ({"vllm"} if support.version() else set())
+    assert {kind: set(by_engine) for kind, by_engine in found.items()} == dict.fromkeys(
+        ("turns", "actions", "votes"), known
+    )
+    assert all(one.best > 0 and one.equal == 1.0 for kind in found.values() for one in kind.values())
+    assert command.table("0.4M", found).row_count == 3 * len(known)
+
+
+def test_an_unknown_size_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["7B"])
+    assert "7B: must be of 0.4M, 5M, 18M" in capsys.readouterr().err

@@ -1,0 +1,164 @@
+"""Waits, limits, ids of texts, the form of an answer, and the key: each by itself, over many values."""
+
+from __future__ import annotations
+
+import copy
+import email.utils
+import pickle
+import random
+
+import pytest
+from endpoint_server import KEY
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rlanything.core.ids import canonical_json
+from rlanything.engines.openai import text_ids
+from rlanything.engines.openai.answers import SHOWN, Fault, Refused, Reply, read, shown
+from rlanything.engines.openai.asking import same_model
+from rlanything.engines.openai.backoff import Bucket, delay, retry_after
+from rlanything.engines.openai.key import Key
+from rlanything.engines.openai.usage import Usage
+
+texts = st.text(st.characters(codec="utf-8"))
+seconds = st.floats(0.001, 1000.0)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.integers(1, 10_000), seconds, seconds, st.integers())
+def test_a_wait_is_bounded_and_follows_from_its_seed(attempt, base, most, seed):
+    wait = delay(attempt, base, most, random.Random(seed))
+    assert 0 <= wait <= min(most, base * 2.0 ** min(attempt - 1, 32))
+    assert wait == delay(attempt, base, most, random.Random(seed))
+
+
+def test_waits_grow_and_are_spread():
+    draw = random.Random(0)
+    means = [sum(delay(n, 1.0, 60.0, draw) for _ in range(2000)) / 2000 for n in range(1, 9)]
+    assert means == pytest.approx([min(60.0, 2.0 ** (n - 1)) / 2 for n in range(1, 9)], rel=0.1)
+
+
+def test_a_retry_after_is_a_number_or_a_date():
+    now = 1_700_000_000.0
+    assert retry_after("7") == 7
+    assert retry_after(email.utils.formatdate(now + 30, usegmt=True), lambda: now) == 30
+    assert retry_after(email.utils.formatdate(now - 30, usegmt=True), lambda: now) == 0
+    for value in (
+        None,
+        "",
+        "-1",
+        "soon",
+        "nan",
+        "inf",
+        "1e3",
+        "٣",
+        "9" * 1000,
+        "Mon, 99 Foo 2026 00:00:00 GMT",
+    ):
+        assert retry_after(value) is None
+
+
+@given(st.lists(st.tuples(st.floats(0, 10), st.floats(0.1, 20)), min_size=1, max_size=30), st.floats(1, 600))
+def test_no_more_flows_than_the_rate(bookings, per_minute):
+    now = [0.0]
+    bucket = Bucket(per_minute, lambda: now[0])
+    starts, booked = [], 0.0
+    for pause, units in bookings:
+        now[0] += pause
+        starts.append(now[0] + bucket.take(units))
+        # All that was booked before this start has flowed in, but for one second's worth that may be saved.
+        assert booked <= per_minute / 60 * (starts[-1] + 1) + 1e-6
+        booked += units
+    assert starts == sorted(starts)
+
+
+def test_without_a_limit_nothing_waits():
+    assert Bucket(None).take(1e9) == 0
+
+
+@given(texts)
+def test_a_text_comes_back_from_its_ids(text):
+    ids = text_ids.encode(text)
+    assert text_ids.decode(ids) == text
+    assert len(ids) == -(-len(text.encode()) // text_ids.WIDTH)
+    assert all(one >= 256 for one in ids), "no text holds a mark"
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), texts), min_size=1, max_size=4),
+    texts,
+)
+def test_a_conversation_comes_back_from_its_prompt_and_grows_by_extending(said, reply):
+    chat = text_ids.TextChat()
+    messages = [{"role": role, "content": content} for role, content in said]
+    prompt = chat.start(messages)
+    assert text_ids.messages(prompt) == messages
+    for response in (text_ids.encode(reply), chat.encode_choice(reply)):
+        longer = chat.extend(prompt, response, {"role": "user", "content": "next"})
+        assert longer[: len(prompt) + len(response)] == prompt + response
+        grown = [*messages, {"role": "assistant", "content": reply}, {"role": "user", "content": "next"}]
+        assert text_ids.messages(longer) == grown
+
+
+@given(st.lists(st.integers(-5, 1 << 26), max_size=8))
+def test_ids_that_are_no_prompt_are_refused(ids):
+    with pytest.raises(ValueError):  # noqa: PT011  # several messages
+        text_ids.messages([*ids, 0])
+
+
+def same(text: str) -> str:
+    return text
+
+
+@given(
+    st.integers(100, 599), st.binary(max_size=200) | values.map(lambda v: str(v).encode("utf-8", "replace"))
+)
+def test_no_bytes_of_a_server_raise(status, body):
+    assert isinstance(read(status, {}, body, None, same), Reply | Fault | Refused)
+
+
+@given(values, values, values, values)
+def test_no_json_of_a_server_raises(content, usage, choices, model):
+    message = {
+        "choices": [{"message": {"content": content}, "finish_reason": usage}],
+        "usage": usage,
+        "model": model,
+    }
+    for data in (message, {"choices": choices}, {"error": content}, choices):
+        try:
+            body = canonical_json(data).encode()
+        except ValueError:
+            continue
+        for status in (200, 400):
+            found = read(status, {}, body, None, same)
+            if isinstance(found, Reply):
+                found.text.encode()
+                Usage.of(found)
+
+
+@given(st.text())
+def test_what_is_shown_of_a_server_is_one_short_line_of_visible_ascii(text):
+    line = shown(text)
+    assert line.isascii()
+    assert line == "" or line.isprintable()
+    assert len(line) <= 10 * SHOWN
+
+
+def test_a_version_after_the_name_is_the_same_model():
+    assert same_model("gpt-4o-2024-08-06", "gpt-4o")
+    assert same_model("llama3:latest", "llama3")
+    assert not same_model("gpt-4o", "gpt-4")
+    assert not same_model("gpt-4", "gpt-4o")
+
+
+def test_a_key_is_neither_printed_nor_copied_nor_pickled():
+    key = Key(KEY)
+    assert KEY not in f"{key} {key!r} {[key]}"
+    assert key.masked(f"<{KEY}>") == "<[key]>"
+    for copying in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="not pickled"):
+            copying(key)

@@ -1,0 +1,212 @@
+"""The engine `vllm`: wrong weights are noticed, its limits are named before work starts, its memory is shared."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import engine_cases as cases
+import pytest
+import torch
+from transformers import Qwen2Config, Qwen2ForCausalLM
+
+from rlanything.core.errors import UserError
+from rlanything.core.types import Request
+from rlanything.engines.native import NativeEngine
+from rlanything.engines.vllm import instance, support
+from rlanything.engines.vllm.asking import _deciding
+from rlanything.engines.vllm.budget import Budget
+from rlanything.engines.vllm.engine import VllmEngine
+from rlanything.engines.vllm.probe import WeightsMismatch
+
+REQUESTS = [Request((5, 6, 7), seed, 6) for seed in range(8)]
+
+
+@pytest.fixture
+def model():
+    return cases.qwen2()
+
+
+@pytest.fixture
+def engine(model):
+    with cases.opened("vllm", model, max_batch=16) as engine:
+        yield engine
+
+
+def learn(model) -> None:
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.03)
+
+
+def test_a_missing_tied_head_is_noticed(engine, model, monkeypatch):
+    engine.generate(REQUESTS)
+    learn(model)
+    load = instance.Instance.load
+    headless = {name: weight for name, weight in model.state_dict().items() if name != "lm_head.weight"}
+    monkeypatch.setattr(instance.Instance, "load", lambda self, weights: load(self, headless))
+    with pytest.raises(WeightsMismatch, match=r"log-probs differ by 0\.\d+, and rounding explains 0\.001"):
+        engine.sync()
+    monkeypatch.undo()
+    completions = engine.generate(REQUESTS)  # nothing samples with the wrong weights: it starts anew
+    assert cases.worst_error(model, REQUESTS, completions) < cases.TOLERANCE["vllm"]
+
+
+def test_a_second_update_that_changes_nothing_is_noticed(engine, model, monkeypatch):
+    engine.generate(REQUESTS)
+    learn(model)
+    engine.sync()
+    monkeypatch.setattr(instance.Instance, "load", lambda self, weights: None)
+    learn(model)
+    with pytest.raises(WeightsMismatch):
+        engine.sync()
+
+
+def test_a_stale_prefix_cache_is_noticed(engine, model, monkeypatch):
+    generate = instance.Instance.generate
+    monkeypatch.setattr(
+        instance.Instance, "generate", lambda self, asked, salt: generate(self, asked, "always the same")
+    )
+    engine.generate(REQUESTS)
+    learn(model)
+    with pytest.raises(WeightsMismatch):
+        engine.sync()
+
+
+def test_a_tolerance_can_be_declared(model, monkeypatch):
+    with cases.opened("vllm", model, tolerance=1e-9) as strict, pytest.raises(WeightsMismatch, match="1e-09"):
+        strict.generate(REQUESTS)
+
+
+def test_a_full_cache_and_short_passes_change_nothing(model):
+    """Prompts are read in parts, and requests lose their cache and start again."""
+    rng = random.Random(0)
+    requests = [
+        Request(cases.words(rng, 100, 300), seed, 60, choices=cases.actions(rng, 6) if seed % 3 == 0 else ())
+        for seed in range(24)
+    ]
+    with cases.opened("vllm", model, max_batch=16, max_batched_tokens=64, cache_gib=0.003) as engine:
+        completions = engine.generate(requests)
+    expected = NativeEngine(model, cases.tokenizer()).generate(requests)
+    assert cases.ids(completions) == cases.ids(expected)
+    assert [c.allowed for c in completions] == [c.allowed for c in expected]
+
+
+def test_without_a_prefix_cache_the_samples_are_the_same(engine, model):
+    expected = engine.generate(REQUESTS)
+    with cases.opened("vllm", model, prefix_caching=False) as other:
+        assert cases.ids(other.generate(REQUESTS)) == cases.ids(expected)
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        ((9, 2, 7, 2), (9, 2, 8, 2), (4, 2)),  # the end of turn inside a choice
+        ((9, 9, 9, 5), (9, 9, 9, 9, 5), (9, 9, 4)),  # the same id decides at one place and not at another
+        tuple((token, 2) for token in range(3, cases.VOCABULARY))
+        + tuple((token,) for token in range(3)),  # every id is in a choice
+        ((5, 6, 7, 8, 2), (5, 6, 7, 9, 2)),
+    ],
+)
+def test_choices_of_every_shape(engine, model, choices):
+    requests = [Request((20, 30, seed + 40), seed, 5, choices=choices) for seed in range(12)]
+    requests += [replace(request, max_tokens=3) for request in requests]
+    expected = NativeEngine(model, cases.tokenizer()).generate(requests)
+    found = engine.generate(requests)
+    assert cases.ids(found) == cases.ids(expected)
+    assert [(c.allowed, c.finished) for c in found] == [(c.allowed, c.finished) for c in expected]
+    assert cases.worst_error(model, requests, found) < cases.TOLERANCE["vllm"]
+
+
+def test_ids_that_decide():
+    assert _deciding(((9, 9, 5), (9, 4, 5), (3, 5))) == (3, 4)
+    assert _deciding(((5, 1), (5, 2), (6, 5))) == (1, 2, 6)
+
+
+def test_nothing_is_started_before_it_is_asked(model):
+    with cases.opened("vllm", model) as engine:
+        engine.sync()
+        engine.release(["a"])
+        only = Request((5, 6), 0, 4, choices=((7, 2),))
+        assert engine.generate([only])[0].ids == (7, 2)
+        assert engine._instance is None
+
+
+def test_a_closed_engine_says_so(model):
+    with cases.opened("vllm", model) as engine:
+        engine.close()
+        with pytest.raises(ValueError, match="the engine is closed"):
+            engine.generate(REQUESTS)
+
+
+def heads(size: int) -> Qwen2ForCausalLM:
+    shape = {**cases.SIZES, "hidden_size": 4 * size}
+    return Qwen2ForCausalLM(Qwen2Config(**shape, num_key_value_heads=2))
+
+
+def test_heads_that_vllm_does_not_have(monkeypatch):
+    monkeypatch.setattr(support, "version", lambda: support.VERSION)
+    with pytest.raises(ValueError, match=r"heads of size 24: on a CPU vLLM has 32, 64, .*nearest: 32"):
+        VllmEngine(heads(24), cases.tokenizer())
+    support.check_heads(24, "cuda", "")
+
+
+def test_vllm_must_be_installed_in_its_version(model, monkeypatch):
+    monkeypatch.setattr(support, "version", lambda: None)
+    with pytest.raises(
+        ValueError, match=r"vLLM is not installed; install it with `pip install '\.\[vllm\]'`"
+    ):
+        VllmEngine(model, cases.tokenizer())
+    monkeypatch.setattr(support, "version", lambda: "0.33.0")
+    with pytest.raises(ValueError, match=r"vLLM 0\.33\.0 is installed, and the engine needs 0\.32"):
+        VllmEngine(model, cases.tokenizer())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"cache_gib": 0}, "cache_gib must be above 0, got 0"),
+        ({"cache_gib": "all"}, "cache_gib = 'all': must be a number"),
+        ({"max_batched_tokens": 8}, "max_batched_tokens must be at least max_batch = 256, got 8"),
+        ({"dtype": "float23"}, "dtype = 'float23': unknown; did you mean 'float32'?"),
+        ({"eager": "no"}, "eager = 'no': must be true or false"),
+        ({"tolerance": -1.0}, "tolerance must be above 0, or null, got -1.0"),
+    ],
+)
+def test_values_that_are_not_allowed(model, arguments, words):
+    with pytest.raises(ValueError, match=words.replace("?", r"\?")):
+        VllmEngine(model, cases.tokenizer(), **arguments)
+
+
+class Name:
+    """An engine, for a budget."""
+
+
+def test_a_budget_is_shared_by_those_that_wait():
+    budget, (a, b, c) = Budget(), (Name(), Name(), Name())
+    for name in (a, b, c):
+        budget.join(name)
+    assert budget.take(a, 900, 10) == 300
+    budget.leave(c)
+    assert budget.take(b, 900, 10) == 600
+    budget.leave(a)
+    budget.join(c)
+    assert budget.take(c, 900, 10) == 300
+
+
+def test_a_budget_that_is_too_small_says_what_is_needed():
+    budget, (a, b) = Budget(), (Name(), Name())
+    budget.join(a)
+    budget.join(b)
+    with pytest.raises(UserError, match=r"engine\.cache_gib = 1: .* 2 share the rest.* at least 1\.5"):
+        budget.take(a, 2**30, 3 * 2**28)
+
+
+def test_an_engine_that_nobody_closed_gives_back_its_part():
+    budget, name = Budget(), Name()
+    budget.join(name)
+    budget.take(name, 100, 1)
+    del name
+    other = Name()
+    budget.join(other)
+    assert budget.take(other, 100, 1) == 100

