@@ -5,7 +5,7 @@ pip install --no-cache-dir --no-deps --no-build-isolation --no-index --editable 
 # The images carry no git history, and DVC does not need one to run the pipeline.
 printf '[core]\n    no_scm = true\n' > .dvc/config.local
 mkdir -p .rla
-chown -R rlanything:rlanything .dvc .rla rlanything.egg-info
+chown -R rlanything:rlanything .dvc .rla
 chown rlanything:rlanything .
 # `make` installs nothing where its marks (the arguments) are newer than pyproject.toml.
 for mark in "$@"; do touch "$VENV/$mark"; done

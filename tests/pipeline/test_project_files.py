@@ -36,7 +36,9 @@ def test_the_ci_script_is_executable_bash():
     subprocess.run(["bash", "-n", str(script)], check=True)
 
 
-@pytest.mark.parametrize("command", ["make test", "make lint", "make repro SCALE=smoke"])
+@pytest.mark.parametrize(
+    "command", ["make test", "make lint", "make lint-containers", "make repro SCALE=smoke"]
+)
 def test_ci_runs_what_a_contributor_runs(command):
     assert re.search(rf"^part \w+ {command}$", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)
 
