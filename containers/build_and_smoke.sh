@@ -15,6 +15,7 @@ Then runs COMMAND in it; without one `make repro SCALE=smoke`, and checks that t
   -i URL      index of CPU builds of torch; default: where pip looks anyway
   -p FILE     pip configuration, read during the build only and stored in no layer
   -v A:B      folder or file A of this machine, read-only at B during the build only; may be given several times
+  -r OPTION   option of `podman run`, e.g. -r --ulimit=nofile=1024:1024; may be given several times
 
 Where the kernel lets nobody make containers, e.g. inside another one: BUILDAH_ISOLATION=chroot and -e buildah.
 
@@ -31,8 +32,8 @@ fail() {
 }
 
 engine='' target=cpu name='' index='' pip=''
-volumes=()
-while getopts e:t:n:i:p:v:h option; do
+volumes=() limits=()
+while getopts e:t:n:i:p:v:r:h option; do
     case $option in
         e) engine=$OPTARG ;;
         t) target=$OPTARG ;;
@@ -40,6 +41,7 @@ while getopts e:t:n:i:p:v:h option; do
         i) index=$OPTARG ;;
         p) pip=$OPTARG ;;
         v) volumes+=("$OPTARG") ;;
+        r) limits+=("$OPTARG") ;;
         h) usage && exit 0 ;;
         *) usage >&2 && exit 2 ;;
     esac
@@ -92,7 +94,7 @@ command=(sh -c "$smoke")
 echo "== run ${*:-make repro SCALE=smoke}"
 started=$SECONDS
 if [ "$engine" = podman ]; then
-    podman run --rm --init --network none "$name" "${command[@]}"
+    podman run --rm --network none "${limits[@]}" "$name" "${command[@]}"
 else
     container=$(buildah from "$name")
     trap 'buildah rm "$container" >/dev/null' EXIT

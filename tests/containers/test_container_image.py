@@ -182,14 +182,14 @@ def build(tmp_path, *words: str, engine: str = "podman", says: str = "") -> subp
 
 
 def test_the_script_builds_on_the_base_and_runs_the_smoke_run(tmp_path):
-    result = build(tmp_path, "-i", "https://index", "localhost/debian:bookworm")
+    result = build(tmp_path, "-i", "https://index", "-r", "--memory=4g", "localhost/debian:bookworm")
     assert result.returncode == 0, result.stderr
     calls = (tmp_path / "calls").read_text()
     first, run = calls.split("\n", 1)
     assert first.startswith("[build][--target][cpu][--tag][localhost/rlanything:cpu]")
     assert "[BASE=localhost/debian:bookworm]" in first
     assert "[TORCH_INDEX=https://index]" in first
-    assert run.startswith("[run][--rm][--init][--network][none][localhost/rlanything:cpu][sh][-c]")
+    assert run.startswith("[run][--rm][--network][none][--memory=4g][localhost/rlanything:cpu][sh][-c]")
     assert "make repro SCALE=smoke\ntest -s .rla/smoke/report/report.md" in run
     assert "PASSED" in result.stdout
 
