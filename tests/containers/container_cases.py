@@ -1,0 +1,64 @@
+"""What images and cluster examples call is checked with the project's own parsers."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from rlanything.cli import build_parser
+from rlanything.config import parse
+from rlanything.planning import compose
+
+ROOT = Path(__file__).parents[2]
+MAKEFILE = (ROOT / "Makefile").read_text()
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+INSTRUCTIONS = re.sub(r"\\\n\s*", " ", "\n".join(x for x in DOCKERFILE.splitlines() if not x.startswith("#")))
+TARGETS = re.findall(r"^FROM \S+ AS (\S+)$", INSTRUCTIONS, flags=re.MULTILINE)
+ENDPOINTS = (ROOT / "experiments" / "engine" / "openai.yaml").is_file()
+"""Whether this checkout has the engine that asks a served model."""
+
+
+def expand(text: str) -> str:
+    """A value of compose.yaml where no variable is set; a variable that must be set becomes `given`."""
+    text = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text)
+    return re.sub(r"\$\{\w+:\?[^}]*\}", "given", text)
+
+
+def check_command(words: list[str]) -> None:
+    """Raise where a command of a manifest is none of this project's."""
+    program, *rest = words
+    if program == "sh":
+        assert rest[0] == "-c"
+        assert len(rest) == 2
+        subprocess.run(["sh", "-n", "-c", rest[1]], check=True)
+        for part in rest[1].split(" && "):
+            words = shlex.split(part.removeprefix("exec "))
+            if words[0] != "rm":
+                check_command(words)
+    elif program == "rlanything":
+        try:
+            args = build_parser().parse_args(rest)
+        except SystemExit as error:
+            raise AssertionError(f"rlanything does not take {rest}") from error
+        if hasattr(args, "file"):
+            assert (ROOT / args.file).is_file(), args.file
+    elif program == "make":
+        check_make(rest)
+    else:
+        raise AssertionError(f"{program} is no program of the project")
+
+
+def check_make(words: list[str]) -> None:
+    """Targets and variables exist, and what they compose is a valid configuration."""
+    options = {name: value for name, equals, value in (word.partition("=") for word in words) if equals}
+    for name in options:
+        assert re.search(rf"^{name} [?:]=", MAKEFILE, flags=re.MULTILINE), name
+    subprocess.run(
+        ["make", "--dry-run", *words], cwd=ROOT, check=True, capture_output=True, stdin=subprocess.DEVNULL
+    )
+    chosen = options.get("SET", "").split()
+    assert not chosen or options.get("SCALE", "default") != "default", (
+        "make repro ignores SET at scale=default"
+    )
+    if ENDPOINTS or "endpoints." not in options.get("SET", ""):
+        parse(compose.compose([f"scale={options.get('SCALE', 'default')}", *chosen], ROOT))

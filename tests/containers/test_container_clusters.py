@@ -1,0 +1,185 @@
+"""The examples for Slurm and Kubernetes: structure, commands, and what the batch script does when stopped."""
+
+import copy
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cluster_rules import directive_problems, directives, manifest_problems
+from container_cases import ROOT, TARGETS, check_command
+
+MANIFESTS = sorted((ROOT / "containers" / "kubernetes").glob("*.yaml"))
+DOCUMENTS = [document for path in MANIFESTS for document in yaml.safe_load_all(path.read_text())]
+JOBS = {document["metadata"]["name"]: document for document in DOCUMENTS if document["kind"] == "Job"}
+BATCH = ROOT / "containers" / "slurm" / "train.sbatch"
+
+
+def pod(job: dict[str, Any]) -> dict[str, Any]:
+    return job["spec"]["template"]["spec"]
+
+
+def container(job: dict[str, Any]) -> dict[str, Any]:
+    (only,) = pod(job)["containers"]
+    return only
+
+
+def test_nothing_is_wrong():
+    assert set(JOBS) == {"rlanything-smoke", "rlanything-train"}
+    assert {d["metadata"]["name"]: manifest_problems(d) for d in DOCUMENTS if manifest_problems(d)} == {}
+
+
+DAMAGE: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (lambda j: j.update(apiVersion="v1"), "Job is of batch/v1"),
+    (lambda j: j["metadata"].update(name="RL_Anything"), "no valid name"),
+    (lambda j: j["spec"].pop("backoffLimit"), "no backoffLimit"),
+    (lambda j: pod(j).update(restartPolicy="Always"), "a job's restartPolicy"),
+    (lambda j: pod(j).update(restartPolicy="OnFailure"), "podFailurePolicy needs"),
+    (lambda j: pod(j)["securityContext"].update(runAsNonRoot=False), "it may run as root"),
+    (lambda j: pod(j)["securityContext"].pop("seccompProfile"), "no seccompProfile"),
+    (lambda j: container(j)["securityContext"].pop("capabilities"), "train: it may gain rights"),
+    (lambda j: container(j)["resources"]["limits"].pop("memory"), "train: no limit of memory"),
+    (lambda j: container(j).update(image="rlanything"), "train: the image has no fixed tag"),
+    (lambda j: container(j)["env"].append({"name": "HF_TOKEN", "value": "hf_x"}), "train: HF_TOKEN is written here"),
+    (lambda j: pod(j).update(volumes=[]), "volume results"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("damage", "said"), DAMAGE, ids=[said for _, said in DAMAGE])
+def test_what_is_wrong_is_found(damage, said):
+    job = copy.deepcopy(JOBS["rlanything-train"])
+    damage(job)
+    assert any(text.startswith(said) for text in manifest_problems(job)), manifest_problems(job)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: f"{d['kind']}-{d['metadata']['name']}")
+def test_the_schema_of_kubernetes_accepts_it(document):
+    kubernetes_validate = pytest.importorskip(
+        "kubernetes_validate", reason="make lint-containers installs it"
+    )
+    newest = kubernetes_validate.latest_version()
+    kubernetes_validate.validate(document, newest, strict=True)
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate({**document, "spek": {}}, newest, strict=True)
+
+
+@pytest.mark.parametrize("job", JOBS.values(), ids=JOBS)
+def test_a_job_runs_an_image_and_a_command_of_the_project(job):
+    check_command(container(job)["command"])
+    assert container(job)["image"].rpartition(":")[2] in TARGETS
+    assert pod(job)["securityContext"]["runAsUser"] == 1000, "the user of the image"
+
+
+def test_the_training_keeps_what_it_makes_and_goes_on_after_an_eviction():
+    job = JOBS["rlanything-train"]
+    (volume,) = pod(job)["volumes"]
+    claims = [d["metadata"]["name"] for d in DOCUMENTS if d["kind"] == "PersistentVolumeClaim"]
+    assert volume["persistentVolumeClaim"]["claimName"] in claims
+    (mount,) = container(job)["volumeMounts"]
+    command = container(job)["command"][-1]
+    scale = re.search(r"SCALE=(\S+)", command)
+    assert scale is not None
+    dry = subprocess.run(
+        ["make", "--dry-run", "repro", scale[0]], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert f"cd .rla/{scale[1]} && " in dry
+    assert mount["mountPath"] == "/app/.rla"
+    assert f"rm -f .rla/{scale[1]}/.dvc/tmp/rwlock" in command
+    (rule,) = job["spec"]["podFailurePolicy"]["rules"]
+    assert rule == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    assert container(job)["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+
+def test_the_batch_script_is_bash_and_its_options_are_those_of_sbatch():
+    subprocess.run(["bash", "-n", str(BATCH)], check=True)
+    text = BATCH.read_text()
+    assert directive_problems(text) == []
+    head = directives(text)
+    assert (head["nodes"], head["ntasks"], head["gpus-per-node"]) == ("1", "1", "1")
+    assert "requeue" in head
+    assert head["open-mode"] == "append", "a job that is queued again must not empty its log"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("--nodes=1", "--node=1", "unknown option node"),
+        ("--time=24:00:00", "--time=24h", "time = 24h"),
+        ("--mem=96G", "--mem=96 G", "mem = 96 G"),
+        ("set -euo pipefail", "set -euo pipefail\n#SBATCH --mem=1G", "a line is not read"),
+    ],
+)
+def test_a_wrong_option_is_found(old, new, said):
+    text = BATCH.read_text()
+    assert old in text
+    assert any(problem.startswith(said) for problem in directive_problems(text.replace(old, new)))
+
+
+@pytest.fixture
+def cluster(tmp_path) -> Path:
+    """A folder with programs that write down how they are called; `srun` runs what it is given, as Slurm's does."""
+    for name, does in (("srun", 'exec "$@"'), ("make", "sleep ${SECONDS_OF_WORK:-0}; exit ${CODE:-0}"),
+                       ("apptainer", ":"), ("scontrol", ":")):  # fmt: skip
+        words = f'printf "%s\\n" "{name} $*" >> "{tmp_path}/calls"'
+        (tmp_path / name).write_text(f"#!/bin/bash\n{words}\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+def environment(cluster: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("SCALE", "SET", "IMAGE")}
+    path = f"{cluster}{os.pathsep}{os.environ['PATH']}"
+    return {**kept, "PATH": path, "SLURM_SUBMIT_DIR": str(cluster), "SLURM_JOB_ID": "7", **more}
+
+
+def calls(cluster: Path) -> list[str]:
+    return (cluster / "calls").read_text().splitlines()
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_the_batch_script_trains_and_ends_as_the_training_does(cluster, code):
+    done = subprocess.run(["bash", str(BATCH)], env=environment(cluster, CODE=str(code)), check=False)
+    assert done.returncode == code
+    assert calls(cluster) == ["srun make repro SCALE=single-gpu SET=", "make repro SCALE=single-gpu SET="]
+    check_command(calls(cluster)[1].split())
+
+
+def test_the_batch_script_runs_in_an_image(cluster):
+    subprocess.run(["bash", str(BATCH)], env=environment(cluster, IMAGE="gpu.sif", SCALE="smoke"), check=True)
+    assert calls(cluster)[1] == (
+        f"apptainer exec --nv --bind {cluster}:/app --pwd /app gpu.sif "
+        "make repro SCALE=smoke SET= --old-file=/opt/venv/.installed"
+    )
+
+
+def test_the_batch_script_is_queued_again_before_its_time_is_up(cluster):
+    work = subprocess.Popen(
+        ["bash", str(BATCH)], env=environment(cluster, SECONDS_OF_WORK="30"), start_new_session=True
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while not (cluster / "calls").exists() or len(calls(cluster)) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert directives(BATCH.read_text())["signal"].startswith("B:USR1@"), "Slurm signals the shell alone"
+        work.send_signal(signal.SIGUSR1)
+        assert work.wait(timeout=20) == 0
+        assert calls(cluster)[-1] == "scontrol requeue 7"
+    finally:
+        os.killpg(work.pid, signal.SIGKILL)
+
+
+def test_outside_slurm_the_script_says_how_to_start_it(cluster):
+    left = {name: value for name, value in environment(cluster).items() if name != "SLURM_SUBMIT_DIR"}
+    done = subprocess.run(["bash", str(BATCH)], env=left, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "sbatch containers/slurm/train.sbatch" in done.stderr
+    assert shutil.which("make", path=str(cluster))
+    assert not (cluster / "calls").exists()
