@@ -56,7 +56,7 @@ def test_code_that_is_named_exists(name):
 @pytest.mark.parametrize("stage", NEEDED, ids=lambda stage: stage.name)
 def test_parameters_that_are_named_exist(stage: Stage):
     for key, item in dict(stage.arms(CONFIG) if stage.arms else {"": {}}).items():
-        for param in stage.params:
+        for param in stage.params_for(CONFIG):
             for column, value in item.items():
                 param = param.replace(f"${{item.{column}}}", value)
             section = PARAMS

@@ -1,1 +1,4 @@
-"""The adaptation check: what the rewrites of finished runs did to the tasks, measured on fresh rollouts."""
+"""The adaptation check: what the rewrites of finished runs did to the tasks, measured on fresh rollouts.
+
+It trains nothing. It plays both tasks of every rewrite, and the tasks with which training began (docs/checks.md).
+"""
