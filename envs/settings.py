@@ -65,6 +65,19 @@ def text(key: str, value: Any) -> str:
     raise ValueError(f"{key}: {value!r} is not a text")
 
 
+def some(key: str, value: Any, allowed: Sequence[str]) -> tuple[str, ...]:
+    """A list of some of the allowed names, each once, but not of all."""
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ValueError(f"{key}: {value!r} is not a list of names")
+    for name in value:
+        one_of(key, name, allowed)
+    if len(set(value)) < len(value):
+        raise ValueError(f"{key}: {list(value)!r} names one twice")
+    if value and len(value) == len(allowed):
+        raise ValueError(f"{key}: {list(value)!r} leaves none of {', '.join(allowed)}")
+    return tuple(value)
+
+
 def shares(key: str, value: Any, allowed: Sequence[str]) -> dict[str, float]:
     """Names with their share: a list of names (equal shares) or a mapping to numbers >= 0, not all 0."""
     if isinstance(value, str) or not isinstance(value, Sequence | Mapping):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,11 @@ from envs.alfworld.tasks.levels import LEVELS
 from envs.alfworld.tasks.sampling import ENV, Mixture, draw_tasks
 from envs.alfworld.teacher.expert import HABITS, demonstrate
 from envs.alfworld.teacher.oracle import Oracle, StepLabel
-from envs.settings import chances, int_range, one_of, seconds, shares
-from envs.splits import FAMILIAR, SPLITS
+from envs.settings import chances, int_range, one_of, seconds, shares, some
+from envs.splits import DRAWN_AS, FAMILIAR, HELD_OUT, SPLITS
 from rlanything.core.protocols import Environment
-from rlanything.core.types import Direction, Observation, Task
+from rlanything.core.splits import PRACTICE
+from rlanything.core.types import Direction, InvalidProposal, Observation, Task
 
 
 class AlfworldFamily:
@@ -32,6 +34,8 @@ class AlfworldFamily:
     data: folder of the downloaded set (variables are expanded), or None for generated games.
     on_bad_file: for games of that set that cannot be played: `refuse` to start, or `skip` them.
     task_types, levels: names, or names with shares, of the generated tasks; with `data`, task_types selects games.
+    held_out: task types that no arm trains on. The split `practice`, from which embedded base models learn, has all
+        types, the split `held_out` these alone, every other split the rest. An adapter may not ask for them.
     receptacles, distractors: [least, most] of a generated room in train and in_domain.
     ood_levels, ood_receptacles, ood_distractors: the same for out_of_domain and reward_panel, whose floor plans are
         not used in training.
@@ -52,6 +56,7 @@ class AlfworldFamily:
         data: str | None = None,
         on_bad_file: str = "refuse",
         task_types: Sequence[str] | Mapping[str, float] = tuple(TASK_TYPES),
+        held_out: Sequence[str] = (),
         levels: Sequence[str] | Mapping[str, float] = tuple(LEVELS),
         receptacles: Sequence[int] = (6, 10),
         distractors: Sequence[int] = (4, 8),
@@ -71,6 +76,7 @@ class AlfworldFamily:
         if self.engine == "textworld":
             require_textworld()
         types = shares("task_types", task_types, tuple(TASK_TYPES))
+        self._held_out = some("held_out", held_out, tuple(types))
         self._near = Mixture(
             "train",
             int_range("receptacles", receptacles, 4, 50),
@@ -91,15 +97,16 @@ class AlfworldFamily:
 
     def splits(self) -> tuple[str, ...]:
         """The distributions that `make` draws tasks from."""
-        return SPLITS
+        return (*SPLITS, *DRAWN_AS) if self._held_out else SPLITS
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct valid tasks of a split; the same for the same arguments."""
-        one_of("split", split, SPLITS)
+        one_of("split", split, self.splits())
+        like, types = DRAWN_AS.get(split, split), self._types(split)
         if self._root is not None:
-            types = list(self._near.task_types)
-            return load_tasks(self._root, split, count, seed, types, self._on_bad_file)[0]
-        return draw_tasks(split, count, seed, self._near if split in FAMILIAR else self._far)
+            return load_tasks(self._root, like, count, seed, list(types), self._on_bad_file)[0]
+        mixture = self._near if like in FAMILIAR else self._far
+        return draw_tasks(split, count, seed, replace(mixture, task_types=types))
 
     @classmethod
     def easiest(cls, section: Mapping[str, Any]) -> AlfworldFamily:
@@ -138,11 +145,18 @@ class AlfworldFamily:
 
     def parse(self, parent: Task, reply: str) -> Task:
         """The task that an adapter's reply asks for, in the parent's room. Raises `InvalidProposal`."""
-        return self._edit.parse(parent, reply)
+        task = self._edit.parse(parent, reply)
+        kind = Game.from_payload(task.payload).goal.task
+        if kind in self._held_out:
+            raise InvalidProposal(f"task {kind!r} is held out of training (env.held_out)")
+        return task
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
         """A reply that `parse` accepts and that makes the task harder or easier. Raises `InvalidProposal` for none."""
-        return self._edit.rewrite(task, direction, seed)
+        reply = self._edit.rewrite(task, direction, seed)
+        if self._held_out:
+            self.parse(task, reply)
+        return reply
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
         """(observation, action) pairs of a searching expert; `noise` = chance of a random admissible command.
@@ -159,6 +173,15 @@ class AlfworldFamily:
     def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
         """The reason of each label: the value of an `oracle.Reason`."""
         return [str(label.reason) for label in self._labels(task, actions)]
+
+    def _types(self, split: str) -> dict[str, float]:
+        """The task types of a split, with their shares."""
+        types = self._near.task_types
+        if split == PRACTICE:
+            return dict(types)
+        return {
+            name: share for name, share in types.items() if (name in self._held_out) == (split == HELD_OUT)
+        }
 
     def _world(self, task: Task) -> World:
         return compile_world(Game.from_payload(task.payload))

@@ -14,6 +14,8 @@ Value = TypeVar("Value")
 
 TRAIN = "train"
 """The split that is trained on."""
+PRACTICE = "practice"
+"""The split that embedded base models learn from, where an environment has one; otherwise they learn from `train`."""
 POLICY = "policy"
 """`measures`: the policy plays these tasks."""
 REWARD = "reward"

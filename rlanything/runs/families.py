@@ -10,7 +10,7 @@ from rlanything.config import Config, TasksConfig
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
-from rlanything.core.splits import TRAIN
+from rlanything.core.splits import PRACTICE, TRAIN
 from rlanything.core.types import Task
 from rlanything.runs.layout import Layout, read_tasks
 
@@ -45,16 +45,28 @@ def make(made: TaskFamily, split: str, count: int, seed: int) -> list[Task]:
 
 
 def practice_tasks(config: Config, root: Path, made: TaskFamily) -> list[Task]:
-    """Tasks of the training split to train the base models on. No arm trains on them, and no panel has them."""
+    """Tasks to train the base models on. No arm trains on them, and no panel has them.
+
+    They are of the split `practice` where the environment has one, otherwise of the training split.
+    """
     settings = config.bootstrap
     count = max(settings.policy.episodes, settings.reward.episodes, settings.adapter.episodes)
-    return further_tasks(config, root, made, count, derive_seed(config.seed, "bootstrap", "tasks"))
+    split = PRACTICE if PRACTICE in made.splits() else TRAIN
+    return further_tasks(
+        config, root, made, count, derive_seed(config.seed, "bootstrap", "tasks"), split=split
+    )
 
 
 def further_tasks(
-    config: Config, root: Path, made: TaskFamily, count: int, seed: int, without: Collection[Task] = ()
+    config: Config,
+    root: Path,
+    made: TaskFamily,
+    count: int,
+    seed: int,
+    without: Collection[Task] = (),
+    split: str = TRAIN,
 ) -> list[Task]:
-    """At most `count` tasks of the training split that are not trained on, not on a panel, and not in `without`.
+    """At most `count` tasks of a split that are not trained on, not on a panel, and not in `without`.
 
     Raises `ConfigError` when the environment cannot make enough tasks.
     """
@@ -63,8 +75,8 @@ def further_tasks(
     held = {name: {task.task_id for task in read_tasks(Layout(root).tasks(name))} for name in splits}
     left_out = {task.task_id for task in without}.union(*held.values())
     try:
-        drawn = make(made, TRAIN, count + len(left_out), seed)
-    except ConfigError:  # a dataset in files is finite: ask only for what its training split can hold
-        own = sum(len(ids) for name, ids in held.items() if splits[name] == TRAIN) + len(without)
-        drawn = make(made, TRAIN, count + own, seed)
+        drawn = make(made, split, count + len(left_out), seed)
+    except ConfigError:  # a dataset in files is finite: ask only for what its split can hold
+        own = sum(len(ids) for name, ids in held.items() if splits[name] == split) + len(without)
+        drawn = make(made, split, count + own, seed)
     return [task for task in drawn if task.task_id not in left_out][:count]

@@ -20,6 +20,7 @@ from rlanything.report.results.statistics import Panel
 
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "experiments" / "check" / "study.yaml"
+STUDIES = ("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml")
 
 
 def space_of(study: Study) -> Workspace:
@@ -250,6 +251,6 @@ def test_a_start_that_was_killed_while_it_published_goes_on(space):
 
 
 def test_the_studies_have_data_of_their_own():
-    seeds = [space_of(load_study(OWN.with_name(name))).config.seed for name in ("study.yaml", "table1.yaml")]
+    seeds = [space_of(load_study(OWN.with_name(name))).config.seed for name in STUDIES]
     recorded = parse(compose.compose([], ROOT)).seed
-    assert len({recorded, *seeds}) == 3
+    assert len({recorded, *seeds}) == 1 + len(STUDIES)

@@ -131,3 +131,16 @@ def test_a_file_without_a_temperature_is_named(tmp_path, content):
     (tmp_path / "evaluation" / "base_cooled.json").write_text(content)
     with pytest.raises(ReportError, match=r"evaluation/base_cooled\.json"):
         read_temperature(tmp_path)
+
+
+def test_held_out_types_are_practised_but_neither_trained_on_nor_used_to_choose_the_temperature(tmp_path):
+    """The smoke scale has the types `pick` and `look`."""
+    config = parse(compose.compose(["scale=smoke", "env.held_out=[look]"], ROOT))
+    make_tasks(config, tmp_path)
+    drawn = {
+        "practice": practice_tasks(config, tmp_path, family(config)),
+        "cooling": cooling.fresh_tasks(config, tmp_path, 24),
+        "train": read_tasks(Layout(tmp_path).tasks(TRAIN)),
+    }
+    looks = {name: {"look" in task.payload["task_type"] for task in tasks} for name, tasks in drawn.items()}
+    assert looks == {"practice": {True, False}, "cooling": {False}, "train": {False}}

@@ -16,6 +16,7 @@ ENVIRONMENT: dict[str, Row] = {
     "env.task_types": row(
         paper(["pick", "look", "clean", "heat", "cool", "two"], "3.1.2, the official split")
     ),
+    "env.held_out": row(ours("the paper trains on all types")),
     "env.edit": row(paper("tokens", "C.7: two types, within the goal's framework")),
     "env.levels": row(_GENERATED),
     "env.receptacles": row(_GENERATED),
