@@ -26,6 +26,7 @@ from rlanything.config.evaluation import (
     EvaluateConfig,
     Sampler,
 )
+from rlanything.config.executor import ExecutorConfig
 from rlanything.config.models import BootstrapConfig, ModelConfig
 from rlanything.config.section import Named, Positive, Section
 from rlanything.config.tasks import TasksConfig
@@ -70,6 +71,7 @@ class Config(Section):
     arms: dict[str, ArmConfig]
     train: TrainConfig
     evaluate: EvaluateConfig
+    executor: ExecutorConfig = ExecutorConfig()
 
     # Validators run in the order in which they stand here; the first problem is the one that is told.
 
@@ -82,6 +84,16 @@ class Config(Section):
                 raise ValueError(
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _waits_for_environments(self) -> Config:
+        limit, longest = self.rollout.timeout_s, self.executor.timeout_s
+        if longest <= limit:
+            raise ValueError(
+                f"executor.timeout_s = {longest:g}: must be above rollout.timeout_s = {limit:g}, or a worker whose "
+                "environment hangs is ended before the episode is"
+            )
         return self
 
     @model_validator(mode="after")

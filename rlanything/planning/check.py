@@ -17,6 +17,7 @@ from rlanything.core.protocols import Engine, TaskFamily
 from rlanything.planning import samplers
 from rlanything.planning.samplers import NATIVE
 from rlanything.runs import build, families
+from rlanything.runs.executors import cluster
 
 FLOAT = 4
 """Bytes of a float32 weight."""
@@ -39,7 +40,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
 
     A task family of the project is constructed, so that its constructor can check its arguments. For other task
     families, engines, loggers and callbacks, only the class and the names of the arguments are checked.
-    engine: whether engine, loggers and callbacks are checked, which imports torch and takes seconds.
+    engine: whether engine, executor, loggers and callbacks are checked, which imports torch and takes seconds.
     """
     for name, section in config.named().items():
         targets.permit(section, name)
@@ -50,6 +51,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
         build.prompts(config, root, folder)
     memory(config)
     if engine:
+        cluster.check(config.executor)
         arguments(config.engine, "engine", Engine)
         samplers.check(config)
         strategy(config)

@@ -25,6 +25,7 @@ from rlanything.loop.iteration import IterationResult, LoopState
 from rlanything.loop.metrics import warnings
 from rlanything.loop.record import episode_records
 from rlanything.runs import build, timings, trackers
+from rlanything.runs.executors.opened import opened
 from rlanything.runs.folder import STATE, RunFolder, write_iteration_files
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.parts import RunId, make_parts
@@ -62,9 +63,9 @@ class SeedRun:
         Raises `ConfigError`, and `MachineError` when published iterations are damaged.
 
         Under torchrun every process collects the same experience and learns from its share of it. Only the first
-        process writes files. The engines are closed at the end, also after an error.
+        process writes files. The engines and the executor are closed at the end, also after an error.
         """
-        with self.engines:
+        with self.engines, opened(self.config):
             if build.first_process():
                 self._train()
             else:
