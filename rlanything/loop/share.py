@@ -17,6 +17,7 @@ from typing import TypeVar
 
 import torch.distributed as processes
 
+from rlanything.core.errors import MachineError
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.unittests import Examiner
 from rlanything.loop.episodes import Host, LocalHost
@@ -24,6 +25,25 @@ from rlanything.loop.episodes import Host, LocalHost
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 _HOST: ContextVar[Host | None] = ContextVar("host", default=None)
+
+
+LOST = (
+    "another process of this run has ended or cannot be reached; its own output, and the summary of torchrun, say why. "
+    "Published iterations are kept: the same command goes on from there"
+)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Raise `MachineError` where a collective in the block fails because another process of the run is gone."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not (processes.is_available() and processes.is_initialized()):
+            raise
+        if isinstance(error, processes.DistError) or "gloo" in str(error):
+            raise MachineError(f"{LOST} ({str(error).partition('. ')[0]})") from None
+        raise
 
 
 @contextmanager

@@ -7,6 +7,7 @@ restarts and retries are off, and `dispatcher` gives an order again.
 from __future__ import annotations
 
 import faulthandler
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from rlanything.runs.executors.pool import LostError, tail
 from rlanything.runs.executors.worker import Answer, Greeting, Maker, Order, Worker
 from rlanything.runs.workers import portable
 
+MOST = 1000
+"""How many characters of Ray's words about a lost worker are shown."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 LOG_S = 10.0
 """Longest wait for the log of a lost worker."""
 
@@ -113,6 +117,6 @@ class ActorPool:
 
 
 def _cause(error: Exception) -> str:
-    """Ray's own words, without the advice that it adds."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {' '.join(lines)[:1000]}"
+    """Ray's own words, in one line."""
+    plain = _COLOUR.sub("", str(error))
+    return f"{type(error).__name__}: {' '.join(plain.split())[:MOST]}"
