@@ -244,6 +244,12 @@ class Config(Section):
         """Whether the arm's training asks a reward model for its replies."""
         return (arm.step_votes or arm.train_reward) and not self.judge_for(arm).is_oracle
 
+    def in_one_process(self) -> Config:
+        """The configuration with everything in the process that asks, one seed after the other; it has the same results.
+        """
+        alone = self.train.model_copy(update={"workers": 1})
+        return self.model_copy(update={"train": alone, "executor": ExecutorConfig()})
+
     @property
     def proposer(self) -> str:
         """The name of the model that rewrites tasks."""

@@ -40,7 +40,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
 
     A task family of the project is constructed, so that its constructor can check its arguments. For other task
     families, engines, loggers and callbacks, only the class and the names of the arguments are checked.
-    engine: whether engine, executor, loggers and callbacks are checked, which imports torch and takes seconds.
+    engine: whether engine, loggers and callbacks are checked, which imports torch and takes seconds.
     """
     for name, section in config.named().items():
         targets.permit(section, name)
@@ -51,7 +51,6 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
         build.prompts(config, root, folder)
     memory(config)
     if engine:
-        cluster.check(config.executor)
         arguments(config.engine, "engine", Engine)
         samplers.check(config)
         strategy(config)
@@ -75,11 +74,12 @@ def strategy(config: Config) -> None:
 
 
 def machine(config: Config) -> None:
-    """Raise `ConfigError` when this machine lacks the configured devices, or the engine cannot use them.
+    """Raise `ConfigError` when this machine lacks the configured devices or the executor, or the engine cannot use them.
 
-    No model is loaded."""
+    No model is loaded, and nothing is started."""
     from rlanything.engines import placement
 
+    cluster.check(config.executor)
     kind = placement.device(config.train).type
     if kind != "cpu" and config.engine[targets.TARGET] == NATIVE:
         raise ConfigError(
