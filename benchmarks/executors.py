@@ -22,6 +22,7 @@ from envs.coding.family import CodingFamily
 from rlanything.config import ExecutorConfig
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.types import Observation, StepResult, Task
+from rlanything.core.unittests import Examination
 from rlanything.loop.episodes import Host, LocalHost, Move
 from rlanything.runs.executors.cluster import connected
 from rlanything.runs.executors.crew import Crew
@@ -81,7 +82,7 @@ class Maker:
 def programs(host: Host, tasks: Sequence[Task], mark: str) -> None:
     """Run the solutions of the tasks, each in versions that no sandbox has seen. Raises `ValueError` if one fails."""
     family = CodingFamily()
-    work = [
+    work: list[Examination] = [
         (task, [f"{family.demonstrate(task, 0, 0.0)[0][1]}\n# {mark} {k}\n" for k in range(PROGRAMS)], [])
         for task in tasks
     ]
@@ -95,9 +96,7 @@ def waiting(host: Host, tasks: Sequence[Task], mark: str) -> None:
     answers = [Observation("")] * EPISODES
     for turn in range(TURNS + 1):
         actions = tuple(f"{mark} {k}" for k in range(turn))
-        moves = [
-            Move(f"{mark} {k}", tasks[0], k, actions, answers[k].text, 60.0) for k in range(EPISODES)
-        ]
+        moves = [Move(f"{mark} {k}", tasks[0], k, actions, answers[k].text, 60.0) for k in range(EPISODES)]
         answers = [played.observation for played in host.play(moves)]
     host.clear()
 
@@ -151,7 +150,9 @@ def measure(tasks: int, rounds: int, backend: str) -> dict[str, dict[str, float]
     return {
         f"{what} {form} {count}": {
             "seconds": round(statistics.median(times), 3),
-            "times": round(statistics.median(a / b for a, b in zip(spent[what, form, 1], times, strict=True)), 2),
+            "times": round(
+                statistics.median(a / b for a, b in zip(spent[what, form, 1], times, strict=True)), 2
+            ),
         }
         for (what, form, count), times in spent.items()
     }

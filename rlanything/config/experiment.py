@@ -245,8 +245,7 @@ class Config(Section):
         return (arm.step_votes or arm.train_reward) and not self.judge_for(arm).is_oracle
 
     def in_one_process(self) -> Config:
-        """The configuration with everything in the process that asks, one seed after the other; it has the same results.
-        """
+        """The configuration with everything in the process that asks, one seed after the other; the same results."""
         alone = self.train.model_copy(update={"workers": 1})
         return self.model_copy(update={"train": alone, "executor": ExecutorConfig()})
 

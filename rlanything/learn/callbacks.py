@@ -39,7 +39,7 @@ class EndTogether(Callback):
     """
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Take the place of Lightning's handler, which is set by now. Lightning puts the earlier one back at the end."""
+        """Replace Lightning's handler, which is set by now. At the end Lightning puts the earlier one back."""
         if trainer.world_size > 1:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 

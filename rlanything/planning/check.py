@@ -74,7 +74,7 @@ def strategy(config: Config) -> None:
 
 
 def machine(config: Config) -> None:
-    """Raise `ConfigError` when this machine lacks the configured devices or the executor, or the engine cannot use them.
+    """Raise `ConfigError` when this machine lacks the devices or the executor, or the engine cannot use the devices.
 
     No model is loaded, and nothing is started."""
     from rlanything.engines import placement

@@ -43,7 +43,9 @@ def test_its_command_is_one_of_the_project_and_names_the_ray_of_the_head():
 
 
 def test_its_version_of_ray_is_one_that_the_extra_allows():
-    (allowed,) = re.findall(r"^ray = \[\"ray\[default\]>=([\d.]+),<3\"\]", (ROOT / "pyproject.toml").read_text(), re.M)
+    (allowed,) = re.findall(
+        r"^ray = \[\"ray\[default\]>=([\d.]+),<3\"\]", (ROOT / "pyproject.toml").read_text(), re.M
+    )
     version = JOB["spec"]["rayClusterSpec"]["rayVersion"]
     assert tuple(map(int, version.split("."))) >= tuple(map(int, allowed.split(".")))
     assert f"ray[default]=={version}" in (ROOT / "docs" / "containers.md").read_text()

@@ -98,7 +98,8 @@ def test_an_environment_that_answers_otherwise_when_it_is_played_again_is_an_err
 
 
 def test_two_episodes_with_one_seed_do_not_share_an_environment():
-    host, family = LocalHost(family := Family()), family
+    family = Family()
+    host = LocalHost(family)
     first, second = (Move(name, TASK, 7, (), "", 5.0) for name in "ab")
     assert host.play([first])[0].observation == host.play([second])[0].observation
     host.clear()

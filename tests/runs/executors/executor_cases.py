@@ -13,8 +13,8 @@ from pathlib import Path
 from scripted import ACTIONS, Family, rollout_worker, task
 
 from rlanything.config import ExecutorConfig
-from rlanything.core.records.rollouts import trajectory_to_json
 from rlanything.core.ids import canonical_json
+from rlanything.core.records.rollouts import trajectory_to_json
 from rlanything.loop.rollout import Assignment, Sampling
 from rlanything.loop.share import hosted
 from rlanything.runs.executors.crew import Crew

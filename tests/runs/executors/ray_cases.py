@@ -16,6 +16,9 @@ STORE = 80 << 20
 class Nodes:
     """The cluster. A context manager."""
 
+    def __init__(self, count: int = 2) -> None:
+        self.count = count
+
     def __enter__(self) -> Nodes:
         self.before = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")}
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -26,7 +29,7 @@ class Nodes:
         head = {"num_cpus": 0, "include_dashboard": False, "object_store_memory": STORE}
         self.cluster = Cluster(initialize_head=True, head_node_args=head)
         self.nodes: list[Any] = []
-        for _ in range(2):
+        for _ in range(self.count):
             self.add()
         return self
 

@@ -54,7 +54,9 @@ class Pool:
         return self.hands[-1]
 
     def wait(self, hands, timeout_s):
-        self.most_at_once = max(self.most_at_once, sum(bool(h.orders) and h.answer is not None for h in hands))
+        self.most_at_once = max(
+            self.most_at_once, sum(bool(h.orders) and h.answer is not None for h in hands)
+        )
         return [hand for hand in hands if hand.answer is not None and hand.answer != "silent"]
 
     def room(self):

@@ -16,7 +16,9 @@ from ray_cases import NO_RAY, Nodes, ray_missing
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.runs.executors.processes import ProcessPool
 
-RAY = pytest.param("ray", marks=[pytest.mark.skipif(ray_missing, reason=NO_RAY), pytest.mark.xdist_group("ray")])
+RAY = pytest.param(
+    "ray", marks=[pytest.mark.skipif(ray_missing, reason=NO_RAY), pytest.mark.xdist_group("ray")]
+)
 pytestmark = pytest.mark.integration
 
 
