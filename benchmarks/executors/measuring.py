@@ -1,15 +1,7 @@
-"""What workers gain: `python -m benchmarks.executors` prints the time of the same work on 1 and on 2 workers.
-
-Two kinds of work. `programs`: a sandbox runs programs on their tests; it needs processors. `waiting`: episodes whose
-environment answers after 20 ms, as a service elsewhere does; it needs none. All settings take turns in every round, and
-each time is divided by that of one worker of the same form in the same round, so that other load affects both alike.
-Workers have one box of the sandbox each. Starting them is not counted.
-"""
+"""The work, the workers that do it, and the time that it takes."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -156,25 +148,3 @@ def measure(tasks: int, rounds: int, backend: str) -> dict[str, dict[str, float]
         }
         for (what, form, count), times in spent.items()
     }
-
-
-def main() -> None:
-    """Command line: print the table, or JSON."""
-    parser = argparse.ArgumentParser("python -m benchmarks.executors", description=__doc__)
-    parser.add_argument("--tasks", type=int, default=12, help="tasks whose programs are run (12)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds; medians are printed (5)")
-    parser.add_argument("--backend", default="bwrap", help="of the sandbox: bwrap | docker | subprocess")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    asked = parser.parse_args()
-    found = measure(asked.tasks, asked.rounds, asked.backend)
-    if asked.json:
-        print(json.dumps(found, indent=1))
-        return
-    print(f"{'work':<9} {'form':<10} {'workers':>7} {'seconds':>8} {'times one worker':>17}")
-    for name, row in found.items():
-        what, form, count = name.split()
-        print(f"{what:<9} {form:<10} {count:>7} {row['seconds']:>8} {row['times']:>17}")
-
-
-if __name__ == "__main__":
-    main()
