@@ -54,7 +54,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld params repro rehearse sweep verify-repro test test-slow fuzz lint lint-containers bench clean
+.PHONY: help venv install install-dev alfworld ray params repro rehearse sweep verify-repro test test-slow fuzz lint lint-containers bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,6 +118,9 @@ sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambd
 		python -m rlanything sweep experiments/sweep/$(SWEEP).yaml
 	dvc repro sweeps/dvc.yaml:$(SWEEP)
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
+
+ray: install  ## Install Ray without its dashboard, which is what its tests need (a wheel of 79 MB)
+	python -m pip install --quiet "ray>=2.60,<3"
 
 test: install-dev  ## Install and run the tests, except the slow ones
 	python -m pytest -n $(JOBS) --dist loadgroup -m "not slow"

@@ -18,7 +18,7 @@ from rlanything import __version__
 from rlanything.core.errors import RLAnythingError
 from rlanything.planning.commands import add_arguments as add_plan_arguments
 from rlanything.planning.commands import add_plan, configuration, params_file, print_plan, refuse_arguments
-from rlanything.stages import TRAIN
+from rlanything.stages import EVALUATE, TRAIN
 
 if TYPE_CHECKING:
     from rlanything.stages.stage import Stage
@@ -116,12 +116,18 @@ def _add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
         command = commands.add_parser(stage.name, help=stage.help)
         if stage.arms is not None:
             command.add_argument("--arm", required=True, help="an arm of the configuration, e.g. full")
+        if stage.name in (TRAIN, EVALUATE):
+            command.add_argument(
+                "--one-process",
+                action="store_true",
+                help="everything in this process, one seed after the other, e.g. for a debugger; the same results",
+            )
         if stage.name == TRAIN:
             command.add_argument(
                 "--dry-run", action="store_true", help="print configuration and plan, do nothing"
             )
             add_plan_arguments(command.add_argument_group("with --dry-run"))
-        command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False)
+        command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False, one_process=False)
 
 
 def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -184,9 +190,11 @@ def _config_show(args: argparse.Namespace) -> int:
 
 def _config_check(args: argparse.Namespace) -> int:
     from rlanything.planning import check
+    from rlanything.runs.executors import cluster
 
     path = args.file or params_file(args)
     config = check.read(path, args.root)
+    cluster.check(config.executor)
     print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
     return 0
 
@@ -216,6 +224,8 @@ def _stage(args: argparse.Namespace) -> int:
         return print_plan(args, config, [args.arm])
     if stage.name == TRAIN:
         refuse_arguments(args)
+    if args.one_process:
+        config = config.in_one_process()
     if stage.engine:
         from rlanything.planning import check
 

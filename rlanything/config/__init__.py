@@ -27,6 +27,7 @@ from rlanything.config.evaluation import (
     LabelJudge,
     Sampler,
 )
+from rlanything.config.executor import ExecutorConfig
 from rlanything.config.experiment import Config, TrainConfig
 from rlanything.config.models import Architecture, BootstrapConfig, Checkpoint, ModelConfig, SupervisedConfig
 from rlanything.config.reading import load, parse
@@ -49,6 +50,7 @@ __all__ = [
     "Endpoint",
     "Endpoints",
     "EvaluateConfig",
+    "ExecutorConfig",
     "JudgeConfig",
     "JudgeSource",
     "LabelJudge",

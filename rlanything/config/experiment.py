@@ -26,6 +26,7 @@ from rlanything.config.evaluation import (
     EvaluateConfig,
     Sampler,
 )
+from rlanything.config.executor import ExecutorConfig
 from rlanything.config.models import BootstrapConfig, ModelConfig
 from rlanything.config.section import Named, Positive, Section
 from rlanything.config.tasks import TasksConfig
@@ -70,6 +71,7 @@ class Config(Section):
     arms: dict[str, ArmConfig]
     train: TrainConfig
     evaluate: EvaluateConfig
+    executor: ExecutorConfig = ExecutorConfig()
 
     # Validators run in the order in which they stand here; the first problem is the one that is told.
 
@@ -82,6 +84,16 @@ class Config(Section):
                 raise ValueError(
                     f"{key}._target_ is missing: name the class, e.g. envs.alfworld.family.AlfworldFamily"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _waits_for_environments(self) -> Config:
+        limit, longest = self.rollout.timeout_s, self.executor.timeout_s
+        if longest <= limit:
+            raise ValueError(
+                f"executor.timeout_s = {longest:g}: must be above rollout.timeout_s = {limit:g}, or a worker whose "
+                "environment hangs is ended before the episode is"
+            )
         return self
 
     @model_validator(mode="after")
@@ -231,6 +243,11 @@ class Config(Section):
     def asks_model(self, arm: ArmConfig) -> bool:
         """Whether the arm's training asks a reward model for its replies."""
         return (arm.step_votes or arm.train_reward) and not self.judge_for(arm).is_oracle
+
+    def in_one_process(self) -> Config:
+        """The configuration with everything in the process that asks, one seed after the other; the same results."""
+        alone = self.train.model_copy(update={"workers": 1})
+        return self.model_copy(update={"train": alone, "executor": ExecutorConfig()})
 
     @property
     def proposer(self) -> str:

@@ -1,8 +1,9 @@
-"""The callback that ends an iteration, and the metrics of a finished run as DVCLive files."""
+"""Callbacks: publish an iteration, end with the other processes. The metrics of a finished run as DVCLive files."""
 
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,20 @@ class PublishIteration(Callback):
         """Publish, and log the metrics through Lightning. Loggers use `step`, the iteration, as their step."""
         metrics = self._publish(trainer.save_checkpoint)
         pl_module.log_dict({**metrics, "step": metrics["iteration"]}, batch_size=1)
+
+
+class EndTogether(Callback):
+    """Where several processes share a run, SIGTERM ends this one at once.
+
+    torchrun sends it to the others when a process has ended. Lightning's handler would broadcast to the processes, of
+    which one is gone, in the middle of whatever runs: environment code may catch the error, and another collective may
+    wait for it. Files are written so that the end of a process does no damage.
+    """
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Replace Lightning's handler, which is set by now. At the end Lightning puts the earlier one back."""
+        if trainer.world_size > 1:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def write_dvclive(folder: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -18,7 +18,8 @@ from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, OptimizerConfig
 from rlanything.core.timing import count, phase
-from rlanything.learn.losses import Packed, k3, pack, surrogate, target_logprobs
+from rlanything.learn.losses import Packed, pack, surrogate, target_logprobs
+from rlanything.learn.mismatch import mismatch
 from rlanything.learn.packing import Row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
 
@@ -96,9 +97,8 @@ class JointModule(LightningModule):
     def prepare(self, name: str, rows: Sequence[Row]) -> dict[str, float]:
         """Fill in the log-probs that were not recorded: those of the reference, and recomputed ones.
 
-        The rows change in place. With importance=recomputed, returns the metrics `<name>/mismatch_kl`, the k3 estimate
-        of KL(sampling engine || trainer), and `<name>/mismatch_max`, the largest absolute difference of a log-prob.
-        Otherwise returns no metric.
+        The rows change in place. With importance=recomputed, returns the metrics of `mismatch`, with the name of the
+        model before them. Otherwise returns no metric.
         """
         model = self.policy if name == "policy" else self.reward
         reference = self._references[name]
@@ -111,12 +111,8 @@ class JointModule(LightningModule):
                 drift += self._recompute(model, group, anchored=reference is not None)
             if reference is not None:
                 _spread([r.reference for r in group], self._logprobs(reference, group))
-        if not drift:
-            return {}
-        return {
-            f"{name}/mismatch_kl": sum(float(k3(torch.tensor(d))) for d in drift) / len(drift),
-            f"{name}/mismatch_max": max(map(abs, drift)),
-        }
+        found = mismatch(drift, self.config.importance_cap)
+        return {f"{name}/{metric}": value for metric, value in found.items()}
 
     def _recompute(self, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool) -> list[float]:
         """Truncated importance sampling. Returns, for each target, trainer's minus recorded log-prob.

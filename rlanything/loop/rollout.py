@@ -5,20 +5,19 @@ What an episode samples depends only on its own seeds, not on the other episodes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from rlanything.config import RolloutConfig
-from rlanything.core.protocols import Environment, TaskFamily
+from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Completion, Observation, Request, Status, Step, Task, Trajectory
-from rlanything.core.unittests import Prefetches
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import Prompt, next_prompt
-from rlanything.loop.guard import deadline
+from rlanything.loop.episodes import Host, Move, Played
 from rlanything.loop.prompts import Prompts
-from rlanything.loop.share import shared
+from rlanything.loop.share import host_of, shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +51,8 @@ class _Episode:
     slot: int
     task: Task
     rollout: int
-    environment: Environment
-    observation: Observation
+    seed: int
+    observation: Observation = field(default_factory=lambda: Observation(""))
     first_observation: str = ""
     prompt: Prompt = field(default_factory=Prompt)
     steps: list[Step] = field(default_factory=list)
@@ -61,15 +60,20 @@ class _Episode:
     success: bool = False
     error: str = ""
 
-    def guarded(self, call: Callable[[], None], timeout_s: float) -> None:
-        """Call environment code. What it raises becomes this episode's status."""
-        try:
-            with deadline(timeout_s):
-                call()
-        except TimeoutError as error:
-            self.status, self.error = Status.TIMEOUT, str(error)
-        except Exception as error:  # an environment's exception is an error of its episode, not of the run
-            self.status, self.error = Status.ENV_ERROR, f"{type(error).__name__}: {error}"
+    @property
+    def name(self) -> str:
+        """Its name among the episodes that are rolled out together, and of its session."""
+        return f"{self.slot}/{self.task.task_id}/{self.rollout}"
+
+    def move(self, timeout_s: float, *further: str) -> Move:
+        """Its actions so far, and a further one."""
+        actions = (*(step.action for step in self.steps), *further)
+        return Move(self.name, self.task, self.seed, actions, self.observation.text, timeout_s)
+
+    def take(self, played: Played) -> None:
+        """Take over the environment's answer."""
+        self.observation, self.status = played.observation, played.status
+        self.success, self.error = played.success, played.error
 
 
 class RolloutWorker:
@@ -92,40 +96,37 @@ class RolloutWorker:
         return list(chain.from_iterable(tries))
 
     def _roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[list[Trajectory]]:
-        """The episodes of each assignment, rolled out in this process."""
-        episodes: list[_Episode] = []
+        """The episodes of each assignment, rolled out with the models of this process."""
+        episodes = [
+            _Episode(a.slot, a.task, rollout, sampling.seed(a.task, rollout, -1))
+            for a in assignments
+            for rollout in range(a.rollouts)
+        ]
+        host = host_of(self.family)
         try:
-            for assignment in assignments:
-                for rollout in range(assignment.rollouts):
-                    episodes.append(self._open(assignment, rollout, sampling))
+            self._open(host, episodes)
             for turn in range(sampling.max_steps):
                 alive = [e for e in episodes if e.status is None]
                 if not alive:
                     break
-                self._turn(alive, turn, sampling)
+                self._turn(host, alive, turn, sampling)
+            self._shut(host, episodes)
         finally:
-            self.policy.release([self._session(e) for e in episodes])
-            for episode in episodes:
-                self._shut(episode)
-        ended = iter([self._close(e, sampling) for e in episodes])
+            self.policy.release([e.name for e in episodes])
+            host.clear()
+        ended = iter([self._close(e) for e in episodes])
         return [list(islice(ended, assignment.rollouts)) for assignment in assignments]
 
-    def _open(self, assignment: Assignment, rollout: int, sampling: Sampling) -> _Episode:
-        episode = _Episode(
-            assignment.slot, assignment.task, rollout, self.family.environment(), Observation("")
-        )
-        seed = sampling.seed(episode.task, rollout, -1)
+    def _open(self, host: Host, episodes: Sequence[_Episode]) -> None:
+        """Start the episodes."""
+        moves = [episode.move(self.config.timeout_s) for episode in episodes]
+        for episode, played in zip(episodes, host.play(moves), strict=True):
+            episode.take(played)
+            episode.first_observation = episode.observation.text
+            if episode.status is None:
+                episode.prompt = self._prompt(episode)
 
-        def reset() -> None:
-            episode.observation = episode.environment.reset(episode.task, seed)
-
-        episode.guarded(reset, self.config.timeout_s)
-        episode.first_observation = episode.observation.text
-        if episode.status is None:
-            episode.prompt = self._prompt(episode)
-        return episode
-
-    def _turn(self, alive: list[_Episode], turn: int, sampling: Sampling) -> None:
+    def _turn(self, host: Host, alive: list[_Episode], turn: int, sampling: Sampling) -> None:
         longest = self.policy.max_context - self.config.max_tokens
         fitting = [e for e in alive if len(e.prompt.ids) <= longest]
         for episode in alive:
@@ -138,10 +139,14 @@ class RolloutWorker:
             self.prompts.action(reply, e.observation.actions)
             for e, reply in zip(fitting, replies, strict=True)
         ]
-        if isinstance(self.family, Prefetches):
-            self.family.prefetch([(e.task, action) for e, (action, _) in zip(fitting, actions, strict=True)])
-        for episode, completion, reply, chosen in zip(fitting, completions, replies, actions, strict=True):
-            self._act(episode, chosen[0])
+        moves = [
+            e.move(self.config.timeout_s, action) for e, (action, _) in zip(fitting, actions, strict=True)
+        ]
+        answers = host.play(moves)
+        for episode, completion, reply, chosen, played in zip(
+            fitting, completions, replies, actions, answers, strict=True
+        ):
+            episode.take(played)
             if episode.status in (Status.ENV_ERROR, Status.TIMEOUT):
                 continue
             episode.steps.append(self._step(episode, completion, reply, chosen))
@@ -173,34 +178,23 @@ class RolloutWorker:
             max_tokens=self.config.max_tokens,
             temperature=sampling.temperature,
             choices=choices,
-            session=self._session(episode) if chats else "",
+            session=episode.name if chats else "",
             group="" if chats else f"{episode.slot}/{episode.task.task_id}",
         )
 
-    def _act(self, episode: _Episode, action: str) -> None:
-        def step() -> None:
-            result = episode.environment.step(action)
-            episode.observation = result.observation
-            if result.done:
-                episode.status, episode.success = Status.OK, result.success
+    def _shut(self, host: Host, episodes: Sequence[_Episode]) -> None:
+        """Close the environments. An episode keeps its status and error, even when closing fails."""
+        fine = [episode for episode in episodes if not episode.error]
+        errors = host.close([episode.move(self.config.timeout_s) for episode in fine])
+        for episode, error in zip(fine, errors, strict=True):
+            episode.error = error
 
-        episode.guarded(step, self.config.timeout_s)
-
-    def _shut(self, episode: _Episode) -> None:
-        """Close the environment. The episode keeps its status and error, even when closing fails."""
-        status, error = episode.status or Status.TRUNCATED, episode.error
-        episode.guarded(episode.environment.close, self.config.timeout_s)
-        episode.status, episode.error = status, error or episode.error
-
-    def _session(self, episode: _Episode) -> str:
-        return f"{episode.slot}/{episode.task.task_id}/{episode.rollout}"
-
-    def _close(self, episode: _Episode, sampling: Sampling) -> Trajectory:
+    def _close(self, episode: _Episode) -> Trajectory:
         return Trajectory(
             task_id=episode.task.task_id,
             slot=episode.slot,
             rollout=episode.rollout,
-            seed=sampling.seed(episode.task, episode.rollout, -1),
+            seed=episode.seed,
             first_observation=episode.first_observation,
             steps=tuple(episode.steps),
             outcome=1 if episode.success else -1,

@@ -1,18 +1,64 @@
-"""Rollouts, votes and rewrites divided among the processes of a run. Each process does a share and gets all results.
+"""Where work is divided: what asks a model among the processes of a run, what asks an environment among workers.
 
-Every sample has its own seed (`core.seeds`), so any process can draw it. The results are exchanged and not computed in
+Under torchrun, `shared` divides rollouts, votes and rewrites: each process does a share and gets all results. Every
+sample has its own seed (`core.seeds`), so any process can draw it. The results are exchanged and not computed in
 every process, because processors may round differently.
+
+`host_of` says who runs the environments of this process: itself, or the workers of its executor (`runs.executors`).
+Environments round nothing, so their answers are the same everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 import torch.distributed as processes
 
+from rlanything.core.errors import MachineError
+from rlanything.core.protocols import TaskFamily
+from rlanything.core.unittests import Examiner
+from rlanything.loop.episodes import Host, LocalHost
+
 Work = TypeVar("Work")
 Result = TypeVar("Result")
+_HOST: ContextVar[Host | None] = ContextVar("host", default=None)
+
+
+LOST = (
+    "another process of this run has ended or cannot be reached; its own output, and the summary of torchrun, say why. "
+    "Published iterations are kept: the same command goes on from there"
+)
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Raise `MachineError` where a collective in the block fails because another process of the run is gone."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not (processes.is_available() and processes.is_initialized()):
+            raise
+        if isinstance(error, processes.DistError) or "gloo" in str(error):
+            raise MachineError(f"{LOST} ({str(error).partition('. ')[0]})") from None
+        raise
+
+
+@contextmanager
+def hosted(host: Host) -> Iterator[None]:
+    """In the block, `host` runs the environments."""
+    before = _HOST.set(host)
+    try:
+        yield
+    finally:
+        _HOST.reset(before)
+
+
+def host_of(family: TaskFamily | Examiner) -> Host:
+    """Who runs the environments of the family: the host of the block, or else this process."""
+    return _HOST.get() or LocalHost(family)
 
 
 def shared(work: Sequence[Work], do: Callable[[Sequence[Work]], list[Result]]) -> list[Result]:

@@ -17,6 +17,7 @@ from rlanything.core.protocols import Engine, TaskFamily
 from rlanything.planning import samplers
 from rlanything.planning.samplers import NATIVE
 from rlanything.runs import build, families
+from rlanything.runs.executors import cluster
 
 FLOAT = 4
 """Bytes of a float32 weight."""
@@ -73,11 +74,12 @@ def strategy(config: Config) -> None:
 
 
 def machine(config: Config) -> None:
-    """Raise `ConfigError` when this machine lacks the configured devices, or the engine cannot use them.
+    """Raise `ConfigError` when this machine lacks the devices or the executor, or the engine cannot use the devices.
 
-    No model is loaded."""
+    No model is loaded, and nothing is started."""
     from rlanything.engines import placement
 
+    cluster.check(config.executor)
     kind = placement.device(config.train).type
     if kind != "cpu" and config.engine[targets.TARGET] == NATIVE:
         raise ConfigError(

@@ -25,6 +25,8 @@ FORCE = (0.1, 10.0)
 ONE_SIDED = 0.5
 KL = 0.1
 IDLE = 0.2
+CAPPED = 0.01
+"""More ratios of the trainer's to the sampler's probabilities above the cap: the two disagree (docs/scale.md)."""
 FLATTERING = 0.2
 """Rise of the mean vote (range -1 to 1) that accuracy does not share."""
 
@@ -202,5 +204,13 @@ CHECKS: Sequence[Callable[[Run], str]] = (
     stalled,
     crashed,
     diverged,
+    mostly(
+        "policy/ratio_capped", CAPPED, "of the policy's importance ratios were cut at learn.importance_cap"
+    ),
+    mostly(
+        "reward/ratio_capped",
+        CAPPED,
+        "of the reward model's importance ratios were cut at learn.importance_cap",
+    ),
 )
 """In the order in which their warnings are shown."""

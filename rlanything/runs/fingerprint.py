@@ -62,9 +62,10 @@ def made_from(config: Config, root: Path, arm: str) -> Origin:
 def run_config(config: Config, arm: str) -> dict[str, Any]:
     """The part of the configuration that decides the results of the arm's run.
 
-    Left out: other arms, workers, loggers, sections that only other stages read, and how an endpoint is asked."""
+    Left out: other arms, workers, the executor, loggers, sections that only other stages read, and how an endpoint is
+    asked."""
     relevant = config.model_dump(
-        mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks", "endpoints"}
+        mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks", "endpoints", "executor"}
     )
     relevant |= _endpoints(config, arm)
     for name in ("workers", "loggers"):

@@ -16,7 +16,7 @@ from rlanything.core.splits import TRAIN
 from rlanything.core.timing import Timer, phase
 from rlanything.core.types import Json
 from rlanything.learn.batches import empty_batches, make_batches
-from rlanything.learn.callbacks import PublishIteration, write_dvclive
+from rlanything.learn.callbacks import EndTogether, PublishIteration, write_dvclive
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import Minibatch
 from rlanything.learn.trainer import make_trainer
@@ -24,7 +24,9 @@ from rlanything.loop.critic import CRITICS
 from rlanything.loop.iteration import IterationResult, LoopState
 from rlanything.loop.metrics import warnings
 from rlanything.loop.record import episode_records
+from rlanything.loop.share import together
 from rlanything.runs import build, timings, trackers
+from rlanything.runs.executors.opened import opened
 from rlanything.runs.folder import STATE, RunFolder, write_iteration_files
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.parts import RunId, make_parts
@@ -62,9 +64,9 @@ class SeedRun:
         Raises `ConfigError`, and `MachineError` when published iterations are damaged.
 
         Under torchrun every process collects the same experience and learns from its share of it. Only the first
-        process writes files. The engines are closed at the end, also after an error.
+        process writes files. The engines and the executor are closed at the end, also after an error.
         """
-        with self.engines:
+        with self.engines, opened(self.config):
             if build.first_process():
                 self._train()
             else:
@@ -87,7 +89,7 @@ class SeedRun:
             self._collect, self.config.learn.updates, self._save_state, self._restore_state
         )
         # The configured callbacks run first, so that their changes are part of the published iteration.
-        callbacks = [*self.callbacks, PublishIteration(self._publish)]
+        callbacks = [*self.callbacks, PublishIteration(self._publish), EndTogether()]
         trainer = make_trainer(self.config.train, epochs, callbacks, self.loggers)
         for logger in self.loggers:
             logger.log_hyperparams(trackers.hyperparameters(self.config, self.run_id.arm, self.run_id.seed))
@@ -95,7 +97,7 @@ class SeedRun:
         if done:
             self.say(f"resuming after iteration {done - 1}")
         try:
-            with self.timer.running():
+            with self.timer.running(), together():
                 trainer.fit(self.parts.module, data, ckpt_path=checkpoint_file)
         except SystemExit:  # Lightning turns Ctrl-C into SystemExit
             raise KeyboardInterrupt from None

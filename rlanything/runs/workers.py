@@ -17,11 +17,13 @@ from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from rlanything.core.errors import MachineError
 
-_SPAWN = multiprocessing.get_context("spawn")
+SPAWN = multiprocessing.get_context("spawn")
+"""New processes are started afresh, not forked: a fork has the locks of threads that it has not."""
 
 
 class Child:
@@ -29,8 +31,8 @@ class Child:
 
     def __init__(self, function: Callable[..., Any], call: Sequence[Any]) -> None:
         os.environ["OMP_NUM_THREADS"] = "1"
-        self.answer, theirs = _SPAWN.Pipe(duplex=False)
-        self._process = _SPAWN.Process(target=_work, args=(theirs, function, call))
+        self.answer, theirs = SPAWN.Pipe(duplex=False)
+        self._process = SPAWN.Process(target=_work, args=(theirs, function, call))
         self._process.start()
         theirs.close()  # so that the pipe closes when the process ends
 
@@ -84,7 +86,7 @@ class Child:
 def beside(function: Callable[..., Any], *call: Any) -> Iterator[Child]:
     """Run a call in another process during the block. The process is killed when the block ends."""
     with ExitStack() as stack:
-        with _interrupted_later():
+        with interrupted_later():
             child = Child(function, call)
             stack.callback(child.kill)
         yield child
@@ -111,7 +113,7 @@ def run_all(function: Callable[..., Any], calls: Sequence[Sequence[Any]], count:
 
 
 @contextmanager
-def _interrupted_later() -> Iterator[None]:
+def interrupted_later() -> Iterator[None]:
     """Delay Ctrl-C until the block ends. A process that starts in the block ignores Ctrl-C until it unblocks SIGINT."""
     resource_tracker.ensure_running()  # otherwise it starts with the first process, and unblocks SIGINT
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -132,7 +134,7 @@ def side_by_side(function: Callable[..., Any], calls: Sequence[Sequence[Any]], w
 
 def _work(answer: Connection, function: Callable[..., Any], call: Sequence[Any]) -> None:
     """The main function of a worker process: make the call and send (error, value)."""
-    _die_with_parent()
+    die_with_parent()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # ends silently: the parent reports it
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -140,22 +142,22 @@ def _work(answer: Connection, function: Callable[..., Any], call: Sequence[Any])
     try:
         value = function(*call)
     except BaseException as raised:
-        error = _portable(raised)
+        error = portable(raised, "in a worker process")
     answer.send((error, value))
 
 
-def _portable(error: BaseException) -> BaseException:
-    """The error in a form that can be pickled, with its traceback as a note."""
+def portable(error: BaseException, where: str) -> BaseException:
+    """The error in a form that can be pickled, with its traceback as a note. where: the words before the traceback."""
     told = "".join(traceback.format_exception(error))
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
         return RuntimeError(told)
-    error.add_note(f"in a worker process:\n{told}")
+    error.add_note(f"{where}:\n{told}")
     return error
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Kill this process when its parent ends. An orphan would write beside a restarted run."""
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -166,3 +168,11 @@ def _die_with_parent() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, daemon=True, name="parent").start()
+
+
+def redirect_stderr(path: Path) -> None:
+    """Send what this process, and the programs that it starts, write to stdout and stderr into a file."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    for number in (1, 2):
+        os.dup2(file, number)
+    os.close(file)

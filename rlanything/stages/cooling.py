@@ -115,8 +115,10 @@ def _worker(config: Config, root: Path, policy: dict[str, Any]) -> Iterator[Any]
     """A rollout worker of a policy, whose engine is closed at the end."""
     from rlanything.engines.placement import Role
     from rlanything.loop.rollout import RolloutWorker
+    from rlanything.runs.executors.opened import opened
 
     build.one_thread()
     source = Checkpoint.model_validate(policy)
-    with build.chat_model(config, *build.load(config, source, root, Role.FROZEN)) as chat_model:
+    loaded = build.load(config, source, root, Role.FROZEN)
+    with opened(config), build.chat_model(config, *loaded) as chat_model:
         yield RolloutWorker(build.family(config), chat_model, build.prompts(config, root), config.rollout)

@@ -49,6 +49,17 @@ def _measure(config: Config, root: Path, arm: str) -> dict[str, Any]:
 def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> dict[str, Any]:
     """Raw results of one seed on the panels. For the same seed, `base` and all arms sample with the same seeds."""
     from rlanything.config import parse
+    from rlanything.runs import build
+    from rlanything.runs.executors.opened import opened
+
+    build.one_thread()
+    config = parse(data)
+    with opened(config):
+        return _results(config, root, arm, seed)
+
+
+def _results(config: Config, root: Path, arm: str, seed: int) -> dict[str, Any]:
+    """See `evaluate_seed`."""
     from rlanything.engines.placement import Role
     from rlanything.loop.rollout import RolloutWorker
     from rlanything.rewards.kind import kind_of
@@ -57,8 +68,6 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
     from rlanything.stages.policy_panels import policy_results
     from rlanything.stages.solving import accepted_tasks, solve
 
-    build.one_thread()
-    config = parse(data)
     layout = Layout(root)
     panels = final_panels(config, layout)  # before minutes of work: a panel may be missing
     prompts = build.prompts(config, root)

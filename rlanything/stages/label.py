@@ -24,6 +24,7 @@ from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import try_tasks
 from rlanything.rewards.protocols import PanelEvaluation, PanelLines
 from rlanything.runs import build
+from rlanything.runs.executors.opened import opened
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, LABEL, TRAIN
 from rlanything.stages.dependencies import labelling
@@ -41,7 +42,7 @@ def make_labels(config: Config, root: Path) -> None:
     with locks.stage(root, LABEL, layout.labels, apart=(*BEFORE_TRAINING, f"{TRAIN}*", f"{EVALUATE}*")):
         layout.check_bootstrap()
         used = labelling(config)
-        with atomic.whole(layout.labels) as folder, sources.unchanged(root, *used):
+        with atomic.whole(layout.labels) as folder, sources.unchanged(root, *used), opened(config):
             panels = _panels(config, root)
             for labeller in config.evaluate.labellers:
                 for name, lines in _labelled(config, root, labeller, panels).items():

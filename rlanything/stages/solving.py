@@ -14,7 +14,7 @@ from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
 from rlanything.engines.placement import Role
-from rlanything.loop.guard import deadline
+from rlanything.loop.episodes import deadline
 from rlanything.loop.panel import measure_policy
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.runs import build

@@ -46,6 +46,12 @@ def _job(spec: dict[str, Any]) -> list[str]:
         found.append("a job's restartPolicy is Never or OnFailure")
     if "podFailurePolicy" in spec and pod.get("restartPolicy") != "Never":
         found.append("podFailurePolicy needs restartPolicy Never")
+    return found + pod_problems(pod)
+
+
+def pod_problems(pod: dict[str, Any]) -> list[str]:
+    """What is wrong with the rights, limits and volumes of a pod."""
+    found = []
     context = pod.get("securityContext", {})
     if context.get("runAsNonRoot") is not True or not context.get("runAsUser"):
         found.append("it may run as root")

@@ -168,6 +168,9 @@ def test_recomputed_importance_measures_and_corrects_the_mismatch(anchored):
     for model in ("policy", "reward"):
         assert measured.pop(f"{model}/mismatch_kl") == round(expected, 4)
         assert measured.pop(f"{model}/mismatch_max") == pytest.approx(-skew, abs=1e-4)
+        for name in ("p01", "p50", "p99"):
+            assert measured.pop(f"{model}/ratio_{name}") == pytest.approx(math.exp(-skew), abs=1e-3)
+        assert measured.pop(f"{model}/ratio_capped") == 0.0
     assert not measured
     for found, known in zip(batches, untouched, strict=True):
         rows = [

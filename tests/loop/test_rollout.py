@@ -10,7 +10,7 @@ import pytest
 from scripted import ACTIONS, Chat, prompts, read, rollout_worker, task
 
 from rlanything.core.types import Status
-from rlanything.loop.guard import deadline
+from rlanything.loop.episodes import deadline
 from rlanything.loop.rollout import Assignment, Sampling
 
 SAMPLING = Sampling(run_seed=3, phase="act", iteration=0, temperature=0.8, max_steps=4)

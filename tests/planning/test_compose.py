@@ -33,7 +33,7 @@ def test_the_committed_file_equals_the_composition():
 
 
 def test_the_groups_are_the_documented_ones():
-    assert set(GROUPS) == {"arm", "engine", "env", "logger", "model", "scale"}
+    assert set(GROUPS) == {"arm", "engine", "env", "executor", "logger", "model", "scale"}
     assert GROUPS["scale"] == ["default", "paper", "rehearsal", "single-gpu", "smoke"]
 
 

@@ -141,6 +141,8 @@ HEALTHY = {"mu": [1.2] * 20, "mean_vote": [0.1] * 20, "accuracy": [0.4] * 20, "b
         ({"status/env_error": [0, 2], "status/timeout": [1]}, "3 episodes crashed or timed out"),
         ({"policy/loss": [float("inf")]}, "policy/loss was infinite"),
         ({"policy/kl": [0.01, 0.5]}, "a KL of 0.50 in iteration 1"),
+        ({"policy/ratio_capped": [0.05] * 20}, "5% of the policy's importance ratios were cut"),
+        ({"reward/ratio_capped": [0.03] * 20}, "3% of the reward model's importance ratios were cut"),
     ],
 )
 def test_each_trouble_is_said_in_words(changes, said):

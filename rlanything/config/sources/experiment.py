@@ -12,6 +12,7 @@ GENERAL: dict[str, Row] = {
     "scale": row(ours("the name of a file")),
     "bootstrap": row(ours("the paper starts from instruct models, which need no warm start")),
     "endpoints": row(ours("the models of the paper are not behind endpoints")),
+    "executor": row(ours("where environments run changes no result")),
     "arms": row(
         ours("switches; Table 1 has policy, policy_reward and full, Figure 6a outcome and step_only")
     ),

@@ -9,7 +9,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
 from rlanything.core.unittests import Tables, TestingTeacher, UnitTest
-from rlanything.loop.share import shared
+from rlanything.loop.share import host_of, shared
 from rlanything.rewards.oracle import Errors
 from rlanything.rewards.unit_tests.writer import Attempts, Examined, tests_agree
 
@@ -77,5 +77,5 @@ class OracleTests:
                 tests_agree(self.family, attempts, tables),
                 self.family.criticism(attempts.task, tables),
             )
-            for attempts, tables in zip(work, self.family.examine(asked), strict=True)
+            for attempts, tables in zip(work, host_of(self.family).examine(asked), strict=True)
         ]

@@ -17,7 +17,7 @@ from rlanything.core.unittests import Examiner, Tables, UnitTest
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.group import Group
 from rlanything.loop.prompts import Prompts
-from rlanything.loop.share import shared
+from rlanything.loop.share import host_of, shared
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class UnitTestWriter:
                 self.family.criticism(attempts.task, tables),
             )
             for attempts, prompt, written, tables in zip(
-                work, prompts, replies, self.family.examine(asked), strict=True
+                work, prompts, replies, host_of(self.family).examine(asked), strict=True
             )
         ]
 

@@ -28,6 +28,7 @@ from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import solved, try_tasks
 from rlanything.runs import build
+from rlanything.runs.executors.opened import opened
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.machine import versions
@@ -125,6 +126,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     """
     policy_pair = build.load(config, config.model.policy, root, Role.FROZEN)
     with (
+        opened(config),
         build.chat_model(config, *policy_pair) as policy,
         build.judge(config, config.model.reward, root) as reward,
     ):

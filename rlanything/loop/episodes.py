@@ -1,0 +1,214 @@
+"""Where environments run: in this process, or, through the same protocol `Host`, in workers elsewhere.
+
+What a host is asked holds everything that the answer depends on: an episode is its task, its seed and the actions so
+far. So a question can be asked again, of another host, with the same answer. A host that has the episode open makes one
+step. A host that has not plays it from its start.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Protocol
+
+from rlanything.core.protocols import Environment, TaskFamily
+from rlanything.core.types import Observation, Status, Task
+from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables
+
+OTHERWISE = (
+    "the environment is not deterministic: the same episode, played again, gave another observation. It cannot be "
+    "placed on workers that may be lost (executor=inline)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A question to an environment: what it says after these actions. No action: what it says first.
+
+    episode: a name of the episode that no other episode open at the time has. seed: of the episode. seen: what the
+    environment said before the last action. timeout_s: longest time of each call of environment code, in seconds.
+    """
+
+    episode: str
+    task: Task
+    seed: int
+    actions: tuple[str, ...]
+    seen: str
+    timeout_s: float
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What names the episode."""
+        return self.episode, self.seed
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The answer. status: None while the episode goes on. error: why it is over, where it crashed or timed out."""
+
+    observation: Observation
+    status: Status | None = None
+    success: bool = False
+    error: str = ""
+
+
+class Host(Protocol):
+    """Whoever runs environments. Every method returns one result for each item, in order."""
+
+    def play(self, moves: Sequence[Move]) -> list[Played]:
+        """Make the moves. Environment code that raises or hangs is an answer; its episode is over."""
+        ...
+
+    def close(self, moves: Sequence[Move]) -> list[str]:
+        """Close the environments of episodes that went as these moves say; for each, its error or ''."""
+        ...
+
+    def clear(self) -> None:
+        """Close what is still open. Errors are ignored."""
+        ...
+
+    def examine(self, work: Sequence[Examination]) -> list[Tables]:
+        """See `core.unittests.Examiner`."""
+        ...
+
+
+@dataclass(slots=True)
+class _Open:
+    """An open environment, the last move that it made, and its answer."""
+
+    environment: Environment
+    move: Move
+    played: Played
+
+
+class LocalHost:
+    """Runs the environments of a family in this process. A worker has one as well."""
+
+    def __init__(self, family: TaskFamily | Examiner) -> None:
+        self.family: Any = family  # of which protocol it is decides what it can be asked
+        self._open: dict[tuple[str, int], _Open] = {}
+
+    def play(self, moves: Sequence[Move]) -> list[Played]:
+        """See `Host`. Raises what `family.environment` raises: it says that no episode can run here."""
+        if isinstance(self.family, Prefetches):
+            acting = [(move.task, move.actions[-1]) for move in moves if move.actions]
+            if acting:
+                self.family.prefetch(acting)
+        return [self._play(move) for move in moves]
+
+    def close(self, moves: Sequence[Move]) -> list[str]:
+        """See `Host`. An episode that is not open here is played again, because closing it may fail."""
+        return [self._close(move) for move in moves]
+
+    def clear(self) -> None:
+        """See `Host`."""
+        while self._open:
+            _, found = self._open.popitem()
+            _guarded(found.environment.close, found.move.timeout_s)
+
+    def examine(self, work: Sequence[Examination]) -> list[Tables]:
+        """See `Host`. Raises `TypeError` for a family that runs no programs."""
+        if not isinstance(self.family, Examiner):
+            raise TypeError(f"{type(self.family).__name__} runs no programs")
+        found: list[Tables] = self.family.examine(work)
+        return found
+
+    def _play(self, move: Move) -> Played:
+        found = self._open.get(move.key)
+        if found is not None and found.move.actions == move.actions:
+            return found.played  # asked again: the answer was lost on its way
+        if not move.actions:
+            return self._begin(move).played
+        found = self._at(move, move.actions[:-1])
+        if found.played.status is None and found.played.observation.text != move.seen:
+            found.played = Played(found.played.observation, Status.ENV_ERROR, error=OTHERWISE)
+        if found.played.status is None:
+            found.played = _step(
+                found.environment, move.actions[-1], move.timeout_s, found.played.observation
+            )
+        found.move = move
+        return found.played
+
+    def _at(self, move: Move, actions: tuple[str, ...]) -> _Open:
+        """The open episode after `actions`. If it is elsewhere, or not open, it is played from its start."""
+        found = self._open.get(move.key)
+        if found is None or found.move.actions != actions:
+            found = self._begin(move)
+            for action in actions:
+                if found.played.status is not None:
+                    break
+                seen = found.played.observation
+                found.played = _step(found.environment, action, move.timeout_s, seen)
+        return found
+
+    def _begin(self, move: Move) -> _Open:
+        """Start an episode, in the place of the one with its name."""
+        before = self._open.pop(move.key, None)
+        if before is not None:
+            _guarded(before.environment.close, move.timeout_s)
+        environment: Environment = self.family.environment()
+        seen: list[Observation] = []
+
+        def reset() -> None:
+            seen.append(environment.reset(move.task, move.seed))
+
+        status, error = _guarded(reset, move.timeout_s)
+        played = Played(seen[0] if seen else Observation(""), status, error=error)
+        self._open[move.key] = _Open(environment, move, played)
+        return self._open[move.key]
+
+    def _close(self, move: Move) -> str:
+        environment = self._at(move, move.actions).environment
+        del self._open[move.key]
+        return _guarded(environment.close, move.timeout_s)[1]
+
+
+def _step(environment: Environment, action: str, timeout_s: float, seen: Observation) -> Played:
+    """One step. seen: the observation before it, which stays where the step fails."""
+    made: list[Played] = []
+
+    def step() -> None:
+        result = environment.step(action)
+        made.append(Played(result.observation, Status.OK if result.done else None, result.success))
+
+    status, error = _guarded(step, timeout_s)
+    return Played(seen, status, error=error) if status is not None or not made else made[0]
+
+
+def _guarded(call: Callable[[], None], timeout_s: float) -> tuple[Status | None, str]:
+    """Call environment code. What it raises becomes a status and an error; (None, '') where it raises nothing."""
+    try:
+        with deadline(timeout_s):
+            call()
+    except TimeoutError as error:
+        return Status.TIMEOUT, str(error)
+    except Exception as error:  # an environment's exception is an error of its episode, not of the run
+        return Status.ENV_ERROR, f"{type(error).__name__}: {error}"
+    return None, ""
+
+
+@contextmanager
+def deadline(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` in the block after `seconds`.
+
+    It uses SIGALRM, which works only in the main thread of a process. The loop and the workers run there. In another
+    thread this limit does nothing, and only the environment's own time limit applies.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def expire(_signum: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+
+    previous = signal.signal(signal.SIGALRM, expire)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)

@@ -1,0 +1,159 @@
+"""The workers of a run: they are started, watched, and replaced when they are lost. What they do: `dispatcher`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlanything.config import ExecutorConfig
+from rlanything.core.errors import ConfigError, MachineError
+from rlanything.runs.executors.pool import Hand, LostError, Pool
+from rlanything.runs.executors.worker import Greeting, Order
+
+
+@dataclass(eq=False)
+class Job:
+    """A part of the work. places: the numbers of its items. keys: the names of their episodes; None: they have none."""
+
+    ask: str
+    places: tuple[int, ...]
+    part: tuple[Any, ...]
+    keys: tuple[Any, ...]
+    results: list[Any] | None = None
+    losses: int = 0
+    holders: list[Member] = field(default_factory=list)
+    """Who works at it now."""
+
+
+@dataclass(eq=False)
+class Member:
+    """A worker, and what it does. since: when it was started, or given its job."""
+
+    hand: Hand
+    since: float
+    job: Job | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it can be given a job."""
+        return self.job is None and self.hand.greeting is not None
+
+    def for_longer_than(self, seconds: float) -> bool:
+        """Whether it has not answered for so long."""
+        return not self.idle and time.monotonic() - self.since > seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A job that a worker has answered, or lost. lost: why; '' where it has answered with `results`."""
+
+    member: Member
+    job: Job
+    results: list[Any]
+    lost: str = ""
+
+
+class Crew:
+    """`settings.workers` workers of one pool. The answers of a worker with other code are refused."""
+
+    def __init__(self, pool: Pool, settings: ExecutorConfig, code: str, say: Callable[[str], None]) -> None:
+        self.members: list[Member] = []
+        self._pool, self._settings, self._code, self._say = pool, settings, code, say
+        self._failed_starts = 0
+
+    def start(self) -> None:
+        """Start all workers, and wait until one has greeted; the others may come later.
+
+        Raises `MachineError` when none has started in `executor.start_s`, and `ConfigError` for other code.
+        """
+        while len(self.members) < self._settings.workers:
+            self._add()
+        while not any(member.hand.greeting for member in self.members):
+            for _ in self.finished(1.0):
+                pass  # nobody has a job yet
+
+    def give(self, member: Member, job: Job, epoch: int) -> None:
+        """Give an idle worker a job. It is found to be lost later, where it is."""
+        member.job, member.since = job, time.monotonic()
+        job.holders.append(member)
+        with suppress(LostError):  # `receive` says it again
+            member.hand.ask(Order(epoch, job.ask, job.part))
+
+    def finished(self, timeout_s: float) -> Iterator[Finished]:
+        """Jobs that were answered or lost; waits for the first one, for at most `timeout_s`.
+
+        A lost worker is replaced. Raises what an order raised, and `MachineError` when workers do not start.
+        """
+        busy = [member.hand for member in self.members if not member.idle]
+        for hand in self._pool.wait(busy, timeout_s):
+            member = next(member for member in self.members if member.hand is hand)
+            found = self._received(member)
+            if found is not None:
+                yield found
+        for member in list(self.members):
+            limit = self._settings.timeout_s if member.hand.greeting else self._settings.start_s
+            if member.for_longer_than(limit):
+                found = self._lost(member, f"it has not answered for {limit:g} s, and was ended")
+                if found is not None:
+                    yield found
+
+    def close(self) -> None:
+        """End all workers."""
+        while self.members:
+            self.members.pop().hand.kill()
+
+    def _add(self) -> None:
+        self.members.append(Member(self._pool.start(), time.monotonic()))
+
+    def _received(self, member: Member) -> Finished | None:
+        try:
+            error, value = member.hand.receive()
+        except LostError as lost:
+            return self._lost(member, str(lost))
+        if error is not None:
+            raise error
+        job, member.job = member.job, None
+        if job is None:
+            self._greeted(member, value)
+            return None
+        job.holders.remove(member)
+        return Finished(member, job, value)
+
+    def _greeted(self, member: Member, greeting: Greeting) -> None:
+        if greeting.code != self._code:
+            raise ConfigError(
+                f"executor: the worker {greeting.pid} {greeting.node} has another version of Python, of rlanything, or "
+                "of the environment than this process. Results of both together would be nobody's: use the same image "
+                "or the same checkout on all nodes"
+            )
+        member.hand.greeting, self._failed_starts = greeting, 0
+
+    def _lost(self, member: Member, cause: str) -> Finished | None:
+        """A worker is gone: say why, start another one, and return its job."""
+        words = member.hand.last_words()
+        told = f"{cause}\n{_quoted(words)}" if words else f"{cause} (it left no log that can be read)"
+        member.hand.kill()
+        self.members.remove(member)
+        if member.hand.greeting is None:
+            self._failed_starts += 1
+            if self._failed_starts >= self._settings.attempts and not any(
+                m.hand.greeting for m in self.members
+            ):
+                raise MachineError(
+                    f"executor: {self._failed_starts} workers in a row did not start ({self._pool.room()}). The last "
+                    f"one: {told}"
+                )
+        self._say(f"executor: a worker was lost, its work is done again: {told}")
+        self._add()
+        job = member.job
+        if job is None:
+            return None
+        job.holders.remove(member)
+        return Finished(member, job, [], told)
+
+
+def _quoted(log: str) -> str:
+    return "\n".join(f"    | {line}" for line in log.splitlines())

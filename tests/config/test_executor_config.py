@@ -1,0 +1,66 @@
+"""Where environments run: what is refused before any work, and that nothing of it belongs to a run."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from rlanything.cli import main
+from rlanything.config import ExecutorConfig, parse
+from rlanything.core.errors import ConfigError
+from rlanything.planning import compose
+from rlanything.runs.executors import cluster
+from rlanything.runs.fingerprint import run_config
+
+ROOT = Path(__file__).parents[2]
+REFUSED = {
+    "executor=processes executor.workers=0": r"executor.workers = 0: Input should be greater than 0",
+    "executor=processes +executor.address=a:1": r"address = 'a:1': only for form = 'ray'",
+    "executor=ray executor.address=ray-head": r"address = 'ray-head': must be host:port",
+    "executor=ray executor.address=ray-head:70000": r"address = 'ray-head:70000': must be host:port",
+    'executor=ray executor.address="ray://head:10001"': r"Addresses of Ray's client \(ray://\) are not supported",
+    "executor=processes executor.patience_s=2000": r"patience_s = 2000 must be below timeout_s = 1800",
+    "executor=processes executor.timeout_s=50": r"timeout_s = 50: must be above rollout.timeout_s = 60",
+    "executor=ray executor.cpus=-1": r"executor.cpus = -1",
+    "executor.form=rya": r"executor.form = 'rya': Input should be 'inline', 'processes' or 'ray'",
+}
+
+
+@pytest.mark.parametrize("overrides", REFUSED)
+def test_nonsense_is_refused_with_what_is_allowed(overrides):
+    with pytest.raises(ConfigError, match=REFUSED[overrides]):
+        parse(compose.compose(overrides.split(), ROOT))
+
+
+def test_where_environments_run_is_no_part_of_a_run():
+    inline, ray = (parse(compose.compose([f"executor={form}"], ROOT)) for form in ("inline", "ray"))
+    assert inline.executor != ray.executor
+    assert run_config(inline, "full") == run_config(ray, "full")
+
+
+def test_everything_in_one_process_is_the_same_run():
+    config = parse(compose.compose(["executor=ray", "train.workers=4"], ROOT))
+    alone = config.in_one_process()
+    assert (alone.executor.form, alone.train.workers) == ("inline", 1)
+    assert run_config(alone, "full") == run_config(config, "full")
+
+
+def test_a_missing_ray_is_named_with_the_extra_before_any_work(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: None)
+    params = tmp_path / "params.yaml"
+    compose.write(params, ["executor=ray"], ROOT)
+    assert main(["--root", str(ROOT), "config", "check", str(params)]) == 2
+    assert "Ray is not installed: pip install 'rlanything[ray]'" in capsys.readouterr().err
+    assert main(["--root", str(ROOT), "--params", str(params), "train", "--arm", "full"]) == 2
+    assert "Ray is not installed" in capsys.readouterr().err
+
+
+def test_a_cluster_that_cannot_be_reached_is_refused_before_any_work(monkeypatch):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: object())
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))  # nobody listens
+        port = held.getsockname()[1]
+        with pytest.raises(ConfigError, match=rf"executor.address = '127.0.0.1:{port}': no connection"):
+            cluster.check(ExecutorConfig(form="ray", address=f"127.0.0.1:{port}"))
+        held.listen()
+        cluster.check(ExecutorConfig(form="ray", address=f"127.0.0.1:{port}"))

@@ -1,0 +1,118 @@
+"""Where environments run: a question asked again, or of another host, has the same answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scripted import ACTIONS, Family, task
+
+from rlanything.core.types import Observation, Status
+from rlanything.loop import share
+from rlanything.loop.episodes import OTHERWISE, LocalHost, Move
+
+TASK = task(1, steps=4)
+
+
+def moves(host, actions, of=TASK, seed=7):
+    """The answers to an episode's moves, one after the other, and its last move."""
+    move = Move("e", of, seed, (), "", 5.0)
+    answers = host.play([move])
+    for number in range(1, len(actions) + 1):
+        if answers[-1].status is not None:
+            break
+        move = Move("e", of, seed, tuple(actions[:number]), answers[-1].observation.text, 5.0)
+        answers += host.play([move])
+    return answers, move
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(ACTIONS), min_size=1, max_size=4), st.data())
+def test_an_episode_can_move_to_another_host_at_any_moment_and_be_asked_twice(actions, data):
+    expected, _ = moves(LocalHost(Family()), actions)
+    hosts = [LocalHost(Family()) for _ in range(3)]
+    found = []
+    for number in range(len(expected)):
+        seen = found[-1].observation.text if found else ""
+        move = Move("e", TASK, 7, tuple(actions[:number]), seen, 5.0)
+        asked = data.draw(st.lists(st.sampled_from(hosts), min_size=1, max_size=3))
+        answers = [host.play([move])[0] for host in asked]
+        assert answers == [expected[number]] * len(asked)
+        found.append(answers[0])
+    last = Move("e", TASK, 7, tuple(actions[: len(expected) - 1]), "", 5.0)
+    assert [host.close([last]) for host in hosts] == [[""]] * 3
+
+
+def test_every_environment_that_was_opened_is_closed_once():
+    family = Family()
+    host = LocalHost(family)
+    _, last = moves(host, ["win", "lose"])
+    assert host.close([last]) == [""]
+    assert family.closed == 1
+    moves(host, ["win"])
+    host.clear()
+    host.clear()
+    assert family.closed == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "error"),
+    [
+        ("raise in reset", Status.ENV_ERROR, "RuntimeError: broken reset"),
+        ("raise in step", Status.ENV_ERROR, "RuntimeError: broken step"),
+    ],
+)
+def test_a_crash_is_an_answer_and_the_same_one_when_it_is_asked_again(fault, status, error):
+    of = task(1, fault=fault)
+    host = LocalHost(Family())
+    answers, last = moves(host, ["win"], of)
+    assert (answers[-1].status, answers[-1].error) == (status, error)
+    assert host.play([last]) == [answers[-1]]
+    assert LocalHost(Family()).play([last])[0].error == error
+
+
+def test_an_error_of_closing_is_found_by_a_host_that_never_had_the_episode_too():
+    of = task(1, fault="raise in close")
+    host = LocalHost(Family())
+    _, last = moves(host, ["win"], of)
+    assert host.close([last]) == LocalHost(Family()).close([last]) == ["RuntimeError: broken close"]
+
+
+class Moody(Family):
+    """Says something else in every episode."""
+
+    def environment(self):
+        made = super().environment()
+        self.opened = getattr(self, "opened", 0) + 1
+        made._seen = lambda text: Observation(f"{text} in mood {self.opened}", ACTIONS)
+        return made
+
+
+def test_an_environment_that_answers_otherwise_when_it_is_played_again_is_an_error_and_not_data():
+    host = LocalHost(Moody())
+    answers, last = moves(host, ["win"])
+    assert answers[-1].status is None
+    host.clear()
+    (again,) = host.play([last])
+    assert (again.status, again.error) == (Status.ENV_ERROR, OTHERWISE)
+
+
+def test_two_episodes_with_one_seed_do_not_share_an_environment():
+    family = Family()
+    host = LocalHost(family)
+    first, second = (Move(name, TASK, 7, (), "", 5.0) for name in "ab")
+    assert host.play([first])[0].observation == host.play([second])[0].observation
+    host.clear()
+    assert family.closed == 2
+
+
+def test_programs_are_run_by_families_that_can():
+    with pytest.raises(TypeError, match="Family runs no programs"):
+        LocalHost(Family()).examine([])
+
+
+def test_the_host_of_a_block_serves_it_and_nothing_after_it():
+    host, family = LocalHost(Family()), Family()
+    with share.hosted(host):
+        assert share.host_of(family) is host
+    assert share.host_of(family).family is family

@@ -1,0 +1,155 @@
+"""Who gets which work, with workers that live in this process and answer when the test says."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from executor_cases import CODE, settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from rlanything.core.errors import ConfigError, MachineError
+from rlanything.runs.executors.crew import Crew
+from rlanything.runs.executors.dispatcher import Dispatcher
+from rlanything.runs.executors.pool import LostError
+from rlanything.runs.executors.worker import Greeting
+
+GREETED = (None, Greeting(1, "here", "", CODE))
+
+
+class Hand:
+    """A worker that doubles numbers. `fate` says what becomes of an order: ok, lost, or silent."""
+
+    def __init__(self, pool):
+        self.greeting, self.pool, self.orders, self.killed = None, pool, [], False
+        self.answer = GREETED
+
+    def ask(self, order):
+        assert self.answer is None, "an order before the one before was answered"
+        self.orders.append(order)
+        self.answer = self.pool.fate(self, order)
+
+    def receive(self):
+        answer, self.answer = self.answer, None
+        if answer == "lost":
+            raise LostError("the machine burned")
+        return answer
+
+    def kill(self):
+        self.killed = True
+
+    def last_words(self):
+        return "smoke\nfire"
+
+
+class Pool:
+    def __init__(self, fate=None):
+        self.hands, self.most_at_once = [], 0
+        self.fate = fate or doubled
+
+    def start(self):
+        self.hands.append(Hand(self))
+        return self.hands[-1]
+
+    def wait(self, hands, timeout_s):
+        self.most_at_once = max(
+            self.most_at_once, sum(bool(h.orders) and h.answer is not None for h in hands)
+        )
+        return [hand for hand in hands if hand.answer is not None and hand.answer != "silent"]
+
+    def room(self):
+        return "no room"
+
+
+def doubled(_hand, order):
+    return None, [2 * item for item in order.part]
+
+
+def dispatcher(pool, said=None, **changed):
+    config = settings(**changed)
+    crew = Crew(pool, config, CODE, (said if said is not None else []).append)
+    crew.start()
+    return Dispatcher(crew, config)
+
+
+@hypothesis_settings(deadline=None)
+@given(st.integers(0, 30), st.integers(1, 5), st.integers(1, 7), st.integers(0, 99))
+def test_results_are_in_order_whatever_the_workers_bundles_and_losses(count, workers, bundle, seed):
+    random = Random(seed)
+
+    def fate(_hand, order):
+        return "lost" if random.random() < 0.3 else doubled(_hand, order)
+
+    pool = Pool(fate)
+    given_out = dispatcher(pool, workers=workers, bundle=bundle, attempts=100)
+    assert given_out.examine(range(count)) == [2 * k for k in range(count)]
+    assert pool.most_at_once <= workers
+    assert all(len(order.part) <= bundle for hand in pool.hands for order in hand.orders)
+    assert sum(not hand.killed for hand in pool.hands) == workers
+
+
+def test_work_that_always_kills_its_worker_ends_the_run_with_the_cause_and_the_log():
+    pool = Pool(lambda hand, order: "lost" if 3 in order.part else doubled(hand, order))
+    said = []
+    with pytest.raises(MachineError, match=r"item 3\) was lost 4 times(?s:.)*machine burned(?s:.)*\| fire"):
+        dispatcher(pool, said, attempts=4).examine(range(6))
+    assert all("a worker was lost, its work is done again: the machine burned" in text for text in said)
+    assert len(said) == 4
+
+
+def test_workers_that_never_start_end_the_run_with_the_cause():
+    class Broken(Pool):
+        def start(self):
+            hand = super().start()
+            hand.answer = "lost"
+            return hand
+
+    with pytest.raises(MachineError, match=r"3 workers in a row did not start \(no room\).*machine burned"):
+        dispatcher(Broken(), attempts=3)
+
+
+def test_a_worker_with_other_code_is_refused():
+    pool = Pool()
+    config = settings()
+    with pytest.raises(ConfigError, match=r"the worker 1 here has another version"):
+        Crew(pool, config, "other code", print).start()
+
+
+def test_what_an_order_raises_is_raised():
+    pool = Pool(lambda hand, order: (ConfigError("no such game"), None))
+    with pytest.raises(ConfigError, match="no such game"):
+        dispatcher(pool).examine([1])
+
+
+def test_a_missing_result_is_an_error():
+    with pytest.raises(ValueError, match="1 results for 2 items"):
+        dispatcher(Pool(lambda hand, order: (None, [1])), bundle=2).examine([1, 2])
+
+
+def test_a_silent_worker_holds_nobody_up_and_its_late_answer_changes_nothing():
+    def fate(hand, order):
+        first = hand is hand.pool.hands[0] and len(hand.orders) == 1
+        return "silent" if first else doubled(hand, order)
+
+    pool = Pool(fate)
+    given_out = dispatcher(pool, patience_s=0.05, timeout_s=70)
+    assert given_out.examine(range(8)) == [2 * k for k in range(8)]
+    slow = pool.hands[0]
+    assert len(slow.orders) == 1
+    slow.answer = (None, ["late"])  # of the work before
+    assert given_out.examine(range(100, 108)) == [2 * k for k in range(100, 108)]
+    assert len(slow.orders) > 1
+    assert len(pool.hands) == 2
+
+
+def test_a_worker_that_does_not_answer_in_time_is_ended_and_replaced():
+    def fate(hand, order):
+        return "silent" if hand in hand.pool.hands[:2] else doubled(hand, order)
+
+    pool, said = Pool(fate), []
+    given_out = dispatcher(pool, said, patience_s=0.02, timeout_s=0.2)
+    assert given_out.examine(range(4)) == [0, 2, 4, 6]
+    assert [hand.killed for hand in pool.hands[:2]] == [True, True]
+    assert "it has not answered for 0.2 s, and was ended" in said[0]
