@@ -21,6 +21,7 @@ from rlanything.planning.commands import add_plan, configuration, params_file, p
 from rlanything.stages import TRAIN
 
 if TYPE_CHECKING:
+    from rlanything.config import Config
     from rlanything.stages.stage import Stage
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
@@ -169,6 +170,7 @@ def _config_write(args: argparse.Namespace) -> int:
     path = args.output or params_file(args)
     config = compose.write(path, args.overrides, args.root)
     print(f"wrote {path} (scale {config.scale})")
+    _warn(config, args.root)
     if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
         dvcfile.write(args.root, config)
     return 0
@@ -185,12 +187,22 @@ def _config_show(args: argparse.Namespace) -> int:
 
 
 def _config_check(args: argparse.Namespace) -> int:
-    from rlanything.planning import check
+    from rlanything.planning import check, checkpoints
 
     path = args.file or params_file(args)
     config = check.read(path, args.root)
+    check.machine(config)
+    checkpoints.check(config, args.root)
+    _warn(config, args.root)
     print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
     return 0
+
+
+def _warn(config: Config, root: Path) -> None:
+    from rlanything.planning import checkpoints
+
+    for text in checkpoints.warnings(config, root):
+        _say(f"warning: {text}")
 
 
 def _config_comments(args: argparse.Namespace) -> int:
@@ -219,9 +231,10 @@ def _stage(args: argparse.Namespace) -> int:
     if stage.name == TRAIN:
         refuse_arguments(args)
     if stage.engine:
-        from rlanything.planning import check
+        from rlanything.planning import check, checkpoints
 
         check.machine(config)
+        checkpoints.check(config, args.root)
     stage.work(config, args.root, args.arm)
     return 0
 

@@ -75,7 +75,9 @@ def strategy(config: Config) -> None:
 def machine(config: Config) -> None:
     """Raise `ConfigError` when this machine lacks the configured devices, or the engine cannot use them.
 
-    No model is loaded."""
+    No model is loaded, and torch is imported only for another accelerator than the CPU."""
+    if config.train.accelerator == "cpu":
+        return
     from rlanything.engines import placement
 
     kind = placement.device(config.train).type

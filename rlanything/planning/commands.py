@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -79,7 +80,7 @@ def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) ->
     """Print the configuration and the plan of some arms. Returns the exit code. Raises `ConfigError`."""
     import yaml
 
-    from rlanything.planning import plan
+    from rlanything.planning import checkpoints, plan
     from rlanything.planning.calibrate import seconds_per_iteration
     from rlanything.planning.costs import estimate, text
 
@@ -101,6 +102,8 @@ def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) ->
             )
         )
         return 0
+    for warning in checkpoints.warnings(config, args.root):
+        print(f"rlanything: warning: {warning}", file=sys.stderr)
     print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
     print(plan.render(config, sizes, plans), end="")
     print(text.render(config, found, given) if found else _UNNAMED, end="")

@@ -24,6 +24,8 @@ NO_CHOICES = ("setting", "sweep", "check")
 """Folders of experiments/ whose files are not chosen as options. Environment and scale determine the setting.
 
 Sweeps and checks have their own commands."""
+SHORT = ("path",)
+"""Keys that files of experiments/ make several others of (model=local). No stage reads them."""
 HEADER = """\
 # The composed configuration that every stage reads. Written by
 #     {command}
@@ -50,6 +52,8 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
     for override in parsed:
         _check_option(folder, override)
     data = _without_removed(_compose(folder, overrides, parsed))
+    for name in SHORT:
+        data.pop(name, None)
     return {name: data[name] for name in [*Config.model_fields, *data] if name in data}
 
 
