@@ -218,3 +218,8 @@ def test_constructor_arguments_are_checked_before_any_work(override, expected):
     with pytest.raises(ConfigError) as caught:
         check.check(config, ROOT)
     assert expected in str(caught.value)
+
+
+def test_a_key_spelled_like_one_of_its_section_comes_before_the_same_word_elsewhere():
+    with pytest.raises(ConfigError, match=r"'train.seed=3': unknown; did you mean 'train.seeds'\?"):
+        compose.compose(["train.seed=3"], ROOT)
