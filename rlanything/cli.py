@@ -12,26 +12,13 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rlanything import __version__
 from rlanything.core.errors import RLAnythingError
 from rlanything.parser import Parser
-from rlanything.planning.commands import add_arguments as add_plan_arguments
-from rlanything.planning.commands import (
-    add_plan,
-    composed,
-    configuration,
-    params_file,
-    print_plan,
-    refuse_arguments,
-)
-from rlanything.stages import BEFORE_TRAINING, TRAIN
-from rlanything.workspaces import places
-
-if TYPE_CHECKING:
-    from rlanything.config import Config
-    from rlanything.stages.stage import Stage
+from rlanything.planning.commands import add_plan, configuration, params_file, warn
+from rlanything.workspaces.cli import add_stages, settle
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -42,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(words)
     again = f"the same command goes on from there: {shlex.join(['rlanything', *words])}"
     try:
-        _place(args)
+        settle(args)
         code: int = args.run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -92,8 +79,7 @@ def build_parser() -> argparse.ArgumentParser:
     # Of `Parser`, like all subparsers; the rooms' commands take any.
     commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_config(commands)
-    _add_stages(commands)
-    _add_ls(commands)
+    add_stages(commands)
     add_plan(commands)
     _add_rehearse(commands)
     _add_sweep(commands)
@@ -127,48 +113,6 @@ def _add_config(commands: Commands[argparse.ArgumentParser]) -> None:
         "pipeline", help="bring dvc.yaml up to date with stages, imports and params.yaml"
     )
     pipeline.set_defaults(run=_config_pipeline)
-
-
-def _add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
-    from rlanything.stages.declared import STAGES
-
-    for stage in STAGES:
-        command = commands.add_parser(stage.name, help=stage.help)
-        if stage.arms is not None:
-            command.add_argument("--arm", required=True, help="an arm of the configuration, e.g. full")
-        if stage.name == TRAIN:
-            command.add_argument(
-                "--dry-run", action="store_true", help="print configuration and plan, do nothing"
-            )
-            add_plan_arguments(command.add_argument_group("with --dry-run"))
-        command.add_argument(
-            "overrides",
-            nargs="*",
-            metavar="key=value",
-            help="in a workspace of its own under these values; what is recorded stays as it is",
-        )
-        command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False)
-
-
-def _add_ls(commands: Commands[argparse.ArgumentParser]) -> None:
-    lister = commands.add_parser("ls", help="list the workspaces, what is set in each, and their runs")
-    lister.add_argument("--json", action="store_true", help="as JSON")
-    lister.set_defaults(run=_ls)
-
-
-def _place(args: argparse.Namespace) -> None:
-    """Set `args.root`, and `args.project`, which differs from it in a workspace. Raises `ConfigError`."""
-    args.project = places.project(Path()) if args.root is None else args.root
-    new = getattr(args, "overrides", None) and getattr(args, "stage", None)
-    args.root = args.project if args.workspace is None or new else places.find(args.workspace, args.project)
-
-
-def _ls(args: argparse.Namespace) -> int:
-    from rlanything.buffer.views.cli.output import print_page
-    from rlanything.workspaces import listing
-
-    print_page(listing.page(args.project), listing.text, args.json)
-    return 0
 
 
 def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -214,7 +158,7 @@ def _config_write(args: argparse.Namespace) -> int:
     path = args.output or params_file(args)
     config = compose.write(path, args.overrides, args.root)
     print(f"wrote {path} (scale {config.scale})")
-    _warn(config, args.root)
+    warn(config, args.root)
     if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
         dvcfile.write(args.root, config)
     return 0
@@ -237,16 +181,9 @@ def _config_check(args: argparse.Namespace) -> int:
     config = check.read(path, args.root)
     check.machine(config)
     checkpoints.check(config, args.root)
-    _warn(config, args.root)
+    warn(config, args.root)
     print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
     return 0
-
-
-def _warn(config: Config, root: Path) -> None:
-    from rlanything.planning import checkpoints
-
-    for text in checkpoints.warnings(config, root):
-        _say(f"warning: {text}")
 
 
 def _config_comments(args: argparse.Namespace) -> int:
@@ -263,48 +200,6 @@ def _config_pipeline(args: argparse.Namespace) -> int:
 
     changed = dvcfile.write(args.root, configuration(args, engine=False))
     print(f"{dvcfile.NAME}: {'written' if changed else 'up to date'}")
-    return 0
-
-
-def _stage(args: argparse.Namespace) -> int:
-    stage: Stage = args.stage
-    config = composed(args) if args.overrides else configuration(args, engine=stage.engine)
-    stage.check_arm(config, args.arm)
-    if args.dry_run:
-        return print_plan(args, config, [args.arm])
-    if stage.name == TRAIN:
-        refuse_arguments(args)
-    if args.overrides:
-        return _trial(args, stage)
-    if stage.engine:
-        from rlanything.planning import check, checkpoints
-
-        check.machine(config)
-        checkpoints.check(config, args.root)
-    if stage.name in BEFORE_TRAINING:
-        from rlanything.workspaces import trial
-
-        trial.require_own(args.root, stage.name)
-    stage.work(config, args.root, args.arm)
-    return 0
-
-
-def _trial(args: argparse.Namespace, stage: Stage) -> int:
-    """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet."""
-    from rlanything.planning import check, checkpoints
-    from rlanything.workspaces import trial
-
-    found = trial.prepare(args.root, params_file(args), args.overrides, args.workspace or "")
-    _say(f"in workspace {found.name}: {' '.join(args.overrides)}")
-    if stage.engine:
-        check.check(found.config, found.root)
-        check.machine(found.config)
-        checkpoints.check(found.config, found.root)
-    _warn(found.config, found.root)
-    trial.make_inputs(found)
-    if stage.name not in BEFORE_TRAINING:
-        stage.work(found.config, found.root, args.arm)
-    _say(f"results: {found.root}   read them with: rlanything --workspace {found.name} COMMAND")
     return 0
 
 
