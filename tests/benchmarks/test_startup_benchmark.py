@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import startup
+from benchmarks.startup import starts
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 2.0
@@ -18,7 +18,7 @@ LIMIT = 2.0
     ("words", "code"), [(("config", "check"), 0), (("--help",), 0), (("train", "--arm", "ful"), 2)]
 )
 def test_checks_answer_in_less_than_two_seconds_of_the_cpu(words, code):
-    found = startup.measure(words, ROOT, repeats=2)
+    found = starts.measure(words, ROOT, repeats=2)
     assert found.code == code
     assert 0 < found.cpu < LIMIT
 
@@ -27,6 +27,6 @@ def test_the_commands_exist(capsys):
     from rlanything.cli import build_parser
 
     parser = build_parser()
-    for words in startup.COMMANDS:
+    for words in starts.COMMANDS:
         if words != ("--help",):
             assert callable(parser.parse_args(list(words)).run)

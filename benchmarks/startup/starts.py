@@ -76,7 +76,3 @@ def _once(words: Sequence[str], root: Path) -> tuple[float, float, int]:
     seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return seconds, cpu, done.returncode
-
-
-if __name__ == "__main__":
-    sys.exit(main())
