@@ -30,6 +30,16 @@ def test_make_repro_of_another_scale_leaves_the_real_results_alone():
     assert not re.search(r"^dvc repro", result.stdout, flags=re.MULTILINE)
 
 
+def test_make_repro_of_an_unknown_scale_leaves_nothing_behind():
+    """The composition is tried before the folder of the workspace is made."""
+    made = subprocess.run(
+        ["make", "--dry-run", "repro", "SCALE=smok"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    tried = made.index("python -m rlanything config show scale=smok > /dev/null")
+    assert tried < made.index("mkdir -p .rla/smok/.dvc")
+    assert not (ROOT / ".rla" / "smok").exists()
+
+
 def test_the_ci_script_is_executable_bash():
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & stat.S_IXUSR
