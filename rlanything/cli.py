@@ -60,6 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.exams.commands import add_commands as add_livebench
     from rlanything.repro.cli import add_commands as add_proof
     from rlanything.repro.cli import replayed
+    from rlanything.rollouts.cli import add_commands as add_rollouts
 
     parser = argparse.ArgumentParser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
@@ -80,6 +81,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_sweep(commands)
     add_checks(commands)
     add_buffer(commands, replayed)
+    add_rollouts(commands)
     add_livebench(commands)
     add_proof(commands)
     return parser

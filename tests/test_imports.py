@@ -39,6 +39,7 @@ except SystemExit:
         command("train", "--help"),
         command("config", "write", "--help"),
         command("buffer", "ls", "--help"),
+        command("rollouts", "show", "--help"),
     ],
 )
 def test_nothing_heavy_is_imported(code):

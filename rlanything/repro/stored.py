@@ -5,6 +5,7 @@ The stored replies of its reward model are read in `rewards`, by the code of its
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from rlanything.buffer import Event, TaskBuffer
+from rlanything.buffer.filesystem import DISK
+from rlanything.buffer.views.find.live import LiveRun, live_run
 from rlanything.buffer.views.find.runs import RunBuffer, open_run
 from rlanything.config import AdaptationConfig
 from rlanything.core.errors import ConfigError
@@ -27,11 +30,12 @@ from rlanything.loop.rollout import Assignment, Sampling
 
 Record = TypeVar("Record")
 ASKED = (EventKind.PROPOSED, EventKind.INVALID)
+_RECORDS = re.compile(r"iter_(\d{4,9})\.jsonl\.gz")
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A finished run's folder, read iteration by iteration."""
+    """A run's folder, read iteration by iteration. Of a run in training, what was published when it was opened."""
 
     folder: Path
 
@@ -57,9 +61,20 @@ class StoredRun:
         """The events of an iteration, in order."""
         return [event for event in self.buffers.events if event.iteration == iteration]
 
+    @cached_property
+    def _live(self) -> LiveRun | None:
+        """Where the files are while the run is in training; None for a finished run."""
+        return live_run(self.folder)
+
+    def recorded(self, name: str) -> list[int]:
+        """The iterations that have records `name`, ascending."""
+        found = (self._live or DISK).names(self.folder / name)
+        return sorted(int(match[1]) - 1 for match in map(_RECORDS.fullmatch, found) if match)
+
     def file(self, iteration: int, name: str) -> Path:
         """The file with the records `name` of an iteration."""
-        return self.folder / name / f"iter_{iteration + 1:04d}.jsonl.gz"
+        path = self.folder / name / f"iter_{iteration + 1:04d}.jsonl.gz"
+        return self._live.places.get(path, [path])[0] if self._live else path
 
     def records(self, iteration: int, name: str) -> list[dict[str, Json]]:
         """The stored records `name` of an iteration, e.g. `rollouts`. Raises `ConfigError` naming a missing file."""

@@ -7,6 +7,8 @@ one folder per kind of file. In `.rla/live/<key>/<arm>/seed-<n>`:
     iterations/0006/buffer.jsonl         is   buffer/iter_0007.jsonl
     iterations/0006/rollouts.jsonl.gz    is   rollouts/iter_0007.jsonl.gz
     iterations/*/events.jsonl            are  buffer/events.jsonl, joined
+
+Other records of an iteration, such as tests.jsonl.gz, are found as rollouts are.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from rlanything.buffer.storage import FOLDER, START, snapshot_path
 from rlanything.files.reader import read_bytes
 
 ITERATIONS = "iterations"
+_RECORD = ".jsonl.gz"
 _PUBLISHED = re.compile(r"\d{4,}")
 
 
@@ -57,7 +60,8 @@ def live_run(path: Path) -> LiveRun | None:
     places = {path / FOLDER / START: [path / START]}
     for number, folder in enumerate(folders, start=1):
         places[snapshot_path(path / FOLDER, number)] = [folder / "buffer.jsonl"]
-        if (folder / "rollouts.jsonl.gz").is_file():
-            places[path / "rollouts" / f"iter_{number:04d}.jsonl.gz"] = [folder / "rollouts.jsonl.gz"]
+        for name in filter(lambda name: name.endswith(_RECORD), DISK.names(folder)):
+            kind = name.removesuffix(_RECORD)
+            places[path / kind / f"iter_{number:04d}{_RECORD}"] = [folder / name]
     places[events_path(path / FOLDER)] = [folder / "events.jsonl" for folder in folders]
     return LiveRun(places)

@@ -1,0 +1,104 @@
+"""Token ids as text, with the tokenizer file alone: no model is loaded and no code of a checkpoint runs.
+
+A tokenizer file may be anybody's, so a child process with a limit on its time reads it. Where there is no such file, or
+it cannot be read, texts are None and the reason is said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from rlanything.config import Checkpoint
+from rlanything.engines.openai import text_ids
+from rlanything.rollouts.runs import NamedRun
+
+FILE = "tokenizer.json"
+SECONDS = 20
+"""CPU time that reading a tokenizer and a rollout may take. Large tokenizers need two seconds."""
+Ids = tuple[int, ...]
+
+
+@dataclass
+class Texts:
+    """The texts of token sequences that were asked for together. problem: why there are none, or ''."""
+
+    problem: str = ""
+    texts: dict[Ids, str] = field(default_factory=dict)
+
+    def of(self, ids: Ids) -> str | None:
+        """The text of one of the sequences, special tokens included; None where it could not be decoded."""
+        return self.texts.get(ids) if ids else ""
+
+
+def decode(run: NamedRun, role: str, sequences: Sequence[Ids]) -> Texts:
+    """The texts of sequences of the run's `policy` or `reward` model."""
+    asked = sorted(set(filter(None, sequences)))
+    if not asked:
+        return Texts()
+    file = tokenizer_file(run, role)
+    if file is None:
+        return Texts(f"no {FILE} of the {role} model here: its tokens are not decoded")
+    found = _in_child(file, asked)
+    if isinstance(found, str):
+        return Texts(f"{file}: tokens are not decoded: {found}")
+    return Texts(texts=dict(zip(asked, found, strict=True)))
+
+
+def decode_endpoint(sequences: Sequence[Ids]) -> Texts:
+    """The texts of replies that an endpoint gave: their ids are bytes of the text."""
+    try:
+        return Texts(texts={ids: text_ids.decode(ids) for ids in sequences})
+    except ValueError as error:
+        return Texts(f"replies of the endpoint are not decoded: {error}")
+
+
+def tokenizer_file(run: NamedRun, role: str) -> Path | None:
+    """The tokenizer of the trained model, otherwise of the one that training started with; None without either."""
+    source: Checkpoint = getattr(run.terms, role)
+    places = (run.stored.folder / "checkpoints" / role, run.root / source.path)
+    for place in places:
+        if (place / FILE).is_file():
+            return place / FILE
+    if (run.root / source.path).exists() or source.path.startswith((".", "/", "models/", "runs/")):
+        return None
+    from rlanything.engines.sources import cached
+
+    return cached(source.path, FILE, source.revision)
+
+
+def _in_child(file: Path, sequences: Sequence[Ids]) -> list[str] | str:
+    """The texts, or why there are none."""
+    context = get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_decode, args=(file, sequences, sender), daemon=True)
+    child.start()
+    sender.close()
+    try:
+        found: list[str] | str = json.loads(receiver.recv_bytes())
+    except EOFError:
+        return f"the tokenizer crashes, or needs more than {SECONDS} s"
+    finally:
+        child.kill()
+        child.join()
+    return found
+
+
+def _decode(file: Path, sequences: Sequence[Ids], sender: Connection) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(file))
+        found: list[str] | str = [tokenizer.decode(list(s), skip_special_tokens=False) for s in sequences]
+    except BaseException as error:  # a panic of the library is not an `Exception`
+        found = " ".join(str(error).split())[:200] or type(error).__name__
+    sender.send_bytes(json.dumps(found).encode())
+    os._exit(0)

@@ -1,0 +1,117 @@
+"""A run by its name, finished or in training, with the part of its own configuration that decided its rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from rlanything.buffer.views.find.names import RUNS
+from rlanything.buffer.views.find.runs import find_runs
+from rlanything.config import ArmConfig, Checkpoint, Config
+from rlanything.config.algorithm import JudgeConfig, SignalsConfig
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.records.forms import first_error
+from rlanything.files.reader import read_object
+from rlanything.repro import run_rules
+from rlanything.repro.stored import StoredRun
+from rlanything.runs import origins
+
+LIVE = Path(".rla", "live")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """By what a run's replies became rewards, and whose tokenizers its tokens are of."""
+
+    arm: ArmConfig
+    signals: SignalsConfig
+    judge: JudgeConfig
+    policy: Checkpoint
+    reward: Checkpoint
+
+
+@dataclass(frozen=True)
+class NamedRun:
+    """A run in folder `stored.folder` of project `root`. finished: it is no longer in training."""
+
+    stored: StoredRun
+    root: Path
+    finished: bool
+    terms: Terms
+
+    @property
+    def name(self) -> str:
+        """Arm and seed, e.g. full/seed-0."""
+        return "/".join(self.stored.folder.parts[-2:])
+
+
+def find(name: str, root: Path) -> tuple[NamedRun, Sequence[str]]:
+    """The first run that `name` (an arm, a run or a path) means, and the names of all of them.
+
+    A finished run comes before one in training. Raises `ConfigError` with the nearest name."""
+    folders = _named(name, root)
+    if not folders:
+        there = [*find_runs(root / RUNS), *_live(root)]
+        known = {_short(run, root) for run in there} | {run.parent.name for run in there}
+        hint = unknown(name, known) if known else "this project has no run yet; `rlanything train` makes one"
+        raise ConfigError(f"no run {name!r}: {hint}")
+    return open_run(folders[0]), [_short(folder, root) for folder in folders]
+
+
+def open_run(folder: Path) -> NamedRun:
+    """The run in a folder. Raises `ConfigError` for one without a record of its configuration."""
+    if (folder / "metrics.jsonl").is_file():
+        rules = run_rules.own(folder)
+        return NamedRun(StoredRun(folder), folder.resolve().parents[2], True, _terms(rules.config, rules.arm))
+    path = folder.parent / origins.FILE
+    if not path.is_file():
+        raise ConfigError(f"{folder}: not a run that can be read (it has neither metrics.jsonl nor {path})")
+    config = read_object(path, "start the training again").get("config", {})
+    return NamedRun(StoredRun(folder), folder.resolve().parents[4], False, _live_terms(path, config))
+
+
+def _terms(config: Config, arm: str) -> Terms:
+    return Terms(config.arm(arm), config.signals, config.judge, config.model.policy, config.model.reward)
+
+
+def _live_terms(path: Path, config: dict[str, Any]) -> Terms:
+    """The same from the sections that a run in training keeps."""
+    try:
+        return Terms(
+            ArmConfig.model_validate(config["arms"][path.parent.name]),
+            SignalsConfig.model_validate(config["signals"]),
+            JudgeConfig.model_validate(config["judge"]),
+            Checkpoint.model_validate(config["model"]["policy"]),
+            Checkpoint.model_validate(config["model"]["reward"]),
+        )
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_error(error)}") from None
+    except (LookupError, TypeError) as error:
+        raise ConfigError(f"{path}: its configuration lacks {error}") from None
+
+
+def _named(name: str, root: Path) -> list[Path]:
+    for path in (root / name, root / RUNS / name):
+        found = find_runs(path) if path.is_dir() else []
+        if found:
+            return found
+    short = name.removeprefix(f"{RUNS}/").strip("/")
+    return [run for run in _live(root) if short in ("/".join(run.parts[-2:]), run.parent.name)]
+
+
+def _live(root: Path) -> list[Path]:
+    """The runs in training, the newest first."""
+    keys = sorted((root / LIVE).glob("*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return [run for key in keys for run in find_runs(key)]
+
+
+def _short(folder: Path, root: Path) -> str:
+    """How a run is named in messages: below runs/ by arm and seed, elsewhere by its path."""
+    for top in (root / RUNS, root):
+        if folder.is_relative_to(top):
+            return folder.relative_to(top).as_posix()
+    return str(folder)

@@ -1,0 +1,238 @@
+"""`rlanything rollouts show`: what it prints follows from the records, in both settings, finished and in training."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stage_cases import small
+
+from rlanything.buffer import append_events
+from rlanything.buffer.views.find.runs import open_run
+from rlanything.cli import main
+from rlanything.core.coding_signals import program_advantages
+from rlanything.core.signals import policy_advantages
+from rlanything.files.records import write_json
+from rlanything.repro.stored import StoredIteration, StoredRun
+from rlanything.rewards.kind import KINDS
+from rlanything.rewards.step_votes.signals import StepVoteModel
+from rlanything.rollouts import runs, select, votes
+from rlanything.rollouts.cli import show
+from rlanything.rollouts.page import EXPLAIN
+from rlanything.runs import origins
+from rlanything.runs.fingerprint import made_from
+
+pytestmark = pytest.mark.integration
+ARM, SEED = "full", "seed-0"
+
+
+@pytest.fixture
+def root(undisturbed, tmp_path) -> Path:
+    """A copy of the finished run with its record; its base models are not there."""
+    for name in ("runs", "provenance"):
+        shutil.copytree(undisturbed.parents[2] / name, tmp_path / name)
+    return tmp_path
+
+
+def in_training(project: Path, root: Path, published: int) -> Path:
+    """The finished run of `project` as it was while it trained, with so many iterations, in a live folder of `root`."""
+    run = project / "runs" / ARM / SEED
+    live = root / ".rla/live/0123456789abcdef" / ARM / SEED
+    done = open_run(run)
+    (live / "iterations").mkdir(parents=True)
+    shutil.copyfile(run / "buffer/iter_0000.jsonl", live / "iter_0000.jsonl")
+    head = done.at(0).digest
+    for k in range(published):
+        folder = live / "iterations" / f"{k:04d}"
+        folder.mkdir()
+        append_events(folder / "events.jsonl", [e for e in done.events if e.iteration == k], head)
+        shutil.copyfile(run / f"buffer/iter_{k + 1:04d}.jsonl", folder / "buffer.jsonl")
+        for kind in ("rollouts", "tests"):
+            if (run / kind).is_dir():
+                shutil.copyfile(run / kind / f"iter_{k + 1:04d}.jsonl.gz", folder / f"{kind}.jsonl.gz")
+    record = json.loads((project / "provenance" / f"{ARM}.json").read_text())
+    write_json(live.parent / origins.FILE, {"config": record["config"]})
+    (root / "models").symlink_to(project / "models")
+    return live
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    records = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    for record in records:
+        change(record)
+    path.write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in records).encode()))
+
+
+def test_every_kind_of_reward_model_is_explained():
+    assert set(EXPLAIN) == set(KINDS)
+
+
+def test_rewards_are_those_that_trained(undisturbed):
+    """The advantages that trained the policy follow from the rewards that are shown, in every task that trains."""
+    config = small()
+    model = StepVoteModel(config, config.arm(ARM), 0, None)
+    run = runs.open_run(undisturbed)
+    compared = 0
+    for iteration in range(config.train.iterations):
+        for tries in select.grouped(StoredIteration(run.stored, iteration).episodes):
+            episodes = [record.episode for record in tries.records if record.episode.trajectory.counts]
+            shown = [votes.rewards(e, run.terms, config.signals.lambda_) for e in episodes]
+            assert shown == [model.rewards(e, config.signals.lambda_) for e in episodes]
+            scored = policy_advantages(shown, config.signals.advantage_scale)
+            for episode, advantages in zip(episodes, scored, strict=True):
+                if episode.advantages is not None:
+                    assert list(episode.advantages) == advantages
+                    compared += 1
+    assert compared > 10
+
+
+def test_the_page_of_a_rollout_has_what_the_record_has(root):
+    page = show(f"{ARM}/{SEED}", iteration=0, root=root)
+    record = StoredIteration(StoredRun(root / "runs" / ARM / SEED), 0).episodes
+    (kept,) = [
+        r.episode
+        for r in record
+        if (r.episode.trajectory.slot, r.episode.trajectory.rollout) == (page["slot"], page["rollout"])
+    ]
+    assert [step["action"] for step in page["steps"]] == [s.action for s in kept.trajectory.steps]
+    assert [[v["verdict"] for v in step["votes"]] for step in page["steps"]] == [
+        [v.verdict for v in judgement.votes] for judgement in kept.judgements
+    ]
+    for step, taken in zip(page["steps"], kept.trajectory.steps, strict=True):
+        assert step["response"].startswith(taken.action), "decoded with the run's own tokenizer"
+        assert step["reward"] == pytest.approx(page["outcome"] + page["lambda"] * step["mean_vote"])
+    assert page["steps"][0]["prompt"].count(page["first_observation"].splitlines()[-1].strip()) >= 1
+    assert page["task"]["instruction"]
+    assert page["trains_policy"] == (kept.advantages is not None)
+    trained = [v["trains"] for step in page["steps"] for v in step["votes"]]
+    assert any(trained) == bool(kept.lessons)
+
+
+def test_without_a_selection_it_says_what_can_be_selected(root, capsys):
+    assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{ARM}/{SEED}  iteration {small().train.iterations - 1}, slot ")
+    assert "\nto select: --iteration 0, 1; --slot " in out
+    assert "\x1b" not in out
+    assert main(["--root", str(root), "rollouts", "show", ARM, "--json"]) == 0
+    page = json.loads(capsys.readouterr().out)
+    assert page["selectable"]["iterations"] == [0, 1]
+    for slot in page["selectable"]["slots"]:
+        for rollout in page["selectable"]["rollouts"]:
+            found = show(ARM, slot=slot, rollout=rollout, root=root)
+            assert (found["slot"], found["rollout"]) == (slot, rollout)
+            assert bool(found["why_not"]) != found["trains_policy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["ful"], "did you mean 'full'? known: full, full/seed-0"),
+        ([ARM, "--iteration", "9"], "--iteration 9: unknown; the nearest is 1. Known: 0, 1"),
+        ([ARM, "--rollout", "99"], "--rollout 99: unknown; the nearest is "),
+        ([ARM, "--slot", "-3"], "--slot -3: unknown; the nearest is 1. Known: 1, 3, 6"),
+        ([ARM, "--iteration", "0", "--proposal"], "no rewrite was tried there; it tried no rewrite"),
+    ],
+)
+def test_what_is_unknown_names_the_nearest(root, capsys, words, said):
+    assert main(["--root", str(root), "rollouts", "show", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_run_in_training_is_shown_as_the_finished_one_will_be(undisturbed, tmp_path):
+    live = in_training(undisturbed.parents[2], tmp_path, published=1)
+    page = show(ARM, root=tmp_path)
+    assert page["state"] == "in training"
+    assert page["selectable"]["iterations"] == [0]
+    assert page == show(str(live), root=tmp_path) == show(f"{ARM}/{SEED}", root=tmp_path)
+    chosen = {"iteration": 0, "slot": page["slot"], "rollout": page["rollout"]}
+    finished = show(f"{ARM}/{SEED}", **chosen, root=undisturbed.parents[2])
+    differ = ("state", "selectable")
+    assert {k: v for k, v in page.items() if k not in differ} == {
+        k: v for k, v in finished.items() if k not in differ
+    }
+
+
+def test_what_a_training_records_of_its_origin_is_enough(undisturbed, tmp_path):
+    """The configuration in origin.json has fewer sections than the whole one."""
+    live = in_training(undisturbed.parents[2], tmp_path, published=1)
+    whole = runs.open_run(live).terms
+    origin = made_from(small(), undisturbed.parents[2], ARM)
+    write_json(live.parent / origins.FILE, asdict(origin))
+    assert runs.open_run(live).terms == whole
+
+
+def test_before_the_first_iteration_it_says_so(undisturbed, tmp_path, capsys):
+    in_training(undisturbed.parents[2], tmp_path, published=0)
+    assert main(["--root", str(tmp_path), "rollouts", "show", ARM]) == 2
+    assert "no iteration is published yet" in capsys.readouterr().err
+    assert main(["--root", str(tmp_path / "models"), "rollouts", "show", ARM]) == 2
+    assert "this project has no run yet" in capsys.readouterr().err
+
+
+def test_no_control_character_of_a_model_reaches_the_terminal(root, capsys):
+    evil = "\x1b]0;owned\x07\x1b[31m\u202e\r"
+
+    def change(record):
+        for step in record["trajectory"]["steps"]:
+            step["action"] = step["observation"] = evil + "\n" + evil
+        record["trajectory"]["first_observation"] = record["trajectory"]["error"] = evil
+        for judgement in record["judgements"]:
+            for vote in judgement["votes"]:
+                vote["reasoning"] = evil
+
+    edit(root / "runs" / ARM / SEED / "rollouts/iter_0002.jsonl.gz", change)
+    for words in ([], ["--json"], ["--prompts"]):
+        assert main(["--root", str(root), "rollouts", "show", ARM, *words]) == 0
+        out = capsys.readouterr().out
+        assert not {"\x1b", "\x07", "\u202e", "\r"} & set(out)
+        assert "owned" in out
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[" * 100_000, None])
+def test_without_a_tokenizer_that_can_be_read_the_rest_is_shown(root, capsys, content):
+    for role in ("policy", "reward"):
+        file = root / "runs" / ARM / SEED / "checkpoints" / role / "tokenizer.json"
+        file.unlink() if content is None else file.write_text(content)
+    assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
+    out = capsys.readouterr().out
+    assert "note: " in out
+    assert "not decoded" in out
+    assert "\n  action  " in out
+    assert "\n  vote    " in out
+
+
+def test_programs_are_shown_with_every_test(coding_project, tmp_path, capsys):
+    page = show(ARM, root=coding_project)
+    tests, rows = page["tests"], page["tests"]["programs"]
+    assert [row["rollout"] for row in rows] == page["selectable"]["rollouts"]
+    dataset, generated = ([tuple(row[name]) for row in rows] for name in ("dataset", "written"))
+    readable = [bool(test["text"]) for test in tests["written"]]
+    config = runs.find(ARM, coding_project)[0].terms.signals
+    scored = program_advantages(dataset, generated, readable, config.lambda_)
+    for row, advantage in zip(page["rollouts"], scored, strict=True):
+        assert row["advantage"] in (advantage, None)
+    for row, outcome in zip(rows, page["rollouts"], strict=True):
+        assert row["right"] == (outcome["outcome"] == 1)
+        assert all(row["dataset"]) == row["right"]
+    live = in_training(coding_project, tmp_path, published=1)
+    assert (live.parent / origins.FILE).is_file()
+    chosen = {"iteration": 0, "slot": page["slot"] if page["iteration"] == 0 else None}
+    early = show(ARM, **chosen, root=tmp_path)
+    late = show(ARM, iteration=0, slot=early["slot"], rollout=early["rollout"], root=coding_project)
+    assert early["tests"] == late["tests"]
+    assert main(["--root", str(coding_project), "rollouts", "show", ARM]) == 0
+    out = capsys.readouterr().out
+    assert "\nprograms and tests: + passes, - fails" in out
+    assert out.count("\n  program ") + out.count("\n> program ") == len(rows)
+
+
+def test_numbers_in_messages_are_short():
+    assert select.numbers([3, 0, 1, 2, 7, 8]) == "0 to 3, 7, 8"
+    assert select.numbers([]) == ""
