@@ -1,0 +1,85 @@
+"""What the environment says about stored steps: which were good and why, and which commands were admissible.
+
+Neither is stored in a run. The environment plays the recorded actions again. Its commands are shown only while it gives
+the recorded observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlanything import targets
+from rlanything.core.errors import RLAnythingError
+from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.types import Task, Trajectory
+from rlanything.rollouts.runs import NamedRun
+
+Facts = dict[str, Any]
+"""Of a step: `good`, `reason` and `commands`; what is not known is absent."""
+
+
+@dataclass
+class Knowledge:
+    """What a family can say. family: None where nothing is asked.
+
+    problem: why nothing is known of some steps, or ''."""
+
+    family: TaskFamily | None = None
+    problem: str = ""
+    refused: dict[str, str] = field(default_factory=dict)
+    """By task id, why a task must not be played; '' where it may."""
+
+    def of(self, task: Task | None, trajectory: Trajectory) -> list[Facts]:
+        """The facts about every step."""
+        facts: list[Facts] = [{} for _ in trajectory.steps]
+        if self.family is None or task is None or not trajectory.counts:
+            return facts
+        try:
+            if not self._refusal(self.family, task):
+                self._label(self.family, task, trajectory, facts)
+                for fact, commands in zip(facts, _commands(self.family, task, trajectory), strict=False):
+                    fact["commands"] = commands
+        except Exception as error:  # an environment may raise anything; a page without its facts is still one
+            self.problem = f"the environment was asked about slot {trajectory.slot} and failed: {error}"
+        return facts
+
+    def _refusal(self, family: TaskFamily, task: Task) -> str:
+        """Tasks are written by models, so the family's own check comes first."""
+        if task.task_id not in self.refused:
+            self.refused[task.task_id] = family.validate(task)
+        return self.refused[task.task_id]
+
+    def _label(self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
+        if isinstance(family, Teacher):
+            actions = [step.action for step in trajectory.steps]
+            labels, reasons = family.label_steps(task, actions), family.explain(task, actions)
+            for fact, good, reason in zip(facts, labels, reasons, strict=True):
+                fact.update(good=good, reason=reason)
+
+
+def knowledge(run: NamedRun, *, asked: bool = True) -> Knowledge:
+    """What can be asked about a run. Programs and tests have their results in the run: nothing is played for them."""
+    if not asked or run.terms.judge.writes != "votes":
+        return Knowledge()
+    env: Mapping[str, Any] = run.terms.env
+    try:
+        return Knowledge(targets.instantiate(env, "env", TaskFamily))
+    except RLAnythingError as error:
+        return Knowledge(problem=f"the environment is not asked: {error}")
+
+
+def _commands(family: TaskFamily, task: Task, trajectory: Trajectory) -> Iterator[list[str]]:
+    """The admissible commands before each step, as long as the environment answers as it did in the run."""
+    environment = family.environment()
+    try:
+        seen = environment.reset(task, trajectory.seed)
+        recorded = trajectory.first_observation
+        for step in trajectory.steps:
+            if seen.text != recorded:
+                return
+            yield list(seen.actions)
+            seen, recorded = environment.step(step.action).observation, step.observation
+    finally:
+        environment.close()
