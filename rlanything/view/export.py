@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rlanything import __version__
+from rlanything.buffer.views.terminal import safe
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
 from rlanything.files import atomic
@@ -25,6 +27,7 @@ from rlanything.view.words import FILES, Words
 Parts = Iterable[tuple[int, Json]]
 MOST_MB = 64
 """The largest single file: a browser reads it whole before it shows anything."""
+REPORTED_S = 5.0
 _MADE = "data/index.json.gz"
 
 
@@ -50,7 +53,7 @@ def export(
     iterations = select.with_rollouts(run)
     _require_free(place, single)
     known = knowledge(run, asked=environment)
-    pages = (_told(iteration_page(run, k, known), len(iterations)) for k in iterations)
+    pages = _counted((iteration_page(run, k, known) for k in iterations), len(iterations))
     return write(place, facts(run), pages, history(run.stored.buffers), single=single)
 
 
@@ -77,16 +80,17 @@ def write(
     single: bool = False,
 ) -> Made:
     """Write a page from its iterations and the history of its tasks. It appears whole or not at all."""
+    title = safe(f"rlanything view {about['run']}")
     if single:
         with TemporaryDirectory() as folder:
             site = Site(Path(folder))
             made = _fill(site, place, about, pages, past)
             _require_small(site)
-            site.single(f"rlanything view {about['run']}", place)
+            site.single(title, place)
     else:
         with atomic.whole(place) as folder:
             made = _fill(Site(folder), place, about, pages, past)
-            Site(folder).page(f"rlanything view {about['run']}")
+            Site(folder).page(title)
     return made
 
 
@@ -120,9 +124,14 @@ def _fill(
     return made
 
 
-def _told(page: IterationPage, count: int) -> IterationPage:
-    print(f"view: iteration {page.iteration} read ({count} in all)", file=sys.stderr)
-    return page
+def _counted(pages: Iterator[IterationPage], count: int) -> Iterator[IterationPage]:
+    """The same pages; how many are done is said now and then."""
+    said = time.monotonic()
+    for done, page in enumerate(pages, 1):
+        if time.monotonic() - said > REPORTED_S:
+            said = time.monotonic()
+            print(f"view: {done} of {count} iterations", file=sys.stderr, flush=True)
+        yield page
 
 
 def _require_free(place: Path, single: bool) -> None:

@@ -68,7 +68,7 @@ FILTERS: Mapping[str, Filter] = {
         "the program passes some written tests and fails others",
     ),
     "against": Filter(
-        *(_against, "voted against the environment", "a vote says the opposite of the environment"),
+        *(_against, "against the environment", "a vote says the opposite of the environment"),
         "it was run on a written test that is wrong",
     ),
     "invalid": Filter(

@@ -49,7 +49,7 @@ class Site:
             yield path.relative_to(top).as_posix().removesuffix(".json.gz"), path.read_bytes()
 
     def page(self, title: str) -> None:
-        """The page that loads its parts."""
+        """The page that loads its parts. title: without characters that cannot be seen."""
         text = _render({"title": title, "single": False, "scripts": SCRIPTS, "style": STYLE})
         (self.folder / "index.html").write_text(text, encoding="utf-8")
         for name in (STYLE, *SCRIPTS):

@@ -41,8 +41,8 @@ const CELLS = new Map([[true, ['+', 'solved', 'passes']], [false, ['−', 'faile
 function drawTests(place, group) {
   const {programs, written, dataset_pass_rates: own} = group.tests;
   add(place, 'h3', 'Programs and tests');
-  add(place, 'p', 'Each row is a program, each column a test: + passes, − fails, ? could not be run.', 'quiet');
-  const names = ['program', 'right', 'R', ...own.map((_, k) => 'own ' + k), ...written.map((_, k) => 'written ' + k)];
+  add(place, 'p', 'Each row is a program, each column a test: + passes, − fails, ? could not be run. t: the tests of the task; w: written tests.', 'quiet');
+  const names = ['program', 'right', 'R', ...own.map((_, k) => 't' + k), ...written.map((_, k) => 'w' + k)];
   const body = addTable(place, names, [2]);
   body.parentElement.id = 'matrix';
   for (const program of programs) {
@@ -61,7 +61,7 @@ function drawTests(place, group) {
 function drawWritten(place, test, k) {
   const right = !test.text ? 'the reply holds no test' : {true: 'right', false: 'wrong'}[test.right] || 'unknown whether right';
   const trains = test.trains ? 'advantage ' + signed(test.advantage) : 'does not train';
-  const title = 'written test ' + k + ': ' + right + ', reward ' + signed(test.reward) + ', ' + trains;
+  const title = 'w' + k + ', written test: ' + right + ', reward ' + signed(test.reward) + ', ' + trains;
   const cls = test.right === true ? 'vote good' : test.right === false ? 'vote bad' : 'vote invalid';
   addFold(place, title, fold => addText(fold, 'pre', test.text || test.reply || ''), cls);
 }

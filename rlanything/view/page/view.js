@@ -79,6 +79,7 @@ async function showPlace(mine) {
   markCurrent(row);
   showStep();
   document.body.dataset.shown = location.hash;
+  performance.mark('shown');
 }
 
 function showStep() {
@@ -106,7 +107,7 @@ function controlled() {
 function makeControls() {
   document.getElementById('run').textContent = visible(index.run);
   const kind = index.writes === 'votes' ? 'votes on steps' : 'unit tests';
-  document.getElementById('about').textContent = index.state + '; ' + kind + '; λ = ' + index.lambda + '; rlanything ' + index.version;
+  document.getElementById('about').textContent = visible(index.state + '; ' + kind + '; λ = ' + index.lambda + '; rlanything ' + index.version);
   for (const number of new Set(index.groups.iteration)) add(document.getElementById('scope'), 'option', number).value = number;
   for (const [name, [said, meaning]] of Object.entries(index.filters)) {
     const label = add(document.getElementById('filters'), 'label');
