@@ -32,8 +32,8 @@ from rlanything.view.iteration import IterationPage, iteration_page
 
 TIMES = 5
 PATIENCE_MS = 120_000
-SEARCHES = ("spatula", "put clean", "you good", "zzz")
-"""A seldom word, two frequent ones, two in almost every rollout, and one that is nowhere."""
+SEARCHES = ("spatula", "put clean", "you are", "zzz")
+"""A seldom word, two frequent ones, two in every rollout, and one that is nowhere."""
 
 
 def repeated(pages: Sequence[IterationPage], rollouts: int) -> Iterator[IterationPage]:

@@ -105,7 +105,7 @@ def test_the_keyboard(site, tab, look, settled):
     tab.wait_for_selector("#step-0 .sampled")
     tab.keyboard.press("/")
     assert tab.evaluate("document.activeElement.id") == "words"
-    tab.keyboard.type("j?n")
+    tab.keyboard.type("j?n", delay=150)
     settled("document.getElementById('shown').textContent.startsWith('0 of')")
     tab.keyboard.press("Escape")
     assert tab.evaluate("document.activeElement.id") != "words"

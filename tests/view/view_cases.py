@@ -123,7 +123,10 @@ def past(slot: int, text: Text) -> dict[str, Any]:
         "seed": 1, "reply": text("adapter wrote"), "proposer": "",
     }  # fmt: skip
     return {
-        "versions": [version, {**version, "number": 1, "direction": "harder", "accuracy": 0.5, "task": second}],
+        "versions": [
+            version,
+            {**version, "number": 1, "direction": "harder", "accuracy": 0.5, "task": second},
+        ],
         "events": [event],
     }
 

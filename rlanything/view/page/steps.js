@@ -64,6 +64,9 @@ function drawReward(place, index, rollout, step) {
   } else {
     add(line, 'span', 'R = ' + signed(step.reward));
   }
+  if ('consistency_reward' in step && step.consistency_reward !== step.reward) {
+    add(line, 'span', ' (' + signed(step.consistency_reward) + ' where votes are scored)');
+  }
   const trained = step.advantage === null ? 'no advantage: it does not train' : 'advantage ' + signed(step.advantage);
   add(line, 'span', ', ' + trained, step.advantage === null ? '' : step.advantage < 0 ? 'failed' : 'solved');
 }

@@ -2,9 +2,8 @@
 // What is shown follows from the URL's hash: i iteration, s slot, p rewrite, r rollout, t step; q words, f filters,
 // a least advantage, k iteration that is listed.
 const state = {i: null, s: null, p: 0, r: 0, t: '', q: '', words: [], filters: [], least: '', scope: ''};
-const groupOf = new Map();   // row -> group, for the groups that were asked for
 let index = null;
-let drawnList = null, drawnTask = null, drawnRollout = null, turn = 0, row = 0;
+let drawnList = null, drawnRow = null, shownStep = null, turn = 0, row = 0;
 
 function hashOf(change) {
   const now = {...state, ...change};
@@ -36,9 +35,7 @@ function findGroup() {
 }
 
 function groupAt(wanted) {
-  let group = index.groups.first.findIndex((first, g) => wanted >= first && wanted < first + index.groups.count[g]);
-  groupOf.set(wanted, group);
-  return group;
+  return index.groups.first.findIndex((first, g) => wanted >= first && wanted < first + index.groups.count[g]);
 }
 
 async function show() {
@@ -56,7 +53,7 @@ async function showList(mine) {
   const mask = await search(state.words, index);
   if (mine !== turn) return;
   drawnList = wanted;
-  drawnTask = drawnRollout = null;
+  drawnRow = null;
   hits = matching(index, mask);
   fillControls();
   drawList(index);
@@ -68,14 +65,14 @@ async function showPlace(mine) {
   const {first, count: many} = index.groups;
   row = index.rows.rollout.indexOf(state.r, first[g]);
   if (row < 0 || row >= first[g] + many[g]) throw new Error('slot ' + state.s + ' has no rollout ' + state.r + ' there');
-  groupOf.set(row, g);
   const found = await part('iterations/' + state.i);
   if (mine !== turn) return;
   const group = found.find(one => one.slot === state.s && Number(one.proposal) === state.p);
-  if (drawnTask !== row) drawTask(document.getElementById('task'), index, group, row);
-  drawnTask = row;
-  if (drawnRollout !== row) drawRollout(document.getElementById('rollout'), index, group, group.rollouts[row - first[g]]);
-  drawnRollout = row;
+  if (drawnRow !== row) {
+    drawTask(document.getElementById('task'), index, group, row);
+    drawRollout(document.getElementById('rollout'), index, group, group.rollouts[row - first[g]]);
+    drawnRow = row;
+  }
   markCurrent(row);
   showStep();
   document.body.dataset.shown = location.hash;
@@ -85,8 +82,10 @@ async function showPlace(mine) {
 function showStep() {
   for (const other of document.querySelectorAll('.step.current')) other.classList.remove('current');
   const step = state.t === '' ? null : document.getElementById('step-' + state.t);
-  if (!step) return;
-  step.classList.add('current');
+  const moved = shownStep !== row + '/' + state.t;   // other changes, such as typed words, move nothing
+  shownStep = row + '/' + state.t;
+  if (step) step.classList.add('current');
+  if (!step || !moved) return;
   step.focus({preventScroll: true});
   step.scrollIntoView({block: 'start'});
 }
