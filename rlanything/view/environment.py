@@ -6,7 +6,7 @@ the recorded observations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,11 @@ from rlanything import targets
 from rlanything.core.errors import RLAnythingError
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.types import Task, Trajectory
+from rlanything.loop.guard import deadline
 from rlanything.rollouts.runs import NamedRun
 
+SECONDS = 60.0
+"""That all answers about one episode may take."""
 Facts = dict[str, Any]
 """Of a step: `good`, `reason` and `commands`; what is not known is absent."""
 
@@ -36,14 +39,21 @@ class Knowledge:
         facts: list[Facts] = [{} for _ in trajectory.steps]
         if self.family is None or task is None or not trajectory.counts:
             return facts
+        asked = f"the environment was asked about slot {trajectory.slot}"
         try:
-            if not self._refusal(self.family, task):
-                self._label(self.family, task, trajectory, facts)
-                for fact, commands in zip(facts, _commands(self.family, task, trajectory), strict=False):
-                    fact["commands"] = commands
+            with deadline(SECONDS):
+                self._ask(self.family, task, trajectory, facts)
+        except TimeoutError as error:
+            self.family, self.problem = None, f"{asked}: {error}; it was not asked further"
         except Exception as error:  # an environment may raise anything; a page without its facts is still one
-            self.problem = f"the environment was asked about slot {trajectory.slot} and failed: {error}"
+            self.problem = f"{asked} and failed: {error}"
         return facts
+
+    def _ask(self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
+        if self._refusal(family, task):
+            return
+        self._label(family, task, trajectory, facts)
+        _play(family, task, trajectory, facts)
 
     def _refusal(self, family: TaskFamily, task: Task) -> str:
         """Tasks are written by models, so the family's own check comes first."""
@@ -70,16 +80,15 @@ def knowledge(run: NamedRun, *, asked: bool = True) -> Knowledge:
         return Knowledge(problem=f"the environment is not asked: {error}")
 
 
-def _commands(family: TaskFamily, task: Task, trajectory: Trajectory) -> Iterator[list[str]]:
-    """The admissible commands before each step, as long as the environment answers as it did in the run."""
+def _play(family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
+    """Add the admissible commands before each step, as long as the environment answers as it did in the run."""
     environment = family.environment()
     try:
-        seen = environment.reset(task, trajectory.seed)
-        recorded = trajectory.first_observation
-        for step in trajectory.steps:
+        seen, recorded = environment.reset(task, trajectory.seed), trajectory.first_observation
+        for fact, step in zip(facts, trajectory.steps, strict=True):
             if seen.text != recorded:
                 return
-            yield list(seen.actions)
+            fact["commands"] = list(seen.actions)
             seen, recorded = environment.step(step.action).observation, step.observation
     finally:
         environment.close()
