@@ -27,7 +27,7 @@ Facts = dict[str, Any]
 class Knowledge:
     """What a family can say. family: None where nothing is asked.
 
-    problem: why nothing is known of some steps, or ''."""
+    problem: why nothing is known of some steps, the first reason met, or ''."""
 
     family: TaskFamily | None = None
     problem: str = ""
@@ -46,7 +46,7 @@ class Knowledge:
         except TimeoutError as error:
             self.family, self.problem = None, f"{asked}: {error}; it was not asked further"
         except Exception as error:  # an environment may raise anything; a page without its facts is still one
-            self.problem = f"{asked} and failed: {error}"
+            self.problem = self.problem or f"{asked} and failed: {error}"
         return facts
 
     def _ask(self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
