@@ -59,6 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.repro.cli import add_commands as add_proof
     from rlanything.repro.cli import replayed
     from rlanything.rollouts.cli import add_commands as add_rollouts
+    from rlanything.view.cli import add_commands as add_view
 
     parser = Parser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
@@ -86,6 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_checks(commands)
     add_buffer(commands, replayed)
     add_rollouts(commands)
+    add_view(commands)
     add_livebench(commands)
     add_proof(commands)
     return parser

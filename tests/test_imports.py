@@ -42,6 +42,7 @@ except SystemExit:
         command("config", "write", "--help"),
         command("buffer", "ls", "--help"),
         command("rollouts", "show", "--help"),
+        command("view", "--help"),
     ],
 )
 def test_nothing_heavy_is_imported(code):

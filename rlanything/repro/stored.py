@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.buffer.filesystem import DISK
@@ -88,28 +88,40 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class StoredIteration:
-    """The records of one iteration of a run."""
+    """The records of one iteration of a run. parsed: those that were read so far, by name."""
 
     run: StoredRun
     iteration: int
+    parsed: dict[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def episodes(self) -> list[EpisodeRecord]:
         """The episodes. Raises `ConfigError` naming the line that cannot be read."""
         return self.read("rollouts", EpisodeRecord.from_json)
 
+    @cached_property
+    def tasks(self) -> Mapping[str, Task]:
+        """By its id, every task that the iteration's rollouts can be of: heads of the buffer, and proposals."""
+        buffer = self.run.buffers.at(self.iteration)
+        heads = [buffer.head(slot) for slot in buffer.slots]
+        proposed = [event.task for event in self.run.buffers.events if event.task is not None]
+        return {task.task_id: task for task in (*proposed, *heads)}
+
     def critics(self) -> list[CriticRecord]:
         """The records of a critic that is a model. Raises `ConfigError` like `episodes`."""
         return self.read(CRITICS, CriticRecord.from_json)
 
     def read(self, name: str, from_json: Callable[[Mapping[str, Json]], Record]) -> list[Record]:
-        """The records `name`, parsed. Raises `ConfigError` naming the line that cannot be read."""
-        found = []
+        """The records `name`, parsed once. Raises `ConfigError` naming the line that cannot be read."""
+        if name in self.parsed:
+            return self.parsed[name]
+        found: list[Record] = []
         for number, record in enumerate(self.run.records(self.iteration, name), 1):
             try:
                 found.append(from_json(record))
             except ValueError as error:
                 raise ConfigError(f"{self.run.file(self.iteration, name)}:{number}: {error}") from None
+        self.parsed[name] = found
         return found
 
 

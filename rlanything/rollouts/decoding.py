@@ -36,7 +36,7 @@ Ids = tuple[int, ...]
 
 @dataclass
 class Texts:
-    """The texts of token sequences that were asked for together. problem: why there are none, or ''."""
+    """The texts of token sequences that were asked for. problem: why some are missing, or ''."""
 
     problem: str = ""
     texts: dict[Ids, str] = field(default_factory=dict)
@@ -47,17 +47,23 @@ class Texts:
 
 
 def decode(run: NamedRun, role: str, sequences: Sequence[Ids]) -> Texts:
-    """The texts of sequences of the run's `policy` or `reward` model."""
-    asked = sorted(set(filter(None, sequences)))
-    if not asked:
-        return Texts()
+    """The texts of sequences of the run's `policy` or `reward` model. Those that were asked for before are known.
+
+    After a problem nothing more is decoded."""
+    known: Texts = run.decoded.setdefault(role, Texts())
+    asked = sorted({ids for ids in sequences if ids and ids not in known.texts})
+    if not asked or known.problem:
+        return known
     file = tokenizer_file(run, role)
     if file is None:
-        return Texts(f"no {FILE} of the {role} model here: its tokens are not decoded")
+        known.problem = f"no {FILE} of the {role} model here: its tokens are not decoded"
+        return known
     found = _in_child(file, asked)
     if isinstance(found, str):
-        return Texts(f"{file}: tokens are not decoded: {found}")
-    return Texts(texts=dict(zip(asked, found, strict=True)))
+        known.problem = f"{file}: tokens are not decoded: {found}"
+    else:
+        known.texts.update(zip(asked, found, strict=True))
+    return known
 
 
 def decode_endpoint(sequences: Sequence[Ids]) -> Texts:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rlanything.buffer import Event
-from rlanything.core.types import Episode, EventKind, Json, Step, Task
+from rlanything.core.types import Episode, EventKind, Json, Step
 from rlanything.rollouts import unit_tests, votes
 from rlanything.rollouts.decoding import Texts, decode
 from rlanything.rollouts.runs import NamedRun, Terms
@@ -24,7 +24,7 @@ def rollout_page(run: NamedRun, chosen: Chosen, others: Sequence[str] = ()) -> d
     """The whole page. others: the names of the runs that could be shown instead."""
     episode, terms = chosen.record.episode, run.terms
     trajectory = episode.trajectory
-    read = decode(run, "policy", _sequences(trajectory.steps))
+    read = decode(run, "policy", sequences(trajectory.steps))
     kind = EXPLAIN[terms.judge.writes](run, chosen)
     return {
         "run": run.name,
@@ -33,7 +33,7 @@ def rollout_page(run: NamedRun, chosen: Chosen, others: Sequence[str] = ()) -> d
         "slot": trajectory.slot,
         "rollout": trajectory.rollout,
         "selectable": _selectable(chosen, others or [run.name]),
-        "task": _task(run, chosen),
+        "task": _task(chosen),
         "rewrite": _rewrite(chosen),
         **_terms(terms),
         "accuracy": chosen.tries.accuracy,
@@ -99,7 +99,8 @@ def _step(step: Step, before: Step | None, episode: Episode, k: int, texts: Text
     }
 
 
-def _sequences(steps: Sequence[Step]) -> list[tuple[int, ...]]:
+def sequences(steps: Sequence[Step]) -> list[tuple[int, ...]]:
+    """The token sequences that the page of an episode shows as text."""
     pairs = zip(steps, (None, *steps), strict=False)
     return [ids for step, before in pairs for ids in (step.response_ids, _added(step, before))]
 
@@ -119,14 +120,10 @@ def _selectable(chosen: Chosen, runs: Sequence[str]) -> dict[str, Json]:
     }
 
 
-def _task(run: NamedRun, chosen: Chosen) -> dict[str, Json]:
+def _task(chosen: Chosen) -> dict[str, Json]:
     """The task with its payload, from the buffer or the event that proposed it; its id alone if it is in neither."""
-    buffers, task_id = run.stored.buffers, chosen.record.episode.trajectory.task_id
-    known: list[Task] = [event.task for event in buffers.events if event.task is not None]
-    buffer = buffers.at(chosen.stored.iteration)
-    if chosen.tries.slot in buffer:
-        known.append(buffer.head(chosen.tries.slot))
-    found = next((task for task in known if task.task_id == task_id), None)
+    task_id = chosen.record.episode.trajectory.task_id
+    found = chosen.stored.tasks.get(task_id)
     return {"task_id": task_id, "instruction": ""} if found is None else found.to_json()
 
 

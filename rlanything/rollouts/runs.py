@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +25,27 @@ LIVE = Path(".rla", "live")
 
 @dataclass(frozen=True)
 class Terms:
-    """By what a run's replies became rewards, and whose tokenizers its tokens are of."""
+    """By what a run's replies became rewards, and whose tokenizers its tokens are of. env: its environment."""
 
     arm: ArmConfig
     signals: SignalsConfig
     judge: JudgeConfig
     policy: Checkpoint
     reward: Checkpoint
+    env: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A run in folder `stored.folder` of project `root`. finished: it is no longer in training."""
+    """A run in folder `stored.folder` of project `root`. finished: it is no longer in training.
+
+    decoded: the texts of each role's tokens that were decoded so far."""
 
     stored: StoredRun
     root: Path
     finished: bool
     terms: Terms
+    decoded: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -75,7 +79,8 @@ def open_run(folder: Path) -> NamedRun:
 
 
 def _terms(config: Config, arm: str) -> Terms:
-    return Terms(config.arm(arm), config.signals, config.judge, config.model.policy, config.model.reward)
+    model = config.model
+    return Terms(config.arm(arm), config.signals, config.judge, model.policy, model.reward, config.env)
 
 
 def _live_terms(path: Path, config: dict[str, Any]) -> Terms:
@@ -87,10 +92,11 @@ def _live_terms(path: Path, config: dict[str, Any]) -> Terms:
             JudgeConfig.model_validate(config["judge"]),
             Checkpoint.model_validate(config["model"]["policy"]),
             Checkpoint.model_validate(config["model"]["reward"]),
+            dict(config["env"]),
         )
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_error(error)}") from None
-    except (LookupError, TypeError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ConfigError(f"{path}: its configuration lacks {error}") from None
 
 

@@ -58,10 +58,7 @@ def choose(
 
     Then it is the last iteration; the first task with rollouts that train and outcomes that differ; its first rollout
     that trains. proposal: where a slot has two tasks, the rewrite. Raises `ConfigError` naming the nearest number."""
-    iterations = _with_rollouts(run)
-    if not iterations:
-        why = "they were not kept (train.save_rollouts)" if run.finished else "no iteration is published yet"
-        raise ConfigError(f"{run.name}: no rollouts are stored: {why}")
+    iterations = with_rollouts(run)
     iteration = _one_of("--iteration", iterations[-1] if iteration is None else iteration, iterations)
     stored = StoredIteration(run.stored, iteration)
     groups = grouped(stored.episodes)
@@ -76,10 +73,16 @@ def choose(
     return Chosen(stored, tries, tries.records[rollouts.index(number)], iterations, slots, rollouts)
 
 
-def _with_rollouts(run: NamedRun) -> list[int]:
-    """The iterations with rollouts. The last one of a run only measures: its file is empty."""
+def with_rollouts(run: NamedRun) -> list[int]:
+    """The iterations with rollouts, one at least. The last one of a run only measures: its file is empty.
+
+    Raises `ConfigError` for a run without rollouts."""
     found = run.stored.recorded(ROLLOUTS)
-    return found if not found or run.stored.records(found[-1], ROLLOUTS) else found[:-1]
+    iterations = found if not found or run.stored.records(found[-1], ROLLOUTS) else found[:-1]
+    if not iterations:
+        why = "they were not kept (train.save_rollouts)" if run.finished else "no iteration is published yet"
+        raise ConfigError(f"{run.name}: no rollouts are stored: {why}")
+    return iterations
 
 
 def grouped(records: Iterable[EpisodeRecord]) -> list[Tries]:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live_cases import in_training
 from stage_cases import small
 
-from rlanything.buffer import append_events
-from rlanything.buffer.views.find.runs import open_run
 from rlanything.cli import main
 from rlanything.core.coding_signals import program_advantages
 from rlanything.core.signals import policy_advantages
@@ -38,28 +37,6 @@ def root(undisturbed, tmp_path) -> Path:
     for name in ("runs", "provenance"):
         shutil.copytree(undisturbed.parents[2] / name, tmp_path / name)
     return tmp_path
-
-
-def in_training(project: Path, root: Path, published: int) -> Path:
-    """The finished run of `project` as it was while it trained, with so many iterations, in a live folder of `root`."""
-    run = project / "runs" / ARM / SEED
-    live = root / ".rla/live/0123456789abcdef" / ARM / SEED
-    done = open_run(run)
-    (live / "iterations").mkdir(parents=True)
-    shutil.copyfile(run / "buffer/iter_0000.jsonl", live / "iter_0000.jsonl")
-    head = done.at(0).digest
-    for k in range(published):
-        folder = live / "iterations" / f"{k:04d}"
-        folder.mkdir()
-        append_events(folder / "events.jsonl", [e for e in done.events if e.iteration == k], head)
-        shutil.copyfile(run / f"buffer/iter_{k + 1:04d}.jsonl", folder / "buffer.jsonl")
-        for kind in ("rollouts", "tests"):
-            if (run / kind).is_dir():
-                shutil.copyfile(run / kind / f"iter_{k + 1:04d}.jsonl.gz", folder / f"{kind}.jsonl.gz")
-    record = json.loads((project / "provenance" / f"{ARM}.json").read_text())
-    write_json(live.parent / origins.FILE, {"config": record["config"]})
-    (root / "models").symlink_to(project / "models")
-    return live
 
 
 def edit(path: Path, change: Callable[[dict[str, Any]], None]) -> None:

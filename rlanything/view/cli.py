@@ -1,0 +1,52 @@
+"""The command `rlanything view`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+_ABOUT = (
+    "Write a run as a page for a browser: every rollout with its steps, votes or tests, rewards and advantages, and "
+    "the history of its task. The page loads nothing from a network."
+)
+
+
+def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
+    """Add `view`. It sets `run`: from parsed arguments, which include `root`, to an exit code."""
+    view = commands.add_parser("view", help="a run's rollouts as a page for a browser", description=_ABOUT)
+    view.add_argument("run_name", metavar="RUN", help="an arm, a run or its folder, e.g. full/seed-0")
+    view.add_argument(
+        "--output", type=Path, metavar="PATH", help="default: view, or view.html for a single file"
+    )
+    view.add_argument(
+        "--single-file", action="store_true", help="one file that opens without a server; for small runs"
+    )
+    view.add_argument(
+        "--no-environment",
+        action="store_true",
+        help="do not play the episodes again to learn which steps were good and which commands were admissible",
+    )
+    view.set_defaults(run=_view)
+
+
+def _view(args: argparse.Namespace) -> int:
+    from rlanything.buffer.views.terminal import safe
+    from rlanything.view.export import export
+
+    wanted = args.output or Path("view.html" if args.single_file else "view")
+    made = export(
+        args.run_name,
+        wanted,
+        root=args.root.resolve(),
+        single=args.single_file,
+        environment=not args.no_environment,
+    )
+    for note in made.notes:
+        print(f"note: {safe(note)}")
+    print(f"wrote {made.rollouts} rollouts of {made.iterations} iterations to {made.place}")
+    if not args.single_file:
+        print(
+            f"to look at it: python -m http.server --directory {made.place} 8000, then http://localhost:8000"
+        )
+    return 0

@@ -1,0 +1,94 @@
+"""What the environment says about stored steps: which were good and why, and which commands were admissible.
+
+Neither is stored in a run. The environment plays the recorded actions again. Its commands are shown only while it gives
+the recorded observations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlanything import targets
+from rlanything.core.errors import RLAnythingError
+from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.types import Task, Trajectory
+from rlanything.loop.guard import deadline
+from rlanything.rollouts.runs import NamedRun
+
+SECONDS = 60.0
+"""That all answers about one episode may take."""
+Facts = dict[str, Any]
+"""Of a step: `good`, `reason` and `commands`; what is not known is absent."""
+
+
+@dataclass
+class Knowledge:
+    """What a family can say. family: None where nothing is asked.
+
+    problem: why nothing is known of some steps, the first reason met, or ''."""
+
+    family: TaskFamily | None = None
+    problem: str = ""
+    refused: dict[str, str] = field(default_factory=dict)
+    """By task id, why a task must not be played; '' where it may."""
+
+    def of(self, task: Task | None, trajectory: Trajectory) -> list[Facts]:
+        """The facts about every step."""
+        facts: list[Facts] = [{} for _ in trajectory.steps]
+        if self.family is None or task is None or not trajectory.counts:
+            return facts
+        asked = f"the environment was asked about slot {trajectory.slot}"
+        try:
+            with deadline(SECONDS):
+                self._ask(self.family, task, trajectory, facts)
+        except TimeoutError as error:
+            self.family, self.problem = None, f"{asked}: {error}; it was not asked further"
+        except Exception as error:  # an environment may raise anything; a page without its facts is still one
+            self.problem = self.problem or f"{asked} and failed: {error}"
+        return facts
+
+    def _ask(self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
+        if self._refusal(family, task):
+            return
+        self._label(family, task, trajectory, facts)
+        _play(family, task, trajectory, facts)
+
+    def _refusal(self, family: TaskFamily, task: Task) -> str:
+        """Tasks are written by models, so the family's own check comes first."""
+        if task.task_id not in self.refused:
+            self.refused[task.task_id] = family.validate(task)
+        return self.refused[task.task_id]
+
+    def _label(self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
+        if isinstance(family, Teacher):
+            actions = [step.action for step in trajectory.steps]
+            labels, reasons = family.label_steps(task, actions), family.explain(task, actions)
+            for fact, good, reason in zip(facts, labels, reasons, strict=True):
+                fact.update(good=good, reason=reason)
+
+
+def knowledge(run: NamedRun, *, asked: bool = True) -> Knowledge:
+    """What can be asked about a run. Programs and tests have their results in the run: nothing is played for them."""
+    if not asked or run.terms.judge.writes != "votes":
+        return Knowledge()
+    env: Mapping[str, Any] = run.terms.env
+    try:
+        return Knowledge(targets.instantiate(env, "env", TaskFamily))
+    except RLAnythingError as error:
+        return Knowledge(problem=f"the environment is not asked: {error}")
+
+
+def _play(family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
+    """Add the admissible commands before each step, as long as the environment answers as it did in the run."""
+    environment = family.environment()
+    try:
+        seen, recorded = environment.reset(task, trajectory.seed), trajectory.first_observation
+        for fact, step in zip(facts, trajectory.steps, strict=True):
+            if seen.text != recorded:
+                return
+            fact["commands"] = list(seen.actions)
+            seen, recorded = environment.step(step.action).observation, step.observation
+    finally:
+        environment.close()

@@ -1,0 +1,81 @@
+"""The files of a page: a folder whose parts load when they are opened, or one file with all of them.
+
+Parts are gzipped JSON. The page reads them with `fetch` and never as scripts. A policy in the page lets the browser run
+the page's own scripts only, and load nothing from elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from rlanything.core.types import Json
+from rlanything.files import atomic
+
+PAGE = Path(__file__).with_name("page")
+STYLE = "view.css"
+SCRIPTS = ("data.js", "text.js", "search.js", "list.js", "task.js", "steps.js", "view.js")
+"""In the order in which they are loaded; each uses what those before it define."""
+_LEVEL = 6
+
+
+class Site:
+    """Writes the parts of a page into the folder that is being made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def part(self, name: str, value: Json) -> None:
+        """One part, e.g. `iterations/3`. Raises `OSError`."""
+        path = self.folder / "data" / f"{name}.json.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(
+            value, separators=(",", ":"), allow_nan=False
+        )  # ASCII: lone surrogates stay what they are
+        path.write_bytes(gzip.compress(text.encode("ascii"), _LEVEL, mtime=0))
+
+    def parts(self) -> Iterator[tuple[str, bytes]]:
+        """(name, gzipped JSON) of the parts so far."""
+        top = self.folder / "data"
+        for path in sorted(top.rglob("*.json.gz")):
+            yield path.relative_to(top).as_posix().removesuffix(".json.gz"), path.read_bytes()
+
+    def page(self, title: str) -> None:
+        """The page that loads its parts. title: without characters that cannot be seen."""
+        text = _render({"title": title, "single": False, "scripts": SCRIPTS, "style": STYLE})
+        (self.folder / "index.html").write_text(text, encoding="utf-8")
+        for name in (STYLE, *SCRIPTS):
+            (self.folder / name).write_bytes((PAGE / name).read_bytes())
+
+    def single(self, title: str, file: Path) -> None:
+        """The page with all parts inside, as one file. Raises `OSError`."""
+        scripts = [(PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS]
+        style = (PAGE / STYLE).read_text(encoding="utf-8")
+        parts = {name: base64.b64encode(data).decode() for name, data in self.parts()}
+        values = {
+            "scripts": [Markup(script) for script in scripts],
+            "script_hashes": [_digest(script) for script in scripts],
+            "style": Markup(style),
+            "style_hash": _digest(style),
+            "parts": parts,
+        }
+        atomic.write_text(file, _render({"title": title, "single": True, **values}))
+
+
+def _render(values: Mapping[str, Any]) -> str:
+    environment = Environment(
+        loader=FileSystemLoader(PAGE), autoescape=True, trim_blocks=True, undefined=StrictUndefined
+    )
+    return environment.get_template("index.html.jinja").render(values)
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,112 @@
+"""What the environment says about stored steps. Where it refuses, differs, fails or hangs, the rest is shown."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rlanything.core.types import Observation, Status, Step, StepResult, Task, Trajectory
+from rlanything.view import environment
+from rlanything.view.environment import Knowledge
+
+TASK = Task("game", "go", {"rooms": 3})
+
+
+class Rooms:
+    """Three rooms in a row. `says`: what it answers in the second one."""
+
+    def __init__(self, says: str = "room 1", validate: str = "") -> None:
+        self.says, self.refusal, self.closed = says, validate, 0
+
+    def validate(self, task: Task) -> str:
+        return self.refusal
+
+    def environment(self) -> Rooms:
+        return self
+
+    def reset(self, task: Task, seed: int) -> Observation:
+        assert seed == 7, "the recorded seed"
+        self.at = 0
+        return Observation("room 0", ("on",))
+
+    def step(self, action: str) -> StepResult:
+        self.at += 1
+        text = self.says if self.at == 1 else f"room {self.at}"
+        return StepResult(Observation(text, ("on", "back")), False, False)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Taught(Rooms):
+    """A `Teacher`, too."""
+
+    def demonstrate(self, task, seed, noise):
+        raise AssertionError
+
+    def rewrite(self, task, direction, seed):
+        raise AssertionError
+
+    def label_steps(self, task, actions):
+        return [action == "on" for action in actions]
+
+    def explain(self, task, actions):
+        return [f"because {action}" for action in actions]
+
+
+def trajectory(*actions: str, status: Status = Status.OK) -> Trajectory:
+    steps = tuple(Step((), (), (), (), a, True, f"room {k + 1}") for k, a in enumerate(actions))
+    return Trajectory(TASK.task_id, 4, 0, 7, "room 0", steps, 1, status)
+
+
+def test_commands_and_labels():
+    family = Taught()
+    found = Knowledge(family).of(TASK, trajectory("on", "back"))
+    assert found == [
+        {"good": True, "reason": "because on", "commands": ["on"]},
+        {"good": False, "reason": "because back", "commands": ["on", "back"]},
+    ]
+    assert family.closed == 1
+
+
+def test_commands_end_where_the_environment_answers_otherwise():
+    found = Knowledge(Rooms("a dragon")).of(TASK, trajectory("on", "on", "on"))
+    assert found == [{"commands": ["on"]}, {}, {}]
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "status"),
+    [
+        (None, TASK, Status.OK),
+        (Taught(validate="no"), TASK, Status.OK),
+        (Taught(), None, Status.OK),
+        (Taught(), TASK, Status.ENV_ERROR),
+    ],
+)
+def test_where_nothing_is_asked(family, task, status):
+    known = Knowledge(family)
+    assert known.of(task, trajectory("on", status=status)) == [{}]
+    assert known.problem == ""
+
+
+def test_what_fails_keeps_what_was_known_and_is_said(monkeypatch):
+    def step(self, action):
+        raise ZeroDivisionError("lost")
+
+    monkeypatch.setattr(Rooms, "step", step)
+    known = Knowledge(Taught())
+    assert known.of(TASK, trajectory("on")) == [{"good": True, "reason": "because on", "commands": ["on"]}]
+    assert known.problem == "the environment was asked about slot 4 and failed: lost"
+    assert known.family.closed == 1
+
+
+def test_what_hangs_is_not_asked_again(monkeypatch):
+    monkeypatch.setattr(environment, "SECONDS", 0.2)
+    monkeypatch.setattr(Rooms, "step", lambda self, action: time.sleep(60))
+    known = Knowledge(Rooms())
+    began = time.monotonic()
+    known.of(TASK, trajectory("on"))
+    assert "slot 4: no answer within 0.2 s; it was not asked further" in known.problem
+    known.of(TASK, trajectory("on"))
+    assert time.monotonic() - began < 30
