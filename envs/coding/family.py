@@ -50,8 +50,8 @@ class CodingFamily:
     levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
     tests: tests of a generated problem, and as many more as are needed to detect the habits. train_tests: how many of
         them the problems of the training split have, those that detect the fewest habits; None: all.
-    habits: how demonstrations are careless, with the chance at each step that it concerns (`world.habits.HABITS`). A
-        policy that imitates them has these habits too. None without noise.
+    habits: lines too many in demonstrations, with the chance in each program that one concerns (`world.habits.HABITS`).
+        A policy that imitates them has these habits too. None without noise.
     rewrite_tests: least tests that a rewritten problem comes with; the generated world adds tests of its own.
     shown_tests: most tests that an adapter is shown with the share of programs that pass each.
     critic_tests: failed tests that a critic reads, where it is a model: the problem's own (`dataset`), or `generated`.

@@ -9,8 +9,6 @@ from itertools import pairwise
 from typing import Any
 
 VOWELS = "aeiouAEIOU"
-Do = Callable[[Any, int], Any]
-"""What a step computes from a value and a constant."""
 MOST = 20
 """Longest list that an operation makes, and the largest number that is counted up to."""
 
@@ -36,7 +34,7 @@ class Operation:
     gives: Kind
     say: tuple[str, ...]
     code: str
-    do: Do
+    do: Callable[[Any, int], Any]
     constants: tuple[int, int] | None = None
 
 
@@ -56,8 +54,7 @@ SMALL, SHORT = (2, 9), (2, 4)
 _N, _L, _T = Kind.NUMBER, Kind.NUMBERS, Kind.TEXT
 
 
-def upto(x: int) -> range:
-    """1 to x. Raises `ValueError` where x is not from 1 to `MOST`."""
+def _upto(x: int) -> range:
     if not 1 <= x <= MOST:
         raise ValueError(f"{x} is not from 1 to {MOST}")
     return range(1, x + 1)
@@ -91,15 +88,15 @@ _NUMBER = (
     Operation("digits", _N, _L, ("List its digits.", "Split it into digits."), "x = [int(d) for d in str(abs(x))]",
               lambda x, k: [int(d) for d in str(abs(x))]),
     Operation("count up", _N, _L, ("List the numbers from 1 to it.", "Count up from 1 to it."),
-              "x = list(range(1, x + 1))", lambda x, k: list(upto(x))),
+              "x = list(range(1, x + 1))", lambda x, k: list(_upto(x))),
     Operation("divisors", _N, _L, ("List its divisors.", "List the numbers that divide it."),
-              "x = [d for d in range(1, x + 1) if x % d == 0]", lambda x, k: [d for d in upto(x) if x % d == 0]),
+              "x = [d for d in range(1, x + 1) if x % d == 0]", lambda x, k: [d for d in _upto(x) if x % d == 0]),
     Operation("multiples", _N, _L, ("List its first {k} multiples.", "List it times 1 to {k}."),
               "x = [x * i for i in range(1, {k} + 1)]", lambda x, k: [x * i for i in range(1, k + 1)], SHORT),
     Operation("parity", _N, _T, ("Say even or odd.", "Tell whether it is even or odd."),
               'x = "odd" if x % 2 else "even"', lambda x, k: "odd" if x % 2 else "even"),
     Operation("stars", _N, _T, ("Write that many stars.", "Make a row of as many stars."), 'x = "*" * x',
-              lambda x, k: "*" * len(upto(x))),
+              lambda x, k: "*" * len(_upto(x))),
     Operation("binary", _N, _T, ("Write it in binary.", "Turn it into binary digits."), "x = bin(x)[2:]",
               lambda x, k: _binary(x)),
 )  # fmt: skip

@@ -118,7 +118,7 @@ def _fresh(
 
 
 def plainest(problem: Problem, count: int, others: Sequence[Chain]) -> Problem:
-    """The problem with those `count` of its tests that detect the fewest of the other chains; of equal ones the first."""
+    """The problem with `count` of its tests: those that detect the fewest of the other chains."""
 
     def detected(case: Case) -> int:
         return sum(first_failed(other, [case]) is not None for other in others)
