@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import islice
 
 from envs.coding.problem import Case, Problem
 from envs.coding.world.chain import Chain, UndefinedError
@@ -66,12 +67,9 @@ def _detecting(chain: Chain, others: Sequence[Chain], found: Sequence[Case]) -> 
     rng = random.Random(derive_seed(0, "coding/detecting", chain.key))
     more: list[Case] = []
     for other in others:
-        for _ in range(SEARCHED):
-            if _differs(other, [*found, *more]):
-                break
-            case = draw_case(chain, rng)
-            if case is not None and _differs(other, [case]):
-                more.append(case)
+        if not _differs(other, [*found, *more]):
+            drawn = (draw_case(chain, rng) for _ in range(SEARCHED))
+            more += islice((case for case in drawn if case is not None and _differs(other, [case])), 1)
     return more
 
 

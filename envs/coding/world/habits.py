@@ -1,8 +1,8 @@
-"""Habits of a careless programmer: lines that nobody asked for, which are wrong on some inputs only.
+"""Habits of a careless programmer: lines that nobody asked for.
 
 A policy that imitates demonstrations with habits has them too. It writes such a line more often than not, so a lower
-temperature makes the habit stronger. A few plain tests do not show most of them. Tests that hold what is easily got
-wrong (equal numbers, capital letters, a number below 0) do.
+temperature makes the habit stronger. Every test shows a habit of printing. A habit of reading is wrong on some inputs
+only, which a few plain tests do not have: equal numbers, capital letters, a number below 0.
 """
 
 from __future__ import annotations
@@ -33,18 +33,23 @@ class Habit:
         return Chain(chain.reads, (*chain.steps, step) if self.last else (step, *chain.steps))
 
 
-_AS_SHOWN = Operation("as shown", Kind.NUMBERS, Kind.TEXT, (), "x = str(x)", lambda x, k: str(x))
 _SMALL = Operation("small letters", Kind.TEXT, Kind.TEXT, (), "x = x.lower()", lambda x, k: x.lower())
+_BRACKETS = Operation("brackets", Kind.NUMBERS, Kind.TEXT, (), "x = str(x)", lambda x, k: str(x))
+_QUOTES = Operation("quotes", Kind.TEXT, Kind.TEXT, (), "x = repr(x)", lambda x, k: repr(x))
+_DECIMALS = Operation("decimals", Kind.NUMBER, Kind.TEXT, (), "x = float(x)", lambda x, k: str(float(x)))
 
 HABITS: Mapping[str, Habit] = MappingProxyType(
     {
         "duplicates": Habit(OPERATIONS["unique"]),
         "capitals": Habit(_SMALL),
         "sign": Habit(OPERATIONS["absolute"]),
-        "brackets": Habit(_AS_SHOWN, last=True),
+        "brackets": Habit(_BRACKETS, last=True),
+        "quotes": Habit(_QUOTES, last=True),
+        "decimals": Habit(_DECIMALS, last=True),
     }
 )
-"""By name: equal numbers are dropped, capital letters made small, a sign dropped; a list is printed with brackets."""
+"""By name. What is read loses equal numbers, capital letters or its sign. What is printed gets brackets, quotes or a
+decimal point."""
 
 
 def careless(chain: Chain, habits: Mapping[str, float], rng: random.Random) -> Chain:

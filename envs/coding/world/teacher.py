@@ -33,13 +33,12 @@ def program(chain: Chain, rng: random.Random, noise: float) -> Chain:
 def test_reply(chain: Chain, rng: random.Random, noise: float, aims: Sequence[Chain]) -> str:
     """A reply that derives a test step by step; with probability `noise` the steps are those of a wrong program.
 
-    Easy inputs are tried first. Inputs on which one of `aims` fails come before all others. Raises `NoTestsError`.
+    Easy inputs are tried first. Inputs on which all of `aims` fail come before all others. Raises `NoTestsError`.
     """
     wrong = rng.random() < noise
-    aim = rng.choice(aims) if aims else None
-    for attempt in range(-TRIES if aim else 0, TRIES):
+    for attempt in range(-TRIES if aims else 0, TRIES):
         case = draw_case(chain, rng, easy=attempt % TRIES < TRIES // 2)
-        if case is None or (aim and attempt < 0 and first_failed(aim, [case]) is None):
+        if case is None or (attempt < 0 and any(first_failed(aim, [case]) is None for aim in aims)):
             continue
         if not wrong:
             return _derived(chain, case.input)
