@@ -6,6 +6,7 @@ import logging
 import os
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,15 @@ from envs.coding.replies import read_problem, write_problem
 from envs.coding.sandbox import BACKENDS, MOST_WORKERS, JobResult, Limits, Sandbox, open_sandbox
 from envs.coding.world import cases, teacher
 from envs.coding.world.chain import ChainError
+from envs.coding.world.habits import HABITS, careless, slips
 from envs.coding.world.operations import Kind
 from envs.coding.world.sampling import LEVELS, Mixture, draw_tasks
 from envs.coding.world.simulated_tables import simulated_tables
-from envs.settings import files, flag, one_of, shares, text, whole
+from envs.settings import chances, files, flag, one_of, shares, text, whole
 from envs.splits import FAMILIAR, OUT_OF_DOMAIN, SPLITS
 from rlanything.core.protocols import Environment
 from rlanything.core.seeds import derive_seed
+from rlanything.core.splits import TRAIN
 from rlanything.core.types import Direction, Observation, Task
 from rlanything.core.unittests import Examination, Outputs, Tables
 
@@ -45,7 +48,10 @@ class CodingFamily:
     on_bad_problem: what to do with records that cannot be read: `refuse` to start, or `skip` them.
     kinds: what generated problems read (`number`, `numbers`, `text`), with shares.
     levels, ood_levels: steps of generated problems in train and in_domain, and in the other two splits, with shares.
-    tests: tests of a generated problem.
+    tests: tests of a generated problem, and as many more as are needed to detect the habits. train_tests: how many of
+        them the problems of the training split have, those that detect the fewest habits; None: all.
+    habits: lines too many in demonstrations, with the chance in each program that one concerns (`world.habits.HABITS`).
+        A policy that imitates them has these habits too. None without noise.
     rewrite_tests: least tests that a rewritten problem comes with; the generated world adds tests of its own.
     shown_tests: most tests that an adapter is shown with the share of programs that pass each.
     critic_tests: failed tests that a critic reads, where it is a model: the problem's own (`dataset`), or `generated`.
@@ -66,6 +72,8 @@ class CodingFamily:
         levels: Sequence[str] | Mapping[str, float] = ("easy", "medium", "hard"),
         ood_levels: Sequence[str] | Mapping[str, float] = ("medium", "hard"),
         tests: int = 6,
+        train_tests: int | None = None,
+        habits: Mapping[str, float] | None = None,
         rewrite_tests: int = 1,
         shown_tests: int = 12,
         critic_tests: str = DATASET,
@@ -82,8 +90,15 @@ class CodingFamily:
         self._skip = one_of("on_bad_problem", on_bad_problem, ("refuse", "skip")) == "skip"
         count = whole("tests", tests, 2, 50)
         names = shares("kinds", kinds, tuple(Kind))
-        self._near = Mixture(names, shares("levels", levels, tuple(LEVELS)), count)
-        self._far = Mixture(names, shares("ood_levels", ood_levels, tuple(LEVELS)[1:]), count)
+        self._habits = chances("habits", habits or {}, tuple(HABITS))
+        near, far = (
+            shares("levels", levels, tuple(LEVELS)),
+            shares("ood_levels", ood_levels, tuple(LEVELS)[1:]),
+        )
+        self._near = Mixture(names, near, count, self._habits)
+        self._far = Mixture(names, far, count, self._habits)
+        shown = None if train_tests is None else whole("train_tests", train_tests, 1, count)
+        self._trained = replace(self._near, shown=shown)
         self._rewrite_tests = whole("rewrite_tests", rewrite_tests, 0, 50)
         self._shown = whole("shown_tests", shown_tests, 1, 100)
         self._critic_tests = one_of("critic_tests", critic_tests, (DATASET, GENERATED))
@@ -104,7 +119,8 @@ class CodingFamily:
         one_of("split", split, self.splits())
         if self._files is not None:
             return self._drawn(split, count, seed)
-        return draw_tasks(split, count, seed, self._near if split in FAMILIAR else self._far)
+        near = self._trained if split == TRAIN else self._near
+        return draw_tasks(split, count, seed, near if split in FAMILIAR else self._far)
 
     @classmethod
     def easiest(cls, section: Mapping[str, Any]) -> CodingFamily:
@@ -210,14 +226,18 @@ class CodingFamily:
         return bool(Problem.from_task(task).solution)
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
-        """The reference solution, or with probability `noise` a wrong program.
+        """The reference solution, or with probability `noise` that of a similar problem, written with the habits.
+
+        Without noise the expert is at its best, and has no habits either.
 
         Raises `ValueError` for a problem that comes without a solution.
         """
         problem = Problem.from_task(task)
         rng = random.Random(derive_seed(seed, "coding/demonstrate", task.task_id))
         if _of_the_world(problem):
-            text = teacher.program(teacher.chain_of(problem), rng, noise)
+            habits = self._habits if noise else {}
+            written = teacher.program(teacher.chain_of(problem), rng, noise)
+            text = careless(written, habits, random.Random(derive_seed(seed, "habits", task.task_id))).program
         elif problem.solution:
             text = problem.solution
         else:
@@ -225,12 +245,13 @@ class CodingFamily:
         return [(Observation(opening(problem)), text)]
 
     def demonstrate_test(self, task: Task, seed: int, noise: float) -> str:
-        """A reply that derives a test step by step, with probability `noise` a wrong one.
+        """A reply that derives a test step by step, with probability `noise` a wrong one. It aims at the habits.
 
         Raises `ValueError` for a problem that is not of the world.
         """
         rng = random.Random(derive_seed(seed, "coding/test", task.task_id))
-        return teacher.test_reply(teacher.chain_of(Problem.from_task(task)), rng, noise)
+        chain = teacher.chain_of(Problem.from_task(task))
+        return teacher.test_reply(chain, rng, noise, slips(chain, self._habits))
 
     def demonstrate_criticism(self, task: Task, seed: int) -> str:
         """The text of `criticism` for simulated programs and tests; nothing is run.

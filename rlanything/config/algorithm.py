@@ -65,6 +65,8 @@ class SignalsConfig(Section):
     """Weight of the mean vote in the policy's reward (Eq. 1)."""
     reward_lambda: Annotated[float, Field(ge=0)] | None = None
     """The same weight in the R that the reward model's reward is made from (Eq. 2); None: `lambda`."""
+    written: Literal["right", "all"] = "right"
+    """Which written tests count in a program's reward: those that all right programs pass, or all."""
     advantage_scale: Literal["step", "task"] = "step"
     policy_min: Share = 0.0
     policy_max: Share = 1.0

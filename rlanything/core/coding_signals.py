@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
+from typing import Literal
 
 from rlanything.core.signals import EPS, spread
 
 Table = Sequence[Sequence[bool | None]]
+Counted = Literal["right", "all"]
+"""Which generated tests count in a program's reward."""
 
 
 def gt_programs(dataset: Table) -> list[bool | None]:
@@ -86,14 +89,17 @@ def generated_advantages(dataset: Table, generated: Table, readable: Sequence[bo
 
 
 def program_rewards(
-    dataset: Table, generated: Table, readable: Sequence[bool], lam: float
+    dataset: Table, generated: Table, readable: Sequence[bool], lam: float, counted: Counted = "right"
 ) -> list[float | None]:
-    """Reward of each program: pass rate on the dataset's tests + lam * pass rate on the generated tests that are GT.
+    """Reward of each program: pass rate on the dataset's tests + lam * pass rate on the generated tests that count.
 
-    The reference code has lam = 0. Without a GT test the second term is 0. None: a dataset test could not be run.
+    counted: `right`, those that are GT; `all`, those that are readable, as every vote on a step counts. A test that
+    shows a fault of a program that passes the dataset's tests is never GT, so with `right` such a fault costs nothing.
+    The reference code has lam = 0. Where no test counts, the second term is 0. None: a dataset test could not be run.
     """
     right = gt_programs(dataset)
-    trusted = [k for k, is_gt in enumerate(gt_tests(generated, right, readable)) if is_gt]
+    counts_here = readable if counted == "all" else gt_tests(generated, right, readable)
+    trusted = [k for k, is_counted in enumerate(counts_here) if is_counted]
     found: list[float | None] = []
     for i, row in enumerate(dataset):
         if any(cell is None for cell in row):
@@ -105,10 +111,10 @@ def program_rewards(
 
 
 def program_advantages(
-    dataset: Table, generated: Table, readable: Sequence[bool], lam: float
+    dataset: Table, generated: Table, readable: Sequence[bool], lam: float, counted: Counted = "right"
 ) -> list[float | None]:
     """z-score of `program_rewards` over the task's programs (population std). Equal rewards give 0; None stays None."""
-    return _z_scores(program_rewards(dataset, generated, readable, lam), lone=0.0)
+    return _z_scores(program_rewards(dataset, generated, readable, lam, counted), lone=0.0)
 
 
 @dataclass(frozen=True, slots=True)

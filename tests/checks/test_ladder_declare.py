@@ -32,6 +32,14 @@ def test_every_key_of_a_ladder_stands_in_the_projects_own_with_its_explanation()
     assert load_ladder(OWN).zero == "outcome"
 
 
+@pytest.mark.parametrize("file", ["fitness.yaml", "ladder.yaml", "written_tests.yaml"])
+def test_the_projects_own_ladders_can_be_run(file):
+    ladder = load_ladder(OWN.with_name(file))
+    config = Workspace.of(file, ladder, ROOT, ROOT / "params.yaml", 1).config
+    assert config.judge.writes == ("tests" if file == "written_tests.yaml" else "votes")
+    assert 1.0 in ladder.accuracies
+
+
 def test_each_accuracy_is_run_with_each_share_of_systematic_errors_and_perfect_votes_once():
     ladder = Ladder(accuracies=(1.0, 0.625), systematic=(0.0, 0.5))
     assert ladder.points == (Point(0.625, 0.0), Point(1.0, 0.0), Point(0.625, 0.5))

@@ -83,6 +83,18 @@ def test_rewards_of_programs() -> None:
     assert signals.program_advantages([[T], [T]], [[], []], [], 1.0) == [0.0, 0.0]
 
 
+def test_a_test_that_shows_a_fault_which_the_dataset_misses_counts_with_all_alone() -> None:
+    """Both programs pass the dataset's tests; the first written test fails the second one, so that it is not GT."""
+    dataset, generated = [[T], [T]], [[T, T], [F, T]]
+    assert signals.program_rewards(dataset, generated, [T, T], 1.0) == [2.0, 2.0]
+    assert signals.program_rewards(dataset, generated, [T, T], 1.0, "all") == [2.0, 1.5]
+    assert signals.program_advantages(dataset, generated, [T, T], 1.0, "all") == [1.0, -1.0]
+    assert signals.program_rewards([[F], [F]], [[T], [F]], [T], 1.0, "all") == [1.0, 0.0]
+    assert signals.program_rewards(dataset, [[T, F], [F, F]], [T, F], 0.5, "all") == [1.5, 1.0]
+    assert signals.program_rewards(dataset, [[T, None], [None, None]], [T, T], 1.0, "all") == [2.0, 1.0]
+    assert signals.program_rewards(dataset, [[F], [F]], [F], 1.0, "all") == [1.0, 1.0]
+
+
 def test_the_three_metrics() -> None:
     found = signals.counts(DATASET, GENERATED, READABLE)
     assert found == CodingCounts(code=2, code_of=4, ut=3, ut_of=5, detect=1, detect_of=5)

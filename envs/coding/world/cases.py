@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import islice
 
 from envs.coding.problem import Case, Problem
 from envs.coding.world.chain import Chain, UndefinedError
@@ -22,6 +23,8 @@ TRIES = 6
 """Sets of inputs tried before a chain counts as having no good tests."""
 DRAWS = 5
 """Draws for one test."""
+SEARCHED = 100
+"""Inputs tried to find one that detects a certain wrong chain."""
 TIME_S = 2.0
 MEMORY_MB = 256
 FORMAT = "world"
@@ -31,11 +34,15 @@ class NoTestsError(RLAnythingError, ValueError):
     """No inputs were found on which the chain is defined and every step of it matters."""
 
 
-def problem_of(chain: Chain, count: int, level: str = "") -> Problem:
-    """A chain as a problem with `count` tests. Raises `NoTestsError`."""
+def problem_of(chain: Chain, count: int, level: str = "", others: Sequence[Chain] = ()) -> Problem:
+    """A chain as a problem with `count` tests, and one more for each of `others` that these do not detect.
+
+    Raises `NoTestsError`.
+    """
+    found = cases(chain, count)
     return Problem(
         statement=chain.statement,
-        cases=cases(chain, count),
+        cases=(*found, *_detecting(chain, others, found)),
         time_s=TIME_S,
         memory_mb=MEMORY_MB,
         difficulty=level,
@@ -53,6 +60,17 @@ def cases(chain: Chain, count: int) -> tuple[Case, ...]:
         if len(found) == count and _varied(found) and all(_differs(c, found) for c in without):
             return tuple(found)
     raise NoTestsError(f"no {count} tests for {chain.key!r}")
+
+
+def _detecting(chain: Chain, others: Sequence[Chain], found: Sequence[Case]) -> list[Case]:
+    """A test for each of `others` that passes all of `found`, where one of `SEARCHED` inputs gives one."""
+    rng = random.Random(derive_seed(0, "coding/detecting", chain.key))
+    more: list[Case] = []
+    for other in others:
+        if not _differs(other, [*found, *more]):
+            drawn = (draw_case(chain, rng) for _ in range(SEARCHED))
+            more += islice((case for case in drawn if case is not None and _differs(other, [case])), 1)
+    return more
 
 
 def draw_case(chain: Chain, rng: random.Random, *, easy: bool = False) -> Case | None:

@@ -7,13 +7,14 @@ and `reward_panel` has such a pair. A hash of the chain, equal for all its wordi
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from envs.coding.problem import Problem
-from envs.coding.world.cases import NoTestsError, problem_of
+from envs.coding.problem import Case, Problem
+from envs.coding.world.cases import NoTestsError, first_failed, problem_of
 from envs.coding.world.chain import Chain, Step, constants
+from envs.coding.world.habits import slips
 from envs.coding.world.operations import OPERATIONS, Kind, Operation
 from envs.splits import FAMILIAR, IN_DOMAIN, OUT_OF_DOMAIN, REWARD_PANEL
 from rlanything.core.seeds import derive_seed
@@ -42,6 +43,10 @@ class Mixture:
     kinds: Mapping[str, float]
     levels: Mapping[str, float]
     tests: int
+    detected: Mapping[str, float] = field(default_factory=dict)
+    """Habits (`habits.HABITS`) that further tests detect where they can."""
+    shown: int | None = None
+    """How many of the tests a problem has in the end, the plainest ones; None: all."""
 
 
 def draw_tasks(split: str, count: int, seed: int, mixture: Mixture) -> list[Task]:
@@ -104,10 +109,21 @@ def _fresh(
         if chain.statement in taken or not belongs(chain, split):
             continue
         try:
-            return problem_of(chain, mixture.tests, level)
+            careless = slips(chain, mixture.detected)
+            problem = problem_of(chain, mixture.tests, level, careless)
+            return problem if mixture.shown is None else plainest(problem, mixture.shown, careless)
         except NoTestsError:
             continue
     return None
+
+
+def plainest(problem: Problem, count: int, others: Sequence[Chain]) -> Problem:
+    """The problem with `count` of its tests: those that detect the fewest of the other chains."""
+
+    def detected(case: Case) -> int:
+        return sum(first_failed(other, [case]) is not None for other in others)
+
+    return replace(problem, cases=tuple(sorted(problem.cases, key=detected)[:count]))
 
 
 def _share(text: str) -> float:

@@ -23,7 +23,7 @@ def simulated_tables(problem: Problem, rng: random.Random) -> Tables:
     chain = chain_of(problem)
     wrong, misled = rng.random(), rng.random()
     programs = [confused(chain, rng) if rng.random() < wrong else chain for _ in range(rng.randint(2, MOST))]
-    replies = [test_reply(chain, rng, misled) for _ in range(rng.randint(2, MOST))]
+    replies = [test_reply(chain, rng, misled, ()) for _ in range(rng.randint(2, MOST))]
     written = [read_test(reply, problem) for reply in replies]
     return Tables(
         tuple(write_test(case) for case in written),

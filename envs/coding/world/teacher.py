@@ -25,20 +25,20 @@ def chain_of(problem: Problem) -> Chain:
     return Chain.from_json(problem.source.get("chain"))
 
 
-def program(chain: Chain, rng: random.Random, noise: float) -> str:
-    """The reference solution, or with probability `noise` the solution of a similar problem."""
-    return confused(chain, rng).program if rng.random() < noise else chain.program
+def program(chain: Chain, rng: random.Random, noise: float) -> Chain:
+    """The chain of the reference solution, or with probability `noise` that of a similar problem."""
+    return confused(chain, rng) if rng.random() < noise else chain
 
 
-def test_reply(chain: Chain, rng: random.Random, noise: float) -> str:
+def test_reply(chain: Chain, rng: random.Random, noise: float, aims: Sequence[Chain]) -> str:
     """A reply that derives a test step by step; with probability `noise` the steps are those of a wrong program.
 
-    Easy inputs are tried first. Raises `NoTestsError`.
+    Easy inputs are tried first. Inputs on which all of `aims` fail come before all others. Raises `NoTestsError`.
     """
     wrong = rng.random() < noise
-    for attempt in range(TRIES):
-        case = draw_case(chain, rng, easy=attempt < TRIES // 2)
-        if case is None:
+    for attempt in range(-TRIES if aims else 0, TRIES):
+        case = draw_case(chain, rng, easy=attempt % TRIES < TRIES // 2)
+        if case is None or (attempt < 0 and any(first_failed(aim, [case]) is None for aim in aims)):
             continue
         if not wrong:
             return _derived(chain, case.input)

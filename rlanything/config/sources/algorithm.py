@@ -46,6 +46,7 @@ SIGNALS: dict[str, Row] = {
     "signals.reward_lambda": row(
         ours("null: the same as signals.lambda, as in all of the paper but Table 2")
     ),
+    "signals.written": row(ours("in the paper's coding experiment this term has no weight")),
     "signals.advantage_scale": row(paper("step", "Alg. 1 line 9")),
     "signals.policy_min": row(
         paper(0.0, EVERYTHING, Statement(0.125, STEPS)),

@@ -28,6 +28,7 @@ ENVIRONMENT: dict[str, Row] = {
     "env.timeout": row(ours("the real engine can hang")),
     "env.kinds": row(_GENERATED),
     "env.tests": row(code(8, "data/preprocess_data.ipynb: at most")),
+    "env.train_tests": row(ours("the paper's benchmarks come with their tests")),
     "env.problems": row(ours("where the files are")),
     "env.form": row(code("reference", "data/preprocess_data.ipynb")),
     "env.max_difficulty": row(

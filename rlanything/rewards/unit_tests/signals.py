@@ -48,8 +48,9 @@ class UnitTestModel:
 
     def score_episodes(self, group: Group) -> Group:
         """Advantages of the pass rates. A program does not train when one of the task's own tests could not be run."""
-        tables, weight = examined(group).tables, self.config.signals.lambda_ if self.arm.step_votes else 0.0
-        found = program_advantages(tables.dataset, tables.generated, tables.readable, weight)
+        signals, tables = self.config.signals, examined(group).tables
+        weight = signals.lambda_ if self.arm.step_votes else 0.0
+        found = program_advantages(tables.dataset, tables.generated, tables.readable, weight, signals.written)
         kept = [k for k, episode in enumerate(group.episodes) if compared(episode)]
         advantages = {k: (x,) for k, x in zip(kept, found, strict=True) if x is not None}
         return group.with_advantages(advantages)
