@@ -33,7 +33,8 @@ class WebFamily:
     text: how a page is written, `plain` for language models or `compact` for the embedded ones.
     timeout: seconds that a page may take to load or to answer.
     most_pages: pages that stay open, one a kind.
-    chromium: path of the browser; None: the one that is installed. pages: folder of the pages; None: those of MiniWoB++.
+    chromium: path of the browser; None: the one that is installed.
+    pages: folder of the pages; None: those of MiniWoB++.
 
     Raises `ValueError`, naming argument, value and what is allowed.
     """

@@ -9,7 +9,7 @@ from envs.web.acting.actions import LONGEST_TEXT, MOST_KEYS, Action, Refusal, ke
 FORMS = "click N, double N, right N, hover N, type N TEXT, press KEY, scroll N up|down, wait, done, fail"
 _CLICKS = {"click": (0, 1), "double": (0, 2), "right": (2, 1)}
 _POINT = re.compile(r"(click|double|right|hover) (\d{1,4})", re.ASCII)
-_TYPE = re.compile(r"type (\d{1,4}) (.*)", re.ASCII | re.DOTALL)
+_TYPE = re.compile(r"type (\d{1,4})(?: (.*))?", re.ASCII | re.DOTALL)
 _SCROLL = re.compile(r"scroll (\d{1,4}) (up|down)", re.ASCII)
 PAGE = 100
 """Pixels that `scroll` moves."""
@@ -25,9 +25,10 @@ def parse(text: str) -> Action | Refusal:
         button, times = _CLICKS.get(verb, (0, 1))
         return Action("move" if verb == "hover" else "click", number, button=button, times=times)
     if found := _TYPE.fullmatch(text):
-        if len(found[2]) > LONGEST_TEXT:
+        typed = found[2] or ""  # nothing: the field becomes empty
+        if len(typed) > LONGEST_TEXT:
             return Refusal(f"at most {LONGEST_TEXT} characters can be typed at once.")
-        return Action("type", int(found[1]), text=found[2])
+        return Action("type", int(found[1]), text=typed)
     if found := _SCROLL.fullmatch(text):
         return Action("scroll", int(found[1]), dy=PAGE if found[2] == "down" else -PAGE)
     return _press(text)

@@ -19,6 +19,7 @@ from envs.web.acting.actions import (
     Refusal,
     key,
 )
+from rlanything.core.errors import ModelOutputError
 
 LONGEST = 4000
 """Characters of a tool call."""
@@ -26,7 +27,7 @@ Arguments = Mapping[str, Any]
 _BUTTONS = {"left": 0, "middle": 1, "right": 2}
 
 
-class _Wrong(Exception):
+class _Wrong(ModelOutputError):
     """A parameter that is not allowed; becomes a `Refusal`."""
 
 
@@ -63,7 +64,7 @@ def _whole(given: Arguments, name: str, low: int, high: int, default: int | None
     return int(value)
 
 
-def _place(given: Arguments, needed: bool = True) -> dict[str, int]:
+def _place(given: Arguments, needed: bool = True) -> dict[str, Any]:
     """The element or the point that an action is for."""
     if "element" in given:
         return {"number": _whole(given, "element", 1, 9999)}
@@ -134,4 +135,4 @@ TYPES: dict[str, Callable[[Arguments], Action]] = {
     "FAIL": lambda _given: Action("fail"),
     "DONE": lambda _given: Action("done"),
 }
-"""The sixteen action types of `computer_13`. A page has no keys that stay down: KEY_DOWN presses, KEY_UP does nothing."""
+"""The action types of `computer_13`. A page has no keys that stay down: KEY_DOWN presses, KEY_UP does nothing."""

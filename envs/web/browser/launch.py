@@ -1,4 +1,4 @@
-"""What the browser needs: Playwright, a Chromium, and the pages of MiniWoB++. What is missing is named, with its cure."""
+"""What the browser needs: Playwright, a Chromium, and the pages of MiniWoB++. What is missing is named."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
-from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, NamedTuple
 
 from envs.web.browser.launch import chromium, launch, pages, playwright
@@ -23,8 +22,8 @@ Json = dict[str, Any]
 PLAY, ASK = "asked => rla.play(asked)", "asked => rla.ask(asked)"
 MOST_VIEWS = 4096
 """Views that are remembered: the episodes of a task often begin with the same actions."""
-STOPPING = 10.0
-"""Seconds that a browser gets to stop before it is left to its driver."""
+STARTING, STOPPING = 60.0, 10.0
+"""Seconds that a browser gets to start, and to stop before it is left to its driver."""
 
 
 class Settings(NamedTuple):
@@ -80,7 +79,9 @@ class Pool:
         while True:
             tries -= 1
             try:
-                return self._wait(self._play(kind, call, asked), self.settings.timeout + 2 * STOPPING)
+                return self._wait(
+                    self._play(kind, call, asked), STARTING + self.settings.timeout + 2 * STOPPING
+                )
             except (BrowserError, BrowserTimeout):
                 if tries <= 0:
                     raise
@@ -94,32 +95,37 @@ class Pool:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result(limit)
-        except FutureTimeout:
+        except BrowserTimeout:
+            raise
+        except TimeoutError:
             future.cancel()
             raise BrowserTimeout(f"the browser did not answer within {limit:g} s") from None
 
     async def _play(self, kind: str, call: str, asked: Json) -> Any:
         async with self._turn:
             try:
+                if self._running is None:
+                    self._running = await asyncio.wait_for(launch(self.path), STARTING)
+                    self.starts += 1
                 return await asyncio.wait_for(self._ask(kind, call, asked), self.settings.timeout)
             except BrowserError:
                 raise
             except TimeoutError:
                 await self._drop()
-                raise BrowserTimeout(
-                    f"the page {kind} did not answer within {self.settings.timeout:g} s"
-                ) from None
+                limit = self.settings.timeout
+                raise BrowserTimeout(f"the page {kind} did not answer within {limit:g} s") from None
             except Exception as error:
                 await self._drop()
                 said = str(error).splitlines() or [type(error).__name__]
                 raise BrowserError(f"the page {kind} failed: {said[0][:300]}") from None
 
     async def _ask(self, kind: str, call: str, asked: Json) -> Any:
-        if self._running is None:
-            self._running = await launch(self.path)
-            self.starts += 1
-        page = self._open.pop(kind, None) or await self._page(kind)
-        self._open[kind] = page
+        file = (self.folder / f"{kind}.html").as_uri()
+        page = self._open.pop(kind, None)
+        if page is not None and _place(page) != file:  # an action led away: what is there is another page
+            await page.close()
+            page = None
+        self._open[kind] = page = page or await self._page(kind)
         return await page.evaluate(call, asked)
 
     async def _page(self, kind: str) -> Any:
@@ -151,6 +157,11 @@ class Pool:
                 await asyncio.wait_for(browser.close(), STOPPING / 2)
             finally:
                 await driver.stop()
+
+
+def _place(page: Any) -> str:
+    """The address of a page without what follows `#`."""
+    return str(page.url).partition("#")[0]
 
 
 _POOLS: dict[tuple[int, Settings], Pool] = {}

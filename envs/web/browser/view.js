@@ -38,7 +38,7 @@
   };
   const icon = (element) => {
     const classes = [...element.classList].filter((name) => !/^(ui-|bold|clickable|active)/.test(name));
-    return words(element.id || classes[0] || element.getAttribute('fill') || '');
+    return words((/^ui-id/.test(element.id) ? '' : element.id) || classes[0] || element.getAttribute('fill') || '');
   };
   const label = (element) => {
     const given = element.getAttribute('aria-label') || element.placeholder || element.title || element.getAttribute('alt');
@@ -87,7 +87,7 @@
       return;
     }
     const active = acts(element, style) && !carries(element);
-    if (active) number(element);
+    if (active && element.tagName !== 'LI') number(element);
     const parts = [], room = { most: limits.most, longest: limits.longest, more: 0 };
     inside(element, parts, room);
     limits.more += room.more;

@@ -18,7 +18,7 @@ class BrowserError(EnvironmentFailure):
     """The browser or a page failed. The episode that asked gets the status `env_error`."""
 
 
-class BrowserTimeout(TimeoutError):
+class BrowserTimeout(EnvironmentFailure, TimeoutError):
     """A page did not answer in time. The episode that asked gets the status `timeout`."""
 
 

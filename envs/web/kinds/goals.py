@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from envs.web.browser.view import Item
 from envs.web.kinds.scene import Scene, click, typing
@@ -86,13 +86,29 @@ def fill(text: str, field: str | int = 0) -> Goal:
     return Goal(wants, TEXT)
 
 
-def reveal(shown: Callable[[Scene], bool], openers: Callable[[Scene], Iterable[Item]]) -> Goal:
-    """Until something is shown, click what may show it and was not clicked yet."""
+def reveal(shown: Callable[[Scene], bool], *roles: str) -> Goal:
+    """Until something is shown: open the place where it was seen before, else any place that was not open yet.
+
+    Places are elements with one of these roles and a name; an open one has the state `open`.
+    """
 
     def wants(scene: Scene) -> list[str]:
-        return [] if shown(scene) else [click(item) for item in openers(scene) if not scene.clicked(item)]
+        if shown(scene):
+            return []
+        places = [item for item in scene.having(*roles) if item.name]
+        before = [replace(scene, view=view) for view in scene.seen]
+        for past in reversed(before):
+            if shown(past):
+                opened = _open(past)
+                return [click(item) for item in places if item.number in opened]
+        known = set[int]().union(_open(scene), *map(_open, before))
+        return [click(item) for item in places if item.number not in known]
 
     return Goal(wants, LOOK)
+
+
+def _open(scene: Scene) -> set[int]:
+    return {item.number for item in scene.view.elements if item.state == "open"}
 
 
 def both(*goals: Goal) -> Goal:

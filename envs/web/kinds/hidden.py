@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import pairwise
 
 from envs.web.browser.view import Item
-from envs.web.kinds.goals import Goal, press, reveal, rule
-from envs.web.kinds.kind import kind
+from envs.web.kinds.goals import press, reveal, rule
+from envs.web.kinds.kind import Kind, kind
 from envs.web.kinds.scene import Scene, click, hover
 
 _LINK = r'.+ to find and click on the link "(?P<name>.+)"\.'
@@ -17,21 +17,12 @@ def _links(scene: Scene) -> list[Item]:
     return [item for item in scene.named("{name}") if item.role == "item"]
 
 
-def _closed(*roles: str) -> Goal:
-    """Open tabs or sections that were not opened yet, until the link is in sight."""
-    return reveal(lambda scene: bool(_links(scene)), lambda scene: _shut(scene, roles))
-
-
-def _shut(scene: Scene, roles: Iterable[str]) -> list[Item]:
-    return [item for item in scene.having(*roles) if item.name and item.state != "open"]
-
-
 def _link(scene: Scene) -> list[str]:
     return [click(item) for item in _links(scene)]
 
 
-def _search(name: str, *roles: str) -> object:
-    return kind(name, _LINK, _closed(*roles), rule(_link))
+def _search(name: str, *roles: str) -> Kind:
+    return kind(name, _LINK, reveal(lambda scene: bool(_links(scene)), *roles), rule(_link))
 
 
 def _menu(scene: Scene) -> list[str]:
@@ -48,7 +39,7 @@ def _menu(scene: Scene) -> list[str]:
 def _tree(scene: Scene) -> list[str]:
     """The name where it is in sight, else folders that were not opened; the sign before a name does the same."""
     items = scene.view.items
-    pairs = list(zip(items, items[1:], strict=False))
+    pairs = list(pairwise(items))
     if scene.named("{name}"):
         signs = [a for a, b in pairs if a.name == "hitarea" and b.name == scene.words["name"]]
         return [click(item) for item in [*scene.named("{name}"), *signs]]
@@ -75,9 +66,7 @@ def _contact(scene: Scene) -> list[str]:
     items = scene.view.items
     if scene.words["name"] in scene.texts():
         label = f"{scene.words['what'].split()[0].capitalize()}:"
-        return [
-            click(b) for a, b in zip(items, items[1:], strict=False) if a.name == label and b.role == "link"
-        ]
+        return [click(b) for a, b in pairwise(items) if a.name == label and b.role == "link"]
     return [click(item) for item in scene.named(">", "link")]
 
 
@@ -88,10 +77,7 @@ KINDS = (
         kind(
             f"click-collapsible{delay}",
             r"Expand the section below and click submit\.",
-            reveal(
-                lambda scene: any(i.state == "open" for i in scene.having("tab")),
-                lambda scene: scene.having("tab"),
-            ),
+            reveal(lambda scene: any(i.state == "open" for i in scene.having("tab")), "tab"),
             press("Submit"),
         )
         for delay in ("", "-nodelay")

@@ -103,7 +103,7 @@ def _same(name: str, button: str, scene: Scene) -> bool:
 
 
 def _wall(scene: Scene) -> list[str]:
-    """The buttons whose state is not as it is asked for; any of the person's posts serve where a number is asked for."""
+    """The buttons whose state is not as asked; where a number is asked for, any of the person's posts serve."""
     theirs = [i for post in _posts(scene) for i in post if i.name == scene.words["button"].lower()]
     on = [i for i in scene.view.elements if i.state == "selected"]
     wrong = [i for i in on if i not in theirs]

@@ -18,12 +18,13 @@ class Scene:
     """One moment of an episode.
 
     words: the groups of the kind's pattern in the instruction; past: the actions until now, with the element that each
-    was for, as it was then.
+    was for, as it was then; seen: the views until now, without the present one.
     """
 
     view: View
     words: Mapping[str, str]
     past: tuple[tuple[Action, Item | None], ...] = ()
+    seen: tuple[View, ...] = ()
 
     def say(self, template: str) -> str:
         """A template of a kind with the instruction's words in it, e.g. `{name}`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from envs.web.browser.view import View
 from envs.web.kinds.goals import TEXT, Goal, both, fill, press, rule
@@ -22,7 +23,7 @@ def _upper(words: Words) -> Words:
 def _cell(scene: Scene, label: str) -> str:
     """The text behind a label in a table."""
     texts = scene.texts()
-    return next((b for a, b in zip(texts, texts[1:], strict=False) if a == label), "")
+    return next((b for a, b in pairwise(texts) if a == label), "")
 
 
 def _copy(field: int, source: Callable[[Scene], str]) -> Goal:
@@ -158,7 +159,8 @@ KINDS = (
     ),
     kind(
         "search-engine",
-        r'Use the textbox to enter "(?P<text>.+)" and press "Search", then find and click the (?P<place>\d+)\w\w search result\.',
+        r'Use the textbox to enter "(?P<text>.+)" and press "Search", then find and click the '
+        r"(?P<place>\d+)\w\w search result\.",
         rule(_result),
     ),
     kind("enter-date", r"Enter (?P<text>.+) as the date and hit submit\.", rule(_date, TEXT), _SUBMIT),

@@ -32,6 +32,7 @@ class Episode:
     def __init__(self, pool: Pool, setting: Setting, style: Style, tries: int = 1) -> None:
         self._pool, self.setting, self.style, self._tries = pool, setting, style, tries
         self._past: list[tuple[Action, Item | None]] = []
+        self._seen: list[View] = []
         self.view = self._look()
         self.instruction = self.view.instruction
         self.given_up = False
@@ -40,7 +41,8 @@ class Episode:
     @property
     def scene(self) -> Scene:
         """What the goals of the kind look at."""
-        return Scene(self.view, self.setting.kind.words(self.instruction), tuple(self._past))
+        words = self.setting.kind.words(self.instruction)
+        return Scene(self.view, words, tuple(self._past), tuple(self._seen))
 
     @property
     def done(self) -> bool:
@@ -83,6 +85,7 @@ class Episode:
         except Exception:
             self._past.pop()
             raise
+        self._seen.append(before)
         self.commands = self._commands()
         return self.style.next(_said(action, element), before, self.view)
 

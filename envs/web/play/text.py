@@ -1,7 +1,7 @@
 """A page as text, in two styles.
 
-`plain` is for language models: the whole page at every step, names in quotes. `compact` is for the small embedded models:
-small letters, no quotes, signs apart from words, and after the first step only what is new or different.
+`plain` is for language models: the whole page at every step, names in quotes. `compact` is for the small embedded
+models: small letters, no quotes, signs apart from words, and after the first step only what is new or different.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What an adapter may change of a task: its template, and its hint. The answer is JSON with one key.
 
-`{"click-tab-2-hard": ""}` asks for the harder template without a hint, `{"click-tab": "start with click 3"}` for the easier
-one with a hint. The seed of the page stays.
+`{"click-tab-2-hard": ""}` asks for the harder template without a hint, `{"click-tab": "start with click 3"}` for the
+easier one with a hint. The seed of the page stays.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Stage:
         return self.pool.play(known(kind).name, seed, [], 2).instruction
 
     def way(self, kind: str, seed: str) -> tuple[set[str], set[str]]:
-        """The commands and texts of the expert's way (`hints.way`). Both are empty where the page asks for something else."""
+        """The commands and texts of the expert's way (`hints.way`); none where the page asks for something else."""
         key = kind, seed
         if key not in self._ways:
             asked = known(kind).asks_for(self.instruction(kind, seed))
