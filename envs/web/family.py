@@ -12,6 +12,7 @@ from envs.web.kinds.table import KINDS
 from envs.web.play.environment import WebEnvironment
 from envs.web.play.episode import Episode
 from envs.web.play.text import STYLES
+from envs.web.play.together import Together
 from envs.web.tasks import hints
 from envs.web.tasks.edit import Edit
 from envs.web.tasks.sampling import ENV, draw_tasks
@@ -61,6 +62,7 @@ class WebFamily:
             *places, seconds("timeout", timeout), whole("most_pages", most_pages, 1, 200)
         )
         self._stage = Stage(self._settings, style)
+        self._together = Together()
         self._edit = Edit(self._stage, self._far, style)
 
     def splits(self) -> tuple[str, ...]:
@@ -77,7 +79,11 @@ class WebFamily:
         """An environment. Raises `MachineError` where Chromium, Playwright or the pages are not installed."""
         pool = self._stage.pool
         assert pool is not None
-        return WebEnvironment(lambda task: self._episode(task, tries=1))
+        return self._together.join(WebEnvironment(lambda task: self._episode(task, tries=1)))
+
+    def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
+        """Play the actions of a turn, one of each running episode, in few calls to the browser."""
+        self._together.advance(self._stage.pool, work)
 
     def validate(self, task: Task) -> str:
         """Why `task` must not be tried, in one sentence, or ''."""

@@ -131,17 +131,21 @@
   // The instructions of several seeds, without what the pages show.
   rla.ask = ({ seeds }) => seeds.map((seed) => { start(seed); return instruction(); });
 
+  // Many episodes in one call. Those of one seed come one after the other, so that they can go on from each other.
+  rla.plays = (asked) => asked.map((one) => rla.play(one));
+
   rla.play = ({ seed, actions, most, longest }) => {
     const made = actions.map((action) => JSON.stringify(action));
-    if (!goesOn(seed, made)) { start(seed); rla.view(most, longest); played = { seed, made: [] }; }
+    if (!goesOn(seed, made)) { start(seed); played = { seed, made: [], view: rla.view(most, longest) }; }
+    let view = played.view;
     for (const [index, action] of actions.entries()) {
       if (index < played.made.length || WOB_DONE_GLOBAL) continue;
       perform(action);
-      rla.view(most, longest);
+      view = rla.view(most, longest);   // also where it is not asked for: elements get their numbers when they are seen
     }
-    played = { seed, made };
+    played = { seed, made, view };
     return {
-      ...rla.view(most, longest), failed, done: Boolean(WOB_DONE_GLOBAL), reward: Number(WOB_RAW_REWARD_GLOBAL) || 0,
+      ...view, failed, done: Boolean(WOB_DONE_GLOBAL), reward: Number(WOB_RAW_REWARD_GLOBAL) || 0,
       instruction: instruction(),
     };
   };

@@ -12,14 +12,16 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from envs.web.browser.launch import chromium, launch, pages, playwright
 from envs.web.browser.view import LONGEST, MOST_ITEMS, BrowserError, BrowserTimeout, View
 
 Json = dict[str, Any]
-PLAY, ASK = "asked => rla.play(asked)", "asked => rla.ask(asked)"
+PLAY, PLAYS, ASK = "asked => rla.play(asked)", "asked => rla.plays(asked)", "asked => rla.ask(asked)"
+BATCH = 16
+"""Episodes that are played in one call."""
 MOST_VIEWS = 4096
 """Views that are remembered: the episodes of a task often begin with the same actions."""
 STARTING, STOPPING = 60.0, 10.0
@@ -60,13 +62,33 @@ class Pool:
         becomes the name of a file.
         """
         key = kind, seed, json.dumps(actions)
-        if (known := self._views.pop(key, None)) is None:
-            asked = {"seed": seed, "actions": list(actions), "most": MOST_ITEMS, "longest": LONGEST}
-            known = View.from_json(self._call(kind, PLAY, asked, tries))
-        self._views[key] = known
+        if key in self._views:
+            self._views.move_to_end(key)
+        else:
+            self._remember(key, View.from_json(self._call(kind, PLAY, _asked(seed, actions), tries)))
+        return self._views[key]
+
+    def play_ahead(self, kind: str, episodes: Iterable[tuple[str, Sequence[Json]]]) -> None:
+        """Play many episodes of a kind, (seed, actions) each, in few calls; `play` then knows what they show.
+
+        A failure is left to `play`, so that it is raised for the episode that it belongs to.
+        """
+        keys = {(kind, seed, json.dumps(actions)): (seed, actions) for seed, actions in episodes}
+        missing = sorted(key for key in keys if key not in self._views)
+        for start in range(0, len(missing), BATCH):
+            part = missing[start : start + BATCH]
+            try:
+                answers = self._call(kind, PLAYS, [_asked(*keys[key]) for key in part], tries=1)
+                views = [View.from_json(answer) for answer in answers]
+            except (BrowserError, BrowserTimeout, TypeError):
+                return
+            for key, view in zip(part, views, strict=False):
+                self._remember(key, view)
+
+    def _remember(self, key: tuple[str, str, str], view: View) -> None:
+        self._views[key] = view
         while len(self._views) > MOST_VIEWS:
             self._views.popitem(last=False)
-        return known
 
     def instructions(self, kind: str, seeds: Sequence[str]) -> list[str]:
         """What the page asks for with each of these seeds. Raises as `play` does."""
@@ -75,7 +97,7 @@ class Pool:
             raise BrowserError(f"the page {kind} answered with something that is no list of instructions")
         return [str(text)[:2000] for text in answer]
 
-    def _call(self, kind: str, call: str, asked: Json, tries: int) -> Any:
+    def _call(self, kind: str, call: str, asked: Any, tries: int) -> Any:
         while True:
             tries -= 1
             try:
@@ -101,7 +123,7 @@ class Pool:
             future.cancel()
             raise BrowserTimeout(f"the browser did not answer within {limit:g} s") from None
 
-    async def _play(self, kind: str, call: str, asked: Json) -> Any:
+    async def _play(self, kind: str, call: str, asked: Any) -> Any:
         async with self._turn:
             try:
                 if self._running is None:
@@ -119,7 +141,7 @@ class Pool:
                 said = str(error).splitlines() or [type(error).__name__]
                 raise BrowserError(f"the page {kind} failed: {said[0][:300]}") from None
 
-    async def _ask(self, kind: str, call: str, asked: Json) -> Any:
+    async def _ask(self, kind: str, call: str, asked: Any) -> Any:
         file = (self.folder / f"{kind}.html").as_uri()
         page = self._open.pop(kind, None)
         if page is not None and _place(page) != file:  # an action led away: what is there is another page
@@ -157,6 +179,10 @@ class Pool:
                 await asyncio.wait_for(browser.close(), STOPPING / 2)
             finally:
                 await driver.stop()
+
+
+def _asked(seed: str, actions: Sequence[Json]) -> Json:
+    return {"seed": seed, "actions": list(actions), "most": MOST_ITEMS, "longest": LONGEST}
 
 
 def _place(page: Any) -> str:

@@ -13,24 +13,30 @@ class WebEnvironment:
 
     def __init__(self, start: Callable[[Task], Episode]) -> None:
         self._start = start
-        self._episode: Episode | None = None
+        self.episode: Episode | None = None
+        """What is played; None before `reset`, after `close` and after a failure."""
+        self.task_id, self.order = "", 0
 
     def reset(self, task: Task, seed: int) -> Observation:
         """Start the episode. The task's own seed makes the page; `seed` changes nothing, as a page draws nothing else.
 
         Raises `BrowserError` or `BrowserTimeout` when the page cannot be played.
         """
-        self._episode = self._start(task)
-        return Observation(self._episode.first, tuple(self._episode.commands))
+        self.episode, self.task_id = self._start(task), task.task_id
+        return Observation(self.episode.first, tuple(self.episode.commands))
 
     def step(self, action: str) -> StepResult:
         """Do what `action` says; success is the page's own. What cannot be done is answered in text."""
-        episode = self._episode
+        episode = self.episode
         if episode is None:
             raise RuntimeError("`step` before `reset`")
-        text = episode.step(action)
+        try:
+            text = episode.step(action)
+        except Exception:
+            self.episode = None
+            raise
         return StepResult(Observation(text, tuple(episode.commands)), episode.done, episode.view.success)
 
     def close(self) -> None:
         """Forget the episode."""
-        self._episode = None
+        self.episode = None

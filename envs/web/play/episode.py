@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from envs.web.acting import short, tool_calls
 from envs.web.acting.actions import Action, Refusal
@@ -75,6 +76,15 @@ class Episode:
         if action.number and self._element(action.number) is None:
             return self.style.next("You did nothing: there is no such element.", self.view, self.view)
         return self._perform(action)
+
+    def next_actions(self, text: str) -> list[dict[str, Any]] | None:
+        """All actions of the episode with what a text stands for; None where the page would not be asked for it."""
+        action = self.read(text)
+        if self.done or isinstance(action, Refusal) or action.kind in ("done", "fail"):
+            return None
+        if action.number and self._element(action.number) is None:
+            return None
+        return [made.to_json() for made in (*(past for past, _ in self._past), action)]
 
     def _perform(self, action: Action) -> str:
         element = self._element(action.number)

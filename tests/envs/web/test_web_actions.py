@@ -98,7 +98,27 @@ def test_a_tool_call_is_an_action(found, action):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "1", "{", "null", '{"action_type": "EXEC"}', '{"action_type": ["CLICK"]}', '{"action_type": "CLICK", "x": 1}', '{"action_type": "CLICK", "x": NaN, "y": 1}', '{"action_type": "CLICK", "x": 1e9, "y": 1}', "[" * 3000, '{"action_type": "CLICK", "x": true, "y": 1}', '{"action_type": "TYPING", "text": 3}', " " * 5000, '{"action_type": "PRESS", "key": {}}', '{"action_type": "CLICK", "parameters": 3}', '{"action_type": "MOVE_TO"}', '{"action_type": "CLICK", "x": 1, "y": 1, "button": []}', '{"action_type": "HOTKEY", "keys": []}'],
+    [
+        "",
+        "[]",
+        "1",
+        "{",
+        "null",
+        '{"action_type": "EXEC"}',
+        '{"action_type": ["CLICK"]}',
+        '{"action_type": "CLICK", "x": 1}',
+        '{"action_type": "CLICK", "x": NaN, "y": 1}',
+        '{"action_type": "CLICK", "x": 1e9, "y": 1}',
+        "[" * 3000,
+        '{"action_type": "CLICK", "x": true, "y": 1}',
+        '{"action_type": "TYPING", "text": 3}',
+        " " * 5000,
+        '{"action_type": "PRESS", "key": {}}',
+        '{"action_type": "CLICK", "parameters": 3}',
+        '{"action_type": "MOVE_TO"}',
+        '{"action_type": "CLICK", "x": 1, "y": 1, "button": []}',
+        '{"action_type": "HOTKEY", "keys": []}',
+    ],
 )
 def test_a_wrong_tool_call_is_refused_with_a_reason(text):
     found = tool_calls.parse(text)

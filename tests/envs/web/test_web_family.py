@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from web_cases import FAR, NEAR, small
 
+from envs.web.browser.view import BrowserError
 from envs.web.tasks.hints import LONGEST, malformed
 from rlanything.core.protocols import Environment, TaskFamily, Teacher
 from rlanything.core.types import Direction, InvalidProposal, Task
+from rlanything.core.unittests import Prefetches
 
 BOTH = tuple(Direction)
 
@@ -201,3 +203,45 @@ def test_kinds_whose_pages_run_out_are_named(family, monkeypatch):
     monkeypatch.setattr("envs.web.tasks.sampling.SEEDS", 2)
     with pytest.raises(ValueError, match="only .* of 50 tasks were found"):
         family.make("train", 50, 0)
+
+
+def test_a_turn_that_is_played_ahead_is_not_played_again(tasks, monkeypatch):
+    made = small()
+    assert isinstance(made, Prefetches)
+    chosen = [tasks[0], tasks[0], tasks[1], tasks[2]]
+    environments = [made.environment() for _ in chosen]
+    seen = [env.reset(task, 0) for env, task in zip(environments, chosen, strict=True)]
+    actions = [observation.actions[i % len(observation.actions)] for i, observation in enumerate(seen)]
+    alone = [made.environment() for _ in chosen]
+    for env, task in zip(alone, chosen, strict=True):
+        env.reset(task, 0)
+    for env in alone:
+        env.close()
+    pool = made._stage.pool
+    pool._views.clear()
+    made.prefetch(list(zip(chosen, actions, strict=True)))
+    known = dict(pool._views)
+    assert len(known) == len({(t.task_id, a) for t, a in zip(chosen, actions, strict=True)})
+    monkeypatch.setattr(pool, "_call", None)
+    ahead = [env.step(action) for env, action in zip(environments, actions, strict=True)]
+    monkeypatch.undo()
+    pool._views.clear()
+    for env, task, action, answer in zip(alone, chosen, actions, ahead, strict=True):
+        env.reset(task, 0)
+        assert env.step(action) == answer
+
+
+def test_a_failure_ahead_of_time_is_left_to_its_episode(tasks, monkeypatch):
+    made = small()
+    environment = made.environment()
+    observation = environment.reset(tasks[0], 0)
+    pool = made._stage.pool
+    pool._views.clear()
+
+    def fails(*_args, **_more):
+        raise BrowserError("gone")
+
+    monkeypatch.setattr(pool, "_call", fails)
+    made.prefetch([(tasks[0], observation.actions[0])])
+    with pytest.raises(BrowserError, match="gone"):
+        environment.step(observation.actions[0])
