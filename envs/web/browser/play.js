@@ -131,6 +131,12 @@
   // The instructions of several seeds, without what the pages show.
   rla.ask = ({ seeds }) => seeds.map((seed) => { start(seed); return instruction(); });
 
+  // The functions of this file, in the page that is meant: an action may have led away to another one.
+  rla.at = (page) => {
+    if (!location.pathname.endsWith(`/${page}`)) throw new Error(`the page ${page} was left`);
+    return rla;
+  };
+
   // Many episodes in one call. Those of one seed come one after the other, so that they can go on from each other.
   rla.plays = (asked) => asked.map((one) => rla.play(one));
 

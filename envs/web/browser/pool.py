@@ -19,7 +19,7 @@ from envs.web.browser.launch import chromium, launch, pages, playwright
 from envs.web.browser.view import LONGEST, MOST_ITEMS, BrowserError, BrowserTimeout, View
 
 Json = dict[str, Any]
-PLAY, PLAYS, ASK = "asked => rla.play(asked)", "asked => rla.plays(asked)", "asked => rla.ask(asked)"
+PLAY, PLAYS, ASK = (f"([page, asked]) => rla.at(page).{name}(asked)" for name in ("play", "plays", "ask"))
 BATCH = 16
 """Episodes that are played in one call."""
 MOST_VIEWS = 4096
@@ -148,7 +148,7 @@ class Pool:
             await page.close()
             page = None
         self._open[kind] = page = page or await self._page(kind)
-        return await page.evaluate(call, asked)
+        return await page.evaluate(call, [f"{kind}.html", asked])
 
     async def _page(self, kind: str) -> Any:
         """A new page. The page that was not used for longest is closed where there are too many."""

@@ -35,11 +35,19 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="session")
-def pool():
+def started():
     """Pages of MiniWoB++."""
     made = Pool(Settings())
     yield made
     made.close()
+
+
+@pytest.fixture
+def pool(started):
+    """The same, with a browser that runs: other tests kill every browser of this process."""
+    started._views.pop(("click-test", "alive", "[]"), None)
+    started.play("click-test", "alive", [], tries=2)
+    return started
 
 
 @pytest.fixture

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
+import runpy
+from pathlib import Path
 
 import pytest
 from web_cases import at_start, played, suits
@@ -69,7 +72,7 @@ def test_templates_go_from_easy_to_hard_and_leave_out_what_panels_are_of():
 
 
 def test_an_unknown_kind_is_refused_with_the_nearest_name():
-    with pytest.raises(ValueError, match="click-buton.*did you mean 'click-button'"):
+    with pytest.raises(ValueError, match=r"click-buton.*did you mean 'click-button'"):
         known("click-buton")
 
 
@@ -82,3 +85,18 @@ def test_commands_are_actions(pool):
     for kind in ("login-user", "click-menu-2", "click-scroll-list"):
         for command in at_start(pool, kind, "5").commands.values():
             assert parse(command).kind in ("click", "move", "type")
+
+
+def test_the_kind_of_the_documentation_is_played_to_success(pool, tmp_path, monkeypatch):
+    text = (Path(__file__).parents[3] / "docs" / "gui.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len([line for line in block.splitlines() if line]) <= 10
+    (tmp_path / "own.py").write_text(block)
+    own = runpy.run_path(str(tmp_path / "own.py"))["KIND"]
+    monkeypatch.setitem(KINDS, own.name, own)
+    succeeds(pool, own.name, FEW)
+
+
+def test_the_documentation_counts_the_kinds():
+    text = (Path(__file__).parents[3] / "docs" / "gui.md").read_text()
+    assert set(re.findall(r"\b(\d+) kinds of tasks", text)) == {str(len(KINDS))}

@@ -123,8 +123,13 @@ def test_bad_steps_are_told_apart(pool):
         episode, ["fly away", "click 99", "type 1 wrong", f"type 1 {text}", f"type 1 {text}", "click 2"]
     )
     assert [label.reason for label in found] == [
-        oracle.NOT_POSSIBLE, oracle.NOT_POSSIBLE, oracle.WRONG_TEXT, "right text", oracle.WRONG_TEXT, oracle.GOAL_REACHED,
-    ]  # fmt: skip
+        oracle.NOT_POSSIBLE,
+        oracle.NOT_POSSIBLE,
+        oracle.WRONG_TEXT,
+        "right text",
+        oracle.WRONG_TEXT,
+        oracle.GOAL_REACHED,
+    ]
     assert [label.good for label in found] == [False, False, False, True, False, True]
 
 

@@ -1,9 +1,9 @@
 """`python -m benchmarks.web`: steps per second on web pages, beside the selenium environment that comes with MiniWoB++.
 
-Both play the same kinds with random clicks and start each episode on a seed of its own; starts of episodes count, starts
-of browsers do not. They take turns in one run, so that other work on the machine meets both. Ours plays several episodes
-together, as the loop does, which is harder for it: a page that serves several episodes plays each again. The other one
-needs the extra `web` and Debian's package chromium-driver; it is measured without its screenshots.
+Both play the same kinds with random clicks and start each episode on a seed of its own. Starts of episodes count,
+starts of browsers do not. They take turns in one run, so that other work on the machine meets both. Ours plays several
+episodes together, as the loop does: a page that serves several episodes plays each again. The other one needs the extra
+`web` and Debian's package chromium-driver. It is measured without its screenshots.
 """
 
 from __future__ import annotations
