@@ -7,9 +7,7 @@ signal interrupts the caller. After any failure the browser is thrown away. The 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import json
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Coroutine, Iterable, Sequence
@@ -48,6 +46,7 @@ class Pool:
         """How often a browser was started."""
         self._open: OrderedDict[str, Any] = OrderedDict()
         self._views: OrderedDict[tuple[str, str, str], View] = OrderedDict()
+        self._failed: dict[tuple[str, str, str], BrowserError] = {}
         self._running: tuple[Any, Any, Any] | None = None
         self._loop = asyncio.new_event_loop()
         self._turn = asyncio.Lock()
@@ -62,6 +61,9 @@ class Pool:
         becomes the name of a file.
         """
         key = kind, seed, json.dumps(actions)
+        failure = self._failed.pop(key, None)
+        if failure is not None and tries == 1:
+            raise failure
         if key in self._views:
             self._views.move_to_end(key)
         else:
@@ -71,7 +73,8 @@ class Pool:
     def play_ahead(self, kind: str, episodes: Iterable[tuple[str, Sequence[Json]]]) -> None:
         """Play many episodes of a kind, (seed, actions) each, in few calls; `play` then knows what they show.
 
-        A failure is left to `play`, so that it is raised for the episode that it belongs to.
+        A time-out is left to `play`, which finds out whose it is. For any other failure the first of these episodes
+        pays: `play` raises it there.
         """
         keys = {(kind, seed, json.dumps(actions)): (seed, actions) for seed, actions in episodes}
         missing = sorted(key for key in keys if key not in self._views)
@@ -79,8 +82,11 @@ class Pool:
             part = missing[start : start + BATCH]
             try:
                 answers = self._call(kind, PLAYS, [_asked(*keys[key]) for key in part], tries=1)
-                views = [View.from_json(answer) for answer in answers]
-            except (BrowserError, BrowserTimeout, TypeError):
+                views = [View.from_json(answer) for answer in (answers if isinstance(answers, list) else [])]
+            except BrowserTimeout:
+                return
+            except BrowserError as error:
+                self._failed[part[0]] = error
                 return
             for key, view in zip(part, views, strict=False):
                 self._remember(key, view)
@@ -188,27 +194,3 @@ def _asked(seed: str, actions: Sequence[Json]) -> Json:
 def _place(page: Any) -> str:
     """The address of a page without what follows `#`."""
     return str(page.url).partition("#")[0]
-
-
-_POOLS: dict[tuple[int, Settings], Pool] = {}
-
-
-def shared(settings: Settings) -> Pool:
-    """The pool of this process. Processes that were forked get one of their own."""
-    key = (os.getpid(), settings)
-    if key not in _POOLS:
-        _POOLS[key] = Pool(settings)
-    return _POOLS[key]
-
-
-def shut() -> None:
-    """Stop the browsers of this process."""
-    for (process, _), pool in list(_POOLS.items()):
-        if process == os.getpid():
-            try:
-                pool.close()
-            except Exception:  # the process ends; Chromium ends with its driver
-                continue
-
-
-atexit.register(shut)

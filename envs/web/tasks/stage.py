@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from envs.web.browser.pool import Pool, Settings, shared
+from envs.web.browser.pool import Pool, Settings
+from envs.web.browser.shared import shared
 from envs.web.kinds.table import known
 from envs.web.play.episode import Episode, Setting
 from envs.web.play.text import Style

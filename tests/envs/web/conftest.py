@@ -53,7 +53,7 @@ def pool(started):
 @pytest.fixture
 def ours():
     """Our own pages, with a short time limit."""
-    made = Pool(Settings(pages=str(PAGES), timeout=6.0))
+    made = Pool(Settings(pages=str(PAGES), timeout=10.0))
     yield made
     made.close()
 

@@ -25,9 +25,9 @@ from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 @pytest.mark.parametrize("kind", ["hangs", "never-loads"])
 def test_a_page_that_does_not_answer_is_given_up(ours, kind):
     began = time.monotonic()
-    with pytest.raises(BrowserTimeout, match=f"the page {kind} did not answer within 6 s"):
+    with pytest.raises(BrowserTimeout, match=f"the page {kind} did not answer within 10 s"):
         shows(ours, kind)
-    assert time.monotonic() - began < 6 + 60
+    assert time.monotonic() - began < 10 + 60
     assert shows(ours, "plain", "click 1").success, "another page still works"
 
 
@@ -41,23 +41,23 @@ def test_a_crashed_page_is_an_error_and_the_next_call_works(ours):
     assert shows(ours, "plain", "click 1").success
 
 
-def test_a_killed_browser_is_started_again(ours):
-    shows(ours, "plain")
+def test_a_killed_browser_is_started_again(patient):
+    shows(patient, "plain")
     for process in browsers():
         process.kill()
     with pytest.raises((BrowserError, BrowserTimeout)) as caught:
-        shows(ours, "plain", "click 1")
+        shows(patient, "plain", "click 1")
     assert isinstance(caught.value, EnvironmentFailure)
-    assert shows(ours, "plain", "click 1").success
-    assert ours.starts == 2
+    assert shows(patient, "plain", "click 1").success
+    assert patient.starts == 2
 
 
-def test_with_a_second_try_a_killed_browser_is_not_noticed(ours):
-    first = ours.play("plain", "1", [])
-    ours._views.clear()
+def test_with_a_second_try_a_killed_browser_is_not_noticed(patient):
+    first = patient.play("plain", "1", [])
+    patient._views.clear()
     for process in browsers():
         process.kill()
-    assert ours.play("plain", "1", [], tries=2) == first
+    assert patient.play("plain", "1", [], tries=2) == first
 
 
 def test_the_browser_ends_with_a_process_that_is_killed():
