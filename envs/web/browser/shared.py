@@ -1,4 +1,4 @@
-"""The pools of this process: one for each setting, started when it is first asked for and stopped when the process ends."""
+"""The pools of this process: one for each setting, started by its first use and stopped when the process ends."""
 
 from __future__ import annotations
 
