@@ -27,6 +27,9 @@ CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(S
 REHEARSAL := .rla/$(ENV)-rehearsal
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
+INSTALLED_WEB := $(VENV)/.installed-web
+# What the chosen environment needs beside: pages need the extra `web`.
+NEEDED := $(if $(filter web,$(ENV)),$(INSTALLED_WEB))
 
 # One thread a process: stages run processes side by side, and two busy threads on one core are slower than one.
 export OMP_NUM_THREADS := 1
@@ -54,7 +57,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray params repro rehearse sweep verify-repro test test-slow fuzz lint lint-containers bench clean
+.PHONY: help venv install install-dev alfworld ray web params repro rehearse sweep verify-repro test test-slow fuzz lint lint-containers bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +82,12 @@ $(INSTALLED_DEV): pyproject.toml | $(INSTALLED)
 	python -m pip install --quiet --editable ".[dev]"
 	@touch $@
 
+web: $(INSTALLED_WEB)  ## Install what web pages need too (chromium comes from the system: apt install chromium)
+
+$(INSTALLED_WEB): pyproject.toml | $(INSTALLED)
+	python -m pip install --quiet --editable ".[web]"
+	@touch $@
+
 alfworld: install  ## Install the real TextWorld engine too (compiles: needs g++, make and cmake)
 	python -m pip install --quiet --editable ".[alfworld]"
 
@@ -86,7 +95,7 @@ params: install  ## Compose experiments/ into params.yaml
 	python -m rlanything config write
 
 # The report stage prints the table of arms; where it did not have to run again, it is printed all the same.
-repro: install  ## Run the whole experiment; SCALE=smoke a tiny one, ENV=coding programs, each in its folder of .rla/
+repro: install $(NEEDED)  ## Run the whole experiment; SCALE=smoke a tiny one, ENV=coding programs, ENV=web pages, in .rla/
 ifneq ($(MAIN),)
 	@mkdir -p .rla && touch .rla/started
 	python -m rlanything config pipeline
@@ -106,7 +115,7 @@ rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for m
 	cd $(REHEARSAL) && python -m rlanything rehearse env=$(ENV)_data $(SET) && python -m rlanything config pipeline && dvc repro
 	$(call show,$(REHEARSAL))
 
-verify-repro: install  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
+verify-repro: install $(NEEDED)  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
 	cd $(if $(MAIN),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
 
 # A sweep becomes a stage of sweeps/dvc.yaml when it is first asked for: `dvc checkout`, `commit` and `exp apply` want the

@@ -1,0 +1,64 @@
+"""Typed actions. They are data: nothing in them is ever made into code, a path or a selector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+LONGEST_TEXT = 500
+"""Characters that one action may type."""
+LARGEST = 5000
+"""Largest coordinate or scroll distance, pixels."""
+MOST_KEYS = 8
+"""Keys of one action."""
+KEYS = ("enter", "tab", "backspace", "escape", "up", "down", "left", "right", "space", "delete")
+"""Keys with a name; letters, digits and signs are keys too."""
+LONGEST_WAIT = 10_000
+"""Longest wait, milliseconds of the page's time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action. kind: move, click, down, up, drag, scroll, type, press, wait, done or fail.
+
+    number: the element that it is for, or 0; x, y: pixels, where a place is named instead; text: what is typed; keys:
+    what is pressed, in order; button: 0 left, 1 middle, 2 right; times: clicks; dx, dy: pixels; wait: milliseconds.
+    """
+
+    kind: str
+    number: int = 0
+    x: int | None = None
+    y: int | None = None
+    text: str = ""
+    keys: tuple[str, ...] = ()
+    button: int = 0
+    times: int = 1
+    dx: int = 0
+    dy: int = 0
+    wait: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """The argument of the page's `perform`."""
+        return {
+            "kind": self.kind, "number": self.number, "x": self.x, "y": self.y, "text": self.text,
+            "keys": list(self.keys), "button": self.button, "times": self.times, "dx": self.dx, "dy": self.dy,
+            "wait": self.wait,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a text holds no action, in one sentence for the agent. It quotes nothing of the text."""
+
+    reason: str
+
+
+def key(name: str) -> str | None:
+    """A key by its name, or None for an unknown one."""
+    if len(name) == 1 and name.isprintable():
+        return name
+    folded = {"return": "enter", "esc": "escape", "del": "delete", " ": "space"}.get(
+        name.lower(), name.lower()
+    )
+    folded = folded.removeprefix("arrow")
+    return folded if folded in KEYS else None

@@ -1,0 +1,53 @@
+"""Actions as short texts: `click 12`, `type 5 hello`, `press enter`, `scroll 3 down`, `wait`, `done`, `fail`."""
+
+from __future__ import annotations
+
+import re
+
+from envs.web.acting.actions import LONGEST_TEXT, MOST_KEYS, Action, Refusal, key
+
+FORMS = "click N, double N, right N, hover N, type N TEXT, press KEY, scroll N up|down, wait, done, fail"
+_CLICKS = {"click": (0, 1), "double": (0, 2), "right": (2, 1)}
+_POINT = re.compile(r"(click|double|right|hover) (\d{1,4})", re.ASCII)
+_TYPE = re.compile(r"type (\d{1,4})(?: (.*))?", re.ASCII | re.DOTALL)
+_SCROLL = re.compile(r"scroll (\d{1,4}) (up|down)", re.ASCII)
+PAGE = 100
+"""Pixels that `scroll` moves."""
+
+
+def parse(text: str) -> Action | Refusal:
+    """The action that a text spells, or why it spells none. The text is untrusted and only ever matched."""
+    text = text.strip()
+    if text in ("wait", "done", "fail"):
+        return Action(text)
+    if found := _POINT.fullmatch(text):
+        verb, number = found[1], int(found[2])
+        button, times = _CLICKS.get(verb, (0, 1))
+        return Action("move" if verb == "hover" else "click", number, button=button, times=times)
+    if found := _TYPE.fullmatch(text):
+        typed = found[2] or ""  # nothing: the field becomes empty
+        if len(typed) > LONGEST_TEXT:
+            return Refusal(f"at most {LONGEST_TEXT} characters can be typed at once.")
+        return Action("type", int(found[1]), text=typed)
+    if found := _SCROLL.fullmatch(text):
+        return Action("scroll", int(found[1]), dy=PAGE if found[2] == "down" else -PAGE)
+    return _press(text)
+
+
+def _press(text: str) -> Action | Refusal:
+    verb, _, names = text.partition(" ")
+    keys = tuple(key(name) for name in names.split("+")) if verb == "press" and names else ()
+    known = tuple(name for name in keys if name is not None)
+    if keys and len(known) == len(keys) <= MOST_KEYS:
+        return Action("press", keys=known)
+    return Refusal(f"that is not an action. Actions are: {FORMS}.")
+
+
+def spell(action: Action) -> str:
+    """The short text of an action on an element: the inverse of `parse` for clicks, pointing and typing."""
+    if action.kind == "type":
+        return f"type {action.number} {action.text}"
+    if action.kind == "move":
+        return f"hover {action.number}"
+    verb = "right" if action.button == 2 else "double" if action.times == 2 else "click"
+    return f"{verb} {action.number}"

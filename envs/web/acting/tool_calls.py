@@ -1,0 +1,138 @@
+"""Actions as tool calls: OSWorld's `computer_13`, one JSON object with `action_type` and its parameters.
+
+Elements may be named by `element`, their number, where OSWorld has only x and y. The names `name` and `arguments`, as
+chat models write tool calls, are read too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from envs.web.acting.actions import (
+    LARGEST,
+    LONGEST_TEXT,
+    LONGEST_WAIT,
+    MOST_KEYS,
+    Action,
+    Refusal,
+    key,
+)
+from rlanything.core.errors import ModelOutputError
+
+LONGEST = 4000
+"""Characters of a tool call."""
+Arguments = Mapping[str, Any]
+_BUTTONS = {"left": 0, "middle": 1, "right": 2}
+
+
+class _Wrong(ModelOutputError):
+    """A parameter that is not allowed; becomes a `Refusal`."""
+
+
+def parse(text: str) -> Action | Refusal:
+    """The action of a tool call, or why there is none. The text is untrusted: JSON is read and nothing else."""
+    if len(text) > LONGEST:
+        return Refusal(f"a tool call has at most {LONGEST} characters.")
+    try:
+        call = json.loads(text)
+    except (ValueError, RecursionError):
+        return Refusal("that is no JSON object.")
+    if not isinstance(call, dict):
+        return Refusal("that is no JSON object.")
+    named = call.get("action_type", call.get("name"))
+    given = call.get(
+        "parameters", call.get("arguments", {k: v for k, v in call.items() if k != "action_type"})
+    )
+    made = TYPES.get(named) if isinstance(named, str) else None
+    if made is None:
+        return Refusal(f"action_type must be one of {', '.join(TYPES)}.")
+    if not isinstance(given, dict):
+        return Refusal("parameters must be a JSON object.")
+    try:
+        return made(given)
+    except _Wrong as error:
+        return Refusal(str(error))
+
+
+def _whole(given: Arguments, name: str, low: int, high: int, default: int | None = None) -> int:
+    value = given.get(name, default)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not low <= value <= high:  # also refuses NaN
+        raise _Wrong(f"{name} must be a number from {low} to {high}.")
+    return int(value)
+
+
+def _place(given: Arguments, needed: bool = True) -> dict[str, Any]:
+    """The element or the point that an action is for."""
+    if "element" in given:
+        return {"number": _whole(given, "element", 1, 9999)}
+    if "x" in given or "y" in given:
+        return {"x": _whole(given, "x", 0, LARGEST), "y": _whole(given, "y", 0, LARGEST)}
+    if needed:
+        raise _Wrong("x and y, or element, must be given.")
+    return {}
+
+
+def _button(given: Arguments) -> int:
+    named = given.get("button", "left")
+    if named not in ("left", "middle", "right"):
+        raise _Wrong("button must be left, middle or right.")
+    return _BUTTONS[named]
+
+
+def _click(given: Arguments) -> Action:
+    times = _whole(given, "num_clicks", 1, 3, 1)
+    return Action("click", button=_button(given), times=times, **_place(given, needed=False))
+
+
+def _typing(given: Arguments) -> Action:
+    text = given.get("text")
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+        raise _Wrong(f"text must be a text of at most {LONGEST_TEXT} characters.")
+    number = _place(given).get("number", 0) if "element" in given else 0
+    return Action("type", number, text=text)
+
+
+def _press(given: Arguments, *names: str) -> Action:
+    value = next((given[name] for name in names if name in given), None)
+    wanted = value if isinstance(value, list) else [value]
+    keys = [key(name) if isinstance(name, str) else None for name in wanted[: MOST_KEYS + 1]]
+    if None in keys or not 1 <= len(keys) <= MOST_KEYS:
+        raise _Wrong(f"{names[0]} must name 1 to {MOST_KEYS} known keys.")
+    return Action("press", keys=tuple(name for name in keys if name is not None))
+
+
+def _drag(given: Arguments) -> Action:
+    return Action("drag", x=_whole(given, "x", 0, LARGEST), y=_whole(given, "y", 0, LARGEST))
+
+
+def _scroll(given: Arguments) -> Action:
+    dx, dy = (_whole(given, name, -LARGEST, LARGEST, 0) for name in ("dx", "dy"))
+    return Action("scroll", dx=dx, dy=dy, **_place(given, needed=False))
+
+
+def _wait(given: Arguments) -> Action:
+    return Action("wait", wait=1000 * _whole(given, "seconds", 0, LONGEST_WAIT // 1000, 1))
+
+
+TYPES: dict[str, Callable[[Arguments], Action]] = {
+    "MOVE_TO": lambda given: Action("move", **_place(given)),
+    "CLICK": _click,
+    "MOUSE_DOWN": lambda given: Action("down", button=_button(given)),
+    "MOUSE_UP": lambda given: Action("up", button=_button(given)),
+    "RIGHT_CLICK": lambda given: Action("click", button=2, **_place(given, needed=False)),
+    "DOUBLE_CLICK": lambda given: Action("click", times=2, **_place(given, needed=False)),
+    "DRAG_TO": _drag,
+    "SCROLL": _scroll,
+    "TYPING": _typing,
+    "PRESS": lambda given: _press(given, "key"),
+    "KEY_DOWN": lambda given: _press(given, "key"),
+    "KEY_UP": lambda _given: Action("wait", wait=1),
+    "HOTKEY": lambda given: _press(given, "keys", "key"),
+    "WAIT": _wait,
+    "FAIL": lambda _given: Action("fail"),
+    "DONE": lambda _given: Action("done"),
+}
+"""The action types of `computer_13`. A page has no keys that stay down: KEY_DOWN presses, KEY_UP does nothing."""

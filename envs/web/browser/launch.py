@@ -1,0 +1,88 @@
+"""What the browser needs: Playwright, a Chromium, and the pages of MiniWoB++. What is missing is named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from envs.web.browser.view import BrowserError
+from rlanything.core.errors import MachineError
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = (
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-device-scale-factor=1",
+)
+VIEWPORT = {"width": 500, "height": 400}
+"""Size of a page in pixels: coordinates of actions lie within it."""
+SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("clock.js", "view.js", "play.js"))
+"""They run in every page before its own scripts, in this order."""
+
+
+def playwright() -> Any:
+    """Playwright's module. Raises `MachineError` where it is not installed."""
+    try:
+        from playwright import async_api
+    except ImportError:
+        raise MachineError("Playwright is not installed: pip install 'rlanything[web]'") from None
+    return async_api
+
+
+def chromium(named: str | None) -> str:
+    """The path of the browser. Raises `MachineError` for a missing one."""
+    if named is not None:
+        if not Path(named).is_file():
+            raise MachineError(f"chromium: there is no file {named}")
+        return named
+    for name in NAMES:
+        if found := shutil.which(name):
+            return found
+    raise MachineError(
+        f"no Chromium is installed (looked for {', '.join(NAMES)}): apt install chromium, or name one with env.chromium"
+    )
+
+
+def pages(named: str | None) -> Path:
+    """The folder of the pages, one HTML file a kind. Raises `MachineError` for a missing one."""
+    if named is not None:
+        folder = Path(os.path.expandvars(named)).expanduser()
+    else:
+        # The package's own modules need gymnasium and selenium; its pages do not, so it is found and not imported.
+        spec = find_spec("miniwob")
+        if spec is None or not spec.submodule_search_locations:
+            raise MachineError("the pages of MiniWoB++ are not installed: pip install 'rlanything[web]'")
+        folder = Path(next(iter(spec.submodule_search_locations))) / "html" / "miniwob"
+    if not folder.is_dir():
+        raise MachineError(f"pages: there is no folder {folder}")
+    return folder.resolve()
+
+
+async def launch(path: str) -> tuple[Any, Any, Any]:
+    """(driver, browser, context): a started headless Chromium whose pages have no network.
+
+    Chromium's own sandbox does not work for root, so it is switched off there.
+    """
+    driver = await playwright().async_playwright().start()
+    try:
+        browser = await driver.chromium.launch(
+            executable_path=path, args=list(FLAGS), chromium_sandbox=os.geteuid() != 0,
+            handle_sigint=False, handle_sigterm=False, handle_sighup=False,
+        )  # fmt: skip
+        context = await browser.new_context(
+            viewport=VIEWPORT, offline=True, locale="en-US", timezone_id="UTC"
+        )
+        for script in SCRIPTS:
+            await context.add_init_script(path=script)
+    except Exception as error:
+        await driver.stop()
+        raise BrowserError(f"Chromium ({path}) does not start: {_first_lines(error)}") from None
+    return driver, browser, context
+
+
+def _first_lines(error: Exception) -> str:
+    return " | ".join(line.strip() for line in str(error).splitlines()[:6] if line.strip())[:600]

@@ -1,0 +1,158 @@
+// Episodes: `rla.play` starts one from its seed, or goes on from where the page is, and performs actions in order. Events
+// are made in the page, so that one call does a whole step. Texts arrive as arguments and are never made into code.
+(() => {
+  const SETTLE = 1000;   // milliseconds of the page's time that pass after every action
+  const FOREVER = 1e9;   // the page's own time limit; the step limit of the rollout is the only one
+  let pointer = { x: 0, y: 0 }, played = null, failed = false;
+
+  const middle = (element) => {
+    const box = element.getBoundingClientRect();
+    return { x: box.left + box.width / 2, y: box.top + box.height / 2 };
+  };
+  const mouse = (element, type, at, more = {}) => element.dispatchEvent(new MouseEvent(type, {
+    bubbles: true, cancelable: true, composed: true, view: window, clientX: at.x, clientY: at.y, ...more,
+  }));
+  const focus = (element) => {
+    const field = element.closest('input, textarea, select, button, a[href], [tabindex]');
+    if (field) field.focus();
+    else if (document.activeElement) document.activeElement.blur();
+  };
+  const hover = (element, at) => ['mouseover', 'mouseenter', 'mousemove'].forEach((type) => mouse(element, type, at));
+  const click = (element, at, button = 0, detail = 1) => {
+    hover(element, at);
+    if (mouse(element, 'mousedown', at, { button, detail })) focus(element);
+    mouse(element, 'mouseup', at, { button, detail });
+    mouse(element, button === 2 ? 'contextmenu' : 'click', at, { button, detail });
+  };
+  const choose = (option) => {
+    const list = option.closest('select');
+    option.selected = list.multiple ? !option.selected : true;
+    ['input', 'change'].forEach((type) => list.dispatchEvent(new Event(type, { bubbles: true })));
+  };
+
+  const press = (element, name) => {
+    const CODES = { enter: 13, tab: 9, backspace: 8, escape: 27, up: 38, down: 40, left: 37, right: 39, space: 32, delete: 46 };
+    const KEYS = { enter: 'Enter', tab: 'Tab', backspace: 'Backspace', escape: 'Escape', up: 'ArrowUp', down: 'ArrowDown', left: 'ArrowLeft', right: 'ArrowRight', space: ' ', delete: 'Delete' };
+    const code = CODES[name] || (name.length === 1 ? name.toUpperCase().charCodeAt(0) : 0);
+    const made = { key: KEYS[name] || name, keyCode: code, which: code, bubbles: true, cancelable: true };
+    element.dispatchEvent(new KeyboardEvent('keydown', made));
+    element.dispatchEvent(new KeyboardEvent('keypress', { ...made, keyCode: name.length === 1 ? name.charCodeAt(0) : code, which: name.length === 1 ? name.charCodeAt(0) : code }));
+    return () => element.dispatchEvent(new KeyboardEvent('keyup', made));
+  };
+  const setter = (element) => Object.getOwnPropertyDescriptor(Object.getPrototypeOf(element), 'value').set;
+  const put = (element, text) => {
+    setter(element).call(element, text);
+    element.dispatchEvent(new Event('input', { bubbles: true }));
+  };
+  const converted = (element, text) => {
+    const date = /^(\d\d)\/(\d\d)\/(\d{4})$/.exec(text), time = /^(\d{1,2}):(\d\d) ?([AP])M$/i.exec(text);
+    if (element.type === 'date' && date) return `${date[3]}-${date[1]}-${date[2]}`;
+    if (element.type !== 'time' || !time) return text;
+    return String(Number(time[1]) % 12 + (/p/i.test(time[3]) ? 12 : 0)).padStart(2, '0') + `:${time[2]}`;
+  };
+  const isText = (element) => element && (element.tagName === 'TEXTAREA' || (element.tagName === 'INPUT' && 'value' in element));
+  const insert = (element, text) => {
+    for (const letter of text) {
+      const release = press(element, letter);
+      if (isText(element)) put(element, element.value + letter);
+      release();
+    }
+  };
+  const type = (element, text) => {
+    element.focus();
+    if (/^(date|time|number)$/.test(element.type)) put(element, converted(element, text));
+    else { put(element, ''); insert(element, text); }
+    element.dispatchEvent(new Event('change', { bubbles: true }));
+  };
+  const stroke = (name) => {
+    const element = document.activeElement || document.body;
+    const release = press(element, name);
+    if (isText(element) && name === 'backspace') put(element, element.value.slice(0, -1));
+    if (name === 'enter' && (element.tagName === 'BUTTON' || element.tagName === 'A')) click(element, middle(element));
+    release();
+  };
+
+  const under = (at) => document.elementFromPoint(at.x, at.y) || document.body;
+  const target = (action) => action.number ? rla.element(action.number) : under(pointer);
+  const ACTS = {
+    move: (element) => hover(element, pointer),
+    click: (element, action) => {
+      if (element.tagName === 'OPTION') return choose(element);
+      for (let n = 1; n <= action.times; n++) click(element, pointer, action.button, n);
+      if (action.times === 2) mouse(element, 'dblclick', pointer, { detail: 2 });
+      return undefined;
+    },
+    down: (element, action) => mouse(element, 'mousedown', pointer, { button: action.button }),
+    up: (element, action) => mouse(element, 'mouseup', pointer, { button: action.button }),
+    drag: (element, action) => {
+      mouse(element, 'mousedown', pointer);
+      pointer = { x: action.x, y: action.y };
+      mouse(under(pointer), 'mousemove', pointer);
+      mouse(under(pointer), 'mouseup', pointer);
+    },
+    scroll: (element, action) => {
+      for (let e = element; e; e = e.parentElement) { e.scrollTop += action.dy; e.scrollLeft += action.dx; }
+      element.dispatchEvent(new Event('scroll', { bubbles: true }));
+    },
+    type: (element, action) => action.number ? type(element, action.text) : insert(document.activeElement, action.text),
+    press: (_element, action) => action.keys.forEach(stroke),
+    wait: () => {},
+  };
+  const perform = (action) => {
+    if (action.number === 0 && action.x !== null && action.kind !== 'drag') pointer = { x: action.x, y: action.y };
+    const element = target(action);
+    failed = !element || !element.isConnected;
+    if (failed) return;
+    if (action.number) pointer = middle(element);
+    ACTS[action.kind](element, action);
+    rla.advance(action.wait || SETTLE);
+  };
+
+  const start = (seed) => {
+    rla.rewind();
+    rla.forget();
+    pointer = { x: 0, y: 0 };
+    failed = false;
+    played = null;
+    if (document.activeElement) document.activeElement.blur();
+    core.EPISODE_MAX_TIME = FOREVER;
+    Math.seedrandom(seed);
+    core.startEpisode();
+    core.startEpisodeReal();
+    rla.advance(SETTLE);
+  };
+  const instruction = () => {
+    const query = document.getElementById('query');
+    return query ? query.innerText.slice(0, 2000).replace(/\s+/g, ' ').trim() : '';
+  };
+  const goesOn = (seed, made) => played && played.seed === seed && played.made.length <= made.length
+    && played.made.every((action, index) => action === made[index]);
+
+  // The instructions of several seeds, without what the pages show.
+  rla.ask = ({ seeds }) => seeds.map((seed) => { start(seed); return instruction(); });
+
+  // The functions of this file, in the page that is meant: an action may have led away to another one.
+  rla.at = (page) => {
+    if (!location.pathname.endsWith(`/${page}`)) throw new Error(`the page ${page} was left`);
+    return rla;
+  };
+
+  // Many episodes in one call. Those of one seed come one after the other, so that they can go on from each other.
+  rla.plays = (asked) => asked.map((one) => rla.play(one));
+
+  rla.play = ({ seed, actions, most, longest }) => {
+    const made = actions.map((action) => JSON.stringify(action));
+    if (!goesOn(seed, made)) { start(seed); played = { seed, made: [], view: rla.view(most, longest) }; }
+    let view = played.view;
+    for (const [index, action] of actions.entries()) {
+      if (index < played.made.length || WOB_DONE_GLOBAL) continue;
+      perform(action);
+      view = rla.view(most, longest);   // also where it is not asked for: elements get their numbers when they are seen
+    }
+    played = { seed, made, view };
+    return {
+      ...view, failed, done: Boolean(WOB_DONE_GLOBAL), reward: Number(WOB_RAW_REWARD_GLOBAL) || 0,
+      instruction: instruction(),
+    };
+  };
+})();

@@ -1,0 +1,137 @@
+"""The web family: tasks, episodes and the teacher. Implements the protocols of `rlanything.core.protocols`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from envs.settings import one_of, seconds, shares, text, whole
+from envs.splits import FAMILIAR, SPLITS
+from envs.web.browser.pool import Settings
+from envs.web.kinds.table import KINDS
+from envs.web.play.environment import WebEnvironment
+from envs.web.play.episode import Episode
+from envs.web.play.text import STYLES
+from envs.web.play.together import Together
+from envs.web.tasks import hints
+from envs.web.tasks.edit import Edit
+from envs.web.tasks.sampling import ENV, draw_tasks
+from envs.web.tasks.stage import Stage
+from envs.web.teacher.expert import demonstrate
+from envs.web.teacher.oracle import Label, labels
+from rlanything.core.protocols import Environment
+from rlanything.core.types import Direction, Observation, Task
+
+_SEED = re.compile(r"[\w-]{1,64}", re.ASCII)
+Kinds = Sequence[str] | Mapping[str, float]
+
+
+class WebFamily:
+    """Tasks on web pages. The arguments are what experiments/env/web.yaml declares.
+
+    kinds: names, or names with shares, of the kinds in train and in_domain. ood_kinds: the same for out_of_domain and
+        reward_panel; no kind is in both, and no rewrite leads to one of these.
+    text: how a page is written, `plain` for language models or `compact` for the embedded ones.
+    timeout: seconds that a page may take to load or to answer.
+    most_pages: pages that stay open, one a kind.
+    chromium: path of the browser; None: the one that is installed.
+    pages: folder of the pages; None: those of MiniWoB++.
+
+    Raises `ValueError`, naming argument, value and what is allowed.
+    """
+
+    name = ENV
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        ood_kinds: Kinds,
+        text: str = "plain",
+        timeout: float = 20.0,
+        most_pages: int = 32,
+        chromium: str | None = None,
+        pages: str | None = None,
+    ) -> None:
+        self._near = shares("kinds", kinds, tuple(KINDS))
+        self._far = shares("ood_kinds", ood_kinds, tuple(KINDS))
+        if both := sorted(self._near.keys() & self._far.keys()):
+            raise ValueError(f"ood_kinds: {both[0]} is one of kinds too, so it would not be out of domain")
+        style = STYLES[one_of("text", text, tuple(STYLES))]
+        places = _path("chromium", chromium), _path("pages", pages)
+        self._settings = Settings(
+            *places, seconds("timeout", timeout), whole("most_pages", most_pages, 1, 200)
+        )
+        self._stage = Stage(self._settings, style)
+        self._together = Together()
+        self._edit = Edit(self._stage, self._far, style)
+
+    def splits(self) -> tuple[str, ...]:
+        """The distributions that `make` draws tasks from."""
+        return SPLITS
+
+    def make(self, split: str, count: int, seed: int) -> list[Task]:
+        """`count` distinct valid tasks of a split; the same for the same arguments."""
+        one_of("split", split, SPLITS)
+        kinds = self._near if split in FAMILIAR else self._far
+        return draw_tasks(self._stage.pool, split, count, seed, kinds)
+
+    def environment(self) -> Environment:
+        """An environment. Raises `MachineError` where Chromium, Playwright or the pages are not installed."""
+        pool = self._stage.pool
+        assert pool is not None
+        return self._together.join(WebEnvironment(lambda task: self._episode(task, tries=1)))
+
+    def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
+        """Play the actions of a turn, one of each running episode, in few calls to the browser."""
+        self._together.advance(self._stage.pool, work)
+
+    def validate(self, task: Task) -> str:
+        """Why `task` must not be tried, in one sentence, or ''."""
+        payload = task.payload
+        if payload.keys() != {"kind", "seed", "hint"} or not all(
+            isinstance(v, str) for v in payload.values()
+        ):
+            return "a task has a kind, a seed and a hint, which are texts"
+        kind, seed, hint = payload["kind"], payload["seed"], payload["hint"]
+        if kind not in KINDS or not _SEED.fullmatch(seed):
+            return "the kind is unknown, or the seed is no word"
+        asked = self._stage.instruction(kind, seed)
+        if not KINDS[kind].asks_for(asked):
+            return "the page asks for something that its kind does not describe"
+        if task.instruction != (f"{asked} Hint: {hint}" if hint else asked):
+            return "the instruction is not that of the page and the hint"
+        return next(hints.objections(hint, *self._stage.way(kind, seed)), "") if hint else ""
+
+    def describe(self, task: Task) -> str:
+        """The templates and the hint that an adapter may choose from, and last the task in the form of a reply."""
+        return self._edit.describe(task)
+
+    def parse(self, parent: Task, reply: str) -> Task:
+        """The task that an adapter's reply asks for. Raises `InvalidProposal`."""
+        return self._edit.parse(parent, reply)
+
+    def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
+        """A reply that `parse` accepts and that makes the task harder or easier. Raises `InvalidProposal` for none."""
+        return self._edit.rewrite(task, direction, seed)
+
+    def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
+        """(observation, command) pairs of the expert; noise: the chance of a random admissible command."""
+        return demonstrate(self._episode(task), seed, noise)
+
+    def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
+        """Whether each action was part of a shortest remaining solution, given what had been seen before it."""
+        return [label.good for label in self._labels(task, actions)]
+
+    def explain(self, task: Task, actions: Sequence[str]) -> list[str]:
+        """The reason of each label."""
+        return [label.reason for label in self._labels(task, actions)]
+
+    def _labels(self, task: Task, actions: Sequence[str]) -> list[Label]:
+        return labels(self._episode(task), actions)
+
+    def _episode(self, task: Task, tries: int = 2) -> Episode:
+        return self._stage.episode(task.payload["kind"], task.payload["seed"], task.payload["hint"], tries)
+
+
+def _path(key: str, value: str | None) -> str | None:
+    return None if value is None else text(key, value)

@@ -1,0 +1,119 @@
+"""One episode: the actions until now, and what the page shows after them. The page itself is shared (`browser`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from envs.web.acting import short, tool_calls
+from envs.web.acting.actions import Action, Refusal
+from envs.web.browser.pool import Pool
+from envs.web.browser.view import Item, View
+from envs.web.kinds.kind import Kind
+from envs.web.kinds.scene import Scene
+from envs.web.play.commands import admissible
+from envs.web.play.text import Style
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a task says of its episode: the kind, the seed of the page's generator, and the hint ('' for none)."""
+
+    kind: Kind
+    seed: str
+    hint: str = ""
+
+
+class Episode:
+    """An episode that is played. tries: starts of a browser before its failure is raised.
+
+    Raises `BrowserError` and `BrowserTimeout`, from its first moment on.
+    """
+
+    def __init__(self, pool: Pool, setting: Setting, style: Style, tries: int = 1) -> None:
+        self._pool, self.setting, self.style, self._tries = pool, setting, style, tries
+        self._past: list[tuple[Action, Item | None]] = []
+        self._seen: list[View] = []
+        self.view = self._look()
+        self.instruction = self.view.instruction
+        self.given_up = False
+        self.commands = self._commands()
+
+    @property
+    def scene(self) -> Scene:
+        """What the goals of the kind look at."""
+        words = self.setting.kind.words(self.instruction)
+        return Scene(self.view, words, tuple(self._past), tuple(self._seen))
+
+    @property
+    def done(self) -> bool:
+        """Whether the page has ended the task, or the agent has."""
+        return self.view.done or self.given_up
+
+    @property
+    def first(self) -> str:
+        """The first observation."""
+        hint = f" Hint: {self.setting.hint}" if self.setting.hint else ""
+        return self.style.first(self.instruction + hint, self.view)
+
+    def read(self, text: str) -> Action | Refusal:
+        """The action that a text stands for. Tool calls are the texts that begin with a brace."""
+        text = text.strip()
+        if text.startswith("{"):
+            return tool_calls.parse(text)
+        return short.parse(self.commands.get(text, text))
+
+    def step(self, text: str) -> str:
+        """Perform what a text stands for; returns the observation. What cannot be done is answered in text."""
+        if self.done:
+            return "The episode is over."
+        action = self.read(text)
+        if isinstance(action, Refusal):
+            return self.style.next(f"You did nothing: {action.reason}", self.view, self.view)
+        if action.kind in ("done", "fail"):
+            self.given_up = True
+            return "You ended the task."
+        if action.number and self._element(action.number) is None:
+            return self.style.next("You did nothing: there is no such element.", self.view, self.view)
+        return self._perform(action)
+
+    def next_actions(self, text: str) -> list[dict[str, Any]] | None:
+        """All actions of the episode with what a text stands for; None where the page would not be asked for it."""
+        action = self.read(text)
+        if self.done or isinstance(action, Refusal) or action.kind in ("done", "fail"):
+            return None
+        if action.number and self._element(action.number) is None:
+            return None
+        return [made.to_json() for made in (*(past for past, _ in self._past), action)]
+
+    def _perform(self, action: Action) -> str:
+        element = self._element(action.number)
+        before = self.view
+        self._past.append((action, element))
+        try:
+            self.view = self._look()
+        except Exception:
+            self._past.pop()
+            raise
+        self._seen.append(before)
+        self.commands = self._commands()
+        return self.style.next(_said(action, element), before, self.view)
+
+    def _look(self) -> View:
+        actions = [action.to_json() for action, _ in self._past]
+        return self._pool.play(self.setting.kind.name, self.setting.seed, actions, self._tries)
+
+    def _commands(self) -> dict[str, str]:
+        return admissible(self.setting.kind, self.view, self.style)
+
+    def _element(self, number: int) -> Item | None:
+        return next((item for item in self.view.elements if item.number == number), None)
+
+
+def _said(action: Action, element: Item | None) -> str:
+    """What was done, in words; the judge and the critic read it."""
+    where = f'{element.role} "{element.name}" {element.number}' if element else "the page"
+    if action.kind == "type":
+        return f'You typed "{action.text}" into {where}.'
+    verb = {"click": "clicked", "move": "hovered over", "scroll": "scrolled", "wait": "waited on"}
+    return f"You {verb.get(action.kind, 'acted on')} {where}."

@@ -1,0 +1,59 @@
+"""Episodes that advance together: the next views of all of them, in few calls to the browser.
+
+The loop gives a family the actions of a turn before the episodes take them one by one (`Prefetches`). It names the task
+of each, and the episodes of a task come in the order in which they were started.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakSet
+
+from envs.web.browser.pool import Pool
+from envs.web.play.environment import WebEnvironment
+from envs.web.play.episode import Episode
+from rlanything.core.types import Task
+
+
+class Together:
+    """The running episodes of one process, by their tasks."""
+
+    def __init__(self) -> None:
+        self._environments: WeakSet[WebEnvironment] = WeakSet()
+        self._started = 0
+
+    def join(self, environment: WebEnvironment) -> WebEnvironment:
+        """Count an environment among those that advance together."""
+        self._started += 1
+        environment.order = self._started
+        self._environments.add(environment)
+        return environment
+
+    def advance(self, pool: Pool, work: Sequence[tuple[Task, str]]) -> None:
+        """Play what the actions lead to ahead of time.
+
+        Where a task has more running episodes than actions, whose they are is not known, and nothing is played ahead.
+        """
+        actions = defaultdict[str, list[str]](list)
+        for task, action in work:
+            actions[task.task_id].append(action)
+        wanted = defaultdict[str, list[tuple[str, list[dict[str, Any]]]]](list)
+        for task_id, episodes in self._running().items():
+            texts = actions.get(task_id, [])
+            if len(texts) != len(episodes):
+                continue
+            for episode, text in zip(episodes, texts, strict=True):
+                made = episode.next_actions(text)
+                if made is not None:
+                    wanted[episode.setting.kind.name].append((episode.setting.seed, made))
+        for kind in sorted(wanted):
+            pool.play_ahead(kind, wanted[kind])
+
+    def _running(self) -> dict[str, list[Episode]]:
+        running = defaultdict[str, list[Episode]](list)
+        for environment in sorted(self._environments, key=lambda one: one.order):
+            if environment.episode is not None and not environment.episode.done:
+                running[environment.task_id].append(environment.episode)
+        return running

@@ -1,0 +1,164 @@
+"""Actions: two ways to write them, one type, and refusals instead of exceptions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envs.web.acting import short, tool_calls
+from envs.web.acting.actions import KEYS, LONGEST_TEXT, Action, Refusal
+
+COMPUTER_13 = (
+    "MOVE_TO CLICK MOUSE_DOWN MOUSE_UP RIGHT_CLICK DOUBLE_CLICK DRAG_TO SCROLL TYPING PRESS KEY_DOWN KEY_UP HOTKEY "
+    "WAIT FAIL DONE"
+)
+
+
+def call(kind: str, **parameters) -> Action | Refusal:
+    return tool_calls.parse(json.dumps({"action_type": kind, **parameters}))
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("click 12", Action("click", 12)),
+        (" double 3 ", Action("click", 3, times=2)),
+        ("right 3", Action("click", 3, button=2)),
+        ("hover 3", Action("move", 3)),
+        ("type 5 hello  there", Action("type", 5, text="hello  there")),
+        ("type 5", Action("type", 5)),
+        ("press enter", Action("press", keys=("enter",))),
+        ("press ArrowDown+a", Action("press", keys=("down", "a"))),
+        ("scroll 3 down", Action("scroll", 3, dy=100)),
+        ("wait", Action("wait")),
+        ("done", Action("done")),
+    ],
+)
+def test_a_short_text_is_an_action(text, action):
+    assert short.parse(text) == action
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "click",
+        "click x",
+        "click 12 13",
+        "click -1",
+        "click ١",
+        "type x",
+        "press",
+        "press nokey",
+        "scroll 1 left",
+        "click 99999",
+        "CLICK 1",
+        f"type 5 {'x' * (LONGEST_TEXT + 1)}",
+        "press " + "+".join("abcdefghi"),
+        "eval 1",
+    ],
+)
+def test_what_is_no_action_is_refused_with_a_reason(text):
+    found = short.parse(text)
+    assert isinstance(found, Refusal)
+    assert found.reason.endswith(".")
+
+
+def test_all_action_types_of_osworld_are_known():
+    assert list(tool_calls.TYPES) == COMPUTER_13.split()
+
+
+@pytest.mark.parametrize(
+    ("found", "action"),
+    [
+        (call("CLICK", x=10, y=20), Action("click", x=10, y=20)),
+        (
+            call("CLICK", parameters={"x": 10.0, "y": 20, "button": "right"}),
+            Action("click", x=10, y=20, button=2),
+        ),
+        (call("CLICK"), Action("click")),
+        (call("DOUBLE_CLICK", element=4), Action("click", 4, times=2)),
+        (call("MOVE_TO", x=1, y=2), Action("move", x=1, y=2)),
+        (call("DRAG_TO", x=1, y=2), Action("drag", x=1, y=2)),
+        (call("SCROLL", dx=0, dy=-10), Action("scroll", dy=-10)),
+        (call("TYPING", text="a'); alert(1) //"), Action("type", text="a'); alert(1) //")),
+        (call("PRESS", key="Enter"), Action("press", keys=("enter",))),
+        (call("HOTKEY", keys=["a", "escape"]), Action("press", keys=("a", "escape"))),
+        (call("WAIT"), Action("wait", wait=1000)),
+        (call("DONE"), Action("done")),
+        (tool_calls.parse('{"name": "CLICK", "arguments": {"x": 1, "y": 2}}'), Action("click", x=1, y=2)),
+    ],
+)
+def test_a_tool_call_is_an_action(found, action):
+    assert found == action
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "1",
+        "{",
+        "null",
+        '{"action_type": "EXEC"}',
+        '{"action_type": ["CLICK"]}',
+        '{"action_type": "CLICK", "x": 1}',
+        '{"action_type": "CLICK", "x": NaN, "y": 1}',
+        '{"action_type": "CLICK", "x": 1e9, "y": 1}',
+        "[" * 3000,
+        '{"action_type": "CLICK", "x": true, "y": 1}',
+        '{"action_type": "TYPING", "text": 3}',
+        " " * 5000,
+        '{"action_type": "PRESS", "key": {}}',
+        '{"action_type": "CLICK", "parameters": 3}',
+        '{"action_type": "MOVE_TO"}',
+        '{"action_type": "CLICK", "x": 1, "y": 1, "button": []}',
+        '{"action_type": "HOTKEY", "keys": []}',
+    ],
+)
+def test_a_wrong_tool_call_is_refused_with_a_reason(text):
+    found = tool_calls.parse(text)
+    assert isinstance(found, Refusal)
+    assert found.reason.endswith(".")
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text):
+    for parse in (short.parse, tool_calls.parse):
+        assert isinstance(parse(text), Action | Refusal)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.sampled_from(list(tool_calls.TYPES)),
+    st.dictionaries(
+        st.sampled_from(
+            ["x", "y", "dx", "dy", "button", "text", "key", "keys", "element", "num_clicks", "seconds"]
+        ),
+        JSON,
+    ),
+)
+def test_any_parameters_are_read_or_refused(kind, parameters):
+    found = call(kind, **parameters)
+    assert isinstance(found, Action | Refusal)
+    if isinstance(found, Action):
+        assert json.loads(json.dumps(found.to_json())) == found.to_json()
+        assert set(found.keys) <= {*KEYS, *(key for key in found.keys if len(key) == 1)}
+
+
+@given(st.integers(1, 9999), st.text(max_size=LONGEST_TEXT))
+def test_an_action_is_read_back_from_its_text(number, text):
+    assert short.parse(short.spell(Action("click", number))) == Action("click", number)
+    typed = Action("type", number, text=text)
+    if text == text.rstrip():  # what surrounds a reply is cut off
+        assert short.parse(short.spell(typed)) == typed

@@ -1,0 +1,152 @@
+"""The labels of steps against the definition: shortest remaining solutions, found by trying everything in the page."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from web_cases import at_start, played, suits
+
+from envs.web.kinds.table import KINDS
+from envs.web.teacher import oracle
+
+SOLVED_BY_TRYING = {
+    "click-button": 1,
+    "click-button-sequence": 2,
+    "click-dialog-2": 1,
+    "click-tab": 1,
+    "click-tab-2-easy": 1,
+    "click-collapsible": 2,
+    "click-option": 2,
+    "choose-list": 2,
+    "enter-text": 2,
+    "enter-password": 3,
+    "focus-text-2": 1,
+    "form-sequence-3": 2,
+    "email-inbox-delete": 1,
+    "click-checkboxes-transfer": 3,
+}
+"""Kinds in which nothing must be looked for -> longest solution that is searched for."""
+
+
+FEW = 8
+"""Commands up to which all ways are tried after a bad command too."""
+
+
+def run(pool, kind, seed, commands):
+    episode = at_start(pool, kind, seed)
+    for command in commands:
+        episode.step(command)
+    return episode
+
+
+def distance(pool, kind, seed, commands, most) -> int | None:
+    """The least number of further commands to a success; None where there is none within `most`."""
+    episode = run(pool, kind, seed, commands)
+    if episode.done:
+        return 0 if episode.view.success else None
+    if most == 0:
+        return None
+    found = None
+    for command in episode.commands.values():
+        rest = distance(pool, kind, seed, [*commands, command], (most if found is None else found - 1) - 1)
+        if rest is not None:
+            found = rest + 1
+    return found
+
+
+def compared(pool, kind, seed, most) -> None:
+    """At the start and after one good and one bad command, good is exactly what shortens the remaining way."""
+    start = at_start(pool, kind, seed)
+    firsts = list(start.commands.values())
+    rng = random.Random(seed)
+    good = [c for c in firsts if c in start.setting.kind.good(start.scene)]
+    bad = [c for c in firsts if c not in good]
+    pasts = [[], [rng.choice(good)], *([[rng.choice(bad)]] if bad and len(firsts) <= FEW else [])]
+    for past in pasts:
+        episode = run(pool, kind, seed, past)
+        least = distance(pool, kind, seed, past, most + len(past) if past and past[0] in bad else most)
+        if episode.done or least is None:
+            continue
+        labelled = set(episode.setting.kind.good(episode.scene))
+        shortest = {
+            command
+            for command in episode.commands.values()
+            if distance(pool, kind, seed, [*past, command], least - 1) is not None
+        }
+        assert labelled == shortest, (kind, seed, past, least)
+
+
+FAST = (
+    "click-button",
+    "click-button-sequence",
+    "click-tab",
+    "click-collapsible",
+    "click-widget",
+    "form-sequence-3",
+)
+
+
+@pytest.mark.parametrize("kind", FAST)
+def test_good_steps_are_those_on_shortest_solutions(pool, kind):
+    compared(pool, kind, "search-1", SOLVED_BY_TRYING[kind])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("kind", sorted(SOLVED_BY_TRYING))
+def test_good_steps_are_those_on_shortest_solutions_of_more_pages(pool, kind):
+    seeds = [f"search-{n}" for n in range(40) if suits(pool, kind, f"search-{n}")]
+    for seed in seeds[:5]:
+        compared(pool, kind, seed, SOLVED_BY_TRYING[kind])
+
+
+@pytest.mark.parametrize("kind", ["click-tab-2", "click-collapsible-2-nodelay", "navigate-tree"])
+def test_where_something_is_looked_for_each_new_place_is_good_once(pool, kind):
+    """And following good commands from wherever random ones led reaches the goal, unless the page ended."""
+    rng, reached = random.Random(kind), 0
+    for number in range(6):
+        episode = at_start(pool, kind, f"look-{number}")
+        for _ in range(2):
+            if not episode.done:
+                episode.step(rng.choice(sorted(episode.commands.values())))
+        if not episode.done:
+            played(episode, rng)
+            reached += episode.view.success
+    assert reached >= 1
+
+
+def test_bad_steps_are_told_apart(pool):
+    episode = at_start(pool, "enter-text", "1")
+    text = KINDS["enter-text"].words(episode.instruction)["text"]
+    found = oracle.labels(
+        episode, ["fly away", "click 99", "type 1 wrong", f"type 1 {text}", f"type 1 {text}", "click 2"]
+    )
+    assert [label.reason for label in found] == [
+        oracle.NOT_POSSIBLE,
+        oracle.NOT_POSSIBLE,
+        oracle.WRONG_TEXT,
+        "right text",
+        oracle.WRONG_TEXT,
+        oracle.GOAL_REACHED,
+    ]
+    assert [label.good for label in found] == [False, False, False, True, False, True]
+
+
+def test_ending_the_task_before_everything_is_done_is_too_early(pool):
+    episode = at_start(pool, "enter-text", "1")
+    assert oracle.labels(episode, ["click 2", "click 1"]) == [
+        (False, oracle.TOO_EARLY), (False, oracle.NOT_POSSIBLE),
+    ]  # fmt: skip
+
+
+def test_giving_up_is_too_early(pool):
+    episode = at_start(pool, "enter-text", "1")
+    assert oracle.label(episode, "done").good is False
+    assert episode.done
+    assert not episode.view.success
+
+
+def test_a_tool_call_on_an_element_is_labelled_like_its_short_text(pool):
+    call = '{"action_type": "CLICK", "element": 1}'
+    assert oracle.label(at_start(pool, "click-test", "1"), call) == (True, oracle.GOAL_REACHED)
