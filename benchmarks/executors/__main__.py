@@ -11,7 +11,9 @@ from benchmarks.executors.measuring import measure
 
 def main() -> None:
     """The command line."""
-    parser = argparse.ArgumentParser("python -m benchmarks.executors", description=benchmarks.executors.__doc__)
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.executors", description=benchmarks.executors.__doc__
+    )
     parser.add_argument("--tasks", type=int, default=12, help="tasks whose programs are run (12)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds; medians are printed (5)")
     parser.add_argument("--backend", default="bwrap", help="of the sandbox: bwrap | docker | subprocess")

@@ -147,7 +147,9 @@ def test_every_problem_is_listed_at_once():
     }
 
 
-@pytest.mark.parametrize("name", sorted(set(PARAMS) - {"endpoints", "executor"}))  # runs without them are stored
+@pytest.mark.parametrize(
+    "name", sorted(set(PARAMS) - {"endpoints", "executor"})
+)  # runs without them are stored
 def test_a_missing_section_is_named(name):
     data = copy.deepcopy(PARAMS)
     del data[name]
