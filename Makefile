@@ -110,6 +110,7 @@ else
 endif
 
 rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for models and data; ENV=coding for programs
+	@python -m rlanything config show scale=rehearsal env=$(ENV)_data $(SET) > /dev/null
 	rm -rf $(REHEARSAL)
 	$(call fill,$(REHEARSAL))
 	cd $(REHEARSAL) && python -m rlanything rehearse env=$(ENV)_data $(SET) && python -m rlanything config pipeline && dvc repro

@@ -30,14 +30,23 @@ def test_make_repro_of_another_scale_leaves_the_real_results_alone():
     assert not re.search(r"^dvc repro", result.stdout, flags=re.MULTILINE)
 
 
-def test_make_repro_of_an_unknown_scale_leaves_nothing_behind():
-    """The composition is tried before the folder of the workspace is made."""
-    made = subprocess.run(
-        ["make", "--dry-run", "repro", "SCALE=smok"], cwd=ROOT, capture_output=True, text=True, check=True
+@pytest.mark.parametrize(
+    ("words", "tried", "made"),
+    [
+        (["repro", "SCALE=smok"], "config show scale=smok > /dev/null", "mkdir -p .rla/smok/.dvc"),
+        (
+            ["rehearse", "ENV=codin"],
+            "config show scale=rehearsal env=codin_data ",
+            "rm -rf .rla/codin-rehearsal",
+        ),
+    ],
+)
+def test_a_name_that_is_unknown_leaves_nothing_behind(words, tried, made):
+    """The composition is tried before the folder of the workspace is made or cleared."""
+    said = subprocess.run(
+        ["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
-    tried = made.index("python -m rlanything config show scale=smok > /dev/null")
-    assert tried < made.index("mkdir -p .rla/smok/.dvc")
-    assert not (ROOT / ".rla" / "smok").exists()
+    assert said.index(tried) < said.index(made)
 
 
 def test_the_ci_script_is_executable_bash():
