@@ -94,12 +94,14 @@ ifneq ($(MAIN),)
 	@[ report/report.md -nt .rla/started ] || python -m rlanything report
 	@echo "Report: report/report.md   numbers: report/summary.json   buffers: runs/<arm>/seed-<n>/buffer"
 else
+	@python -m rlanything config show $(CHOSEN) > /dev/null
 	$(call fill,$(WORKSPACE))
 	cd $(WORKSPACE) && python -m rlanything config write $(CHOSEN) && python -m rlanything config pipeline && dvc repro
 	$(call show,$(WORKSPACE))
 endif
 
 rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for models and data; ENV=coding for programs
+	@python -m rlanything config show scale=rehearsal env=$(ENV)_data $(SET) > /dev/null
 	rm -rf $(REHEARSAL)
 	$(call fill,$(REHEARSAL))
 	cd $(REHEARSAL) && python -m rlanything rehearse env=$(ENV)_data $(SET) && python -m rlanything config pipeline && dvc repro

@@ -12,16 +12,13 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from rlanything import __version__
 from rlanything.core.errors import RLAnythingError
-from rlanything.planning.commands import add_arguments as add_plan_arguments
-from rlanything.planning.commands import add_plan, configuration, params_file, print_plan, refuse_arguments
-from rlanything.stages import TRAIN
-
-if TYPE_CHECKING:
-    from rlanything.stages.stage import Stage
+from rlanything.parser import Parser
+from rlanything.planning.commands import add_plan, configuration, params_file, warn
+from rlanything.workspaces.cli import add_stages, settle
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -32,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(words)
     again = f"the same command goes on from there: {shlex.join(['rlanything', *words])}"
     try:
+        settle(args)
         code: int = args.run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
@@ -63,20 +61,26 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.rollouts.cli import add_commands as add_rollouts
     from rlanything.view.cli import add_commands as add_view
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
     )
     parser.add_argument("--version", action="version", version=f"rlanything {__version__}")
     parser.add_argument(
-        "--root", type=Path, default=Path(), metavar="DIR", help="project folder; default: here"
+        "--root", type=Path, metavar="DIR", help="project folder; default: the nearest one, here or above"
+    )
+    parser.add_argument(
+        "--workspace",
+        metavar="NAME",
+        help="a folder of .rla/ with results of other settings: `rlanything ls`",
     )
     parser.add_argument(
         "--params", type=Path, metavar="FILE", help="configuration; default: params.yaml there"
     )
     parser.add_argument("--traceback", action="store_true", help="show where an error comes from")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    # Of `Parser`, like all subparsers; the rooms' commands take any.
+    commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_config(commands)
-    _add_stages(commands)
+    add_stages(commands)
     add_plan(commands)
     _add_rehearse(commands)
     _add_sweep(commands)
@@ -111,21 +115,6 @@ def _add_config(commands: Commands[argparse.ArgumentParser]) -> None:
         "pipeline", help="bring dvc.yaml up to date with stages, imports and params.yaml"
     )
     pipeline.set_defaults(run=_config_pipeline)
-
-
-def _add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
-    from rlanything.stages.declared import STAGES
-
-    for stage in STAGES:
-        command = commands.add_parser(stage.name, help=stage.help)
-        if stage.arms is not None:
-            command.add_argument("--arm", required=True, help="an arm of the configuration, e.g. full")
-        if stage.name == TRAIN:
-            command.add_argument(
-                "--dry-run", action="store_true", help="print configuration and plan, do nothing"
-            )
-            add_plan_arguments(command.add_argument_group("with --dry-run"))
-        command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False)
 
 
 def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -171,6 +160,7 @@ def _config_write(args: argparse.Namespace) -> int:
     path = args.output or params_file(args)
     config = compose.write(path, args.overrides, args.root)
     print(f"wrote {path} (scale {config.scale})")
+    warn(config, args.root)
     if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
         dvcfile.write(args.root, config)
     return 0
@@ -187,10 +177,13 @@ def _config_show(args: argparse.Namespace) -> int:
 
 
 def _config_check(args: argparse.Namespace) -> int:
-    from rlanything.planning import check
+    from rlanything.planning import check, checkpoints
 
     path = args.file or params_file(args)
     config = check.read(path, args.root)
+    check.machine(config)
+    checkpoints.check(config, args.root)
+    warn(config, args.root)
     print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
     return 0
 
@@ -209,22 +202,6 @@ def _config_pipeline(args: argparse.Namespace) -> int:
 
     changed = dvcfile.write(args.root, configuration(args, engine=False))
     print(f"{dvcfile.NAME}: {'written' if changed else 'up to date'}")
-    return 0
-
-
-def _stage(args: argparse.Namespace) -> int:
-    stage: Stage = args.stage
-    config = configuration(args, engine=stage.engine)
-    stage.check_arm(config, args.arm)
-    if args.dry_run:
-        return print_plan(args, config, [args.arm])
-    if stage.name == TRAIN:
-        refuse_arguments(args)
-    if stage.engine:
-        from rlanything.planning import check
-
-        check.machine(config)
-    stage.work(config, args.root, args.arm)
     return 0
 
 

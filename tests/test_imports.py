@@ -3,9 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "lightning", "transformers", "dvc", "hydra", "optuna", "matplotlib", "ray", "vllm")
 LOADED = "import json, sys; print(json.dumps([name for name in {names!r} if name in sys.modules]))"
 
@@ -49,3 +51,16 @@ def test_nothing_heavy_is_imported(code):
 
 def test_the_measurement_sees_heavy_modules():
     assert heavy_modules_after("import hydra") == ["hydra"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(("config", "check"), 0), (("train", "--arm", "ful"), 2), (("train", "--arm", "full", "x.y=1"), 2)],
+)
+def test_checks_load_neither_torch_nor_dvc(words, code):
+    """A typo is answered at once. Hydra composes overrides, so it may be loaded."""
+    program = f"""
+from rlanything.cli import main
+assert main(["--root", {str(ROOT)!r}, *{list(words)!r}]) == {code}
+"""
+    assert set(heavy_modules_after(program)) <= {"hydra"}

@@ -15,6 +15,7 @@ from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.protocols import Engine, TaskFamily
 from rlanything.planning import samplers
+from rlanything.planning.declared_class import declared_class
 from rlanything.planning.samplers import NATIVE
 from rlanything.runs import build, families
 
@@ -39,7 +40,7 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
 
     A task family of the project is constructed, so that its constructor can check its arguments. For other task
     families, engines, loggers and callbacks, only the class and the names of the arguments are checked.
-    engine: whether engine, loggers and callbacks are checked, which imports torch and takes seconds.
+    engine: whether engine, loggers and callbacks are checked. Those of others are imported for that.
     """
     for name, section in config.named().items():
         targets.permit(section, name)
@@ -75,7 +76,9 @@ def strategy(config: Config) -> None:
 def machine(config: Config) -> None:
     """Raise `ConfigError` when this machine lacks the configured devices, or the engine cannot use them.
 
-    No model is loaded."""
+    No model is loaded, and torch is imported only for another accelerator than the CPU."""
+    if config.train.accelerator == "cpu":
+        return
     from rlanything.engines import placement
 
     kind = placement.device(config.train).type
@@ -110,5 +113,9 @@ def memory(config: Config, total: int | None = None) -> None:
 
 def arguments(section: dict[str, Any], name: str, of: type) -> None:
     """Raise `ConfigError` for a class that is not a subclass of `of`, or a key that its constructor does not take."""
-    given = GIVEN if of is Engine else ()
-    targets.named_arguments(section, targets.named_class(section, name, of), name, given)
+    if of is not Engine:
+        targets.named_arguments(section, targets.named_class(section, name, of), name)
+        return
+    targets.permit(section, name)
+    cls = declared_class(section[targets.TARGET], of) or targets.named_class(section, name, of)
+    targets.named_arguments(section, cls, name, GIVEN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -101,6 +102,7 @@ def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) ->
             )
         )
         return 0
+    warn(config, args.root)
     print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
     print(plan.render(config, sizes, plans), end="")
     print(text.render(config, found, given) if found else _UNNAMED, end="")
@@ -132,6 +134,14 @@ def _assumptions(args: argparse.Namespace) -> Assumptions:
     given = Assumptions(**{name: getattr(args, name) for name in ASSUMED if getattr(args, name) is not None})
     given.check()
     return given
+
+
+def warn(config: Config, root: Path) -> None:
+    """Print what will probably not work with real checkpoints."""
+    from rlanything.planning import checkpoints
+
+    for text in checkpoints.warnings(config, root):
+        print(f"rlanything: warning: {text}", file=sys.stderr)
 
 
 def params_file(args: argparse.Namespace) -> Path:

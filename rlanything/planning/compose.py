@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ NO_CHOICES = ("setting", "sweep", "check")
 """Folders of experiments/ whose files are not chosen as options. Environment and scale determine the setting.
 
 Sweeps and checks have their own commands."""
+SHORT = ("path",)
+"""Keys that files of experiments/ make several others of (model=local). No stage reads them."""
 HEADER = """\
 # The composed configuration that every stage reads. Written by
 #     {command}
@@ -50,6 +53,8 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
     for override in parsed:
         _check_option(folder, override)
     data = _without_removed(_compose(folder, overrides, parsed))
+    for name in SHORT:
+        data.pop(name, None)
     return {name: data[name] for name in [*Config.model_fields, *data] if name in data}
 
 
@@ -67,9 +72,15 @@ def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Con
     Raises `ConfigError` and writes nothing if it is invalid.
     """
     data = compose(overrides, root)
-    config = parse(data)
-    check.check(config, root, engine=False)
+    config = checked(data, root)
     write_text(path, text(data, overrides))
+    return config
+
+
+def checked(data: Mapping[str, Any], root: Path = Path()) -> Config:
+    """The configuration of a composition, checked but for the engine. Raises `ConfigError`."""
+    config = parse(dict(data))
+    check.check(config, root, engine=False)
     return config
 
 
@@ -168,12 +179,16 @@ def _panel(name: str, known: Sequence[str]) -> str:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """A suggestion for an unknown key: keys with the same last word, otherwise the keys of the same section."""
+    """A suggestion for an unknown key: a key of the same section that is spelled like it, then keys with the same last
+    word, otherwise the keys of the same section."""
     parent, _, last = name.rpartition(".")
+    beside = [key for key in known if key.rpartition(".")[0] == parent]
+    if parent and get_close_matches(last, [key.rpartition(".")[2] for key in beside], n=1, cutoff=0.75):
+        return unknown(name, beside)
     elsewhere = [key for key in known if key.rpartition(".")[2] == last]
     if elsewhere:
         return f"unknown; did you mean {' or '.join(repr(key) for key in elsewhere)}?"
-    return unknown(name, [key for key in known if key.rpartition(".")[0] == parent] or list(known))
+    return unknown(name, beside or list(known))
 
 
 def _keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Token ids as text, with the tokenizer file alone: no model is loaded and no code of a checkpoint runs.
 
-A tokenizer file may be anybody's, so a child process with a limit on its time reads it. Where there is no such file, or
-it cannot be read, texts are None and the reason is said.
+A tokenizer file may be anybody's, so a child process with limits on time and memory reads it. Where there is no such
+file, or it cannot be read, texts are None and the reason is said.
 """
 
 from __future__ import annotations
@@ -9,11 +9,14 @@ from __future__ import annotations
 import json
 import os
 import resource
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
+
+import psutil
 
 from rlanything.config import Checkpoint
 from rlanything.engines.openai import text_ids
@@ -22,6 +25,12 @@ from rlanything.rollouts.runs import NamedRun
 FILE = "tokenizer.json"
 SECONDS = 20
 """CPU time that reading a tokenizer and a rollout may take. Large tokenizers need two seconds."""
+WALL_S = 300
+"""Seconds by the clock that it may take, on a busy machine."""
+MEMORY_MB = 2048
+"""Memory that the child process may take in addition to that of this process."""
+LONGEST = 1 << 24
+"""Characters of all texts together: a vocabulary can hold tokens of any length."""
 Ids = tuple[int, ...]
 
 
@@ -87,23 +96,30 @@ def _in_child(file: Path, sequences: Sequence[Ids]) -> list[str] | str:
     child.start()
     sender.close()
     try:
-        found: list[str] | str = json.loads(receiver.recv_bytes())
+        if receiver.poll(WALL_S):
+            found: list[str] | str = json.loads(receiver.recv_bytes())
+            return found
     except EOFError:
-        return f"the tokenizer crashes, or needs more than {SECONDS} s"
+        pass
     finally:
         child.kill()
         child.join()
-    return found
+    return f"the tokenizer crashes, or needs more than {SECONDS} s or {MEMORY_MB} MB"
 
 
 def _decode(file: Path, sequences: Sequence[Ids], sender: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    if sys.platform == "linux":  # other systems do not enforce it
+        most = psutil.Process().memory_info().vms + (MEMORY_MB << 20)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(file))
         found: list[str] | str = [tokenizer.decode(list(s), skip_special_tokens=False) for s in sequences]
+        if sum(map(len, found)) > LONGEST:
+            found = f"their texts have more than {LONGEST:,} characters"
     except BaseException as error:  # a panic of the library is not an `Exception`
         found = " ".join(str(error).split())[:200] or type(error).__name__
     sender.send_bytes(json.dumps(found).encode())

@@ -24,7 +24,7 @@ def write_report(config: Config, root: Path) -> None:
         write_text(root / FOLDER / "buffers" / name, page)
     write_text(root / FOLDER / "buffers.md", buffers.markdown(changed))
     _write(material, root / FOLDER)
-    _show(material, Console())
+    _show(material, Console(), root)
 
 
 def _write(material: ReportData, folder: Path) -> None:
@@ -38,7 +38,7 @@ def _write(material: ReportData, folder: Path) -> None:
     write_text(folder / "report.md", document.report_md(material))
 
 
-def _show(material: ReportData, console: Console) -> None:
+def _show(material: ReportData, console: Console, root: Path) -> None:
     """Print the table, the peaks (labelled as such), the caveats, and the paths of the files."""
     console.print(tables.terminal(material.cells, material.contents))
     if material.peaks:
@@ -46,7 +46,13 @@ def _show(material: ReportData, console: Console) -> None:
             console.print(table)
     for line in caveats.for_terminal(material):
         console.print(Text(f"! {line}"))
-    console.print(Text(f"Report: {FOLDER}/report.md   numbers: {FOLDER}/summary.json"))
-    run = buffers.buffer_run(material.config, material.curves)
+    _paths(console, root, buffers.buffer_run(material.config, material.curves))
+
+
+def _paths(console: Console, root: Path, run: str | None) -> None:
+    """Print where the files are, from the project's root, and how to show the buffer of `run`."""
+    workspace = root.name if root.parent.name == ".rla" else ""
+    here, option = (f".rla/{workspace}/", f" --workspace {workspace}") if workspace else ("", "")
+    console.print(Text(f"Report: {here}{FOLDER}/report.md   numbers: {here}{FOLDER}/summary.json"))
     if run:
-        console.print(Text(f"Buffer: {run}/buffer   show it: rlanything buffer ls {run}"))
+        console.print(Text(f"Buffer: {here}{run}/buffer   show it: rlanything{option} buffer ls {run}"))

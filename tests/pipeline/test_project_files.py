@@ -30,6 +30,25 @@ def test_make_repro_of_another_scale_leaves_the_real_results_alone():
     assert not re.search(r"^dvc repro", result.stdout, flags=re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("words", "tried", "made"),
+    [
+        (["repro", "SCALE=smok"], "config show scale=smok > /dev/null", "mkdir -p .rla/smok/.dvc"),
+        (
+            ["rehearse", "ENV=codin"],
+            "config show scale=rehearsal env=codin_data ",
+            "rm -rf .rla/codin-rehearsal",
+        ),
+    ],
+)
+def test_a_name_that_is_unknown_leaves_nothing_behind(words, tried, made):
+    """The composition is tried before the folder of the workspace is made or cleared."""
+    said = subprocess.run(
+        ["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert said.index(tried) < said.index(made)
+
+
 def test_the_ci_script_is_executable_bash():
     script = ROOT / ".ci" / "run"
     assert script.stat().st_mode & stat.S_IXUSR

@@ -34,7 +34,7 @@ def test_the_committed_file_equals_the_composition():
 
 def test_the_groups_are_the_documented_ones():
     assert set(GROUPS) == {"arm", "engine", "env", "logger", "model", "scale"}
-    assert GROUPS["scale"] == ["default", "paper", "rehearsal", "single-gpu", "smoke"]
+    assert GROUPS["scale"] == ["default", "local", "paper", "rehearsal", "single-gpu", "smoke"]
 
 
 @pytest.mark.parametrize(("group", "option"), CHOICES)
@@ -146,7 +146,7 @@ def explained(lines: list[str]) -> set[str]:
     [
         (
             "scale=smok",
-            "scale = 'smok': unknown; did you mean 'smoke'? known: default, paper, rehearsal, single-gpu, smoke",
+            "scale = 'smok': unknown; did you mean 'smoke'? known: default, local, paper, rehearsal, single-gpu, smoke",
         ),
         ("arm@arms.full=ful", "arm@arms.full = 'ful': unknown; did you mean 'full'?"),
         ("signals.lamda=1", "unknown; did you mean 'signals.lambda'?"),
@@ -218,3 +218,8 @@ def test_constructor_arguments_are_checked_before_any_work(override, expected):
     with pytest.raises(ConfigError) as caught:
         check.check(config, ROOT)
     assert expected in str(caught.value)
+
+
+def test_a_key_spelled_like_one_of_its_section_comes_before_the_same_word_elsewhere():
+    with pytest.raises(ConfigError, match=r"'train.seed=3': unknown; did you mean 'train.seeds'\?"):
+        compose.compose(["train.seed=3"], ROOT)

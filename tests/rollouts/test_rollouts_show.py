@@ -21,7 +21,7 @@ from rlanything.files.records import write_json
 from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.rewards.kind import KINDS
 from rlanything.rewards.step_votes.signals import StepVoteModel
-from rlanything.rollouts import runs, select, votes
+from rlanything.rollouts import decoding, runs, select, votes
 from rlanything.rollouts.cli import show
 from rlanything.rollouts.page import EXPLAIN
 from rlanything.runs import origins
@@ -213,3 +213,12 @@ def test_programs_are_shown_with_every_test(coding_project, tmp_path, capsys):
 def test_numbers_in_messages_are_short():
     assert select.numbers([3, 0, 1, 2, 7, 8]) == "0 to 3, 7, 8"
     assert select.numbers([]) == ""
+
+
+def test_texts_without_end_are_not_printed(root, capsys, monkeypatch):
+    """A vocabulary can hold tokens of any length."""
+    monkeypatch.setattr(decoding, "LONGEST", 10)
+    assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
+    out = capsys.readouterr().out
+    assert "tokens are not decoded: their texts have more than 10 characters" in out
+    assert "\n  action  " in out

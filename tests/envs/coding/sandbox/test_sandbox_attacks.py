@@ -80,15 +80,15 @@ def test_subprocess(plain, host, name):
 
 
 @pytest.mark.slow
-def test_bwrap_as_an_ordinary_user(host):
+def test_bwrap_as_an_ordinary_user(host, public_sources):
     """Root enters a box by another road than other users: both must hold."""
     if os.getuid() != 0:
         pytest.skip("root is needed to become another user; test_bwrap is this test for you")
     if shutil.which("bwrap") is None or not Path(PYTHON).exists():
         pytest.skip("missing: apt install bubblewrap python3")
     found = subprocess.run(
-        [PYTHON, attack_suite.__file__, host["HOST_FILE"]],
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+        [PYTHON, public_sources / Path(attack_suite.__file__).relative_to(ROOT), host["HOST_FILE"]],
+        env={"PYTHONPATH": str(public_sources), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         cwd="/",
         user=NOBODY,
         group=NOBODY,

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import opened
+from conftest import opened, readable_by_all
 
 from benchmarks.sandbox import TESTS, _fork_chunk, forked, jobs
 from envs.coding.sandbox import Job, Stdio
@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[4]
 NOBODY = 65534
 
 
-def run(*arguments, python=sys.executable, module="envs.coding.sandbox", **options):
+def run(*arguments, python=sys.executable, module="envs.coding.sandbox", cwd=ROOT, **options):
     command = [python, "-m", module, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, **options)
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, **options)
 
 
 def test_check_says_what_works_and_why_the_rest_does_not(request, monkeypatch, tmp_path):
@@ -41,19 +41,32 @@ def test_check_fails_where_nothing_isolates(tmp_path):
     assert "apt install bubblewrap" in done.stdout
 
 
-def test_check_as_an_ordinary_user():
+def test_check_as_an_ordinary_user(public_sources):
     python = "/usr/bin/python3"
     if os.getuid() != 0:
         pytest.skip("root is needed to become another user")
     if shutil.which("bwrap") is None or not Path(python).exists():
         pytest.skip("missing: apt install bubblewrap python3")
     environment = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = run("check", "--json", python=python, env=environment, user=NOBODY, group=NOBODY, extra_groups=[])
+    who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    done = run("check", "--json", python=python, env=environment, cwd=public_sources, **who)
+    assert done.stderr == ""
     assert json.loads(done.stdout)["bwrap"] == {
         "works": True,
         "reason": "",
         **{key: json.loads(done.stdout)["bwrap"][key] for key in ("start_s", "probes")},
     }
+
+
+def test_a_private_folder_is_recognised(public_sources, tmp_path):
+    """The tests of ordinary users pass wherever the repository lies."""
+    assert readable_by_all(public_sources / "envs" / "coding" / "sandbox" / "__main__.py")
+    private = tmp_path / "private"
+    (private / "inside").mkdir(parents=True)
+    (private / "inside").chmod(0o755)
+    private.chmod(0o700)
+    assert not readable_by_all(private)
+    assert not readable_by_all(private / "inside")
 
 
 def test_check_of_containers(image):

@@ -1,0 +1,59 @@
+"""The parser of the command line: what it does not know is answered with the nearest name that it knows."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+_CHOICE = re.compile(
+    r"(argument [^:]+: )?invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)", re.DOTALL
+)
+
+
+class Parser(argparse.ArgumentParser):
+    """An `ArgumentParser` whose errors name the nearest command or option. Its subparsers are of the same class."""
+
+    def parse_args(self, args: Sequence[str] | None = None, namespace: object = None) -> argparse.Namespace:  # type: ignore[override]
+        """As `ArgumentParser.parse_args`; an unknown option is compared with those of the chosen command."""
+        found, rest = self.parse_known_args(args, argparse.Namespace())
+        if rest:
+            chosen = self._chosen(args or ())
+            known = [*chosen._option_string_actions, *self._option_string_actions]
+            chosen.error("; ".join(f"unknown argument {word!r}{_hint(word, known)}" for word in rest))
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and the message, with the nearest name, and exit with 2."""
+        if found := _CHOICE.fullmatch(message):
+            known = re.findall(r"[\w.-]+", found["known"])
+            message = f"unknown command {found['word']!r}; {_nearest(found['word'], known)}"
+        super().error(message)
+
+    def _chosen(self, words: Sequence[str]) -> Parser:
+        """The parser of the command that the words choose."""
+        parser = self
+        for word in words:
+            for choices in parser._commands():
+                if word in choices:
+                    parser = choices[word]
+                    break
+        return parser
+
+    def _commands(self) -> Iterator[dict[str, Parser]]:
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # argparse has no public name for it
+                yield action.choices
+
+
+def _hint(word: str, options: Sequence[str]) -> str:
+    if not word.startswith("-"):
+        return " (all key=value belong together)" if "=" in word else ""
+    return f"; {_nearest(word.partition('=')[0], [option for option in options if option.startswith('--')])}"
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"

@@ -1,0 +1,107 @@
+"""Real checkpoints before any of them is loaded: what cannot work here is refused, and what was made for the embedded
+models of 0.4 million weights is warned about. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from rlanything import targets
+from rlanything.config import Checkpoint, Config
+from rlanything.core.errors import ConfigError
+from rlanything.engines.sources import is_local
+from rlanything.files.reader import read_object
+from rlanything.planning.samplers import NATIVE
+
+NATIVE_TYPES = ("qwen2", "llama")
+"""Values of `model_type` in a config.json that engine=native can run."""
+HIGHEST_LR = 5e-5
+"""Full fine-tuning by reinforcement stays far below this. The paper has 1e-6, our default for embedded models 5e-4."""
+SHORTEST = {"rollout.max_tokens": 64, "judge.max_tokens": 64, "adaptation.max_tokens": 128}
+"""Tokens that a thought and a boxed answer need at least, by key."""
+ADVICE = "scale=local and scale=single-gpu have values for real checkpoints (docs/checkpoints.md)"
+
+
+def roles(config: Config) -> Mapping[str, Checkpoint]:
+    """The checkpoints by role, without those that an endpoint stands for; none for embedded models."""
+    if config.model.embedded is not None:
+        return {}
+    found = {"policy": config.model.policy, "reward": config.model.reward, "adapter": config.model.adapter}
+    return {role: source for role, source in found.items() if role not in config.endpoints.served}
+
+
+def check(config: Config, root: Path) -> None:
+    """Raise `ConfigError` for a folder that holds no checkpoint, or one that the engine cannot run.
+
+    A name on the hub is not looked up."""
+    for role, source in roles(config).items():
+        if is_local(source, root):
+            _check_folder(f"model.{role}.path = {source.path}", root / source.path, config)
+
+
+def warnings(config: Config, root: Path) -> list[str]:
+    """What `check` refuses, then what will probably not work with these checkpoints, and where better values are."""
+    if not roles(config):
+        return []
+    found = [*_toy_values(config), *_unlike(config, root)]
+    return [*_refused(config, root), *found, *([ADVICE] if found else [])]
+
+
+def _refused(config: Config, root: Path) -> list[str]:
+    try:
+        check(config, root)
+    except ConfigError as error:
+        return [str(error)]
+    return []
+
+
+def _check_folder(key: str, folder: Path, config: Config) -> None:
+    if not folder.is_dir():
+        beside = [p.name for p in folder.parent.iterdir() if p.is_dir()] if folder.parent.is_dir() else []
+        near = get_close_matches(folder.name, beside, n=1)
+        hint = f"did you mean {folder.parent / near[0]}?" if near else "give a folder or a name on the hub"
+        raise ConfigError(f"{key}: no such folder; {hint}")
+    file = folder / "config.json"
+    if not file.is_file():
+        raise ConfigError(f"{key}: no config.json there: not a checkpoint as `save_pretrained` writes it")
+    kind = read_object(file).get("model_type")
+    if config.engine[targets.TARGET] == NATIVE and kind not in NATIVE_TYPES:
+        raise ConfigError(
+            f"{key}: engine=native cannot run model_type {str(kind)[:40]!r}, only {' and '.join(NATIVE_TYPES)}; use "
+            "engine=transformers"
+        )
+
+
+def _toy_values(config: Config) -> Iterator[str]:
+    """Values that are right for embedded models alone."""
+    for name in ("policy", "reward"):
+        rate = getattr(config.learn, name).lr
+        if rate > HIGHEST_LR:
+            yield f"learn.{name}.lr = {rate:g}: very high for a real checkpoint; the paper has 1e-06"
+    lengths = {
+        "rollout.max_tokens": config.rollout.max_tokens,
+        "judge.max_tokens": config.judge.max_tokens,
+        "adaptation.max_tokens": config.adaptation.max_tokens,
+    }
+    for key, least in SHORTEST.items():
+        if lengths[key] < least:
+            yield f"{key} = {lengths[key]}: most replies will be cut off before their answer (at least {least})"
+    if config.rollout.decoding == "constrained":
+        yield "rollout.decoding = constrained: only commands can be sampled, so the policy cannot think (free)"
+    if config.engine[targets.TARGET] == NATIVE:
+        yield "engine=native: made for embedded models; it samples on the CPU only (engine=transformers)"
+
+
+def _unlike(config: Config, root: Path) -> Iterator[str]:
+    """Roles that were left at a name on the hub while the policy is a folder."""
+    chosen = roles(config)
+    if "policy" not in chosen or not is_local(chosen["policy"], root):
+        return
+    for role, source in chosen.items():
+        if not is_local(source, root):
+            yield (
+                f"model.{role}.path = {source.path}: on the hub, but the policy is the folder {chosen['policy'].path}; "
+                "model=local path=FOLDER sets all three"
+            )

@@ -1,0 +1,115 @@
+"""The commands of the pipeline's stages, in the project or in a workspace, and `rlanything ls`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlanything.planning.commands import add_arguments as add_plan_arguments
+from rlanything.planning.commands import (
+    composed,
+    configuration,
+    params_file,
+    print_plan,
+    refuse_arguments,
+    warn,
+)
+from rlanything.stages import BEFORE_TRAINING, TRAIN
+from rlanything.workspaces import places
+
+if TYPE_CHECKING:
+    from rlanything.stages.stage import Stage
+
+Commands = argparse._SubParsersAction  # argparse has no public name for it
+
+
+def settle(args: argparse.Namespace) -> None:
+    """Set `args.root`, and `args.project`, which differs from it in a workspace. Raises `ConfigError`."""
+    args.project = places.project(Path()) if args.root is None else args.root
+    new = getattr(args, "overrides", None) and getattr(args, "stage", None)
+    args.root = args.project if args.workspace is None or new else places.find(args.workspace, args.project)
+
+
+def add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
+    """Add a command for every stage, and `ls`."""
+    from rlanything.stages.declared import STAGES
+
+    for stage in STAGES:
+        command = commands.add_parser(stage.name, help=stage.help)
+        if stage.arms is not None:
+            command.add_argument("--arm", required=True, help="an arm of the configuration, e.g. full")
+        if stage.name == TRAIN:
+            command.add_argument(
+                "--dry-run", action="store_true", help="print configuration and plan, do nothing"
+            )
+            add_plan_arguments(command.add_argument_group("with --dry-run"))
+        command.add_argument(
+            "overrides",
+            nargs="*",
+            metavar="key=value",
+            help="in a workspace of its own under these values; what is recorded stays as it is",
+        )
+        command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False)
+    _add_ls(commands)
+
+
+def _add_ls(commands: Commands[argparse.ArgumentParser]) -> None:
+    lister = commands.add_parser("ls", help="list the workspaces, what is set in each, and their runs")
+    lister.add_argument("--json", action="store_true", help="as JSON")
+    lister.set_defaults(run=_ls)
+
+
+def _ls(args: argparse.Namespace) -> int:
+    from rlanything.buffer.views.cli.output import print_page
+    from rlanything.workspaces import listing
+
+    print_page(listing.page(args.project), listing.text, args.json)
+    return 0
+
+
+def _stage(args: argparse.Namespace) -> int:
+    stage: Stage = args.stage
+    config = composed(args) if args.overrides else configuration(args, engine=stage.engine)
+    stage.check_arm(config, args.arm)
+    if args.dry_run:
+        return print_plan(args, config, [args.arm])
+    if stage.name == TRAIN:
+        refuse_arguments(args)
+    if args.overrides:
+        return _trial(args, stage)
+    if stage.engine:
+        from rlanything.planning import check, checkpoints
+
+        check.machine(config)
+        checkpoints.check(config, args.root)
+    if stage.name in BEFORE_TRAINING:
+        from rlanything.workspaces import trial
+
+        trial.require_own(args.root, stage.name)
+    stage.work(config, args.root, args.arm)
+    return 0
+
+
+def _trial(args: argparse.Namespace, stage: Stage) -> int:
+    """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet."""
+    from rlanything.planning import check, checkpoints
+    from rlanything.workspaces import trial
+
+    found = trial.prepare(args.root, params_file(args), args.overrides, args.workspace or "")
+    _say(f"in workspace {found.name}: {' '.join(args.overrides)}")
+    if stage.engine:
+        check.check(found.config, found.root)
+        check.machine(found.config)
+        checkpoints.check(found.config, found.root)
+    warn(found.config, found.root)
+    trial.make_inputs(found)
+    if stage.name not in BEFORE_TRAINING:
+        stage.work(found.config, found.root, args.arm)
+    _say(f"results: {found.root}   read them with: rlanything --workspace {found.name} COMMAND")
+    return 0
+
+
+def _say(text: str) -> None:
+    print(f"rlanything: {text}", file=sys.stderr)

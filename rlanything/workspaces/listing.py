@@ -1,0 +1,60 @@
+"""The list of workspaces: what is set in each, and which runs it has."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rlanything.buffer.views.terminal import Screen, aligned, safe
+from rlanything.files.reader import FileError, read_text
+from rlanything.workspaces import places
+
+_WRITTEN = "#     rlanything config write"
+
+
+def page(root: Path) -> list[dict[str, Any]]:
+    """One row a workspace, the project's root first."""
+    return [_row(".", root), *(_row(name, root / places.FOLDER / name) for name in places.names(root))]
+
+
+def text(rows: Sequence[dict[str, Any]], screen: Screen) -> str:
+    """The rows as a table, and how to name a workspace."""
+    cells = [
+        [safe(row["workspace"]), safe(" ".join(row["overrides"])) or "-", safe(_runs(row)) or "-"]
+        for row in rows
+    ]
+    table = "".join(aligned(("workspace", "set", "runs"), cells, set(), screen))
+    return table + "\n. is the project: what is recorded. Another one: rlanything --workspace NAME COMMAND\n"
+
+
+def _row(name: str, folder: Path) -> dict[str, Any]:
+    return {
+        "workspace": name,
+        "folder": str(folder),
+        "overrides": overrides(folder / places.PARAMS),
+        "finished": _arms(folder / "runs"),
+        "training": sorted({arm for key in (folder / ".rla" / "live").glob("*") for arm in _arms(key)}),
+    }
+
+
+def overrides(params: Path) -> list[str]:
+    """The overrides with which a params.yaml was written, by its header; none where it does not say."""
+    try:
+        lines = read_text(params).splitlines()[:4] if params.is_file() else []
+    except FileError:
+        return []
+    for line in lines:
+        if line.startswith(_WRITTEN):
+            return shlex.split(line.removeprefix(_WRITTEN))
+    return []
+
+
+def _arms(folder: Path) -> list[str]:
+    return sorted({path.parent.name for path in folder.glob("*/seed-*") if path.is_dir()})
+
+
+def _runs(row: dict[str, Any]) -> str:
+    training = [f"{arm} (in training)" for arm in row["training"]]
+    return ", ".join([*row["finished"], *training])

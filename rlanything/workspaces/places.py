@@ -1,0 +1,49 @@
+"""Where the project and its workspaces are. Imported by every command, so it imports little."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from rlanything.core.errors import ConfigError, unknown
+
+FOLDER = Path(".rla")
+PARAMS = "params.yaml"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+
+
+def project(here: Path) -> Path:
+    """The nearest folder at or above `here` that is a project; `here` itself where there is none."""
+    folder = here.resolve()
+    for place in (folder, *folder.parents):
+        if (place / PARAMS).is_file() or (place / "experiments" / "config.yaml").is_file():
+            return here if place == folder else place
+    return here
+
+
+def names(root: Path) -> list[str]:
+    """The names of the project's workspaces."""
+    return sorted(path.parent.name for path in (root / FOLDER).glob(f"*/{PARAMS}"))
+
+
+def find(name: str, root: Path) -> Path:
+    """The folder of a workspace. Raises `ConfigError` with the nearest name."""
+    known = names(root)
+    if name not in known:
+        hint = unknown(name, known) if known else "this project has none yet"
+        raise ConfigError(f"workspace {name!r}: {hint}")
+    return root / FOLDER / name
+
+
+def free(name: str, root: Path) -> Path:
+    """The folder for a workspace of that name, made or not. Raises `ConfigError` for a name that cannot be one."""
+    place = root / FOLDER / name
+    if not _NAME.fullmatch(name) or (place.exists() and not (place / PARAMS).is_file()):
+        raise ConfigError(f"workspace {name!r}: choose another name, of letters, digits, dots and dashes")
+    return place
+
+
+def name_of(root: Path) -> str:
+    """The name of the workspace that `root` is; '' for a folder that is none."""
+    root = root.resolve()
+    return root.name if root.parent.name == FOLDER.name else ""

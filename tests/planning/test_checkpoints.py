@@ -1,0 +1,126 @@
+"""Real checkpoints before they are loaded: what is refused, what is warned about, and that the presets are silent."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from rlanything.cli import main
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError
+from rlanything.planning import checkpoints, compose
+
+ROOT = Path(__file__).parents[2]
+
+
+def configuration(*overrides: str) -> Config:
+    return parse(compose.compose(overrides, ROOT))
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """What looks like a checkpoint of an architecture that engine=native cannot run."""
+    path = tmp_path / "checkpoint"
+    path.mkdir()
+    (path / "config.json").write_text(json.dumps({"model_type": "qwen3"}))
+    return path
+
+
+def refusal(*overrides: str) -> str:
+    with pytest.raises(ConfigError) as raised:
+        checkpoints.check(configuration(*overrides), ROOT)
+    return str(raised.value)
+
+
+def test_one_path_is_all_three_models_and_each_can_have_its_own(folder):
+    for words in (["model=local"], ["scale=local"], ["scale=local", "env=coding_data"]):
+        model = configuration(*words, f"path={folder}", "model.reward.path=a/b").model
+        assert (model.policy.path, model.reward.path, model.adapter.path) == (str(folder), "a/b", str(folder))
+        assert model.embedded is None
+
+
+def test_the_key_is_there_only_where_a_file_uses_it():
+    assert "path" not in compose.compose(["scale=local"], ROOT)
+    with pytest.raises(ConfigError, match=r"override 'path=x': unknown; did you mean 'model.policy.path'"):
+        compose.compose(["path=x"], ROOT)
+
+
+def test_a_missing_folder_is_refused_with_the_nearest_one(folder):
+    near = folder.with_name("chekpoint")
+    assert refusal("scale=local", f"path={near}") == (
+        f"model.policy.path = {near}: no such folder; did you mean {folder}?"
+    )
+    assert "give a folder or a name on the hub" in refusal("scale=local", "path=/nowhere/at/all")
+    assert "no config.json there" in refusal("scale=local", f"path={folder.parent}")
+
+
+def test_an_engine_that_cannot_run_the_architecture_is_refused(folder):
+    checkpoints.check(configuration("scale=local", f"path={folder}"), ROOT)
+    assert "engine=native cannot run model_type 'qwen3'" in refusal("model=local", f"path={folder}")
+    (folder / "config.json").write_text(json.dumps({"model_type": "qwen2"}))
+    checkpoints.check(configuration("model=local", f"path={folder}"), ROOT)
+
+
+def test_the_command_refuses_and_writing_warns(folder, tmp_path, capsys):
+    params = str(tmp_path / "params.yaml")
+    words = ["config", "write", "--output", params, "scale=local", "path=/nowhere"]
+    assert main(["--root", str(ROOT), *words]) == 0
+    assert "warning: model.policy.path = /nowhere: no such folder" in capsys.readouterr().err
+    check = ["--root", str(ROOT), "--params", params, "config", "check"]
+    assert main(check) == 2
+    assert "model.policy.path = /nowhere: no such folder" in capsys.readouterr().err
+
+
+def test_a_device_that_is_not_there_is_refused_by_the_check(folder, tmp_path, capsys, monkeypatch):
+    from rlanything.engines import placement
+
+    monkeypatch.setattr(placement, "_count", lambda kind: int(kind == "cpu"))
+    params = str(tmp_path / "params.yaml")
+    compose.write(Path(params), ["scale=local", f"path={folder}", "train.accelerator=cuda"], ROOT)
+    assert main(["--root", str(ROOT), "--params", params, "config", "check"]) == 2
+    assert "train.accelerator = 'cuda': PyTorch" in capsys.readouterr().err
+
+
+def test_values_of_the_embedded_models_are_warned_about(folder):
+    found = checkpoints.warnings(
+        configuration("model=qwen2.5", f"model.policy.path={folder}", "engine=transformers"), ROOT
+    )
+    keys = [text.partition(" = ")[0] for text in found]
+    assert keys[:-1] == [
+        "learn.policy.lr",
+        "rollout.max_tokens",
+        "judge.max_tokens",
+        "adaptation.max_tokens",
+        "rollout.decoding",
+        "model.reward.path",
+        "model.adapter.path",
+    ]
+    assert found[-1] == checkpoints.ADVICE
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("scale=local",),
+        ("scale=local", "env=alfworld_data", "env.engine=fast"),
+        ("scale=local", "env=coding_data"),
+        ("scale=single-gpu",),
+        ("scale=paper", "env.engine=fast"),
+        (),
+    ],
+    ids=" ".join,
+)
+def test_the_presets_give_no_warning(overrides):
+    assert checkpoints.warnings(configuration(*overrides), ROOT) == []
+
+
+def test_the_local_scale_fits_the_card_that_its_page_names(capsys):
+    words = ["plan", "scale=local", "--arm", "full", "--device", "RTX4090"]
+    assert main(["--root", str(ROOT), *words]) == 0
+    out = capsys.readouterr().out
+    assert "\n  fits: " in out
+    (most,) = re.findall(r"\n  at most +([\d.]+ GB) ", out)
+    assert f"at most {most} by `rlanything plan" in (ROOT / "docs" / "checkpoints.md").read_text()

@@ -1,0 +1,33 @@
+"""Words that the command line does not know: the message names the nearest one that it knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from rlanything.cli import main
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tain"], "unknown command 'tain'; did you mean 'train'?"),
+        (["buffer", "shwo"], "unknown command 'shwo'; did you mean 'show'?"),
+        (["config", "wriet"], "unknown command 'wriet'; did you mean 'write'?"),
+        (["zzz"], "unknown command 'zzz'; known: config, tasks, "),
+        (["train", "--arm", "full", "--dryrun"], "unknown argument '--dryrun'; did you mean '--dry-run'?"),
+        (["--wrkspace=x", "ls"], "unknown argument '--wrkspace=x'; did you mean '--workspace'?"),
+        (["rollouts", "show", "full", "--iter", "1", "--slt=2"], "'--slt=2'; did you mean '--slot'?"),
+    ],
+)
+def test_the_nearest_is_named(words, said, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_known_is_parsed_as_before(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["train", "--help"])
+    assert caught.value.code == 0
+    assert "--arm ARM" in capsys.readouterr().out

@@ -1,0 +1,159 @@
+"""Trials never touch what is recorded, every command finds a workspace by name, and the list says what is in each."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from stage_cases import ROOT, contents
+
+from rlanything.cli import main
+from rlanything.core.errors import ConfigError
+from rlanything.planning import compose
+from rlanything.workspaces import listing, places, trial
+
+TINY = [
+    *("scale=smoke", "tasks.train=3", "rollout.tasks=1", "rollout.rollouts=2", "rollout.max_steps=2"),
+    *(f"tasks.panels.{panel}.tasks=1" for panel in ("in_domain", "out_of_domain", "reward_panel")),
+    *(
+        f"bootstrap.{role}.{key}"
+        for role in ("policy", "reward", "adapter")
+        for key in ("episodes=4", "steps=2")
+    ),
+    *("train.iterations=1", "evaluate.curve_tasks=1", "evaluate.cooling=null", "judge.max_invalid=1"),
+    *("evaluate.max_steps=2", "evaluate.reward_rollouts=1", "evaluate.curve_rollouts=1"),
+]
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    """A project with its sources and a configuration, and nothing made yet."""
+    for name in ("experiments", "envs", "rlanything", "dvc.yaml"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    compose.write(tmp_path / "params.yaml", TINY, tmp_path)
+    return tmp_path
+
+
+def run(project: Path, *words: str) -> int:
+    return main(["--root", str(project), *words])
+
+
+@pytest.mark.integration
+def test_a_trial_leaves_what_is_recorded_alone_and_shares_its_inputs(project, capsys):
+    for words in (["tasks"], ["bootstrap"], ["train", "--arm", "outcome"]):
+        assert run(project, *words) == 0
+    before = {name: contents(project / name) for name in ("data", "models", "runs", "provenance")}
+    params = (project / "params.yaml").read_text()
+    bold = [*TINY, "learn.policy.lr=0.001"]
+    assert run(project, "train", "--arm", "outcome", *bold) == 0
+    assert {name: contents(project / name) for name in before} == before
+    assert (project / "params.yaml").read_text() == params
+    name = trial.trial_name(bold)
+    assert f"rlanything --workspace {name} COMMAND" in capsys.readouterr().err
+    place = project / ".rla" / name
+    assert (place / "models").resolve() == project / "models", "equal inputs are not made again"
+    rates = [
+        json.loads((root / "provenance" / "outcome.json").read_text())["config"]["learn"]["policy"]["lr"]
+        for root in (project, place)
+    ]
+    assert rates == [5e-4, 1e-3]
+    assert run(project, "--workspace", name, "rollouts", "show", "outcome") == 0
+    assert run(project, "--workspace", name, "replay", "outcome") == 0
+    assert run(project, "--workspace", name, "bootstrap") == 2
+    assert "would change another folder's results" in capsys.readouterr().err
+    assert run(project, "ls", "--json") == 0
+    rows = {row["workspace"]: row for row in json.loads(capsys.readouterr().out)}
+    assert set(rows) == {".", name}
+    assert rows[name]["overrides"] == bold
+    assert rows[name]["finished"] == ["outcome"]
+
+
+@pytest.mark.integration
+def test_other_tasks_are_made_beside_the_project(project):
+    other = [*TINY, "seed=1"]
+    assert run(project, "tasks", *other) == 0
+    assert run(project, "--workspace", "mine", "bootstrap", *other) == 0
+    assert not (project / "data").exists()
+    assert not (project / "models").exists()
+    found = [project / ".rla" / name / "data" for name in (trial.trial_name(other), "mine")]
+    assert found[0].resolve() == found[1].resolve()
+    assert found[0].resolve().parent.parent == project / ".rla" / "inputs"
+    assert (found[1] / "tasks" / "train.jsonl").is_file()
+
+
+def test_a_dry_run_makes_no_workspace(project, capsys):
+    assert run(project, "train", "--arm", "full", *TINY, "signals.lambda=0.5", "--dry-run") == 0
+    assert "lambda: 0.5" in capsys.readouterr().out
+    assert not (project / ".rla").exists()
+
+
+def test_a_name_is_of_one_configuration(project, capsys):
+    found = trial.prepare(project, project / "params.yaml", [*TINY, "seed=1"], "bold")
+    assert found.root == project / ".rla" / "bold"
+    again = trial.prepare(project, project / "params.yaml", [*TINY, "seed=1"], "bold")
+    assert again == found
+    with pytest.raises(ConfigError, match="this workspace has another configuration"):
+        trial.prepare(project, project / "params.yaml", [*TINY, "seed=2"], "bold")
+    for name in ("locks", "../x", "", "a b"):
+        (project / ".rla" / "locks").mkdir(exist_ok=True)
+        with pytest.raises(ConfigError, match="choose another name"):
+            places.free(name, project)
+    assert trial.trial_name(["a=1", "b=2"]) == trial.trial_name(["b=2", "a=1"])
+    assert trial.trial_name(["a=1"]) != trial.trial_name(["a=2"])
+
+
+def test_an_unknown_workspace_names_the_nearest(project, capsys):
+    assert run(project, "--workspace", "smoke", "buffer", "ls") == 2
+    assert "workspace 'smoke': this project has none yet" in capsys.readouterr().err
+    (project / ".rla" / "smoke").mkdir(parents=True)
+    shutil.copyfile(project / "params.yaml", project / ".rla" / "smoke" / "params.yaml")
+    assert run(project, "--workspace", "smok", "buffer", "ls") == 2
+    assert "did you mean 'smoke'?" in capsys.readouterr().err
+
+
+def test_a_bad_override_makes_nothing(project, capsys):
+    assert run(project, "train", "--arm", "full", "signal.lambda=1") == 2
+    assert "did you mean 'signals.lambda'?" in capsys.readouterr().err
+    assert run(project, "train", "--arm", "ful", "signals.lambda=1") == 2
+    assert "did you mean 'full'?" in capsys.readouterr().err
+    assert not (project / ".rla").exists()
+
+
+def test_the_project_is_found_from_its_folders(project, monkeypatch, capsys):
+    inside = project / "notes" / "deep"
+    inside.mkdir(parents=True)
+    monkeypatch.chdir(inside)
+    assert main(["config", "check"]) == 0
+    assert f"{project}/params.yaml: valid" in capsys.readouterr().out
+    assert places.project(project) == project
+    monkeypatch.chdir(project)
+    assert places.project(Path()) == Path()
+
+
+def test_the_list_survives_a_file_that_no_program_wrote(project, capsys):
+    folder = project / ".rla" / "odd"
+    folder.mkdir(parents=True)
+    (folder / "params.yaml").write_bytes(b"\xff\xfe")
+    assert listing.overrides(folder / "params.yaml") == []
+    assert run(project, "ls") == 0
+    assert "\nodd " in capsys.readouterr().out
+
+
+def test_the_report_names_the_workspace_in_its_hints(project):
+    from io import StringIO
+
+    from rich.console import Console
+
+    from rlanything.stages import report
+
+    said = {}
+    for root in (project, project / ".rla" / "coding-smoke"):
+        shown = StringIO()
+        report._paths(Console(file=shown, width=200), root, "runs/full/seed-0")
+        said[root] = shown.getvalue()
+    first, second = said.values()
+    assert "show it: rlanything buffer ls runs/full/seed-0\n" in first
+    assert "Report: .rla/coding-smoke/report/report.md" in second
+    assert "show it: rlanything --workspace coding-smoke buffer ls runs/full/seed-0\n" in second
