@@ -1,29 +1,44 @@
-"""The pictures of docs/view.md, from runs of two projects:
+"""The pictures of docs/view.md, from pages that `rlanything view` wrote of the two recorded experiments:
 
-python -m benchmarks.pages.pictures --root . --coding .rla/coding-default
+rlanything view full --output /tmp/votes
+rlanything --root .rla/coding-default view full --output /tmp/tests
+python -m benchmarks.pages.pictures /tmp/votes /tmp/tests
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.pages.browser import opened, served
 from rlanything.core.errors import ConfigError
-from rlanything.view.export import export
 
 FOLDER = Path("docs/view")
-SHOTS: Mapping[str, tuple[str, str, int, int, str]] = {
-    "rollout": ("votes", "f=disputed,against", 1200, 800, "light"),
-    "search": ("votes", "q=mug&f=failed", 1200, 800, "dark"),
-    "programs": ("tests", "f=against", 1200, 800, "light"),
-    "phone": ("votes", "", 390, 800, "light"),
+
+
+@dataclass(frozen=True)
+class Shot:
+    """page: of which run. found: what its address asks for. at: what the picture begins with. width: in pixels."""
+
+    page: str
+    found: str = ""
+    at: str = ""
+    width: int = 1200
+    colours: str = "light"
+
+
+SHOTS: Mapping[str, Shot] = {
+    "rollout": Shot("votes", "f=disputed,against,trains"),
+    "steps": Shot("votes", "f=disputed,against,trains", ".step:has(.vote.good):has(.vote.bad)"),
+    "search": Shot("votes", "q=mug clean&f=failed", colours="dark"),
+    "programs": Shot("tests", "f=against,failed", "#task h2"),
+    "phone": Shot("votes", width=390),
 }
-"""name: which run, what is in its address, width, height, and colours."""
+"""By the picture's name."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -31,20 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--root", type=Path, default=Path(), metavar="DIR", help="project with votes on steps"
-    )
-    parser.add_argument("--coding", type=Path, required=True, metavar="DIR", help="project with unit tests")
-    parser.add_argument("--run", default="full/seed-0", metavar="RUN", help="of both; default: full/seed-0")
+    parser.add_argument("votes", type=Path, metavar="VOTES", help="page of a run with votes on steps")
+    parser.add_argument("tests", type=Path, metavar="TESTS", help="page of a run with unit tests")
     parser.add_argument("--output", type=Path, default=FOLDER, metavar="DIR", help=f"default: {FOLDER}")
     args = parser.parse_args(argv)
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            for kind, root in (("votes", args.root), ("tests", args.coding)):
-                export(args.run, Path(folder) / kind, root=root.resolve())
-            with served(Path(folder)) as url, opened() as browser:
-                args.output.mkdir(parents=True, exist_ok=True)
-                for name, shot in SHOTS.items():
+        with opened() as browser:
+            args.output.mkdir(parents=True, exist_ok=True)
+            for name, shot in SHOTS.items():
+                with served(getattr(args, shot.page)) as url:
                     take(browser, url, shot, args.output / f"{name}.png")
     except ConfigError as error:
         print(f"pictures: {error}", file=sys.stderr)
@@ -52,18 +62,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def take(browser: Any, url: str, shot: tuple[str, str, int, int, str], file: Path) -> None:
-    """One picture: the first rollout of the list, at its second step, with a chip and the tokens open."""
-    kind, hash_, width, height, colours = shot
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=colours)
+def take(browser: Any, url: str, shot: Shot, file: Path) -> None:
+    """One picture: what `shot` asks for is found, and the first rollout of the list is opened."""
+    context = browser.new_context(viewport={"width": shot.width, "height": 800}, color_scheme=shot.colours)
     tab = context.new_page()
-    tab.goto(f"{url}{kind}/#{hash_}")
+    tab.goto(f"{url}#{shot.found}")
     tab.wait_for_selector("body[data-shown]", state="attached")
-    if hash_:
+    if shot.found:
         tab.click("#list .marks a:not(.off)")
         tab.wait_for_selector(f"body[data-shown='{tab.evaluate('location.hash')}']", state="attached")
+    if shot.at:
+        tab.evaluate("at => document.querySelector(at).scrollIntoView()", shot.at)
     tab.screenshot(path=str(file))
-    print(f"{file}: {file.stat().st_size // 1024} KB")
+    print(f"{file}: {file.stat().st_size // 1024} KB", flush=True)
     context.close()
 
 

@@ -51,7 +51,10 @@ def test_programs_and_tests_are_a_matrix(site, tab, look):
         ["0", "right", "+1.500", "+", "+", "+", "−", "?"],
         ["1", "wrong", "+0.500", "+", "−", "−", "−", "?"],
     ]
-    fold = tab.locator("#task details", has_text="w1, written test: wrong, reward −1.000, does not train")
+    tab.locator("#task summary", has_text="3 written tests").click()
+    fold = tab.locator(
+        "#task details details", has_text="w1, written test: wrong, reward −1.000, does not train"
+    )
     fold.locator("summary").click()
     fold.get_by_text("assert f(1) == 3").wait_for()
     assert tab.inner_text("#step-0 .action") == "print(1)"

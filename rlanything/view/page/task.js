@@ -55,7 +55,7 @@ function drawTests(place, group) {
       add(tr, 'td', sign, cls + ' cell').title = name;
     }
   }
-  written.forEach((test, k) => drawWritten(place, test, k));
+  addFold(place, count(written.length, 'written test'), fold => written.forEach((test, k) => drawWritten(fold, test, k)));
 }
 
 function drawWritten(place, test, k) {
