@@ -82,7 +82,6 @@ FAST = (
     "click-button-sequence",
     "click-tab",
     "click-collapsible",
-    "click-widget",
     "form-sequence-3",
 )
 
