@@ -47,7 +47,7 @@ class WebFamily:
         kinds: Kinds,
         ood_kinds: Kinds,
         text: str = "plain",
-        timeout: float = 20.0,
+        timeout: float = 45.0,
         most_pages: int = 32,
         chromium: str | None = None,
         pages: str | None = None,

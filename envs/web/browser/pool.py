@@ -18,7 +18,7 @@ from envs.web.browser.view import LONGEST, MOST_ITEMS, BrowserError, BrowserTime
 
 Json = dict[str, Any]
 PLAY, PLAYS, ASK = (f"([page, asked]) => rla.at(page).{name}(asked)" for name in ("play", "plays", "ask"))
-BATCH = 16
+BATCH = 8
 """Episodes that are played in one call."""
 MOST_VIEWS = 4096
 """Views that are remembered: the episodes of a task often begin with the same actions."""
@@ -31,7 +31,7 @@ class Settings(NamedTuple):
 
     chromium: str | None = None
     pages: str | None = None
-    timeout: float = 20.0
+    timeout: float = 45.0
     most_pages: int = 32
 
 

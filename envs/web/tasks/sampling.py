@@ -14,7 +14,7 @@ from rlanything.core.types import Task
 ENV = "web"
 SPARE = 1.2
 """Pages that are looked at for each task that is asked for: some pages do not ask for what their kind describes."""
-BATCH = 50
+BATCH = 10
 """Pages that are looked at in one call."""
 ROUNDS = 40
 """Rounds of drawing before the kinds are said to have too few pages."""

@@ -82,7 +82,6 @@ FAST = (
     "click-button-sequence",
     "click-tab",
     "click-collapsible",
-    "click-widget",
     "form-sequence-3",
 )
 
@@ -97,7 +96,7 @@ def test_good_steps_are_those_on_shortest_solutions(pool, kind):
 @pytest.mark.parametrize("kind", sorted(SOLVED_BY_TRYING))
 def test_good_steps_are_those_on_shortest_solutions_of_more_pages(pool, kind):
     seeds = [f"search-{n}" for n in range(40) if suits(pool, kind, f"search-{n}")]
-    for seed in seeds[:5]:
+    for seed in seeds[:2]:
         compared(pool, kind, seed, SOLVED_BY_TRYING[kind])
 
 
