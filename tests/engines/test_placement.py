@@ -8,7 +8,7 @@ import pytest
 import torch
 from lightning.pytorch.trainer.connectors.accelerator_connector import _AcceleratorConnector
 
-from rlanything.config import TrainConfig
+from rlanything.config import ExecutorConfig, TrainConfig
 from rlanything.core.errors import ConfigError
 from rlanything.engines import placement
 from rlanything.engines.placement import Role
@@ -80,7 +80,9 @@ def test_the_native_engine_is_refused_where_auto_means_a_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     config = SimpleNamespace(
-        train=TrainConfig(iterations=1, accelerator="auto"), engine={"_target_": samplers.NATIVE}
+        train=TrainConfig(iterations=1, accelerator="auto"),
+        engine={"_target_": samplers.NATIVE},
+        executor=ExecutorConfig(),
     )
     with pytest.raises(ConfigError, match=r"train\.accelerator = 'auto': that is 'cuda' here.*engine=transf"):
         check.machine(config)
