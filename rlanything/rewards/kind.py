@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from rlanything.config import ArmConfig, Config
+from rlanything.config import ArmConfig, Config, JudgeConfig
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.types import Json, Lesson
 from rlanything.rewards.protocols import PanelEvaluation, Replies, StoredIteration, WarmStart
@@ -84,6 +84,15 @@ def kind_of(config: Config) -> RewardKind:
     return KINDS[name_of(config)]
 
 
-def name_of(config: Config) -> str:
+class Judged(Protocol):
+    """A configuration, or a part of it that says how steps are judged."""
+
+    @property
+    def judge(self) -> JudgeConfig:
+        """The section `judge`."""
+        ...
+
+
+def name_of(config: Judged) -> str:
     """The name of that kind: a key of `KINDS`."""
     return config.judge.writes

@@ -7,6 +7,7 @@ from typing import Any
 
 from rlanything.buffer import Event
 from rlanything.core.types import Episode, EventKind, Json, Step
+from rlanything.rewards.kind import name_of
 from rlanything.rollouts import unit_tests, votes
 from rlanything.rollouts.decoding import Texts, decode
 from rlanything.rollouts.runs import NamedRun, Terms
@@ -25,7 +26,7 @@ def rollout_page(run: NamedRun, chosen: Chosen, others: Sequence[str] = ()) -> d
     episode, terms = chosen.record.episode, run.terms
     trajectory = episode.trajectory
     read = decode(run, "policy", sequences(trajectory.steps))
-    kind = EXPLAIN[terms.judge.writes](run, chosen)
+    kind = EXPLAIN[name_of(terms)](run, chosen)
     return {
         "run": run.name,
         "state": "finished" if run.finished else "in training",
@@ -70,7 +71,7 @@ def why_not(chosen: Chosen, terms: Terms) -> str:
 def _terms(terms: Terms) -> dict[str, Json]:
     """By what replies became rewards."""
     return {
-        "writes": terms.judge.writes,
+        "writes": name_of(terms),
         "lambda": terms.signals.lambda_,
         "consistency_lambda": terms.signals.consistency_lambda,
         "uses_outcome": terms.arm.outcome,

@@ -14,7 +14,8 @@ from rlanything import targets
 from rlanything.core.errors import RLAnythingError
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.types import Task, Trajectory
-from rlanything.loop.guard import deadline
+from rlanything.loop.episodes import deadline
+from rlanything.rewards.kind import name_of
 from rlanything.rollouts.runs import NamedRun
 
 SECONDS = 60.0
@@ -71,7 +72,7 @@ class Knowledge:
 
 def knowledge(run: NamedRun, *, asked: bool = True) -> Knowledge:
     """What can be asked about a run. Programs and tests have their results in the run: nothing is played for them."""
-    if not asked or run.terms.judge.writes != "votes":
+    if not asked or name_of(run.terms) != "votes":
         return Knowledge()
     env: Mapping[str, Any] = run.terms.env
     try:

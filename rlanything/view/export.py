@@ -14,6 +14,7 @@ from rlanything.buffer.views.terminal import safe
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
 from rlanything.files import atomic
+from rlanything.rewards.kind import name_of
 from rlanything.rollouts import runs, select
 from rlanything.rollouts.runs import NamedRun
 from rlanything.view.environment import knowledge
@@ -64,7 +65,7 @@ def facts(run: NamedRun) -> dict[str, Json]:
         "run": run.name,
         "state": "finished" if run.finished else "in training",
         "version": __version__,
-        "writes": terms.judge.writes,
+        "writes": name_of(terms),
         "lambda": terms.signals.lambda_,
         "uses_outcome": terms.arm.outcome,
         "trains_reward_model": terms.arm.train_reward,
