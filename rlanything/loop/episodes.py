@@ -124,7 +124,8 @@ class LocalHost:
         if not move.actions:
             return self._begin(move).played
         found = self._at(move, move.actions[:-1])
-        if found.played.status is None and found.played.observation.text != move.seen:
+        ended = found.played.status is Status.OK  # the episode that is asked about had not
+        if ended or (found.played.status is None and found.played.observation.text != move.seen):
             found.played = Played(found.played.observation, Status.ENV_ERROR, error=OTHERWISE)
         if found.played.status is None:
             found.played = _step(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import ACTIONS, Family, task
 
-from rlanything.core.types import Observation, Status
+from rlanything.core.types import Observation, Status, StepResult
 from rlanything.loop import share
 from rlanything.loop.episodes import OTHERWISE, LocalHost, Move
 
@@ -95,6 +95,26 @@ def test_an_environment_that_answers_otherwise_when_it_is_played_again_is_an_err
     host.clear()
     (again,) = host.play([last])
     assert (again.status, again.error) == (Status.ENV_ERROR, OTHERWISE)
+
+
+class Hasty(Family):
+    """Ends every episode but the first after its first action, with success."""
+
+    def environment(self):
+        made = super().environment()
+        self.opened = getattr(self, "opened", 0) + 1
+        if self.opened > 1:
+            made.step = lambda action: StepResult(Observation("You won.", ()), True, True)
+        return made
+
+
+def test_an_episode_that_ends_earlier_when_it_is_played_again_is_an_error_and_no_success():
+    host = LocalHost(Hasty())
+    _, last = moves(host, ["look", "look"])
+    assert last.actions == ("look", "look")
+    host.clear()
+    (again,) = host.play([last])
+    assert (again.status, again.success, again.error) == (Status.ENV_ERROR, False, OTHERWISE)
 
 
 def test_two_episodes_with_one_seed_do_not_share_an_environment():

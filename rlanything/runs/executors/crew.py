@@ -10,7 +10,7 @@ from typing import Any
 
 from rlanything.config import ExecutorConfig
 from rlanything.core.errors import ConfigError, MachineError
-from rlanything.runs.executors.pool import Hand, LostError, Pool
+from rlanything.runs.executors.pool import Hand, LostError, Pool, visible
 from rlanything.runs.executors.worker import Greeting, Order
 
 
@@ -156,4 +156,5 @@ class Crew:
 
 
 def _quoted(log: str) -> str:
-    return "\n".join(f"    | {line}" for line in log.splitlines())
+    """Lines that environment code may have written, with nothing in them that moves a terminal's cursor."""
+    return "\n".join(f"    | {visible(line)}" for line in log.splitlines())
