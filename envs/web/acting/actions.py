@@ -53,6 +53,11 @@ class Refusal:
     reason: str
 
 
+def encodable(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair: UTF-8, and with it every tokenizer, has no code for one."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
 def key(name: str) -> str | None:
     """A key by its name, or None for an unknown one."""
     if len(name) == 1 and name.isprintable():

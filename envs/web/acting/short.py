@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envs.web.acting.actions import LONGEST_TEXT, MOST_KEYS, Action, Refusal, key
+from envs.web.acting.actions import LONGEST_TEXT, MOST_KEYS, Action, Refusal, encodable, key
 
 FORMS = "click N, double N, right N, hover N, type N TEXT, press KEY, scroll N up|down, wait, done, fail"
 _CLICKS = {"click": (0, 1), "double": (0, 2), "right": (2, 1)}
@@ -28,6 +28,8 @@ def parse(text: str) -> Action | Refusal:
         typed = found[2] or ""  # nothing: the field becomes empty
         if len(typed) > LONGEST_TEXT:
             return Refusal(f"at most {LONGEST_TEXT} characters can be typed at once.")
+        if not encodable(typed):
+            return Refusal("a text must not hold half of a surrogate pair.")
         return Action("type", int(found[1]), text=typed)
     if found := _SCROLL.fullmatch(text):
         return Action("scroll", int(found[1]), dy=PAGE if found[2] == "down" else -PAGE)

@@ -17,6 +17,7 @@ from envs.web.acting.actions import (
     MOST_KEYS,
     Action,
     Refusal,
+    encodable,
     key,
 )
 from rlanything.core.errors import ModelOutputError
@@ -91,6 +92,8 @@ def _typing(given: Arguments) -> Action:
     text = given.get("text")
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
         raise _Wrong(f"text must be a text of at most {LONGEST_TEXT} characters.")
+    if not encodable(text):
+        raise _Wrong("text must not hold half of a surrogate pair.")
     number = _place(given).get("number", 0) if "element" in given else 0
     return Action("type", number, text=text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from importlib.util import find_spec
@@ -78,8 +79,10 @@ async def launch(path: str) -> tuple[Any, Any, Any]:
         )
         for script in SCRIPTS:
             await context.add_init_script(path=script)
-    except Exception as error:
-        await driver.stop()
+    except BaseException as error:  # also where a time limit cancels this: the driver would stay
+        await asyncio.shield(driver.stop())
+        if not isinstance(error, Exception):
+            raise
         raise BrowserError(f"Chromium ({path}) does not start: {_first_lines(error)}") from None
     return driver, browser, context
 

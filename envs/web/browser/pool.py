@@ -46,7 +46,6 @@ class Pool:
         """How often a browser was started."""
         self._open: OrderedDict[str, Any] = OrderedDict()
         self._views: OrderedDict[tuple[str, str, str], View] = OrderedDict()
-        self._failed: dict[tuple[str, str, str], BrowserError] = {}
         self._running: tuple[Any, Any, Any] | None = None
         self._loop = asyncio.new_event_loop()
         self._turn = asyncio.Lock()
@@ -61,9 +60,6 @@ class Pool:
         becomes the name of a file.
         """
         key = kind, seed, json.dumps(actions)
-        failure = self._failed.pop(key, None)
-        if failure is not None and tries == 1:
-            raise failure
         if key in self._views:
             self._views.move_to_end(key)
         else:
@@ -73,8 +69,7 @@ class Pool:
     def play_ahead(self, kind: str, episodes: Iterable[tuple[str, Sequence[Json]]]) -> None:
         """Play many episodes of a kind, (seed, actions) each, in few calls; `play` then knows what they show.
 
-        A time-out is left to `play`, which finds out whose it is. For any other failure the first of these episodes
-        pays: `play` raises it there.
+        A failure is left to `play`, which finds out whose it is: no episode pays for another one.
         """
         keys = {(kind, seed, json.dumps(actions)): (seed, actions) for seed, actions in episodes}
         missing = sorted(key for key in keys if key not in self._views)
@@ -83,10 +78,7 @@ class Pool:
             try:
                 answers = self._call(kind, PLAYS, [_asked(*keys[key]) for key in part], tries=1)
                 views = [View.from_json(answer) for answer in (answers if isinstance(answers, list) else [])]
-            except BrowserTimeout:
-                return
-            except BrowserError as error:
-                self._failed[part[0]] = error
+            except (BrowserError, BrowserTimeout):
                 return
             for key, view in zip(part, views, strict=False):
                 self._remember(key, view)
@@ -142,6 +134,9 @@ class Pool:
                 await self._drop()
                 limit = self.settings.timeout
                 raise BrowserTimeout(f"the page {kind} did not answer within {limit:g} s") from None
+            except asyncio.CancelledError:  # the caller waits no longer; the page may hang
+                await asyncio.shield(self._drop())
+                raise
             except Exception as error:
                 await self._drop()
                 said = str(error).splitlines() or [type(error).__name__]

@@ -67,14 +67,21 @@ class View:
         """What `rla.play` returned. Raises `BrowserError` where it is something else."""
         try:
             items = tuple(
-                Item(int(i["number"]), *(str(i[key])[:LONGEST] for key in ("role", "name", "state", "value")))
+                Item(
+                    int(i["number"]), *(_text(i[key], LONGEST) for key in ("role", "name", "state", "value"))
+                )
                 for i in data["items"][:MOST_ITEMS]
             )
             return cls(
-                str(data["instruction"])[:2000], items, int(data["more"]), data["done"] is True,
+                _text(data["instruction"], 2000), items, int(data["more"]), data["done"] is True,
                 float(data["reward"]), data["failed"] is True,
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise BrowserError(
                 f"the page answered with something that is no view: {type(error).__name__}: {error}"
             ) from None
+
+
+def _text(value: Any, longest: int) -> str:
+    """A text of the page, cut. A page may halve a surrogate pair: `?` then stands for what is left."""
+    return str(value)[:longest].encode(errors="replace").decode()

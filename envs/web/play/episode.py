@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from envs.web.acting.actions import Action, Refusal
 from envs.web.browser.pool import Pool
 from envs.web.browser.view import Item, View
 from envs.web.kinds.kind import Kind
-from envs.web.kinds.scene import Scene
+from envs.web.kinds.scene import FIELDS, Scene
 from envs.web.play.commands import admissible
 from envs.web.play.text import Style
 
@@ -67,24 +68,31 @@ class Episode:
         """Perform what a text stands for; returns the observation. What cannot be done is answered in text."""
         if self.done:
             return "The episode is over."
-        action = self.read(text)
+        action = self._fitting(self.read(text))
         if isinstance(action, Refusal):
             return self.style.next(f"You did nothing: {action.reason}", self.view, self.view)
         if action.kind in ("done", "fail"):
             self.given_up = True
             return "You ended the task."
-        if action.number and self._element(action.number) is None:
-            return self.style.next("You did nothing: there is no such element.", self.view, self.view)
         return self._perform(action)
 
     def next_actions(self, text: str) -> list[dict[str, Any]] | None:
         """All actions of the episode with what a text stands for; None where the page would not be asked for it."""
-        action = self.read(text)
+        action = self._fitting(self.read(text))
         if self.done or isinstance(action, Refusal) or action.kind in ("done", "fail"):
             return None
-        if action.number and self._element(action.number) is None:
-            return None
         return [made.to_json() for made in (*(past for past, _ in self._past), action)]
+
+    def _fitting(self, action: Action | Refusal) -> Action | Refusal:
+        """The action, or why it cannot be done on what the page shows now."""
+        if isinstance(action, Refusal) or not action.number:
+            return action
+        element = self._element(action.number)
+        if element is None:
+            return Refusal("there is no such element.")
+        if action.kind == "type" and element.role not in FIELDS:
+            return Refusal("that is no text field.")
+        return action
 
     def _perform(self, action: Action) -> str:
         element = self._element(action.number)
@@ -114,6 +122,8 @@ def _said(action: Action, element: Item | None) -> str:
     """What was done, in words; the judge and the critic read it."""
     where = f'{element.role} "{element.name}" {element.number}' if element else "the page"
     if action.kind == "type":
-        return f'You typed "{action.text}" into {where}.'
+        # On one line and with its quotes escaped: a typed text must not pass for lines of the page.
+        typed = json.dumps(" ".join(action.text.split()), ensure_ascii=False)
+        return f"You typed {typed} into {where}."
     verb = {"click": "clicked", "move": "hovered over", "scroll": "scrolled", "wait": "waited on"}
     return f"You {verb.get(action.kind, 'acted on')} {where}."

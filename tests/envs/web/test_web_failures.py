@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -11,10 +12,10 @@ import time
 import psutil
 import pytest
 from scripted import chat_model, prompts
-from web_cases import browsers, evaluate, shows, small
+from web_cases import act, browsers, evaluate, shows, small
 
 from envs.web.browser import launch
-from envs.web.browser.pool import Pool, Settings
+from envs.web.browser.pool import PLAY, Pool, Settings, _asked
 from envs.web.browser.view import BrowserError, BrowserTimeout
 from rlanything.config import RolloutConfig
 from rlanything.core.errors import EnvironmentFailure, MachineError
@@ -120,7 +121,8 @@ def test_a_chromium_that_does_not_start_says_why(tmp_path):
         made.play("click-test", "1", [])
 
 
-def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool):
+def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool, monkeypatch):
+    monkeypatch.setattr(Pool, "play_ahead", lambda *_: None)  # it would meet the killed browser first
     family = small()
     tasks = family.make("train", 2, 0)
     killed = []
@@ -138,6 +140,46 @@ def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool):
     first, second = worker.roll_out([Assignment(i, task, 1) for i, task in enumerate(tasks)], sampling)
     assert (first.status, first.counts) in ((Status.ENV_ERROR, False), (Status.TIMEOUT, False))
     assert second.counts, "the browser was started again"
+
+
+def test_no_episode_pays_for_another_one_that_is_played_ahead_with_it(ours):
+    shows(ours, "plain")
+    wrong = act("type 2 x")  # a link has no value: an error in the page
+    ours.play_ahead("plain", [("0", [act("click 1")]), ("1", [wrong]), ("2", [act("click 1")])])
+    assert shows(ours, "plain", "click 1", seed="0").success
+    with pytest.raises(BrowserError, match="the page plain failed"):
+        ours.play("plain", "1", [wrong])
+    assert shows(ours, "plain", "click 1", seed="2").success
+
+
+def test_a_page_that_nobody_waits_for_any_longer_is_thrown_away(ours):
+    shows(ours, "plain")
+    with pytest.raises(BrowserTimeout, match="the browser did not answer within 2 s"):
+        ours._wait(ours._play("hangs", PLAY, _asked("1", [])), 2)
+    assert shows(ours, "plain", "click 1").success
+    assert ours.starts == 2
+
+
+def test_a_start_that_is_cut_off_stops_its_driver(monkeypatch):
+    stopped = []
+
+    class Driver:
+        chromium = property(lambda self: self)
+        async_playwright = __call__ = lambda self: self
+
+        async def start(self):
+            return self
+
+        async def launch(self, **_options):
+            await asyncio.sleep(60)
+
+        async def stop(self):
+            stopped.append(True)
+
+    monkeypatch.setattr(launch, "playwright", Driver)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(launch.launch("chromium"), 0.05))
+    assert stopped == [True]
 
 
 def test_a_page_has_no_way_out_of_its_scripts(ours):
