@@ -69,13 +69,23 @@ def find(name: str, root: Path) -> tuple[NamedRun, Sequence[str]]:
 def open_run(folder: Path) -> NamedRun:
     """The run in a folder. Raises `ConfigError` for one without a record of its configuration."""
     if (folder / "metrics.jsonl").is_file():
+        root = _above(folder, 3)
         rules = run_rules.own(folder)
-        return NamedRun(StoredRun(folder), folder.resolve().parents[2], True, _terms(rules.config, rules.arm))
+        return NamedRun(StoredRun(folder), root, True, _terms(rules.config, rules.arm))
     path = folder.parent / origins.FILE
     if not path.is_file():
         raise ConfigError(f"{folder}: not a run that can be read (it has neither metrics.jsonl nor {path})")
+    root = _above(folder, 5)
     config = read_object(path, "start the training again").get("config", {})
-    return NamedRun(StoredRun(folder), folder.resolve().parents[4], False, _live_terms(path, config))
+    return NamedRun(StoredRun(folder), root, False, _live_terms(path, config))
+
+
+def _above(folder: Path, levels: int) -> Path:
+    """The project of a run that lies so many levels below it. Raises `ConfigError`."""
+    parents = folder.resolve().parents
+    if len(parents) < levels:
+        raise ConfigError(f"{folder}: not a run that can be read (no project is {levels} folders above it)")
+    return parents[levels - 1]
 
 
 def _terms(config: Config, arm: str) -> Terms:

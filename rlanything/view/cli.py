@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -23,9 +24,10 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
         "--single-file", action="store_true", help="one file that opens without a server; for small runs"
     )
     view.add_argument(
-        "--no-environment",
-        action="store_true",
-        help="do not play the episodes again to learn which steps were good and which commands were admissible",
+        "--environment",
+        action=argparse.BooleanOptionalAction,
+        help="play the episodes again to learn which steps were good and which commands were admissible; "
+        "default: where the run's environment is that of the project. It starts what the run's configuration names",
     )
     view.set_defaults(run=_view)
 
@@ -40,13 +42,15 @@ def _view(args: argparse.Namespace) -> int:
         wanted,
         root=args.root.resolve(),
         single=args.single_file,
-        environment=not args.no_environment,
+        environment=args.environment,
     )
     for note in made.notes:
         print(f"note: {safe(note)}")
     print(f"wrote {made.rollouts} rollouts of {made.iterations} iterations to {made.place}")
     if not args.single_file:
+        place = shlex.quote(str(made.place))
         print(
-            f"to look at it: python -m http.server --directory {made.place} 8000, then http://localhost:8000"
+            f"to look at it: python -m http.server --bind 127.0.0.1 --directory {place} 8000, "
+            "then http://localhost:8000"
         )
     return 0

@@ -2,21 +2,27 @@
 
 Neither is stored in a run. The environment plays the recorded actions again. Its commands are shown only while it gives
 the recorded observations.
+
+To make an environment is to start what its arguments name, e.g. a browser. So a run whose environment is not the one
+that the project is set to is asked nothing, unless somebody says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rlanything import targets
-from rlanything.core.errors import RLAnythingError
+from rlanything.config import load
+from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.types import Task, Trajectory
 from rlanything.loop.episodes import deadline
 from rlanything.rewards.kind import name_of
 from rlanything.rollouts.runs import NamedRun
+from rlanything.workspaces import places
 
 SECONDS = 60.0
 """That all answers about one episode may take."""
@@ -70,15 +76,34 @@ class Knowledge:
                 fact.update(good=good, reason=reason)
 
 
-def knowledge(run: NamedRun, *, asked: bool = True) -> Knowledge:
-    """What can be asked about a run. Programs and tests have their results in the run: nothing is played for them."""
-    if not asked or name_of(run.terms) != "votes":
+def knowledge(run: NamedRun, project: Path | None = None, *, asked: bool | None = None) -> Knowledge:
+    """What can be asked about a run. Programs and tests have their results in the run: nothing is played for them.
+
+    project: whose configuration is trusted, by default the run's own folder. asked: None: only where the run's section
+    `env` equals that of the project; True: always; False: never."""
+    if asked is False or name_of(run.terms) != "votes":
         return Knowledge()
     env: Mapping[str, Any] = run.terms.env
     try:
+        if not asked:
+            _require_own(env, _trusted(run.root, project or run.root) / places.PARAMS)
         return Knowledge(targets.instantiate(env, "env", TaskFamily))
     except RLAnythingError as error:
         return Knowledge(problem=f"the environment is not asked: {error}")
+
+
+def _trusted(home: Path, project: Path) -> Path:
+    """The folder whose params.yaml must have the run's environment: that of a workspace of the project, or the project.
+
+    A run that was passed on may lie in a project that was passed on with it, so its own folder says nothing."""
+    home, project = home.resolve(), project.resolve()
+    return home if home.is_relative_to(project / places.FOLDER) else project
+
+
+def _require_own(env: Mapping[str, Any], params: Path) -> None:
+    """Raise `ConfigError` unless params.yaml has this section `env`."""
+    if load(params).env != dict(env):
+        raise ConfigError(f"the run's section env is not that of {params}; --environment asks nevertheless")
 
 
 def _play(family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:

@@ -22,14 +22,13 @@ from rlanything.view.history import FILES as HISTORY_FILES
 from rlanything.view.history import history
 from rlanything.view.iteration import IterationPage, iteration_page
 from rlanything.view.rows import FILTERS, STATUSES, Rows
-from rlanything.view.site import Site
+from rlanything.view.site import Site, is_folder, is_single
 from rlanything.view.words import FILES, Words
 
 Parts = Iterable[tuple[int, Json]]
 MOST_MB = 64
 """The largest single file: a browser reads it whole before it shows anything."""
 REPORTED_S = 5.0
-_MADE = "data/index.json.gz"
 
 
 @dataclass
@@ -43,17 +42,18 @@ class Made:
 
 
 def export(
-    name: str, place: Path, *, root: Path = Path(), single: bool = False, environment: bool = True
+    name: str, place: Path, *, root: Path = Path(), single: bool = False, environment: bool | None = None
 ) -> Made:
     """Write the run `name` of project `root` as a page: a folder, or with `single` one file.
 
-    environment: play the episodes again (see `view.environment`). Raises `ConfigError` before anything is written
-    for an unknown run, one without rollouts, and a place that holds something else."""
-    place = place.resolve()
+    environment: play the episodes again; None: where the run's environment is the project's (see `view.environment`).
+    Raises `ConfigError` before anything is written for an unknown run, one without rollouts, and a place that holds
+    something else."""
     run, _ = runs.find(name, root)
     iterations = select.with_rollouts(run)
     _require_free(place, single)
-    known = knowledge(run, asked=environment)
+    place = place.resolve()
+    known = knowledge(run, root, asked=environment)
     pages = _counted((iteration_page(run, k, known) for k in iterations), len(iterations))
     return write(place, facts(run), pages, history(run.stored.buffers), single=single)
 
@@ -137,17 +137,15 @@ def _counted(pages: Iterator[IterationPage], count: int) -> Iterator[IterationPa
 
 def _require_free(place: Path, single: bool) -> None:
     """Only a page that was made here is replaced: a folder is replaced whole."""
+    if place.is_symlink():
+        raise ConfigError(f"--output {place}: is a link; name what it points to, or another place")
     atomic.check_writable(place.resolve().parent)
     if single and place.is_dir():
         raise ConfigError(f"--output {place}: is a folder; name a file, e.g. view.html")
-    if (
-        not single
-        and place.exists()
-        and not (place / _MADE).is_file()
-        and (not place.is_dir() or any(place.iterdir()))
-    ):
+    if place.exists() and not (is_single(place) if single else is_folder(place)):
         raise ConfigError(
-            f"--output {place}: exists and is no page of `rlanything view`; name another folder"
+            f"--output {place}: exists and is no page of `rlanything view`, or holds more than one; "
+            f"name another {'file' if single else 'folder'}"
         )
 
 

@@ -10,6 +10,7 @@ import base64
 import gzip
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,11 @@ STYLE = "view.css"
 SCRIPTS = ("data.js", "text.js", "search.js", "list.js", "task.js", "steps.js", "view.js")
 """In the order in which they are loaded; each uses what those before it define."""
 _LEVEL = 6
+_INDEX = "index.html"
+_DATA = "data"
+_SUFFIX = ".json.gz"
+_FIRST = b"<!doctype html>\n<!-- A page of rlanything view in one file. -->\n"
+"""How a single file begins; `page/index.html.jinja` writes it."""
 
 
 class Site:
@@ -34,24 +40,21 @@ class Site:
         self.folder = folder
 
     def part(self, name: str, value: Json) -> None:
-        """One part, e.g. `iterations/3`. Raises `OSError`."""
-        path = self.folder / "data" / f"{name}.json.gz"
+        """One part, e.g. `iterations/3`. Numbers that are not finite become null. Raises `OSError`."""
+        path = self.folder / _DATA / f"{name}{_SUFFIX}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(
-            value, separators=(",", ":"), allow_nan=False
-        )  # ASCII: lone surrogates stay what they are
-        path.write_bytes(gzip.compress(text.encode("ascii"), _LEVEL, mtime=0))
+        path.write_bytes(gzip.compress(_json(value).encode("ascii"), _LEVEL, mtime=0))
 
     def parts(self) -> Iterator[tuple[str, bytes]]:
         """(name, gzipped JSON) of the parts so far."""
-        top = self.folder / "data"
-        for path in sorted(top.rglob("*.json.gz")):
-            yield path.relative_to(top).as_posix().removesuffix(".json.gz"), path.read_bytes()
+        top = self.folder / _DATA
+        for path in sorted(top.rglob(f"*{_SUFFIX}")):
+            yield path.relative_to(top).as_posix().removesuffix(_SUFFIX), path.read_bytes()
 
     def page(self, title: str) -> None:
         """The page that loads its parts. title: without characters that cannot be seen."""
         text = _render({"title": title, "single": False, "scripts": SCRIPTS, "style": STYLE})
-        (self.folder / "index.html").write_text(text, encoding="utf-8")
+        (self.folder / _INDEX).write_text(text, encoding="utf-8")
         for name in (STYLE, *SCRIPTS):
             (self.folder / name).write_bytes((PAGE / name).read_bytes())
 
@@ -68,6 +71,46 @@ class Site:
             "parts": parts,
         }
         atomic.write_text(file, _render({"title": title, "single": True, **values}))
+
+
+def is_folder(place: Path) -> bool:
+    """Whether a folder is empty or holds what `Site` writes and nothing else, so that it may be replaced."""
+    if not place.is_dir():
+        return False
+    top = {path.name for path in place.iterdir()}
+    ours = top <= {_INDEX, STYLE, *SCRIPTS, _DATA} and (place / _DATA / f"index{_SUFFIX}").is_file()
+    return not top or (ours and all(_written(path, place / _DATA) for path in place.rglob("*")))
+
+
+def is_single(file: Path) -> bool:
+    """Whether a file is a page that `Site.single` wrote, so that it may be replaced."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(len(_FIRST)) == _FIRST
+
+
+def _written(path: Path, data: Path) -> bool:
+    if path.is_symlink():
+        return False
+    return path.is_dir() or path.parent == data.parent or path.name.endswith(_SUFFIX)
+
+
+def _json(value: Json) -> str:
+    """ASCII: lone surrogates stay what they are."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(value), separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for numbers that JSON lacks. Records from elsewhere may have them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(one) for name, one in value.items()}
+    return [_finite(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _render(values: Mapping[str, Any]) -> str:

@@ -47,8 +47,15 @@ def overrides(params: Path) -> list[str]:
         return []
     for line in lines:
         if line.startswith(_WRITTEN):
-            return shlex.split(line.removeprefix(_WRITTEN))
+            return _words(line.removeprefix(_WRITTEN))
     return []
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError:  # an open quote, which `config write` does not leave
+        return []
 
 
 def _arms(folder: Path) -> list[str]:

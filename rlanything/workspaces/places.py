@@ -9,6 +9,13 @@ from rlanything.core.errors import ConfigError, unknown
 
 FOLDER = Path(".rla")
 PARAMS = "params.yaml"
+KEPT = frozenset(
+    {
+        *("alfworld", "bootstrap", "checks", "inputs", "live", "livebench", "locks", "logs", "replies"),
+        *("started", "sweeps", "timings", "verify"),
+    }
+)
+"""What the project itself keeps in its `.rla/`."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
 
 
@@ -38,6 +45,10 @@ def find(name: str, root: Path) -> Path:
 def free(name: str, root: Path) -> Path:
     """The folder for a workspace of that name, made or not. Raises `ConfigError` for a name that cannot be one."""
     place = root / FOLDER / name
+    if name.lower() in KEPT:  # some file systems do not tell the case
+        raise ConfigError(
+            f"workspace {name!r}: choose another name; the project keeps its own files in {place}"
+        )
     if not _NAME.fullmatch(name) or (place.exists() and not (place / PARAMS).is_file()):
         raise ConfigError(f"workspace {name!r}: choose another name, of letters, digits, dots and dashes")
     return place

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,7 @@ from stage_cases import small
 
 from rlanything.cli import main
 from rlanything.core.coding_signals import program_advantages
+from rlanything.core.errors import ConfigError
 from rlanything.core.signals import policy_advantages
 from rlanything.files.records import write_json
 from rlanything.repro.stored import StoredIteration, StoredRun
@@ -222,3 +224,13 @@ def test_texts_without_end_are_not_printed(root, capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "tokens are not decoded: their texts have more than 10 characters" in out
     assert "\n  action  " in out
+
+
+@pytest.mark.parametrize("file", ["metrics.jsonl", f"../{origins.FILE}"])
+def test_a_run_without_folders_above_it_is_refused(file):
+    with tempfile.TemporaryDirectory(dir="/tmp") as top:
+        folder = Path(top) if file == "metrics.jsonl" else Path(top, "seed-0")
+        folder.mkdir(exist_ok=True)
+        (folder / file).write_text("{}")
+        with pytest.raises(ConfigError, match="folders above it"):
+            runs.open_run(folder)

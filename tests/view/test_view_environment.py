@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from stage_cases import ROOT
 
+from rlanything.config import load
 from rlanything.core.types import Observation, Status, Step, StepResult, Task, Trajectory
 from rlanything.view import environment
-from rlanything.view.environment import Knowledge
+from rlanything.view.environment import Knowledge, knowledge
 
 TASK = Task("game", "go", {"rooms": 3})
 
@@ -110,3 +114,31 @@ def test_what_hangs_is_not_asked_again(monkeypatch):
     assert "slot 4: no answer within 0.2 s; it was not asked further" in known.problem
     known.of(TASK, trajectory("on"))
     assert time.monotonic() - began < 30
+
+
+def run_of(home: Path, **env) -> SimpleNamespace:
+    """A run that was passed on together with its project, whose environment differs in `env` from ours."""
+    home.mkdir(parents=True, exist_ok=True)
+    text = (ROOT / "params.yaml").read_text()
+    for name, value in env.items():
+        text = text.replace(f"  {name}: null\n", f"  {name}: {value}\n")
+    (home / "params.yaml").write_text(text)
+    config = load(home / "params.yaml")
+    terms = SimpleNamespace(arm=config.arm("full"), judge=config.judge, env=config.env)
+    return SimpleNamespace(root=home, terms=terms)
+
+
+def test_the_environment_of_another_project_is_not_made(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr(environment.targets, "instantiate", lambda env, *_: made.append(env["data"]))
+    mine, foreign = run_of(tmp_path / "mine"), run_of(tmp_path / "mine" / "got", data="/evil")
+    assert foreign.terms.env["data"] == "/evil"
+    found = knowledge(foreign, mine.root)
+    assert made == []
+    assert "--environment asks nevertheless" in found.problem
+    knowledge(foreign, mine.root, asked=False)
+    assert made == []
+    knowledge(mine, mine.root)
+    knowledge(run_of(tmp_path / "mine" / ".rla" / "trial", data="/own"), mine.root)
+    knowledge(foreign, mine.root, asked=True)
+    assert made == [None, "/own", "/evil"]

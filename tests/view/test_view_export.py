@@ -36,7 +36,7 @@ def project(undisturbed) -> Path:
 def shown(project, tmp_path_factory) -> Path:
     """The page of the finished run."""
     place = tmp_path_factory.mktemp("view") / "page"
-    made = export(RUN, place, root=project)
+    made = export(RUN, place, root=project, environment=True)  # the project has no params.yaml
     assert not made.notes
     return place
 

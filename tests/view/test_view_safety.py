@@ -79,7 +79,7 @@ def test_a_folder_without_a_server_says_what_to_do(tmp_path, tab, settled):
     made(tmp_path / "folder", steps_run())
     tab.goto((tmp_path / "folder" / "index.html").as_uri())
     settled("!document.getElementById('problem').hidden")
-    assert "python -m http.server" in tab.inner_text("#problem")
+    assert "python -m http.server --bind 127.0.0.1" in tab.inner_text("#problem")
 
 
 def test_a_missing_part_is_named(server, tab, settled):

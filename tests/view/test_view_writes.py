@@ -68,6 +68,50 @@ def test_what_is_there_and_no_page_stays(project, tmp_path, capsys):
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "x"
 
 
+@pytest.mark.parametrize("mine", ["thesis.tex", ".git/config", "data/notes.txt", "data/iterations/raw.bin"])
+def test_a_page_with_a_file_of_mine_in_it_stays(project, tmp_path, mine):
+    place = tmp_path / "page"
+    view_cases.made(place, view_cases.steps_run())
+    (place / mine).parent.mkdir(exist_ok=True)
+    (place / mine).write_text("x")
+    before = contents(tmp_path)
+    with pytest.raises(ConfigError, match="holds more than one"):
+        export("full", place, root=project)
+    assert contents(tmp_path) == before
+
+
+def test_another_file_and_a_link_stay(project, tmp_path):
+    params = tmp_path / "params.yaml"
+    params.write_text("seed: 0\n")
+    with pytest.raises(ConfigError, match="exists and is no page"):
+        export("full", params, root=project, single=True)
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    view_cases.made(page, view_cases.steps_run(), single=True)
+    link.symlink_to(page)
+    with pytest.raises(ConfigError, match="is a link"):
+        export("full", link, root=project, single=True)
+    assert params.read_text() == "seed: 0\n"
+    before = page.read_bytes()
+    export("full", page, root=project, single=True)
+    assert page.read_bytes() != before, "a single file of the command is replaced"
+
+
+def test_numbers_that_json_lacks_are_null(tmp_path):
+    pages = view_cases.steps_run()
+    step = pages[0].tokens["rollouts"]["3/0/0"]["steps"][0]
+    step["logprobs"] = [float("nan"), float("-inf")]
+    view_cases.made(tmp_path / "page", pages)
+    kept = read(tmp_path / "page", "tokens/0")["rollouts"]["3/0/0"]["steps"]
+    assert [one["logprobs"] for one in kept] == [[None, None], [-0.5, -3.0]]
+
+
+def test_the_command_that_is_printed_serves_this_machine_only(project, tmp_path, capsys):
+    place = tmp_path / "a b; c"
+    assert main(["--root", str(project), "view", "full", "--no-environment", "--output", str(place)]) == 0
+    said = f"python -m http.server --bind 127.0.0.1 --directory '{place}' 8000"
+    assert said in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("single", [False, True])
 def test_an_export_that_stops_leaves_what_was_there(project, tmp_path, monkeypatch, single):
     place = tmp_path / "page.html"
@@ -116,7 +160,8 @@ def test_without_a_tokenizer_a_note_says_so(project, tmp_path, capsys):
         shutil.copytree(project / name, tmp_path / name)
     for role in ("policy", "reward"):
         (tmp_path / "runs" / RUN / "checkpoints" / role / "tokenizer.json").unlink()
-    assert main(["--root", str(tmp_path), "view", "full", "--output", str(tmp_path / "page")]) == 0
+    words = ["view", "full", "--environment", "--output", str(tmp_path / "page")]
+    assert main(["--root", str(tmp_path), *words]) == 0
     assert "note: no tokenizer.json of the policy model here" in capsys.readouterr().out
     assert len(read(tmp_path / "page", "index")["notes"]) == 2
     assert set(read(tmp_path / "page", "tokens/0")["texts"]["policy"].values()) == {None}
@@ -124,8 +169,8 @@ def test_without_a_tokenizer_a_note_says_so(project, tmp_path, capsys):
 
 def test_a_run_in_training_shows_its_published_iterations(project, tmp_path):
     in_training(project, tmp_path, published=1)
-    export("full", tmp_path / "live", root=tmp_path)
-    export("full", tmp_path / "done", root=project)
+    export("full", tmp_path / "live", root=tmp_path, environment=True)
+    export("full", tmp_path / "done", root=project, environment=True)
     live, done = read(tmp_path / "live", "index"), read(tmp_path / "done", "index")
     assert (live["state"], done["state"]) == ("in training", "finished")
     assert set(live["groups"]["iteration"]) == {0}

@@ -100,6 +100,9 @@ def test_a_name_is_of_one_configuration(project, capsys):
         (project / ".rla" / "locks").mkdir(exist_ok=True)
         with pytest.raises(ConfigError, match="choose another name"):
             places.free(name, project)
+    for name in ("live", "inputs", "sweeps", "checks", "timings", "livebench", "Logs"):
+        with pytest.raises(ConfigError, match="choose another name; the project keeps"):
+            places.free(name, project)
     assert trial.trial_name(["a=1", "b=2"]) == trial.trial_name(["b=2", "a=1"])
     assert trial.trial_name(["a=1"]) != trial.trial_name(["a=2"])
 
@@ -137,6 +140,10 @@ def test_the_list_survives_a_file_that_no_program_wrote(project, capsys):
     folder.mkdir(parents=True)
     (folder / "params.yaml").write_bytes(b"\xff\xfe")
     assert listing.overrides(folder / "params.yaml") == []
+    quoted = project / ".rla" / "quoted"
+    quoted.mkdir()
+    (quoted / "params.yaml").write_text("#     rlanything config write 'seed=1\n")
+    assert listing.overrides(quoted / "params.yaml") == []
     assert run(project, "ls") == 0
     assert "\nodd " in capsys.readouterr().out
 

@@ -7,7 +7,7 @@ async function bytesOf(name) {
   const inside = document.getElementById('part-' + name);
   if (inside) return Uint8Array.from(atob(inside.textContent), c => c.charCodeAt(0));
   if (location.protocol === 'file:') {
-    throw new Error('a folder needs a server: python -m http.server --directory <this folder>; or make a single file');
+    throw new Error('a folder needs a server: python -m http.server --bind 127.0.0.1 --directory <this folder>; or make a single file');
   }
   const reply = await fetch('data/' + name + '.json.gz');
   if (!reply.ok) throw new Error('data/' + name + '.json.gz: ' + reply.status + ' ' + reply.statusText);

@@ -85,11 +85,11 @@ async function drawTokens(fold, group, rollout, k) {
 
 function drawSampled(place, name, sampled, texts, allowed) {
   if (!sampled.logprobs.length) return;
-  const sum = sampled.logprobs.reduce((total, value) => total + value, 0);
+  const sum = sampled.logprobs.includes(null) ? null : sampled.logprobs.reduce((total, value) => total + value, 0);
   add(place, 'div', name + ', ' + count(sampled.ids.length, 'token') + ', log-prob ' + signed(sum), 'quiet');
   const line = add(place, 'div', null, 'sampled');
   sampled.ids.forEach((id, k) => {
-    const token = add(line, 'span', null, 'token ' + (sampled.logprobs[k] < -2 ? 'rare' : sampled.logprobs[k] < -0.5 ? 'some' : 'sure'));
+    const token = add(line, 'span', null, 'token ' + (sampled.logprobs[k] === null || sampled.logprobs[k] < -2 ? 'rare' : sampled.logprobs[k] < -0.5 ? 'some' : 'sure'));
     add(token, 'code', texts[id] === null ? 'id ' + id : (texts[id] || '').replaceAll('\n', '\u240a'));
     add(token, 'small', signed(sampled.logprobs[k], 2));
     token.title = 'id ' + id + (allowed[k] ? ', one of ' + allowed[k] + ' allowed' : '');
