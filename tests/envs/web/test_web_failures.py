@@ -88,7 +88,7 @@ def alive(pid: int) -> bool:
 def test_a_missing_chromium_is_named(monkeypatch):
     monkeypatch.setattr(launch.shutil, "which", lambda _name: None)
     with pytest.raises(MachineError, match=r"no Chromium is installed .*apt install chromium"):
-        small().environment()
+        small(most_pages=31).environment()  # no pool with these settings is open in this process
     with pytest.raises(MachineError, match="chromium: there is no file /nowhere"):
         Pool(Settings(chromium="/nowhere"))
 
