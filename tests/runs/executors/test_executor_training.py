@@ -45,7 +45,7 @@ def killing(is_worker: Callable[[psutil.Process], bool], seconds: float) -> Iter
     def kill() -> None:
         while len(killed) < MOST and not over.wait(rng.uniform(0.5, 1.5) * seconds):
             with suppress(psutil.Error):
-                found = [p for p in psutil.Process().children(recursive=True) if is_worker(p)]
+                found = [p for p in psutil.Process().children(recursive=True) if _is(p, is_worker)]
                 if found:
                     victim = rng.choice(found)
                     victim.kill()
@@ -60,11 +60,19 @@ def killing(is_worker: Callable[[psutil.Process], bool], seconds: float) -> Iter
         thread.join()
 
 
+def _is(process: psutil.Process, is_worker: Callable[[psutil.Process], bool]) -> bool:
+    """Whether a process that still runs is a worker. One that has ended cannot be asked."""
+    try:
+        return is_worker(process)
+    except psutil.Error:
+        return False
+
+
 def test_workers_in_processes_that_are_killed_now_and_then(alone, tmp_path):
     def is_worker(process: psutil.Process) -> bool:
         return "multiprocessing.spawn" in " ".join(process.cmdline())
 
-    with killing(is_worker, 4.0) as killed:
+    with killing(is_worker, 2.0) as killed:
         assert trained(tmp_path, form="processes", workers=2, bundle=4, attempts=20) == alone
     assert killed, "no worker was killed"
 
@@ -84,7 +92,7 @@ def test_workers_and_a_node_of_ray_that_are_killed(alone, tmp_path):
             nodes.kill_one()
             gone.set()
 
-    with Nodes(3) as nodes, killing(is_worker, 4.0) as killed:
+    with Nodes(3) as nodes, killing(is_worker, 2.0) as killed:
         nodes.connect()
         killer = threading.Thread(target=kill_node)
         killer.start()
