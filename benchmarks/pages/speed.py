@@ -22,8 +22,8 @@ from typing import Any
 
 from benchmarks.machine import machine
 from benchmarks.pages.browser import opened, served
-from rlanything.buffer.views.terminal import safe
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import safe
 from rlanything.rollouts import runs, select
 from rlanything.view.environment import knowledge
 from rlanything.view.export import facts, write

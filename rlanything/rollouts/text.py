@@ -8,7 +8,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.text import Text
 
-from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, one_line, plain, safe, share
+from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, plain, share
+from rlanything.core.printable import one_line, safe
 from rlanything.core.types import Json
 from rlanything.rollouts.select import numbers
 

@@ -33,7 +33,7 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _view(args: argparse.Namespace) -> int:
-    from rlanything.buffer.views.terminal import safe
+    from rlanything.core.printable import safe
     from rlanything.view.export import export
 
     wanted = args.output or Path("view.html" if args.single_file else "view")

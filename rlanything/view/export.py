@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rlanything import __version__
-from rlanything.buffer.views.terminal import safe
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import safe
 from rlanything.core.types import Json
 from rlanything.files import atomic
 from rlanything.rewards.kind import name_of

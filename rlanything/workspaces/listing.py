@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rlanything.buffer.views.terminal import Screen, aligned, safe
+from rlanything.buffer.views.terminal import Screen, aligned
+from rlanything.core.printable import safe
 from rlanything.files.reader import FileError, read_text
 from rlanything.workspaces import places
 

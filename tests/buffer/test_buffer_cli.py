@@ -16,7 +16,8 @@ from rlanything.buffer import TaskBuffer, TaskBufferError, append_events
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import json_text
 from rlanything.buffer.views.history.slots_text import ls_text, slot_text
-from rlanything.buffer.views.terminal import Screen, safe
+from rlanything.buffer.views.terminal import Screen
+from rlanything.core.printable import safe
 
 GOLDEN = Path(__file__).parent / "golden"
 RUN = "runs/full/seed-0"

@@ -6,13 +6,14 @@ Models write instructions, replies and critics. No character of them reaches the
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
 from rich.text import Text
+
+from rlanything.core.printable import safe
 
 
 @dataclass(frozen=True)
@@ -21,20 +22,6 @@ class Screen:
 
     width: int = 120
     terminal: bool = False
-
-
-def safe(text: str) -> str:
-    """`text` with every invisible character but the space (controls, bidi marks, surrogates) escaped."""
-    if text.isprintable():
-        return text
-    return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in text)
-
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def quoted(text: str) -> str:
@@ -61,11 +48,6 @@ def aligned(
         ]
         line = "  ".join(cells).rstrip()
         yield (f"\x1b[1m{line}\x1b[0m\n" if screen.terminal and row is names else f"{line}\n")
-
-
-def one_line(text: str) -> str:
-    """`text` made safe on one line, with single spaces."""
-    return safe(" ".join(text.split()))
 
 
 def cut(text: str, width: int) -> str:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rlanything.runs.executors.pool import LostError, tail, visible
+from rlanything.core.printable import one_line
+from rlanything.runs.executors.pool import LostError, tail
 from rlanything.runs.executors.worker import Answer, Greeting, Maker, Order, Worker
 from rlanything.runs.workers import portable
 
@@ -119,4 +120,4 @@ class ActorPool:
 def _cause(error: Exception) -> str:
     """Ray's own words, in one line."""
     plain = _COLOUR.sub("", str(error))
-    return f"{type(error).__name__}: {visible(' '.join(plain.split()))[:MOST]}"
+    return f"{type(error).__name__}: {one_line(plain)[:MOST]}"

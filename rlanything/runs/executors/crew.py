@@ -10,7 +10,8 @@ from typing import Any
 
 from rlanything.config import ExecutorConfig
 from rlanything.core.errors import ConfigError, MachineError
-from rlanything.runs.executors.pool import Hand, LostError, Pool, visible
+from rlanything.core.printable import safe
+from rlanything.runs.executors.pool import Hand, LostError, Pool
 from rlanything.runs.executors.worker import Greeting, Order
 
 
@@ -157,4 +158,4 @@ class Crew:
 
 def _quoted(log: str) -> str:
     """Lines that environment code may have written, with nothing in them that moves a terminal's cursor."""
-    return "\n".join(f"    | {visible(line)}" for line in log.splitlines())
+    return "\n".join(f"    | {safe(line)}" for line in log.splitlines())

@@ -68,8 +68,3 @@ def tail(path: Path) -> str:
     except OSError:
         return ""
     return "\n".join(text.splitlines()[-LINES:])
-
-
-def visible(text: str) -> str:
-    """Text that environment code may have written, with its control characters as escapes, for a terminal."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

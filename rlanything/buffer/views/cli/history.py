@@ -10,8 +10,9 @@ from typing import Any
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_page, reports_errors
 from rlanything.buffer.views.commands import Deep
-from rlanything.buffer.views.terminal import Screen, one_line
+from rlanything.buffer.views.terminal import Screen
 from rlanything.core.adaptation import AcceptanceRule
+from rlanything.core.printable import one_line
 from rlanything.core.types import Direction, EventKind
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it

@@ -9,8 +9,9 @@ from argparse import Namespace
 from collections.abc import Callable
 from functools import wraps
 
-from rlanything.buffer.views.terminal import Screen, safe
+from rlanything.buffer.views.terminal import Screen
 from rlanything.core.errors import UserError
+from rlanything.core.printable import safe
 from rlanything.core.types import Json
 
 Answer = Callable[[Namespace], int]

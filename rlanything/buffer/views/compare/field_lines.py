@@ -10,8 +10,9 @@ from typing import Any
 from rlanything.buffer.views.tasks.task_fields import spelled
 from rlanything.buffer.views.tasks.text_pairs import Fate
 from rlanything.buffer.views.tasks.word_diff import Part
-from rlanything.buffer.views.terminal import cut, one_line, quoted, safe
+from rlanything.buffer.views.terminal import cut, quoted
 from rlanything.core.ids import canonical_json
+from rlanything.core.printable import one_line, safe
 from rlanything.core.types import Json
 
 _LONGEST = 160

@@ -17,7 +17,8 @@ from markupsafe import Markup
 
 from rlanything.buffer.views.compare.field_lines import field_line, field_lines
 from rlanything.buffer.views.tasks.word_diff import Part
-from rlanything.buffer.views.terminal import safe, share
+from rlanything.buffer.views.terminal import share
+from rlanything.core.printable import safe
 
 Cell = dict[str, Any]
 """What a cell shows, and `sort`, the value that it is sorted by; null comes last."""

@@ -10,7 +10,8 @@ from rlanything.buffer.views.compare.field_lines import field_line, field_lines,
 from rlanything.buffer.views.compare.text import counts_line, histogram, inside_line, title
 from rlanything.buffer.views.compare.three_way import agreement_line, pairs_line, verdicts_line
 from rlanything.buffer.views.compare.two_way import listed
-from rlanything.buffer.views.terminal import one_line, share
+from rlanything.buffer.views.terminal import share
+from rlanything.core.printable import one_line
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<#|~@&])")
 _SLOTS = 50

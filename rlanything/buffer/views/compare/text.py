@@ -10,7 +10,8 @@ from rich.text import Text
 
 from rlanything.buffer.views.compare.field_lines import field_line, field_lines, marked, shortened
 from rlanything.buffer.views.compare.two_way import listed
-from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, one_line, plain, safe, share
+from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, plain, share
+from rlanything.core.printable import one_line, safe
 
 _BAR = 30
 """Characters of the longest bar."""

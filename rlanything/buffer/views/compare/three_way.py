@@ -16,7 +16,8 @@ from rlanything.buffer.views.find.source import Source
 from rlanything.buffer.views.tasks.field_diff import changed_fields
 from rlanything.buffer.views.tasks.task_fields import pairs_of
 from rlanything.buffer.views.tasks.text_pairs import Fate, pair_changes, tally
-from rlanything.buffer.views.terminal import Screen, aligned, cut, heading, lay_out, one_line, plain, share
+from rlanything.buffer.views.terminal import Screen, aligned, cut, heading, lay_out, plain, share
+from rlanything.core.printable import one_line
 from rlanything.core.types import Json, Task
 
 

@@ -25,7 +25,8 @@ from rlanything.buffer.views.tasks.task_fields import (
     spelled,
 )
 from rlanything.buffer.views.tasks.word_diff import word_diff
-from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, one_line, plain
+from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, plain
+from rlanything.core.printable import one_line
 from rlanything.core.types import Json, Task
 
 RESAMPLES = 2000

@@ -10,7 +10,8 @@ from rlanything.buffer.event import Event
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views.find.source import Source
 from rlanything.buffer.views.history.slots import find_task
-from rlanything.buffer.views.terminal import Screen, aligned, cut, heading, lay_out, one_line, plain, share
+from rlanything.buffer.views.terminal import Screen, aligned, cut, heading, lay_out, plain, share
+from rlanything.core.printable import one_line
 from rlanything.core.types import Direction, EventKind, Json
 
 _BESIDE = 84

@@ -10,19 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from rlanything.buffer.views.tasks.text_pairs import as_pairs
-from rlanything.buffer.views.terminal import (
-    Screen,
-    aligned,
-    cut,
-    heading,
-    lay_out,
-    one_line,
-    plain,
-    quoted,
-    safe,
-    share,
-)
+from rlanything.buffer.views.terminal import Screen, aligned, cut, heading, lay_out, plain, quoted, share
 from rlanything.core.ids import canonical_json
+from rlanything.core.printable import one_line, safe
 from rlanything.core.types import Json
 
 _ID = 12

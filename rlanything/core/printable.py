@@ -1,0 +1,24 @@
+"""Text of others for a terminal: what a model or an environment wrote cannot move its cursor or hide anything."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def safe(text: str) -> str:
+    """`text` with every invisible character but the space (controls, bidi marks, surrogates) escaped."""
+    if text.isprintable():
+        return text
+    return "".join(_escaped(c) if unicodedata.category(c) in _HIDDEN else c for c in text)
+
+
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def one_line(text: str) -> str:
+    """`text` made safe on one line, with single spaces."""
+    return safe(" ".join(text.split()))
