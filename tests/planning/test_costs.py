@@ -288,7 +288,7 @@ def test_the_pages_have_the_numbers_of_their_commands():
     assert f"take {kept}, with it {fewer}" in page
     for changes, needed in (found.nearest for found in (bounds, expected)):
         assert f"{needed / devices.GB:.1f} GB a device" in page
-        assert all(change.removesuffix(" on 64 devices") in page for change in changes.changes)
+        assert all(change.split(" on ")[0] in page for change in changes.changes)
     hours = expected.hours.hours, expected.all_hours
     assert "take {:.0f} hours on 64 devices, and the whole arm {:.0f} hours".format(*hours) in page
     assert f"fits, with {planned(*SMALL).memory.peak / devices.GB:.1f} GB" in page
