@@ -41,7 +41,7 @@ class TrainConfig(Section):
     workers: Positive = 1
     """Processes at once inside a stage; does not change any result."""
     precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "bf16-mixed"
-    strategy: str = "auto"
+    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
     accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
     """Where all models lie, in every stage. `native` samples on the CPU and needs `cpu`."""
     devices: Positive = 1

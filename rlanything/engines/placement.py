@@ -15,8 +15,8 @@ import torch
 from rlanything.config import TrainConfig
 from rlanything.core.errors import ConfigError
 
-SHARDING = ("fsdp", "deepspeed")
-"""How the names of Lightning's sharding strategies begin. They divide a model among the devices themselves."""
+SHARDED = "fsdp"
+"""The `train.strategy` that divides a model that trains over the devices (`learn.sharding`)."""
 
 
 class Role(Enum):
@@ -43,10 +43,10 @@ CPU = Placement(torch.device("cpu"), torch.float32)
 def placement(train: TrainConfig, role: Role) -> Placement:
     """The device and format of a model. Raises `ConfigError` as `device` does.
 
-    Under a sharding strategy, a model that trains is loaded on the CPU, so that no device ever holds the whole model.
+    A model that is divided over the devices is loaded on the CPU, so that no device ever holds all of it.
     """
     place = device(train)
-    if role is Role.TRAINED and train.strategy.startswith(SHARDING):
+    if role is Role.TRAINED and train.strategy == SHARDED:
         place = CPU.device
     return Placement(place, dtype(train.precision, role))
 

@@ -18,10 +18,11 @@ from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, OptimizerConfig
 from rlanything.core.timing import count, phase
-from rlanything.learn.losses import Packed, pack, surrogate, target_logprobs
+from rlanything.learn.losses import Packed, pack, surrogate
 from rlanything.learn.mismatch import mismatch
-from rlanything.learn.packing import Row, micro_batches
+from rlanything.learn.packing import Row, idle_row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
+from rlanything.learn.sharding import logprobs_of, shard, whole
 
 
 @dataclass(frozen=True)
@@ -55,19 +56,26 @@ class JointModule(LightningModule):
         self.policy = policy
         self.reward = reward
         if config.gradient_checkpointing:
-            for model in (policy, *([] if reward is None else [reward])):
+            for model in self._learning():
                 allow_recomputing(model)
         # In a dict, so that Lightning does not register them: they are frozen, and no checkpoint needs them.
         self._references = {"policy": reference_policy, "reward": reference_reward}
         self.totals: dict[str, list[float]] = defaultdict(list)
         """Statistics of the iteration so far: name -> one value per optimizer step."""
 
+    def configure_model(self) -> None:
+        """Divide the models over the processes, where the strategy of the trainer shards (`learn.sharding`)."""
+        if self.device_mesh is not None:
+            for model in self._learning():
+                shard(model, self.device_mesh["data_parallel"])
+
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """AdamW for the policy and, where it trains, for the reward model."""
-        optimizers = [_adamw(self.policy, self.config.policy)]
-        if self.reward is not None:
-            optimizers.append(_adamw(self.reward, self.config.reward))
-        return optimizers
+        settings = (self.config.policy, self.config.reward)
+        return [_adamw(model, of) for model, of in zip(self._learning(), settings, strict=False)]
+
+    def _learning(self) -> list[PreTrainedModel]:
+        return [self.policy] if self.reward is None else [self.policy, self.reward]
 
     def transfer_batch_to_device(
         self, batch: Minibatch, device: torch.device, dataloader_idx: int
@@ -135,7 +143,7 @@ class JointModule(LightningModule):
         """Log-probs [N] of the targets, in the number formats of the updates (bf16-mixed: under its autocast)."""
         batch: Packed = pack(rows, model.device)
         with self.trainer.precision_plugin.forward_context():
-            return target_logprobs(model, batch)
+            return logprobs_of(model)(batch)
 
     def _update(
         self,
@@ -156,18 +164,16 @@ class JointModule(LightningModule):
                 key: sums.get(key, torch.zeros((), device=self.device)) + value
                 for key, value in stats.items()
             }
-        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm)
+        norm = whole(torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm))
         optimizer.step()
         for key, value in sums.items():
             self.totals[f"{name}/{key}"].append(float(self.trainer.strategy.reduce(value, reduce_op="sum")))
         self.totals[f"{name}/grad_norm"].append(float(norm))
 
     def _loss(self, model: PreTrainedModel, rows: Sequence[Row]) -> tuple[Tensor, dict[str, Tensor]]:
-        if not rows:  # another process has one more micro-batch: take part in its reduction with zeros
-            zero = sum((p.sum() * 0.0 for p in model.parameters()), torch.zeros((), device=self.device))
-            return zero, {key: zero.detach() for key in ("loss", "kl", "clipped", "entropy")}
-        batch = pack(rows, self.device)
-        return surrogate(target_logprobs(model, batch), batch, self.config.epsilon, self.config.beta)
+        # Another process has one more micro-batch. It needs this one for the same passes through the model.
+        batch = pack(rows or [idle_row()], self.device)
+        return surrogate(logprobs_of(model)(batch), batch, self.config.epsilon, self.config.beta)
 
 
 def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optimizer:

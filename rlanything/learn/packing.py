@@ -74,6 +74,14 @@ class Row:
         self.weight.append(weight)
 
 
+def idle_row() -> Row:
+    """A row of one token that teaches nothing: its target has the weight 0."""
+    row = Row()
+    row.read([0], 0, None, NO_BRANCH, NO_BRANCH)
+    row.learn(0, 0, (), 0.0, 0.0, 0.0)
+    return row
+
+
 def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
     """Rows of one trajectory. The targets are the sampled tokens that were a choice (`decisions`).
 

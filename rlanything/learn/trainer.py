@@ -15,10 +15,12 @@ from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import Checkpoint, ProgressBar
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.plugins import HalfPrecision
+from lightning.pytorch.strategies import Strategy
 from torch.nn import Module
 
 from rlanything.config import TrainConfig
-from rlanything.engines.placement import SHARDING
+from rlanything.engines.placement import SHARDED
+from rlanything.learn.sharding import Sharding
 
 
 class StateFile(TorchCheckpointIO):
@@ -65,13 +67,13 @@ def make_trainer(
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
     plugins: list[Any] = [StateFile()]
-    if config.precision == "bf16-true" and not config.strategy.startswith(SHARDING):
+    if config.precision == "bf16-true":
         plugins.append(LoadedPrecision("bf16-true"))
     return Trainer(
         max_epochs=epochs,
         accelerator=config.accelerator,
         precision=None if plugins[1:] else config.precision,
-        strategy=_strategy(config.strategy, config.devices),
+        strategy=make_strategy(config.strategy, config.devices),
         devices=config.devices,
         callbacks=list(callbacks),
         logger=list(loggers),
@@ -83,6 +85,8 @@ def make_trainer(
     )
 
 
-def _strategy(name: str, devices: int) -> str:
-    """Lightning's strategy. DDP must allow unused parameters: each backward pass uses one of the two models."""
+def make_strategy(name: str, devices: int) -> Strategy | str:
+    """The strategy for Lightning. DDP must allow unused parameters: each backward pass uses one of the two models."""
+    if name == SHARDED:
+        return Sharding(devices)
     return "ddp_find_unused_parameters_true" if devices > 1 and name in ("auto", "ddp") else name

@@ -12,7 +12,7 @@ import psutil
 
 from rlanything import targets
 from rlanything.config import Config, load
-from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import Engine, TaskFamily
 from rlanything.planning import samplers
 from rlanything.planning.declared_class import declared_class
@@ -54,24 +54,10 @@ def check(config: Config, root: Path, *, engine: bool = True) -> None:
     if engine:
         arguments(config.engine, "engine", Engine)
         samplers.check(config)
-        strategy(config)
     if engine and (config.train.loggers or config.train.callbacks):
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
-
-
-def strategy(config: Config) -> None:
-    """Raise `ConfigError` for a strategy that Lightning does not know."""
-    train = config.train
-    if train.strategy != "auto":
-        from lightning.pytorch.strategies import StrategyRegistry
-
-        known = StrategyRegistry.available_strategies()
-        if train.strategy not in known:
-            raise ConfigError(
-                f"train.strategy = {train.strategy!r}: {unknown(train.strategy, ['auto', *known])}"
-            )
 
 
 def machine(config: Config) -> None:

@@ -63,7 +63,7 @@ def composed(args: argparse.Namespace) -> Config:
     Its environment and data need not be installed. Raises `ConfigError`.
     """
     from rlanything.config import parse
-    from rlanything.planning import check, compose, samplers
+    from rlanything.planning import compose, samplers
 
     if args.params is not None:
         raise ConfigError(
@@ -72,7 +72,6 @@ def composed(args: argparse.Namespace) -> Config:
     args.root = args.root.resolve()
     config = parse(compose.compose(args.overrides, args.root))
     samplers.check(config)
-    check.strategy(config)
     return config
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from torch import Tensor
+from torch.nn import Module
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.config import ArmConfig, Checkpoint, Config
@@ -16,7 +18,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.engines import checkpoint
 from rlanything.engines.openai.engine import OpenAIEngine
 from rlanything.engines.openai.usage import Usage
-from rlanything.engines.placement import Role
+from rlanything.engines.placement import SHARDED, Role
 from rlanything.learn.module import JointModule
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.chat_model import ChatModel
@@ -45,15 +47,20 @@ class RunId:
 
 @dataclass(frozen=True)
 class Model:
-    """A model, its tokenizer, and its chat model, which samples from the same weights."""
+    """A model, its tokenizer, and its chat model, which samples from the same weights.
+
+    whole: the model itself, or of a sharded one the whole copy that samples."""
 
     network: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     chat: ChatModel
+    whole: PreTrainedModel
 
-    def save(self, folder: Path) -> None:
-        """Write model and tokenizer as a Hugging Face folder."""
-        checkpoint.save(self.network, self.tokenizer, folder)
+    def save(self, weights: Mapping[str, Tensor], folder: Path) -> None:
+        """Take over `weights`, the last thing that is done with the model, and write a Hugging Face folder."""
+        Module.to(self.whole, "cpu", self.network.dtype)
+        self.whole.load_state_dict(weights)
+        checkpoint.save(self.whole, self.tokenizer, folder)
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,15 @@ def _adapter(
 
 def _model(config: Config, source: Checkpoint, root: Path, role: Role, engines: ExitStack) -> Model:
     network, tokenizer = build.load(config, source, root, role)
-    return Model(network, tokenizer, engines.enter_context(build.chat_model(config, network, tokenizer)))
+    if role is Role.FROZEN or config.train.strategy != SHARDED:
+        chat = engines.enter_context(build.chat_model(config, network, tokenizer))
+        return Model(network, tokenizer, chat, network)
+    from rlanything.learn.sharding import CopyEngine
+
+    copy, _ = build.load(config, source, root, Role.FROZEN)
+    chat = engines.enter_context(build.chat_model(config, copy, tokenizer))
+    chat.engine = CopyEngine(chat.engine, network, copy)
+    return Model(network, tokenizer, chat, copy)
 
 
 def _reward(config: Config, arm: ArmConfig, run: RunId, engines: ExitStack) -> Model | None:

@@ -228,7 +228,11 @@ class SeedRun:
         checkpoint_file = self.folder.state_file(self.config.train.iterations)
         write_dvclive(folder / "dvclive", self.folder.metrics())
         weights = torch.load(checkpoint_file, weights_only=True, map_location="cpu")["state_dict"]
-        self.parts.module.load_state_dict(weights)
-        self.parts.policy.save(folder / "checkpoints" / "policy")
+        learned = {"policy": self.parts.policy}
         if self.parts.arm.train_reward and self.parts.reward is not None:
-            self.parts.reward.save(folder / "checkpoints" / "reward")
+            learned["reward"] = self.parts.reward
+        for name, model in learned.items():
+            own = {
+                key.removeprefix(f"{name}."): x for key, x in weights.items() if key.startswith(f"{name}.")
+            }
+            model.save(own, folder / "checkpoints" / name)

@@ -178,7 +178,6 @@ def test_a_message_stays_short_however_long_the_value():
             {"train__accelerator": "cuda"},
             "train.accelerator = 'cuda': rlanything.engines.native.NativeEngine",
         ),
-        ({"train__strategy": "dpp"}, "train.strategy = 'dpp': unknown; did you mean 'ddp'"),
     ],
 )
 def test_what_this_machine_cannot_hold_or_do_is_refused_before_any_work(values, expected):

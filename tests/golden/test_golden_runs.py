@@ -178,6 +178,12 @@ def test_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_numb
 
 
 @pytest.mark.integration
+def test_processes_that_divide_the_weights_give_the_recorded_numbers(root):
+    """Sharded training: policy and reward model each over two processes."""
+    golden.check(ARM, in_child(with_params(root, train__devices=2, train__strategy="fsdp"), several(2)))
+
+
+@pytest.mark.integration
 def test_an_older_processor_draws_the_same_tokens_and_takes_the_same_decisions(root):
     golden.check(ARM, in_child(with_params(root), TRAIN, **OLDER))
 

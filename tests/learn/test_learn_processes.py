@@ -1,4 +1,4 @@
-"""Two processes that share an iteration learn what one process learns."""
+"""Two processes that share an iteration learn what one process learns. Each has all weights, or half of them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,50 @@ from learn_cases import SLOW
 from trainer_cases import Stage, furthest
 
 HERE = Path(__file__).parent
-STRATEGY = "ddp_find_unused_parameters_true"
-"""Each backward pass reaches one of the two models; plain `ddp` wants every parameter in every pass."""
 
 
-def torchrun(folder: Path, strategy: str) -> subprocess.CompletedProcess[str]:
+def torchrun(folder: Path, strategy: str, *more: str) -> None:
+    """Train with two processes, which leave statistics, weights and a checkpoint of each iteration in `folder`."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += [str(HERE / "trainer_cases.py"), str(folder), strategy]
+    command += [str(HERE / "trainer_cases.py"), str(folder), strategy, *more]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[1])}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
-
-
-@pytest.mark.integration
-def test_two_processes_give_the_losses_and_weights_of_one(tmp_path):
-    done = torchrun(tmp_path, STRATEGY)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    alone = Stage(SLOW, micro_tokens=60).fit(2)
+
+
+def alone(**how: bool) -> Stage:
+    return Stage(SLOW, micro_tokens=60, **how)
+
+
+def check(folder: Path, wanted: Stage) -> None:
+    """Both processes have the statistics of the last iterations of `wanted`, and its weights."""
     for rank in (0, 1):
-        totals = json.loads((tmp_path / f"totals-{rank}.json").read_text())
-        for found, known in zip(totals, alone.totals, strict=True):
+        totals = json.loads((folder / f"totals-{rank}.json").read_text())
+        for found, known in zip(totals, wanted.totals[-len(totals) :], strict=True):
             assert found.keys() == known.keys()
             for name, values in known.items():
                 assert found[name] == pytest.approx(values, abs=1e-5), name
-        assert furthest(torch.load(tmp_path / f"weights-{rank}.pt"), alone.weights()) < 1e-5
+        assert furthest(torch.load(folder / f"weights-{rank}.pt"), wanted.weights()) < 1e-5
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_their_checkpoint(
+    tmp_path, strategy
+):
+    torchrun(tmp_path, strategy)
+    wanted = alone().fit(2)
+    check(tmp_path, wanted)
+    going_on = alone().fit(2, resume=tmp_path / "1.ckpt")
+    assert len(going_on.totals) == 1
+    assert furthest(going_on.weights(), wanted.weights()) < 1e-5
+
+
+@pytest.mark.integration
+def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_has_learned_nothing_yet(
+    tmp_path,
+):
+    """Lightning cannot load the state of an optimizer that has not made a step into a sharded one by itself."""
+    wanted = alone(silent=True).fit(2, tmp_path)
+    torchrun(tmp_path, "fsdp", str(tmp_path / "1.ckpt"))
+    check(tmp_path, wanted)

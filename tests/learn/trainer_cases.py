@@ -15,12 +15,15 @@ from typing import Any
 import torch
 from learn_cases import FAST, SLOW, dialogue, judged, lesson, qwen2, recorded, verdicts
 from lightning.pytorch import Callback, LightningModule, Trainer
+from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig
 from rlanything.learn.callbacks import PublishIteration
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import JointModule, Minibatch
 from rlanything.learn.packing import Row, micro_batches, minibatches, policy_rows, reward_rows
+from rlanything.learn.sharding import gather, whole
+from rlanything.learn.trainer import StateFile, make_strategy
 
 UNITS = 5
 
@@ -38,6 +41,8 @@ class Stage:
     anchored: bool = False
     skew: float = 0.0
     """How far the recorded log-probs are from the trainer's own."""
+    silent: bool = False
+    """Whether the reward model has nothing to learn in the first iteration."""
     iteration: int = 0
     totals: list[dict[str, list[float]]] = field(default_factory=list)
     prepared: list[dict[str, float]] = field(default_factory=list)
@@ -60,10 +65,12 @@ class Stage:
         }
         parts: dict[str, list[list[Row]]] = {}
         for name, model in (("policy", self.policy), ("reward", self.reward)):
-            rows = recorded([row for unit in units[name] for row in unit], model)
+            rows = recorded([row for unit in units[name] for row in unit], sampler(model))
             for row in rows:
                 row.old = [x + self.skew for x in row.old]
             parts[name] = minibatches(units[name], self.config.updates, 0, self.iteration, name)
+            if name == "reward" and self.silent and self.iteration == 0:
+                parts[name] = [[] for _ in parts[name]]
             self.prepared.append(self.module.prepare(name, [r for b in parts[name] for r in b]))
         return [
             Minibatch(self.iteration, self.share(parts["policy"][u]), self.share(parts["reward"][u]))
@@ -98,7 +105,7 @@ class Stage:
         self.iteration = state["iteration"]
 
     def weights(self) -> dict[str, torch.Tensor]:
-        return {name: value.clone() for name, value in self.module.state_dict().items()}
+        return {name: whole(value).clone() for name, value in self.module.state_dict().items()}
 
 
 class Watch(Callback):
@@ -109,6 +116,15 @@ class Watch(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self.stage.totals.append({k: list(v) for k, v in self.stage.module.totals.items()})
+
+
+def sampler(model: PreTrainedModel) -> PreTrainedModel:
+    """What samples: the model itself, or a whole copy of a sharded one."""
+    if all(value is whole(value) for value in model.parameters()):
+        return model
+    copy = qwen2()
+    gather(model, copy)
+    return copy
 
 
 def quiet(**settings: Any) -> Trainer:
@@ -130,14 +146,18 @@ def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> fl
     return max(float((one[name] - other[name]).abs().max()) for name in one)
 
 
-def main(folder: Path, strategy: str) -> None:
-    """One of several processes: train, then leave statistics and weights of the first and the last process."""
+def main(folder: Path, strategy: str, resume: str = "") -> None:
+    """One of several processes: train, then leave statistics and weights of the first and the last process.
+
+    resume: a checkpoint of a stage whose reward model had nothing to learn so far."""
     torch.set_num_threads(1)
-    stage = Stage(SLOW, micro_tokens=60).fit(2, strategy=strategy, devices=2)
+    stage = Stage(SLOW, micro_tokens=60, silent=bool(resume))
+    placed = {"strategy": make_strategy(strategy, 2), "devices": 2, "plugins": [StateFile()]}
+    stage.fit(2, folder, Path(resume) if resume else None, **placed)
     rank = stage.module.trainer.global_rank
     (folder / f"totals-{rank}.json").write_text(json.dumps(stage.totals))
     torch.save(stage.weights(), folder / f"weights-{rank}.pt")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -161,7 +161,7 @@ def test_more_devices_copy_the_models_unless_they_are_divided():
     policy, reward = 7_615_616_512, 2 * 14_770_033_664
     assert parts["auto", 1] == 16 * policy + reward
     assert parts["auto", 8] == 20 * policy + reward
-    assert parts["fsdp", 8] == 16 * policy / 8 + reward
+    assert parts["fsdp", 8] == 16 * policy / 8 + 2 * policy + reward  # each device samples from a whole copy
 
 
 @pytest.mark.parametrize("arm", ["outcome", "policy", "policy_reward", "full"])
@@ -180,9 +180,13 @@ def test_the_papers_coding_experiment_is_no_longer_stopped_by_its_longest_row():
     assert found.work.undivided["reward"] == 400 + 2048 - 1
     assert found.work.longest_row["reward"] <= configuration("env=coding_data").learn.micro_batch_tokens
     setting, needed = found.nearest
-    assert setting.changes == ("train.precision=bf16-true", "train.strategy=fsdp on 32 devices")
+    assert setting.changes == (
+        "learn.micro_batch_tokens=4096",
+        "train.precision=bf16-true",
+        "train.strategy=fsdp on 128 devices",
+    )
     page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
-    assert f"32 devices then need {needed / devices.GB:.1f} GB each" in page
+    assert f"128 devices then need {needed / devices.GB:.1f} GB each" in page
 
 
 def test_the_coding_experiment_can_be_planned():
@@ -284,7 +288,7 @@ def test_the_pages_have_the_numbers_of_their_commands():
     assert f"take {kept}, with it {fewer}" in page
     for changes, needed in (found.nearest for found in (bounds, expected)):
         assert f"{needed / devices.GB:.1f} GB a device" in page
-        assert all(change.removesuffix(" on 64 devices") in page for change in changes.changes)
+        assert all(change.split(" on ")[0] in page for change in changes.changes)
     hours = expected.hours.hours, expected.all_hours
     assert "take {:.0f} hours on 64 devices, and the whole arm {:.0f} hours".format(*hours) in page
     assert f"fits, with {planned(*SMALL).memory.peak / devices.GB:.1f} GB" in page

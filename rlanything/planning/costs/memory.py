@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rlanything.config import Config
-from rlanything.engines.placement import Role, dtype
+from rlanything.engines.placement import SHARDED, Role, dtype
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
@@ -21,7 +21,6 @@ from rlanything.planning.samplers import NATIVE, VLLM
 from rlanything.targets import TARGET
 
 HALF, FULL = 2, 4
-SHARDED = "fsdp"
 OF_LOGITS = 4
 """Float32 tensors of the size of the logits at the end of a micro-batch: logits, exponentials, two gradients."""
 
@@ -58,7 +57,7 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     learns = ["policy", *(["reward"] if arm.train_reward else [])]
     loaded = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
     used = [name for name, is_loaded in loaded.items() if is_loaded]
-    shards = devices if train.strategy.startswith(SHARDED) else 1
+    shards = devices if train.strategy == SHARDED else 1
     copied = devices > 1 and shards == 1
     trained, frozen = (dtype(train.precision, role).itemsize for role in (Role.TRAINED, Role.FROZEN))
     lasting: list[Part] = []
@@ -73,13 +72,16 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
             Part("gradients", name, share),
             Part("moments of AdamW", name, 2 * share),
         ]
+        if train.strategy == SHARDED:
+            lasting.append(Part("the whole copy that samples", name, count * frozen))
         if copied:
             lasting.append(Part("buckets of gradients", name, share))
         if config.learn.kl_reference == "base":
             lasting.append(Part("reference", name, count * frozen))
     passing = [_learning(config, name, sizes[name], work, trained, shards) for name in learns]
     passing += [_stepping(name, sizes[name], trained / shards) for name in learns]
-    width = {name: trained if name in learns else frozen for name in used}
+    sampled = frozen if train.strategy == SHARDED else trained
+    width = {name: sampled if name in learns else frozen for name in used}
     passing += [
         _sampling(config, calls, sizes[calls.model], width[calls.model], devices) for calls in work.calls
     ]
@@ -92,8 +94,6 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
         lasting.append(
             Part("vLLM's keys and values", "all", float(config.engine.get("cache_gib", 1.0)) * 2**30)
         )
-    if shards > 1:
-        passing += [Part("gathered to sample", name, sizes[name].parameters * trained) for name in learns]
     return Memory(tuple(lasting), tuple(passing))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from rlanything.config import Config
+from rlanything.engines.placement import SHARDED
 
 SMALLEST_MICRO_BATCH = 512
 MOST_DEVICES = 1024
@@ -69,7 +70,7 @@ def _changed(start: Setting, keys: tuple[str, ...], needed: Bytes, room: float) 
     for devices in _counts(start.devices) if SHARD in keys else [start.devices]:
         tried = replace(setting, devices=devices)
         if SHARD in keys:
-            tried = _train(tried, strategy="fsdp")
+            tried = _train(tried, strategy=SHARDED)
         tried = _reduced(tried, [key for key in (BATCH, MICRO) if key in keys], needed, room)
         changes = _written(start, tried)
         if needed(tried.config, devices) <= room and len(changes) == len(keys):

@@ -31,8 +31,6 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
         lines += bill(config, found.stages)
     if len(estimates) > 1:
         lines += ["", _together(estimates)]
-    if config.train.strategy.startswith("fsdp"):
-        lines += ["", "fsdp is arithmetic here: the engines cannot sample from a model that is divided yet."]
     return "\n".join(lines) + "\n"
 
 

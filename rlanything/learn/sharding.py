@@ -1,0 +1,156 @@
+"""Sharded training: each process holds its part of every weight, gradient and optimizer state (PyTorch's FSDP2).
+
+A layer's weights are gathered for its forward and backward pass, and freed after it. So every process must make the
+same passes in the same order. Policy and reward model are divided on their own: an update of one gathers nothing of the
+other. Gradients are divided after every micro-batch. Until then each process holds all of them, so that is not put off
+to the last one.
+
+Text is sampled from a whole copy of the model, which each process has for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MethodType
+from typing import Any
+
+import torch
+from lightning.pytorch.strategies import ModelParallelStrategy
+from torch import Tensor
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn import Module
+from torch.optim import Optimizer
+from transformers import PreTrainedModel
+
+from rlanything.core.protocols import Engine
+from rlanything.core.types import Completion, Request
+from rlanything.learn.losses import Packed, target_logprobs
+
+FORWARD = "target_logprobs"
+"""`losses.target_logprobs` as a method of a sharded model: FSDP gathers weights for methods alone."""
+
+
+class CopyEngine:
+    """The engine of a sharded model. It samples by `engine` from `copy`, a whole copy of the model.
+
+    Every process must call `sync`, which brings the weights."""
+
+    def __init__(self, engine: Engine, model: PreTrainedModel, copy: PreTrainedModel) -> None:
+        self._engine, self._model, self._copy = engine, model, copy
+
+    def generate(self, requests: Sequence[Request]) -> list[Completion]:
+        """See `Engine`."""
+        return self._engine.generate(requests)
+
+    def release(self, sessions: Sequence[str]) -> None:
+        """See `Engine`."""
+        self._engine.release(sessions)
+
+    def sync(self) -> None:
+        """Gather the weights into the copy, and use them."""
+        gather(self._model, self._copy)
+        self._engine.sync()
+
+    def close(self) -> None:
+        """See `Engine`."""
+        self._engine.close()
+
+
+class Sharding(ModelParallelStrategy):
+    """Lightning's strategy, with checkpoints that any number of processes can write and read, sharded or not.
+
+    They are one file with whole tensors, and every optimizer numbers its own weights from 0, as PyTorch does. Lightning
+    numbers the weights of all models together. So it cannot read the second optimizer of another strategy's checkpoint,
+    nor one that has not made a step.
+    """
+
+    def __init__(self, devices: int) -> None:
+        super().__init__(
+            data_parallel_size=devices, tensor_parallel_size=1, save_distributed_checkpoint=False
+        )
+
+    @property
+    def lightning_restore_optimizer(self) -> bool:
+        """True: Lightning calls `load_optimizer_state_dict`."""
+        return True
+
+    def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
+        """PyTorch's state, with whole tensors. Every process must call it."""
+        found = optimizer.state_dict()
+        state = {
+            number: {key: whole(value).cpu() for key, value in of.items()}
+            for number, of in found["state"].items()
+        }
+        return {**found, "state": state}
+
+    def load_checkpoint(
+        self, checkpoint_path: str | Path, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        """The file, of which a process reads only what it takes over."""
+        path = self.broadcast(checkpoint_path)
+        loaded: dict[str, Any] = torch.load(path, "cpu", mmap=True, weights_only=weights_only)
+        return loaded
+
+    def load_model_state_dict(self, checkpoint: Mapping[str, Any], strict: bool = True) -> None:
+        """Take over this process's part of every weight."""
+        assert self.lightning_module is not None
+        own = self.lightning_module.state_dict()
+        parts = {name: _part(x, own[name]) for name, x in checkpoint["state_dict"].items()}
+        self.lightning_module.load_state_dict(parts, strict)
+
+    def load_optimizer_state_dict(self, checkpoint: Mapping[str, Any]) -> None:
+        """Take over this process's part of every optimizer state."""
+        for optimizer, stored in zip(self.optimizers, checkpoint["optimizer_states"], strict=True):
+            weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+            state = {
+                number: {key: _part(value, weights[number]) for key, value in of.items()}
+                for number, of in stored["state"].items()
+            }
+            optimizer.load_state_dict({**stored, "state": state})
+
+
+def shard(model: PreTrainedModel, mesh: DeviceMesh) -> None:
+    """Divide a model over the processes of `mesh`: each of its layers on its own, then the rest."""
+    for layer in _layers(model):
+        fully_shard(layer, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    setattr(model, FORWARD, MethodType(target_logprobs, model))
+    register_fsdp_forward_method(model, FORWARD)
+
+
+def logprobs_of(model: PreTrainedModel) -> Callable[[Packed], Tensor]:
+    """`losses.target_logprobs` of a model, sharded or not, from a batch alone."""
+    found: Callable[[Packed], Tensor] = getattr(model, FORWARD, partial(target_logprobs, model))
+    return found
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """A tensor of which each process may hold a part, whole. Every process must call it."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+@torch.no_grad()
+def gather(model: Module, copy: Module) -> None:
+    """Write the weights of a sharded model into a whole `copy` of it, in the copy's number format.
+
+    Tensors are gathered one at a time. Every process must call it.
+    """
+    for part, target in zip(model.parameters(), copy.parameters(), strict=True):
+        target.copy_(whole(part.detach()))
+
+
+def _part(tensor: Tensor, like: Tensor) -> Tensor:
+    """This process's part of a whole tensor, divided as `like` is. A scalar, such as a number of steps, stays whole."""
+    if tensor.shape != like.shape or not isinstance(like, DTensor):
+        return tensor
+    return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
+
+
+def _layers(model: PreTrainedModel) -> Iterable[Module]:
+    """The modules that transformers itself says must not be divided between devices: its decoder layers."""
+    names = set(model._no_split_modules or ())
+    return [module for module in model.modules() if type(module).__name__ in names]
