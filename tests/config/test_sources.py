@@ -40,7 +40,7 @@ def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 OF_THE_PROJECT = ("envs.alfworld.", "envs.coding.", "envs.web.")
-"""Environments that stand for settings of the paper. One of a user's own has nothing in the paper to be compared with."""
+"""Environments that stand for settings of the paper. A user's own has nothing in the paper to be compared with."""
 
 
 def every_composition() -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`rlanything env init`: all of an environment or nothing, under a name that hides nothing, in the style of the house."""
+"""`rlanything env init`: all of an environment or nothing, under a name that hides nothing, in the house's style."""
 
 from __future__ import annotations
 
