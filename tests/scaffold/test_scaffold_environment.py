@@ -167,14 +167,16 @@ def test_outside_a_project_and_in_a_workspace_it_says_where_to_go(project, tmp_p
 @pytest.mark.parametrize("name", ["b", "zoo", "dark_maze", LONGEST])
 def test_what_it_makes_passes_the_linters_of_the_project_whatever_its_name(project, name):
     shutil.copy(ROOT / "pyproject.toml", project)
+    for module in ("settings.py", "splits.py"):
+        shutil.copy(ROOT / "envs" / module, project / "envs")
     (project / "rlanything").symlink_to(ROOT / "rlanything")  # ruff looks which modules there are
     made = [str(path) for path in make_environment(project, name) if path.suffix == ".py"]
-    for words in (["check"], ["format", "--check", "--diff"]):
+    lint = [
+        ["ruff", "check", "--no-cache", *made],
+        ["ruff", "format", "--check", "--diff", "--no-cache", *made],
+    ]
+    for words in (*lint, ["mypy", "-p", f"envs.{name}"]):
         done = subprocess.run(
-            [sys.executable, "-m", "ruff", *words, "--no-cache", *made],
-            cwd=project,
-            capture_output=True,
-            text=True,
-            check=False,
+            [sys.executable, "-m", *words], cwd=project, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
