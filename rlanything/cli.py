@@ -81,7 +81,6 @@ def build_parser() -> argparse.ArgumentParser:
     # Of `Parser`, like all subparsers; the rooms' commands take any.
     commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_config(commands)
-    add_env(commands)
     add_stages(commands)
     add_plan(commands)
     _add_rehearse(commands)
@@ -90,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_buffer(commands, replayed)
     add_rollouts(commands)
     add_view(commands)
+    add_env(commands)
     add_livebench(commands)
     add_proof(commands)
     return parser
