@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything import __version__
-from rlanything.core.errors import RLAnythingError
+from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.parser import Parser
 from rlanything.planning.commands import add_plan, configuration, params_file, warn
 from rlanything.workspaces.cli import add_stages, settle
@@ -59,6 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.repro.cli import add_commands as add_proof
     from rlanything.repro.cli import replayed
     from rlanything.rollouts.cli import add_commands as add_rollouts
+    from rlanything.scaffold.cli import add_env
     from rlanything.view.cli import add_commands as add_view
 
     parser = Parser(
@@ -88,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_buffer(commands, replayed)
     add_rollouts(commands)
     add_view(commands)
+    add_env(commands)
     add_livebench(commands)
     add_proof(commands)
     return parser
@@ -104,8 +106,10 @@ def _add_config(commands: Commands[argparse.ArgumentParser]) -> None:
             "overrides", nargs="*", metavar="key=value", help="e.g. scale=smoke signals.lambda=1"
         )
         action.set_defaults(run=run)
-    check = actions.add_parser("check", help="check a configuration file; prints every problem")
-    check.add_argument("file", nargs="?", type=Path, metavar="FILE", help="default: params.yaml")
+    check = actions.add_parser("check", help="check a configuration; prints every problem")
+    check.add_argument(
+        "what", nargs="*", metavar="FILE | key=value", help="a file, or a composition; default: params.yaml"
+    )
     check.set_defaults(run=_config_check)
     comments = actions.add_parser(
         "comments", help="write the sources of values (rlanything/config/sources/) into experiments/"
@@ -177,14 +181,21 @@ def _config_show(args: argparse.Namespace) -> int:
 
 
 def _config_check(args: argparse.Namespace) -> int:
-    from rlanything.planning import check, checkpoints
+    from rlanything.config import parse
+    from rlanything.planning import check, checkpoints, compose
 
-    path = args.file or params_file(args)
-    config = check.read(path, args.root)
+    if any("=" in word for word in args.what):
+        named, config = " ".join(args.what), parse(compose.compose(args.what, args.root))
+        check.check(config, args.root)
+    elif len(args.what) > 1:
+        raise ConfigError(f"config check {' '.join(args.what)}: takes one FILE, or key=value")
+    else:
+        path = Path(args.what[0]) if args.what else params_file(args)
+        named, config = str(path), check.read(path, args.root)
     check.machine(config)
     checkpoints.check(config, args.root)
     warn(config, args.root)
-    print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
+    print(f"{named}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
     return 0
 
 

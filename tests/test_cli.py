@@ -49,6 +49,11 @@ def test_a_wrong_command_line_is_exit_2(words, capsys):
         (["plan", "--arm", "ful"], "arm 'ful': unknown; did you mean 'full'?"),
         (["config", "write", "scale=smok"], "did you mean 'smoke'?"),
         (["config", "check", "nowhere.yaml"], "nowhere.yaml: no such file"),
+        (["config", "check", "a.yaml", "b.yaml"], "takes one FILE, or key=value"),
+        (["config", "check", "a.yaml", "scale=smoke"], "override 'a.yaml': expected key=value"),
+        (["config", "check", "scale=smok"], "did you mean 'smoke'?"),
+        (["config", "check", "scale=smoke", "judge.m=0"], "judge.m = 0"),
+        (["config", "check", "env.engine=fats"], "engine: 'fats' is not one of fast, textworld"),
         (["bootstrap"], "make it with `rlanything tasks`"),
         (["report"], "base.json"),
     ],
@@ -83,6 +88,15 @@ def test_config_check_lists_every_problem(project, capsys):
     message = capsys.readouterr().err
     assert "judge.m = 0" in message
     assert "alpha_low = 0.9 must be below alpha_high = 0.8" in message
+
+
+def test_config_check_checks_a_composition_and_writes_nothing(project, capsys):
+    before = (project / "params.yaml").read_bytes()
+    assert run(project, "config", "check", "scale=smoke", "signals.lambda=0.5") == 0
+    assert capsys.readouterr().out.startswith(
+        "scale=smoke signals.lambda=0.5: valid (scale smoke, arms outcome, "
+    )
+    assert (project / "params.yaml").read_bytes() == before
 
 
 def test_config_show_prints_what_write_writes(project, capsys):

@@ -26,8 +26,8 @@ BLOCKS = re.findall(r"```bash\n(.*?)```", README, flags=re.DOTALL)
 INLINE = [x for x in re.findall(r"`([^`\n]+)`", README) if x.split()[0] in ("make", "rlanything", "dvc")]
 LINES = [line.strip() for block in BLOCKS for line in block.splitlines() if line.strip()]
 COMMANDS = [*dict.fromkeys([*LINES, *INLINE])]
-NOT_OURS = (".", "export", "alfworld-download", "optuna-dashboard")
-"""Shell built-ins, and programs of the extras `alfworld` and `sweep`."""
+NOT_OURS = (".",)
+"""Shell built-ins."""
 MADE = (
     "provenance/starts/",
     "report/",
@@ -133,6 +133,34 @@ def test_the_results_are_those_of_the_report():
     cells = [cell.strip() for row in rows[1:] for cell in row[1:-1]]
     assert len([cell for cell in cells if "[" in cell]) >= 2 * 10
     assert [cell for cell in cells if f"| {cell} |" not in report] == []
+
+
+def test_the_task_buffer_that_it_shows_is_the_recorded_one():
+    """Each line of the excerpt is in report/buffers.md, which writes words as ~~old~~**new** and escapes some signs."""
+    excerpt = README.partition("```console\n$ rlanything buffer diff full/seed-0\n")[2].partition("```")[0]
+    counts, slot, words, why = [
+        line.strip() for line in excerpt.splitlines() if line.strip() not in ("", "...")
+    ]
+    report = (ROOT / "report" / "buffers.md").read_text().replace("&#64;", "@")
+    assert f"**{counts}**" in report
+    number, path, way, old, new = re.fullmatch(
+        r"slot (\d+)  (v0 -> v\d)  (\w+)  accuracy (\S+) -> (\S+)", slot
+    ).groups()
+    task = re.sub(r"\{\+(.*?)\+\}", r"**\1**", re.sub(r"\[-(.*?)-\]", r"~~\1~~", words))
+    (row,) = [
+        x
+        for x in report.splitlines()
+        if x.startswith(f"| {number} | {path} | {way} | {old} → {new} | {task}<br>")
+    ]
+    assert row.endswith(f"| {why} |")
+
+
+def test_it_can_be_read_in_a_minute_before_the_details():
+    """What it is, the commands, what one gets, and when to take another library: before the first table of results."""
+    opening = README.partition("\n## Result\n")[0]
+    assert len(re.findall(r"\w+", re.sub(r"```.*?```|\(\S+\)", "", opening, flags=re.DOTALL))) < 600
+    assert opening.index("](docs/view/steps.png)") < opening.index("| you want | take |")
+    assert all(f"[{name}](https://" in opening for name in ("TRL", "verl", "prime-rl"))
 
 
 def test_the_iteration_has_the_numbers_that_the_default_scale_has():

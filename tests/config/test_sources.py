@@ -39,9 +39,16 @@ def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield dotted, value
 
 
+OF_THE_PROJECT = ("envs.alfworld.", "envs.coding.", "envs.web.")
+"""Environments that stand for settings of the paper. A user's own has nothing in the paper to be compared with."""
+
+
 def every_composition() -> Iterator[dict[str, Any]]:
     groups = compose.options(ROOT)
-    for group in ("env", "model", "engine", "scale"):
+    for option in groups["env"]:
+        if (data := composed(f"env={option}"))["env"]["_target_"].startswith(OF_THE_PROJECT):
+            yield data
+    for group in ("model", "engine", "scale"):
         yield from (composed(f"{group}={option}") for option in groups[group])
     for path in (EXPERIMENTS / "setting").glob("*.yaml"):
         env, _, scale = path.stem.partition("-")
