@@ -57,7 +57,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray web params repro rehearse sweep verify-repro test test-slow fuzz lint lint-containers bench clean
+.PHONY: help venv install install-dev alfworld ray web params repro rehearse sweep plots verify-repro test test-slow fuzz lint lint-containers bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -129,6 +129,13 @@ sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambd
 		python -m rlanything sweep experiments/sweep/$(SWEEP).yaml
 	dvc repro sweeps/dvc.yaml:$(SWEEP)
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
+
+# The library that DVC's page otherwise gets from the network: .dvc/plots/page.html looks for it there.
+plots: install  ## Draw the page of `dvc plots`; from then on all of it is drawn without a network
+	python -m pip install --quiet --editable ".[plots]"
+	@mkdir -p .rla
+	@python -c 'import vl_convert as v; print(v.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version="5.21"))' > .rla/vega.js
+	dvc plots show
 
 ray: install  ## Install Ray without its dashboard, which is what its tests need (a wheel of 79 MB)
 	python -m pip install --quiet "ray>=2.60,<3"
