@@ -4,7 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# The first that runs: behind pyenv the name of a version that is not chosen is there, and only says so.
+PYTHON ?= $(shell for name in python3.11 python3 python3.12 python3.13; do \
+	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v "$$name" && break; done)
 VENV ?= .venv
 ENV ?= alfworld
 SCALE ?= default
@@ -65,8 +67,8 @@ help:  ## Show this list
 venv: $(VENV)/bin/python  ## Make the virtual environment (PYTHON=... to choose the interpreter)
 
 $(VENV)/bin/python:
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@"$(or $(PYTHON),false)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed, and $(or $(PYTHON),python3) is not; name it with PYTHON=... (pyenv: pyenv install 3.11 && pyenv local 3.11)" >&2; exit 1; }
 	"$(PYTHON)" -m venv "$(VENV)"
 
 install: $(INSTALLED)  ## Install what the experiment needs

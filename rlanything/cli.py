@@ -17,7 +17,7 @@ from typing import Any
 from rlanything import __version__
 from rlanything.core.errors import RLAnythingError
 from rlanything.parser import Parser
-from rlanything.planning.commands import add_plan, configuration, params_file, warn
+from rlanything.planning.commands import add_plan, configuration, params_file, say_uncommitted, warn
 from rlanything.workspaces.cli import add_stages, settle
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
@@ -185,6 +185,7 @@ def _config_check(args: argparse.Namespace) -> int:
     checkpoints.check(config, args.root)
     warn(config, args.root)
     print(f"{path}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
+    say_uncommitted(path)
     return 0
 
 
@@ -201,6 +202,7 @@ def _config_pipeline(args: argparse.Namespace) -> int:
     from rlanything.planning import dvcfile
 
     changed = dvcfile.write(args.root, configuration(args, engine=False))
+    say_uncommitted(params_file(args))
     print(f"{dvcfile.NAME}: {'written' if changed else 'up to date'}")
     return 0
 
@@ -245,9 +247,13 @@ def _rehearse(args: argparse.Namespace) -> int:
 
 
 def _explain(error: OSError, again: str) -> str:
-    """What the operating system refused, and for a full disk how to go on."""
+    """What the operating system refused, and how to go on where the disk is full or may not be written."""
     text = f"{error.strerror}: {error.filename}" if error.strerror and error.filename else str(error)
-    return f"{text}. Free some space; {again}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else text
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{text}. Free some space; {again}"
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return f"{text}. What a command writes, it writes into the project's folder; --root names another one"
+    return text
 
 
 def _say(text: str) -> None:

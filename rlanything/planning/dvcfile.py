@@ -39,7 +39,9 @@ def write(root: Path, config: Config) -> bool:
 def text(config: Config, root: Path = Path()) -> str:
     """The content of dvc.yaml for this configuration of the project at `root`."""
     stages = {stage.name: _entry(stage, config, root) for stage in STAGES if stage.needed(config)}
-    return HEADER + yaml.dump({"stages": stages, "plots": list(PICTURES)}, Dumper=_Plain, sort_keys=False, width=110)
+    return HEADER + yaml.dump(
+        {"stages": stages, "plots": list(PICTURES)}, Dumper=_Plain, sort_keys=False, width=110
+    )
 
 
 def code(stage: Stage, config: Config) -> list[str]:

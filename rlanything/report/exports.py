@@ -3,10 +3,10 @@
 headline.json: arm -> metric -> mean, about ten numbers, so that tables of experiments can be read. Of the base and of
 every arm it has the policy's success, and what else an arm changes: its reward model, its tasks. Not the cooled base.
 
-summary.json has all of it: arm -> metric -> {mean, low, high, vs_base: {mean, low, high, p}}, in the order of the tables. Shares are
-fractions between 0 and 1, counts are numbers. low and high are null where no interval can be given (a count from one
-seed); vs_base is null for the base, and when nothing pairs; its p
-is Holm's over the arms. All numbers are rounded, so equal inputs give equal bytes.
+summary.json has all of it: arm -> metric -> {mean, low, high, vs_base: {mean, low, high, p}}, in the order of the
+tables. Shares are fractions between 0 and 1, counts are numbers. low and high are null where no interval can be given
+(a count from one seed); vs_base is null for the base, and when nothing pairs; its p is Holm's over the arms. All
+numbers are rounded, so equal inputs give equal bytes.
 """
 
 from __future__ import annotations
