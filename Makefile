@@ -4,7 +4,9 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# The first that runs: behind pyenv the name of a version that is not chosen is there, and only says so.
+PYTHON ?= $(shell for name in python3.11 python3 python3.12 python3.13; do \
+	"$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v "$$name" && break; done)
 VENV ?= .venv
 ENV ?= alfworld
 SCALE ?= default
@@ -57,7 +59,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray web params repro rehearse sweep verify-repro test test-slow fuzz lint lint-containers bench clean
+.PHONY: help venv install install-dev alfworld ray web params repro rehearse sweep plots verify-repro test test-slow fuzz lint lint-containers bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,8 +67,8 @@ help:  ## Show this list
 venv: $(VENV)/bin/python  ## Make the virtual environment (PYTHON=... to choose the interpreter)
 
 $(VENV)/bin/python:
-	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
+	@"$(or $(PYTHON),false)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed, and $(or $(PYTHON),python3) is not; name it with PYTHON=... (pyenv: pyenv install 3.11 && pyenv local 3.11)" >&2; exit 1; }
 	"$(PYTHON)" -m venv "$(VENV)"
 
 install: $(INSTALLED)  ## Install what the experiment needs
@@ -129,6 +131,13 @@ sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambd
 		python -m rlanything sweep experiments/sweep/$(SWEEP).yaml
 	dvc repro sweeps/dvc.yaml:$(SWEEP)
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
+
+# The library that DVC's page otherwise gets from the network: .dvc/plots/page.html looks for it there.
+plots: install  ## Draw the page of `dvc plots`; from then on all of it is drawn without a network
+	python -m pip install --quiet --editable ".[plots]"
+	@mkdir -p .rla
+	@python -c 'import vl_convert as v; print(v.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version="5.21"))' > .rla/vega.js
+	dvc plots show
 
 ray: install  ## Install Ray without its dashboard, which is what its tests need (a wheel of 79 MB)
 	python -m pip install --quiet "ray>=2.60,<3"

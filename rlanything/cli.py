@@ -17,7 +17,7 @@ from typing import Any
 from rlanything import __version__
 from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.parser import Parser
-from rlanything.planning.commands import add_plan, configuration, params_file, warn
+from rlanything.planning.commands import add_plan, configuration, params_file, say_uncommitted, warn
 from rlanything.workspaces.cli import add_stages, settle
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
@@ -184,6 +184,7 @@ def _config_check(args: argparse.Namespace) -> int:
     from rlanything.config import parse
     from rlanything.planning import check, checkpoints, compose
 
+    path: Path | None = None
     if any("=" in word for word in args.what):
         named, config = " ".join(args.what), parse(compose.compose(args.what, args.root))
         check.check(config, args.root)
@@ -196,6 +197,8 @@ def _config_check(args: argparse.Namespace) -> int:
     checkpoints.check(config, args.root)
     warn(config, args.root)
     print(f"{named}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
+    if path is not None:
+        say_uncommitted(path)
     return 0
 
 
@@ -212,6 +215,7 @@ def _config_pipeline(args: argparse.Namespace) -> int:
     from rlanything.planning import dvcfile
 
     changed = dvcfile.write(args.root, configuration(args, engine=False))
+    say_uncommitted(params_file(args))
     print(f"{dvcfile.NAME}: {'written' if changed else 'up to date'}")
     return 0
 
@@ -256,9 +260,13 @@ def _rehearse(args: argparse.Namespace) -> int:
 
 
 def _explain(error: OSError, again: str) -> str:
-    """What the operating system refused, and for a full disk how to go on."""
+    """What the operating system refused, and how to go on where the disk is full or may not be written."""
     text = f"{error.strerror}: {error.filename}" if error.strerror and error.filename else str(error)
-    return f"{text}. Free some space; {again}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else text
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{text}. Free some space; {again}"
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return f"{text}. What a command writes, it writes into the project's folder; --root names another one"
+    return text
 
 
 def _say(text: str) -> None:

@@ -211,7 +211,11 @@ CHEAP = [
     *(x for x in of("rlanything") if words_of(x)[1] in ("config", "plan") and "env=" not in x),
     *(x for x in of("rlanything") if words_of(x)[1] == "buffer" and "HEAD" not in x and len(words_of(x)) > 2),
     *(x for x in of("rlanything") if "--dry-run" in x),
-    *(x for x in of("dvc") if words_of(x)[1:] in (["metrics", "diff"], ["exp", "diff"], ["plots", "show"])),
+    *(
+        x
+        for x in of("dvc")
+        if words_of(x)[1:] in (["metrics", "diff"], ["exp", "show", "--only-changed"], ["plots", "diff"])
+    ),
     *(x for x in of("make") if words_of(x) == ["make", "help"]),
 ]
 

@@ -14,20 +14,25 @@ TASKS, ITERATIONS = 2, 2
 """Two tasks and two iterations take seconds. The second iteration also rolls out the proposals of the first."""
 
 
-def seconds_per_iteration(config: Config, root: Path, arm: str) -> float | None:
+def why_not(config: Config, root: Path) -> str:
+    """Why the time cannot be measured, or ''. A plan loads no real checkpoint and makes nothing of another's class."""
+    layout = Layout(root)
+    if config.model.embedded is None:
+        return "real checkpoints are not loaded by a plan"
+    if config.endpoints.served:
+        return "a plan asks no endpoint, because that may cost money"
+    if not (targets.is_ours(config.env) and targets.is_ours(config.engine)):
+        return "only the project's own environments and engines are measured"
+    if not (layout.manifest.is_file() and layout.bootstrap.is_file()):
+        return "data/ or models/ is missing; `rlanything tasks` and `rlanything bootstrap` make them"
+    return ""
+
+
+def seconds_per_iteration(config: Config, root: Path, arm: str) -> float:
     """Seconds of one iteration of one seed of `arm`, without the panels of the learning curve.
 
-    None: the time cannot be measured. Either data/ or models/ does not exist yet, or the models are real checkpoints,
-    which a plan does not load, or an endpoint would be asked, which costs money, or the environment or the engine is
-    not the project's own: a dry run makes no object of another project's class.
+    Nothing may speak against measuring (`why_not`).
     """
-    if config.model.embedded is None or config.endpoints.served:
-        return None
-    layout = Layout(root)
-    if not (layout.manifest.is_file() and layout.bootstrap.is_file()):
-        return None
-    if not (targets.is_ours(config.env) and targets.is_ours(config.engine)):
-        return None
     from rlanything.runs.parts import RunId
     from rlanything.runs.seedrun import SeedRun
 

@@ -26,27 +26,28 @@ GIVEN = ("model", "tokenizer")
 """Arguments that the program passes to an engine. All others come from the section `engine`."""
 
 
-def read(path: Path, root: Path, *, engine: bool = True) -> Config:
+def read(path: Path, root: Path, *, engine: bool = True, data: bool = True) -> Config:
     """The configuration in `path`, checked. Raises `ConfigError`."""
     config = load(path)
     try:
-        check(config, root, engine=engine)
+        check(config, root, engine=engine, data=data)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     return config
 
 
-def check(config: Config, root: Path, *, engine: bool = True) -> None:
+def check(config: Config, root: Path, *, engine: bool = True, data: bool = True) -> None:
     """Raise `ConfigError` unless every part that the configuration names can be made.
 
     A task family of the project is constructed, so that its constructor can check its arguments. For other task
     families, engines, loggers and callbacks, only the class and the names of the arguments are checked.
     engine: whether engine, loggers and callbacks are checked. Those of others are imported for that.
+    data: whether the environment's data must be there. Without it no task family is constructed.
     """
     for name, section in config.named().items():
         targets.permit(section, name)
     arguments(config.env, "env", TaskFamily)
-    if targets.is_ours(config.env):
+    if data and targets.is_ours(config.env):
         families.check_splits(build.family(config), config.tasks)
     for folder in (None, *(sampler.prompts for sampler in config.evaluate.samplers)):
         build.prompts(config, root, folder)

@@ -1,4 +1,7 @@
-"""The commands `plan` and `train --dry-run`: what a training will cost. Real checkpoints are not loaded."""
+"""The commands `plan` and `train --dry-run`: what a training will cost. Real checkpoints are not loaded.
+
+Neither data nor models need to be there, and nothing is trained, unless --measure asks for it.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
     from rlanything.config import Config
     from rlanything.planning.costs.assumptions import Assumptions
     from rlanything.planning.costs.devices import Device
+    from rlanything.planning.costs.estimate import Estimate
+    from rlanything.planning.plan import Calibration
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 ASSUMED = {
@@ -31,7 +36,7 @@ ASSUMED = {
 
 def add_plan(commands: Commands[argparse.ArgumentParser]) -> None:
     """Add the command `plan`."""
-    plan = commands.add_parser("plan", help="dry run: print the configuration and what every arm will cost")
+    plan = commands.add_parser("plan", help="dry run: print what every arm will cost")
     plan.add_argument(
         "overrides", nargs="*", metavar="key=value", help="plan this composition instead of params.yaml"
     )
@@ -45,6 +50,13 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
     add = parser.add_argument
     add("--device", metavar="NAME", help="plan for this device: cpu, H100, A100-80GB, H200, RTX4090, L4")
     add("--devices", type=int, metavar="N", help="how many of them; default: train.devices")
+    add(
+        "--details",
+        action="store_true",
+        help="also print memory, phases, stages and assumptions of every arm",
+    )
+    add("--config", action="store_true", help="also print the configuration")
+    add("--measure", action="store_true", help="also train for some seconds here, and scale the time up")
     add("--json", action="store_true", help="print JSON instead of text")
     for name, (kind, text) in ASSUMED.items():
         add(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=text)
@@ -52,7 +64,7 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
 
 def refuse_arguments(args: argparse.Namespace) -> None:
     """Raise `ConfigError` for an argument of a plan in a command that prints no plan."""
-    for name in ("device", "devices", "json", *ASSUMED):
+    for name in ("device", "devices", "details", "config", "measure", "json", *ASSUMED):
         if getattr(args, name) not in (None, False):
             raise ConfigError(f"--{name.replace('_', '-')}: belongs to --dry-run")
 
@@ -76,21 +88,18 @@ def composed(args: argparse.Namespace) -> Config:
 
 
 def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) -> int:
-    """Print the configuration and the plan of some arms. Returns the exit code. Raises `ConfigError`."""
-    import yaml
-
-    from rlanything.planning import plan
-    from rlanything.planning.calibrate import seconds_per_iteration
+    """Print the plan of some arms. Returns the exit code. Raises `ConfigError`."""
+    from rlanything.planning import plan, summary
     from rlanything.planning.costs import estimate, text
 
     given, device = _assumptions(args), _device(args, config)
     sizes = estimate.model_sizes(config, args.root)
-    here = device is not None and device.name == "cpu"
-    plans = [plan.plan_arm(config, args.root, arm, seconds_per_iteration if here else None) for arm in arms]
     count = config.train.devices if args.devices is None else args.devices
     found = [
         estimate.estimate(config, arm, sizes, device, count, given) for arm in arms if device is not None
     ]
+    measured = _measured(config, args.root, found) if args.measure else None
+    plans = [plan.plan_arm(config, args.root, arm, measured) for arm in arms]
     if args.json:
         counts = {each.name: asdict(each) for each in plans}
         models = {name: asdict(size) for name, size in sizes.items()}
@@ -102,13 +111,32 @@ def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) ->
         )
         return 0
     warn(config, args.root)
-    print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
-    print(plan.render(config, sizes, plans), end="")
-    print(text.render(config, found, given) if found else _UNNAMED, end="")
+    if args.config:
+        import yaml
+
+        print(yaml.safe_dump(config.model_dump(mode="json", by_alias=True), sort_keys=False))
+    print(summary.render(config, sizes, plans, found, given), end="")
+    if args.details and found:
+        print(text.render(config, found, given), end="")
     return 0
 
 
-_UNNAMED = "\nMemory and time depend on the device: name it with --device, e.g. --device H100 --devices 8\n"
+def _measured(config: Config, root: Path, found: Sequence[Estimate]) -> Calibration:
+    """Seconds of an iteration, from a measurement of the arm with most work and what the model says of the others.
+
+    Each arm measured by itself could come out longer than one that does more. Raises `ConfigError`.
+    """
+    from rlanything.planning.calibrate import seconds_per_iteration, why_not
+
+    reason = why_not(config, root)
+    if not found or found[0].device.name != "cpu":
+        reason = "this machine's CPU is measured; leave --device out, or --device cpu"
+    if reason:
+        raise ConfigError(f"--measure: {reason}")
+    most = max(found, key=lambda each: each.hours.iteration)
+    seconds = seconds_per_iteration(config, root, most.arm)
+    shares = {each.arm: each.hours.iteration / most.hours.iteration for each in found}
+    return lambda config, root, arm: seconds * shares[arm]
 
 
 def _device(args: argparse.Namespace, config: Config) -> Device | None:
@@ -143,22 +171,33 @@ def warn(config: Config, root: Path) -> None:
         print(f"rlanything: warning: {text}", file=sys.stderr)
 
 
+def say_uncommitted(path: Path) -> None:
+    """Print what the configuration in `path` has that the last commit has not."""
+    from rlanything.planning import uncommitted
+
+    if found := uncommitted.note(path):
+        print(f"rlanything: {found}", file=sys.stderr)
+
+
 def params_file(args: argparse.Namespace) -> Path:
     """The file of the configuration: the one that is named, or the project's."""
     path: Path = args.params or args.root / "params.yaml"
     return path
 
 
-def configuration(args: argparse.Namespace, *, engine: bool = True) -> Config:
-    """The checked configuration: nothing starts on one that cannot be finished. `engine`: the command needs one."""
+def configuration(args: argparse.Namespace, *, engine: bool = True, data: bool = True) -> Config:
+    """The checked configuration: nothing starts on one that cannot be finished.
+
+    engine, data: whether the command needs an engine and the environment's data.
+    """
     from rlanything.planning import check
 
     args.root = args.root.resolve()
-    return check.read(params_file(args), args.root, engine=engine)
+    return check.read(params_file(args), args.root, engine=engine, data=data)
 
 
 def _plan(args: argparse.Namespace) -> int:
-    config = composed(args) if args.overrides else configuration(args)
+    config = composed(args) if args.overrides else configuration(args, data=False)
     arms = args.arm or list(config.arms)
     for arm in arms:
         config.arm(arm)

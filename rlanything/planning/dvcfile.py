@@ -13,7 +13,7 @@ from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
 from rlanything.planning.pipeline import look_up
 from rlanything.runs.imports import code_files, targets, whole_folders
-from rlanything.stages.declared import STAGES
+from rlanything.stages.declared import PICTURES, STAGES
 from rlanything.stages.dependencies import folders
 from rlanything.stages.stage import Stage
 
@@ -39,7 +39,9 @@ def write(root: Path, config: Config) -> bool:
 def text(config: Config, root: Path = Path()) -> str:
     """The content of dvc.yaml for this configuration of the project at `root`."""
     stages = {stage.name: _entry(stage, config, root) for stage in STAGES if stage.needed(config)}
-    return HEADER + yaml.dump({"stages": stages}, Dumper=_Plain, sort_keys=False, width=110)
+    return HEADER + yaml.dump(
+        {"stages": stages, "plots": list(PICTURES)}, Dumper=_Plain, sort_keys=False, width=110
+    )
 
 
 def code(stage: Stage, config: Config) -> list[str]:

@@ -1,9 +1,12 @@
-"""The report's numbers for programs: summary.json for `dvc metrics`, plots/learning.csv for `dvc plots`.
+"""The report's numbers for programs: headline.json for `dvc metrics`, summary.json, plots/learning.csv for `dvc plots`.
 
-summary.json: arm -> metric -> {mean, low, high, vs_base: {mean, low, high, p}}, in the order of the tables. Shares are
-fractions between 0 and 1, counts are numbers. low and high are null where no interval can be given (a count from one
-seed); vs_base is null for the base, and when nothing pairs; its p
-is Holm's over the arms. All numbers are rounded, so equal inputs give equal bytes.
+headline.json: arm -> metric -> mean, about ten numbers, so that tables of experiments can be read. Of the base and of
+every arm it has the policy's success, and what else an arm changes: its reward model, its tasks. Not the cooled base.
+
+summary.json has all of it: arm -> metric -> {mean, low, high, vs_base: {mean, low, high, p}}, in the order of the
+tables. Shares are fractions between 0 and 1, counts are numbers. low and high are null where no interval can be given
+(a count from one seed); vs_base is null for the base, and when nothing pairs; its p is Holm's over the arms. All
+numbers are rounded, so equal inputs give equal bytes.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from rlanything.config import BASE_COOLED, Config
 from rlanything.report.results.comparison import Cell, Cells
 from rlanything.report.results.curves import Curves
-from rlanything.report.results.metrics import Metric
+from rlanything.report.results.metrics import Metric, metrics_for
 from rlanything.report.results.statistics import Estimate
 
 SUMMARY_DIGITS = 4
@@ -42,6 +46,26 @@ def summary_json(cells: Cells) -> str:
     """The content of summary.json."""
     data = {arm: {metric: _cell(cell) for metric, cell in row.items()} for arm, row in cells.items()}
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def headline_json(config: Config, cells: Cells) -> str:
+    """The content of headline.json."""
+    metrics = metrics_for(config)
+    rows = {
+        arm: [metric.name for metric in metrics if metric.name in row and _is_headline(metric, config, arm)]
+        for arm, row in cells.items()
+        if arm != BASE_COOLED
+    }
+    data = {arm: {name: _round(cells[arm][name].value.mean) for name in names} for arm, names in rows.items()}
+    return json.dumps(data, indent=2, allow_nan=False) + "\n"
+
+
+def _is_headline(metric: Metric, config: Config, name: str) -> bool:
+    if metric.is_success:
+        return True
+    arm = config.arms.get(name)
+    changes = arm is not None and (arm.train_reward if metric.is_share else arm.adapt)
+    return metric.headline and changes
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

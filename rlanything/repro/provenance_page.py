@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.ids import content_id
 from rlanything.runs import provenance
+from rlanything.runs.machine import RESULTS
 
 MOST = 8
 """How many differences of one part are printed. `--json` prints all."""
@@ -36,7 +39,23 @@ def arm_of(name: str, root: Path) -> str:
 def page(arm: str, config: Config, root: Path) -> dict[str, Any]:
     """The record of an arm, with the current differences of each part under `today`. Raises `ConfigError`."""
     record = provenance.read(root, arm)
-    return {**record, "today": provenance.differences(record, config, root)}
+    today = provenance.differences(record, config, root)
+    if today["git"] and _same_files(record["starts"][-1]["git"], root):
+        today["git"] = []
+    return {**record, "today": today}
+
+
+def _same_files(git: Mapping[str, Any] | None, root: Path) -> bool:
+    """Whether git's files are what they were at the start of a run, though the commit is another one.
+
+    It is another one after the results were committed, or the changes that the run was started with.
+    """
+    if git is None:
+        return False
+    paths = (".", *(f":(exclude){name}" for name in RESULTS))
+    command = ["git", "-C", str(root), "diff", git["commit"], "--", *paths]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    return done.returncode == 0 and (content_id(done.stdout) if done.stdout else None) == git["diff_sha256"]
 
 
 def same(found: Mapping[str, Any]) -> bool:

@@ -29,6 +29,9 @@ from rlanything.stages.dependencies import (
 )
 from rlanything.stages.stage import Stage
 
+PICTURES = ("report/figures/gains.svg", "report/figures/learning.svg")
+"""Figures of the report that `dvc plots` shows as they are, so that its page says something without a network."""
+
 
 def _tasks(config: Config, root: Path, arm: str) -> None:
     from rlanything.stages import tasks
@@ -258,9 +261,11 @@ STAGES = (
             "evaluate",
         ),
         outs=tuple(
-            {f"report/{name}": {"cache": False}} for name in ("report.md", "buffers.md", "buffers", "figures")
+            {f"report/{name}": {"cache": False}}
+            for name in ("report.md", "buffers.md", "buffers", "figures", "summary.json")
         ),
-        metrics=({"report/summary.json": {"cache": False}},),
+        # Few numbers: `dvc exp show` has a column for each.
+        metrics=({"report/headline.json": {"cache": False}},),
         plots=(
             {
                 "report/plots/learning.csv": {

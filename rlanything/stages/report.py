@@ -34,6 +34,7 @@ def _write(material: ReportData, folder: Path) -> None:
     write_text(
         folder / "plots" / "learning.csv", exports.learning_csv(material.curves, material.contents.metrics)
     )
+    write_text(folder / "headline.json", exports.headline_json(material.config, material.cells))
     write_text(folder / "summary.json", exports.summary_json(material.cells))
     write_text(folder / "report.md", document.report_md(material))
 

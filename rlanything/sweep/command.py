@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError
-from rlanything.sweep.declare import space
+from rlanything.sweep.declare import space, words
 from rlanything.sweep.declare.check import baseline_values, checked_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
 from rlanything.sweep.declare.starts import starts
@@ -109,12 +109,12 @@ def print_sweep(path: Path, root: Path) -> None:
         f"({sweep.measured_by})"
     )
     for parameter, distribution in space.distributions(sweep).items():
-        print(f"  {parameter}: {distribution}")
+        print(f"  {parameter}: {words.drawn(distribution)}")
     for number, start in enumerate(starts(sweep, baseline_values(sweep, base))):
         outside = "" if start.point is not None else "; not a point of the space"
         sets = ", ".join(f"{k} = {v}" for k, v in start.sets.items())
         print(f"trial {number} {start.label or 'grid'}: {sets}{outside}")
-    budget = sweep.budget.model_dump(exclude_none=True)
+    confirmed = f"confirmed on {sweep.confirm} seeds" if sweep.confirm else "not confirmed on fresh seeds"
     print(
-        f"sampler {sweep.sampler}, pruner {sweep.pruner.kind}, budget {budget}, confirmed on {sweep.confirm} seeds"
+        f"sampler {sweep.sampler}, pruner {sweep.pruner.kind}, budget {words.until(sweep.budget)}, {confirmed}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from rlanything.planning.commands import (
     params_file,
     print_plan,
     refuse_arguments,
+    say_uncommitted,
     warn,
 )
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN
@@ -47,9 +49,7 @@ def add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
                 help="everything in this process, one seed after the other, e.g. for a debugger; the same results",
             )
         if stage.name == TRAIN:
-            command.add_argument(
-                "--dry-run", action="store_true", help="print configuration and plan, do nothing"
-            )
+            command.add_argument("--dry-run", action="store_true", help="print the plan, do nothing")
             add_plan_arguments(command.add_argument_group("with --dry-run"))
         command.add_argument(
             "overrides",
@@ -77,7 +77,8 @@ def _ls(args: argparse.Namespace) -> int:
 
 def _stage(args: argparse.Namespace) -> int:
     stage: Stage = args.stage
-    config = composed(args) if args.overrides else configuration(args, engine=stage.engine)
+    given = configuration(args, engine=stage.engine, data=not args.dry_run) if not args.overrides else None
+    config = composed(args) if given is None else given
     stage.check_arm(config, args.arm)
     if args.dry_run:
         return print_plan(args, config, [args.arm])
@@ -94,6 +95,8 @@ def _stage(args: argparse.Namespace) -> int:
         from rlanything.workspaces import trial
 
         trial.require_own(args.root, stage.name)
+    if "DVC_STAGE" not in os.environ:  # DVC would show it for every stage of an experiment
+        say_uncommitted(params_file(args))
     stage.work(config.in_one_process() if args.one_process else config, args.root, args.arm)
     return 0
 

@@ -125,6 +125,43 @@ def test_in_a_browser_task_text_is_shown_and_never_run(page, view):
     assert view.problems == []
 
 
+BROKEN = """() => {
+  const broken = new Set();
+  for (const cell of document.querySelectorAll('td, th')) {
+    const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let text; (text = walk.nextNode());) {
+      if (text.parentElement.closest('.line')) continue;
+      for (const word of text.data.matchAll(/[\\w.]+/g)) {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map(box => Math.round(box.top))).size > 1) broken.add(word[0]);
+      }
+    }
+  }
+  return [...broken];
+}"""
+"""The words that are cut in two inside a cell. Lines of code may be cut anywhere."""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("width", [390, 800, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_in_a_browser_it_fits_the_screen_and_cuts_no_word(page, view, width, scheme):
+    view.set_viewport_size({"width": width, "height": 844})
+    view.emulate_media(color_scheme=scheme)
+    view.goto(page.as_uri())
+    view.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
+    assert view.evaluate("document.documentElement.scrollWidth") <= width
+    assert view.evaluate(BROKEN) == []
+    ends = view.evaluate(
+        "[...document.querySelectorAll('.bar')].map(b => b.parentElement.scrollWidth - b.parentElement.clientWidth)"
+    )
+    assert all(end <= 0 for end in ends)
+    dark = view.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
+    assert dark == (scheme == "dark")
+
+
 @pytest.mark.integration
 def test_in_a_browser_the_policy_stops_a_script_that_got_in(page, view):
     text = page.read_text()

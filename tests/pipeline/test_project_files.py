@@ -5,6 +5,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 
 import pytest
 from pipeline_cases import ROOT
@@ -47,6 +48,26 @@ def test_a_name_that_is_unknown_leaves_nothing_behind(words, tried, made):
         ["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     assert said.index(tried) < said.index(made)
+
+
+@pytest.mark.parametrize(("broken", "found"), [(("python3.11",), "python3"), (("python3.11", "python3"), "")])
+def test_a_python_that_only_says_that_it_is_not_there_is_passed_over(tmp_path, broken, found):
+    """As pyenv's stand-ins do for versions that are installed but not chosen."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("python3.11", "python3", "python3.12", "python3.13"):
+        said = "exit 127" if name in broken or not found else f'exec "{sys.executable}" "$@"'
+        (tools / name).write_text(f"#!/bin/sh\n{said}\n")
+        (tools / name).chmod(0o755)
+    env = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    command = ["make", "venv", f"VENV={tmp_path / 'venv'}", *(["--dry-run"] if found else [])]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=env, check=False)
+    if found:
+        assert f'"{tools / found}" -m venv' in done.stdout
+    else:
+        assert done.returncode != 0
+        assert "Python 3.11 or newer is needed" in done.stderr
+        assert not (tmp_path / "venv").exists()
 
 
 def test_the_ci_script_is_executable_bash():

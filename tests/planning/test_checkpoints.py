@@ -118,7 +118,7 @@ def test_the_presets_give_no_warning(overrides):
 
 
 def test_the_local_scale_fits_the_card_that_its_page_names(capsys):
-    words = ["plan", "scale=local", "--arm", "full", "--device", "RTX4090"]
+    words = ["plan", "scale=local", "--arm", "full", "--device", "RTX4090", "--details"]
     assert main(["--root", str(ROOT), *words]) == 0
     out = capsys.readouterr().out
     assert "\n  fits: " in out

@@ -218,7 +218,7 @@ def test_a_judge_of_unknown_size_is_named():
 
 
 def test_the_table_shows_every_stage_and_what_all_arms_share(capsys):
-    words = ["plan", *SMALL, *STRONG, "--device", "H100"]
+    words = ["plan", *SMALL, *STRONG, "--device", "H100", "--details"]
     assert main(["--root", str(ROOT), *words]) == 0
     shown = capsys.readouterr().out
     assert "judge strong 14,770,033,664 parameters" in shown

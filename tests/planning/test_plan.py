@@ -1,14 +1,22 @@
-"""The dry run's numbers: parameters against the real model, time from the calibration."""
+"""The dry run's numbers: parameters against the real model, what it prints, time from the calibration."""
 
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from rlanything.cli import main
 from rlanything.config import Architecture, parse
-from rlanything.planning import compose, plan
-from rlanything.planning.costs.estimate import model_sizes
+from rlanything.planning import calibrate, compose, plan, summary
+from rlanything.planning.costs import devices
+from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.estimate import estimate, model_sizes
 
 ROOT = Path(__file__).parents[2]
+ARMS = ("outcome", "policy", "policy_reward", "full")
 CONFIG = parse(compose.compose(["scale=smoke", "train.seeds=3", "train.workers=2"], ROOT))
 SIZES = model_sizes(CONFIG, ROOT)
 
@@ -35,14 +43,99 @@ def test_parameters_are_those_of_the_real_model(sizes):
 def test_time_is_iterations_times_rounds_of_seeds(tmp_path):
     planned = plan.plan_arm(CONFIG, tmp_path, "full", lambda config, root, arm: 1.5)
     assert planned.seconds == 1.5 * CONFIG.train.iterations * 2  # three seeds, two at a time
-    text = plan.render(CONFIG, SIZES, [planned])
-    assert "Training takes about 0:06" in text
+    text = summary.render(CONFIG, SIZES, [planned])
+    assert text.partition("\nfull ")[2].splitlines()[0].endswith(" 0:06")
 
 
-def test_time_is_unknown_without_a_calibration(tmp_path):
-    planned = plan.plan_arm(CONFIG, tmp_path, "full", lambda config, root, arm: None)
-    assert planned.seconds is None
-    assert "rlanything bootstrap" in plan.render(CONFIG, SIZES, [planned])
+def rows(printed: str) -> dict[str, list[str]]:
+    return {line.split()[0]: line.split()[1:] for line in printed.splitlines() if line}
+
+
+def test_it_prints_a_page_of_useful_lines_and_the_rest_on_request(capsys):
+    words = [
+        "--root",
+        str(ROOT),
+        "plan",
+        "scale=paper",
+        "--arm",
+        "full",
+        "--device",
+        "H100",
+        "--devices",
+        "64",
+    ]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert len([line for line in printed.splitlines() if line]) <= 15
+    assert "64 x H100, 80.0 GB each" in printed
+    assert "\nat most " in printed
+    assert "Upper bounds: " in printed
+    assert "seed: " not in printed
+    assert main([*words, "--details", "--config", "--reply-share", "0.5"]) == 0
+    more = capsys.readouterr().out
+    assert more.startswith("seed: ")
+    assert "memory of a device" in more
+    assert "\nat most " not in more
+    assert "Upper bounds" not in more
+    assert "\nexpected " in more
+
+
+@pytest.mark.parametrize("scale", ["smoke", "single-gpu", "paper"])
+def test_an_arm_that_does_more_never_takes_less(scale):
+    config = parse(compose.compose([f"scale={scale}"], ROOT))
+    sizes = model_sizes(config, ROOT)
+    found = [estimate(config, arm, sizes, devices.device("H100"), 1, Assumptions()) for arm in ARMS]
+    for less, more in pairwise(found):
+        assert less.all_hours <= more.all_hours
+        assert less.hours.iteration < more.hours.iteration
+        assert less.memory.peak <= more.memory.peak
+
+
+def test_one_arm_is_measured_and_the_others_follow_from_the_model(monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(calibrate, "why_not", lambda config, root: "")
+    monkeypatch.setattr(
+        calibrate, "seconds_per_iteration", lambda config, root, arm: asked.append(arm) or 3600.0
+    )
+    monkeypatch.setattr(devices, "this_cpu", lambda: devices.Device("cpu", 10**10, 1e11, 1e11, 1e10, "said"))
+    assert main(["--root", str(ROOT), "plan", "scale=smoke", "--measure"]) == 0
+    printed = capsys.readouterr().out
+    assert asked == ["full"]
+    hours = [rows(printed)[arm][-1] for arm in ARMS]
+    clocks = [sum(int(part) * 60**i for i, part in enumerate(text.split(":")[::-1])) for text in hours]
+    assert clocks == sorted(clocks)
+    assert len({*hours}) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [((), "`rlanything bootstrap` make them"), (("--device", "H100"), "this machine's CPU is measured")],
+)
+def test_what_cannot_be_measured_is_said(words, reason, tmp_path, capsys):
+    shutil.copytree(ROOT / "experiments", tmp_path / "experiments")
+    assert main(["--root", str(tmp_path), "plan", "scale=smoke", "--measure", *words]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_the_data_of_the_environment_need_not_be_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("ALFWORLD_DATA", raising=False)
+    shutil.copytree(ROOT / "experiments", tmp_path / "experiments")
+    data = compose.compose(["env=alfworld_data"], tmp_path)
+    (tmp_path / "params.yaml").write_text(compose.text(data))
+    for words in (["plan"], ["train", "--arm", "full", "--dry-run"]):
+        assert main(["--root", str(tmp_path), *words, "--device", "H100"]) == 0
+        assert "\nfull " in capsys.readouterr().out
+
+
+def test_embedded_models_are_planned_without_transformers():
+    program = f"""
+import sys
+from rlanything.cli import main
+assert main(["--root", {str(ROOT)!r}, "plan", "--device", "H100"]) == 0
+assert "transformers" not in sys.modules
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_arm_that_replaces_tasks_may_roll_out_so_many_batches_and_no_more_than_there_are_tasks(tmp_path):

@@ -56,6 +56,9 @@ def test_known_hits_give_known_numbers(made):
         "policy_reward": [0.5, 0.25, 0.625, 0.3125, 0],
         "full": [0.75, 0.5, 0.75, 0.375, 40],
     }
+    headline = json.loads((made / "headline.json").read_text())
+    assert headline["policy"] == {"in_domain": 0.5, "out_of_domain": 0.25}
+    assert headline["full"] == {"in_domain": 0.75, "out_of_domain": 0.5, "ut": 0.75, "accepted_tasks": 40.0}
     assert found["full"]["ut"]["vs_base"] == {"mean": 0.5, "low": 0.5, "high": 0.5, "p": 0.0}
     assert found["full"]["detect"]["vs_base"] == {"mean": 0.25, "low": 0.25, "high": 0.25, "p": 0.0}
 

@@ -18,11 +18,13 @@ from rlanything.report.report_data import gather
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.style import KNOWN, looks
 from rlanything.stages import report
+from rlanything.stages.declared import PICTURES
 
 VOTES = contents_of(config())
 FIGURES = (*(drawing.name for drawing in VOTES.drawings), figures.GAINS, figures.STEPS)
 FILES = {
     "buffers.md",
+    "headline.json",
     "report.md",
     "summary.json",
     "plots/learning.csv",
@@ -45,6 +47,7 @@ def test_the_report_is_whole_and_equal_bytes_twice(tmp_path, capsys):
     assert "Arms beside the paper" in said
     assert "rlanything buffer ls runs/full/seed-0" in said
     assert "Report: report/report.md" in said
+    assert {name.removeprefix("report/") for name in PICTURES} <= FILES
 
 
 def test_golden(tmp_path):

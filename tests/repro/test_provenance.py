@@ -174,6 +174,24 @@ def git(root: Path, *words: str) -> None:
     subprocess.run(["git", *identity, "-C", str(root), *words], check=True, capture_output=True)
 
 
+def test_committing_the_results_raises_no_alarm_and_a_changed_file_does(project):
+    git(project, "init")
+    git(project, "add", "params.yaml")
+    git(project, "commit", "-m", "start")
+    (project / "params.yaml").write_text((project / "params.yaml").read_text() + "# changed\n")
+    starts = project / "provenance" / "starts" / "full.json"
+    data = json.loads(starts.read_text())
+    data["starts"][-1]["git"] = revision(project)
+    starts.write_text(json.dumps(data))
+    assert ask(project, ARM, "--exit-code") == 0
+    git(project, "add", "params.yaml", "provenance/full.json")
+    git(project, "commit", "-m", "the settings and results of this run")
+    assert ask(project, ARM, "--exit-code") == 0
+    (project / "params.yaml").write_text((project / "params.yaml").read_text() + "# again\n")
+    git(project, "commit", "--all", "-m", "another one")
+    assert ask(project, ARM, "--exit-code") == 1
+
+
 def test_the_revision_has_the_diff_and_not_what_the_pipeline_wrote(tmp_path):
     assert revision(tmp_path) is None
     git(tmp_path, "init")

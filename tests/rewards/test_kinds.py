@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rlanything.config import parse
-from rlanything.planning import compose, plan
+from rlanything.planning import compose, plan, summary
 from rlanything.planning.costs.estimate import model_sizes
 from rlanything.rewards.kind import KINDS, RewardKind, kind_of
 from rlanything.rewards.protocols import Replies
@@ -66,4 +66,4 @@ def test_another_kind_is_one_more_entry(monkeypatch):
     assert kind_of(config).replies.unit == "grades an episode"
     planned = plan.plan_arm(config, ROOT, "policy")
     assert planned.replies == planned.rollouts
-    assert "grades an episode" in plan.render(config, model_sizes(config, ROOT), [planned])
+    assert "grades an episode" in summary.render(config, model_sizes(config, ROOT), [planned])

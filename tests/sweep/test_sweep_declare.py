@@ -226,6 +226,23 @@ def test_an_impossible_space_is_refused_before_any_work(tmp_path, changes, expec
     assert expected in str(caught.value)
 
 
+def test_a_dry_run_says_in_words_what_is_drawn_and_when_it_ends(tmp_path, capsys):
+    space = {
+        "judge.m": [1, 3],
+        "signals.lambda": {"low": 0.1, "high": 2.0, "log": True},
+        "evaluate.temperature": {"low": 0.5, "high": 1.0, "step": 0.25},
+        "learn.updates": {"low": 1, "high": 4},
+    }
+    command.print_sweep(written(tmp_path, space=space, budget={"trials": 20, "minutes": 90}), ROOT)
+    said = capsys.readouterr().out
+    assert "  judge.m: one of 1, 3\n" in said
+    assert "  signals.lambda: 0.1 to 2.0, on a log scale\n" in said
+    assert "  evaluate.temperature: 0.5 to 1.0 in steps of 0.25\n" in said
+    assert "  learn.updates: 1 to 4, whole numbers\n" in said
+    assert "budget 20 trials or 90 minutes" in said
+    assert "Distribution" not in said
+
+
 def test_an_arm_after_the_one_whose_reward_model_it_takes(tmp_path, capsys):
     arms = {"arms": ["full", "step_only"], "overrides": ["+arm@arms.step_only=step_only"]}
     command.print_sweep(written(tmp_path, objectives="step_only.in_domain", **arms), ROOT)

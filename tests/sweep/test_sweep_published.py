@@ -202,23 +202,65 @@ def test_the_same_point_twice_is_trained_once(tmp_path):
     assert waits
 
 
-def test_chromium_shows_the_page_and_refuses_nothing(published):
+@pytest.fixture(scope="module")
+def chromium():
     playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install playwright")
-    chromium = shutil.which("chromium")
-    if not chromium:
+    found = shutil.which("chromium")
+    if not found:
         pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
-    said: list[str] = []
     with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.goto((published / "page.html").as_uri())
-        page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
-        figures = page.eval_on_selector_all(".figure", "all => all.map(f => f.id)")
+        browser = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
         browser.close()
+
+
+def test_chromium_shows_the_page_and_refuses_nothing(published, chromium):
+    said: list[str] = []
+    page = chromium.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto((published / "page.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
+    figures = page.eval_on_selector_all(".figure", "all => all.map(f => f.id)")
+    page.close()
     assert said == []
     assert set(figures) == {"history", "front", "slices", "contour", "importances", "adaptation", "fresh"}
+
+
+@pytest.mark.parametrize("width", [390, 800, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_the_screen(published, chromium, width, scheme):
+    page = chromium.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page.goto((published / "page.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ends = page.eval_on_selector_all(
+        ".figure .main-svg", "all => all.map(f => f.getBoundingClientRect().right)"
+    )
+    assert max(ends) <= width
+    panels = page.eval_on_selector_all(
+        "#slices .xy, #slices .x2y2, #slices .x3y3",
+        "all => all.map(panel => panel.getBoundingClientRect().width)",
+    )
+    assert min(panels) > 150
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
+    assert dark == (scheme == "dark")
+    page.close()
+
+
+def test_a_key_that_is_declared_so_has_a_log_axis_however_narrow(tmp_path):
+    narrow = {"low": 0.5, "high": 2.0, "log": True}
+    board = make(
+        declared(space={"signals.lambda": narrow, "judge.m": [1, 3]}, budget={"trials": 6}), tmp_path
+    )
+    play(board)
+    found = views(board, "case")
+    assert found.logarithmic == {"signals.lambda"}
+    scales = {axis.get_xlabel(): axis.get_xscale() for axis in FIGURE["slices"](found).axes}
+    assert scales == {"signals.lambda": "log", "judge.m": "linear"}
+    layout = PLOTS["slices"](found)["layout"]
+    axes = {a["title"]["text"]: a.get("type") for k, a in layout.items() if k.startswith("xaxis")}
+    assert axes == {"signals.lambda": "log", "judge.m": None}
 
 
 def test_words_from_outside_stay_words_in_the_page(published):

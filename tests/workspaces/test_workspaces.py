@@ -84,7 +84,7 @@ def test_other_tasks_are_made_beside_the_project(project):
 
 
 def test_a_dry_run_makes_no_workspace(project, capsys):
-    assert run(project, "train", "--arm", "full", *TINY, "signals.lambda=0.5", "--dry-run") == 0
+    assert run(project, "train", "--arm", "full", *TINY, "signals.lambda=0.5", "--dry-run", "--config") == 0
     assert "lambda: 0.5" in capsys.readouterr().out
     assert not (project / ".rla").exists()
 

@@ -33,6 +33,11 @@ class Assumptions:
     summary_tokens: int = 60
     """Tokens of a critic's one or two sentences."""
 
+    @property
+    def upper(self) -> bool:
+        """Whether they give an upper bound: no share is below 1."""
+        return all(getattr(self, name) == 1 for name in SHARES)
+
     def check(self) -> None:
         """Raise `ConfigError` for a share or a length out of range."""
         for name in SHARES:

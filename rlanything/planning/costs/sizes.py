@@ -14,7 +14,6 @@ from typing import Any
 from rlanything.config import Architecture, Checkpoint
 from rlanything.core.errors import ConfigError
 from rlanything.engines.sources import cached, source
-from rlanything.engines.untrusted_load import NO_CODE
 from rlanything.files.reader import read_object
 
 DECLARED = Path("experiments/model/sizes.json")
@@ -72,7 +71,8 @@ def embedded_size(sizes: Architecture, path: str) -> Size:
         "max_position_embeddings": sizes.positions,
         "tie_word_embeddings": True,
     }
-    return from_fields(fields, path, "model.embedded")
+    # As many as transformers would build, which would have to be imported for it.
+    return from_fields(fields, path, "model.embedded", (sizes.parameters, True))
 
 
 def read_size(checkpoint: Checkpoint, key: str, root: Path) -> Size:
@@ -85,8 +85,10 @@ def read_size(checkpoint: Checkpoint, key: str, root: Path) -> Size:
     return from_fields(read_object(config), place, "config.json")
 
 
-def from_fields(data: Mapping[str, Any], place: str, source: str) -> Size:
-    """Sizes from the fields of a config.json.
+def from_fields(
+    data: Mapping[str, Any], place: str, source: str, built: tuple[int, bool] | None = None
+) -> Size:
+    """Sizes from the fields of a config.json. built: parameters and whether they are tied, where they are known.
 
     Raises `ConfigError` for a field that is missing, and for an architecture that transformers cannot build.
     """
@@ -102,7 +104,7 @@ def from_fields(data: Mapping[str, Any], place: str, source: str) -> Size:
         "vocab": reader.number("vocab_size"),
         "positions": reader.number("max_position_embeddings"),
     }
-    parameters, tied = _built(fields, place)
+    parameters, tied = built or _built(fields, place)
     return Size(
         parameters=parameters,
         hidden=hidden,
@@ -137,6 +139,8 @@ def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool]:
     """(parameters, whether embedding and output layer are tied) of the architecture, built on the device `meta`."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
+
+    from rlanything.engines.untrusted_load import NO_CODE
 
     kept = {key: value for key, value in fields.items() if key not in IGNORED}
     try:

@@ -21,16 +21,18 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
     first = estimates[0].device
     lines = [
         "",
-        f"device     {first.name}, {_gb(first.memory)}, {first.half_flops / GB:,.0f} GFLOP/s in bfloat16, "
+        f"device     {first.name}, {gb(first.memory)}, {first.half_flops / GB:,.0f} GFLOP/s in bfloat16, "
         f"{first.full_flops / GB:,.0f} in float32, {first.bandwidth / GB:,.0f} GB/s ({first.source})",
         f"devices    {estimates[0].devices}, strategy {config.train.strategy}, precision {config.train.precision}",
         *_assumed(given, first),
     ]
     for found in estimates:
-        lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *_verdict(found), *_hours(found)]
+        lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *verdict(found)]
+        lines += _hours(found, given)
         lines += bill(config, found.stages)
     if len(estimates) > 1:
-        lines += ["", _together(estimates)]
+        hours = f"{'at most ' if given.upper else ''}{together(estimates):,.1f} hours by this model"
+        lines += ["", f"all {len(estimates)} arms, with what they share once: {hours}"]
     return "\n".join(lines) + "\n"
 
 
@@ -66,12 +68,12 @@ def _memory(found: Estimate) -> list[str]:
         *(_part(part) for part in found.memory.lasting),
         *(_part(part, "largest of what comes and goes: ") for part in passing[:1]),
         *(_part(part, "  less: ") for part in passing[1:]),
-        f"  {'at most':<76}{_gb(found.memory.peak):>12}   of {_gb(found.room)} usable",
+        f"  {'at most':<76}{gb(found.memory.peak):>12}   of {gb(found.room)} usable",
     ]
 
 
 def _part(part: Part, before: str = "") -> str:
-    return f"    {f'{before}{part.name}, {part.model}':<74}{_gb(part.bytes):>12}"
+    return f"    {f'{before}{part.name}, {part.model}':<74}{gb(part.bytes):>12}"
 
 
 def _work(found: Estimate) -> list[str]:
@@ -88,14 +90,15 @@ def _work(found: Estimate) -> list[str]:
     return lines
 
 
-def _hours(found: Estimate) -> list[str]:
+def _hours(found: Estimate, given: Assumptions) -> list[str]:
     """Tokens and hours of every stage, and of all of them together."""
     once = sum(stage.hours for stage in found.stages if stage.shared)
+    bound = ", at most" if given.upper else ""
     return [
         f"  {'by stage, all seeds':<24}{'times':>8}{'tokens read':>20}{'written':>18}{'hours':>12}",
         *(_stage(stage) for stage in found.stages),
-        f"  time by this model: {found.hours.iteration:,.1f} s an iteration, {found.all_hours:,.1f} hours in all; "
-        f"{once:,.1f} of them are once for all arms (*)",
+        f"  time by this model{bound}: {found.hours.iteration:,.1f} s an iteration, {found.all_hours:,.1f} hours "
+        f"in all; {once:,.1f} of them are once for all arms (*)",
         "  (environment, files, and what attention itself computes are not included)",
     ]
 
@@ -107,20 +110,21 @@ def _stage(stage: Stage) -> str:
     return f"    {name:<22}{stage.times:>8,}{read:>20,.0f}{written:>18,.0f}{stage.hours:>12,.2f}"
 
 
-def _together(estimates: Sequence[Estimate]) -> str:
+def together(estimates: Sequence[Estimate]) -> float:
     """The hours of all arms, with shared stages counted once."""
     shared = sum(stage.hours for stage in estimates[0].stages if stage.shared)
     own = sum(found.all_hours - shared for found in estimates)
-    return f"all {len(estimates)} arms, with what they share once: {own + shared:,.1f} hours by this model"
+    return own + shared
 
 
-def _verdict(found: Estimate) -> list[str]:
+def verdict(found: Estimate) -> list[str]:
+    """Whether it fits, and otherwise the nearest setting that does."""
     if found.fits:
         return [f"  fits: {found.memory.peak / found.device.memory:.0%} of a device's memory"]
-    lines = [f"  does not fit: {_gb(found.memory.peak)} needed, {_gb(found.room)} usable on a device"]
+    lines = [f"  does not fit: {gb(found.memory.peak)} needed, {gb(found.room)} usable on a device"]
     if found.nearest is not None:
         setting, needed = found.nearest
-        return [*lines, f"  nearest that fits ({_gb(needed)}): {', '.join(setting.changes)}"]
+        return [*lines, f"  nearest that fits ({gb(needed)}): {', '.join(setting.changes)}"]
     name = max(found.work.undivided, key=lambda key: found.work.undivided[key])
     return [
         *lines,
@@ -131,5 +135,6 @@ def _verdict(found: Estimate) -> list[str]:
     ]
 
 
-def _gb(count: float) -> str:
+def gb(count: float) -> str:
+    """Bytes for a reader."""
     return f"{count / GB:,.1f} GB" if count >= GB else f"{count * 1000 / GB:,.1f} MB"

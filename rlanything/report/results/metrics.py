@@ -31,6 +31,8 @@ class Metric:
     """A sentence that says what it is."""
     results: str = ""
     """The key of evaluation/<arm>.json with the hits that it is computed from, where another metric is named so."""
+    headline: bool = False
+    """Whether it stands in headline.json for the arms that change it; the policy's success does for every arm."""
     counter: str = ""
     """For a count: the key of metrics.jsonl that has it so far."""
     chance: float | None = None
@@ -109,6 +111,7 @@ DECLARED: Mapping[str, Metric] = {
             {"votes": "RM process accuracy, balanced"},
             BALANCED_HITS,
             "Balanced: mean of the accuracy on good and on bad steps (a constant answer scores 50 %).",
+            headline=True,
             chance=0.5,
         ),
         Metric(
@@ -127,6 +130,7 @@ DECLARED: Mapping[str, Metric] = {
             HITS,
             "UT: share of the written tests that every right program passes; a reply without a test counts as a wrong "
             "one.",
+            headline=True,
             paper={
                 "LiveBench": (0.278, 0.278, 0.733, 0.789),
                 "LiveCodeBench-V2": (0.357, 0.357, 0.814, 0.816),
@@ -150,6 +154,7 @@ DECLARED: Mapping[str, Metric] = {
             "accepted",
             {"votes": "Accepted tasks", "tests": "Accepted tasks"},
             COUNT,
+            headline=True,
             counter="accepted_total",
         ),
     )

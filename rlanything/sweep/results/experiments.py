@@ -1,8 +1,8 @@
 """The trials of a sweep as DVC experiments: `dvc exp show` lists them, `dvc exp diff` and `apply` take their names.
 
 A DVC experiment is a git commit under refs/exps/ whose parent is the commit that it varies. Here it changes
-params.yaml and report/summary.json, from which `dvc exp show` takes its columns. No branch and no file of the
-workspace changes.
+params.yaml and report/headline.json, from which `dvc exp show` takes its columns, and report/summary.json. No branch
+and no file of the workspace changes.
 """
 
 from __future__ import annotations
@@ -48,10 +48,12 @@ def _record(board: Board, experiment: str, number: int, root: Path, head: str) -
 
     panels = {arm: dict(of) for arm, of in board.measured(number).panels.items()}
     params = board.results(number) / "params.yaml"
-    comparison = Comparison(panels, metrics_for(load(params)))
+    config = load(params)
+    cells = Comparison(panels, metrics_for(config)).cells()
     files = {
         "params.yaml": read_text(params),
-        "report/summary.json": exports.summary_json(comparison.cells()),
+        "report/headline.json": exports.headline_json(config, cells),
+        "report/summary.json": exports.summary_json(cells),
     }
     tree = _tree(root, head, files, board.folder / ".index")
     message = f"sweep: {experiment}"

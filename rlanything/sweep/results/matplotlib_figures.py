@@ -20,7 +20,7 @@ from rlanything.sweep.results.views import Point, Views
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8c8c8c"
 WIDE = 8
-"""Positive numbers that span at least this factor have a logarithmic axis."""
+"""Positive numbers that span at least this factor have a logarithmic axis, as keys have that are declared so."""
 PER_ROW = 4
 """Panels of a figure in one row."""
 COLOURS = {"paper": ORANGE, "default": GREEN}
@@ -125,7 +125,7 @@ def _slices(views: Views) -> Figure | None:
     for spare in axes[len(keys) :]:
         spare.set_axis_off()
     for axis, key in zip(axes, keys, strict=False):
-        positions = Positions([p.sets[key] for p in views.finished])
+        positions = Positions([p.sets[key] for p in views.finished], key in views.logarithmic)
         for point in views.finished:
             _bars(axis, positions.at(point.sets[key]), point.found[0], factor, colour_of(point))
         ticks = positions.ticks
@@ -142,10 +142,12 @@ def _slices(views: Views) -> Figure | None:
 class Positions:
     """Positions of values on an axis: numbers at their value, text at 0, 1, 2 ..."""
 
-    def __init__(self, values: Sequence[object]) -> None:
+    def __init__(self, values: Sequence[object], declared: bool = False) -> None:
+        """`declared`: the key is declared on a log scale."""
         self.numeric = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
         numbers = [float(str(v)) for v in values] if self.numeric else []
-        self.logarithmic = bool(numbers) and min(numbers) > 0 and max(numbers) >= WIDE * min(numbers)
+        wide = bool(numbers) and min(numbers) > 0 and (declared or max(numbers) >= WIDE * min(numbers))
+        self.logarithmic = wide
         self.ticks = [] if self.numeric else sorted({str(v) for v in values})
 
     def at(self, value: object) -> float:

@@ -24,8 +24,20 @@ from rlanything.sweep.trials.board import Board
 TEMPLATE = "page.html.jinja"
 SCRIPT = """
 'use strict';
-for (const [name, figure] of Object.entries(JSON.parse(document.getElementById('data').textContent))) {
-  Plotly.newPlot(name, figure.data, figure.layout, {responsive: true, displaylogo: false});
+const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+const [ink, line] = dark ? ['#e6e6e6', '#3a3a3a'] : ['#1b1b1b', '#e6e6e6'];
+const axis = {gridcolor: line, linecolor: line};
+const look = {
+  paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: {color: ink},
+  template: {layout: {xaxis: axis, yaxis: axis}},
+};
+function below(layout) {  // where there is little room, panels stand below each other
+  if (innerWidth >= 700 || !layout.grid) return {};
+  const panels = Object.keys(layout).filter(key => key.startsWith('xaxis')).length;
+  return {grid: {...layout.grid, rows: panels, columns: 1}, height: 330 * panels};
+}
+for (const [name, {data, layout}] of Object.entries(JSON.parse(document.getElementById('data').textContent))) {
+  Plotly.newPlot(name, data, {...layout, ...look, ...below(layout)}, {responsive: true, displaylogo: false});
 }
 """
 

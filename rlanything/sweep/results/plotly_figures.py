@@ -34,9 +34,12 @@ def _trials(views: Views) -> dict[str, Any]:
     return _axis("trial", tick0=0, dtick=max(1, len(views.points) // 10))
 
 
-def _values(key: str, values: Sequence[Any]) -> dict[str, Any]:
-    """The axis of a key: logarithmic where its values are far apart, with ticks at the values where they are few."""
-    if not Positions(values).logarithmic:
+def _values(key: str, values: Sequence[Any], declared: bool) -> dict[str, Any]:
+    """The axis of a key: logarithmic where it is `declared` so or its values are far apart.
+
+    Where they are few, a logarithmic axis has its ticks at the values.
+    """
+    if not Positions(values, declared).logarithmic:
         return _axis(key)
     named = {"tickvals": sorted(set(values))} if len(set(values)) <= 8 else {}
     return _axis(key, type="log", **named)
@@ -118,7 +121,7 @@ def _slices(views: Views) -> dict[str, Any] | None:
         values = [p.sets[key] for p in views.finished]
         shown = values if Positions(values).numeric else [escape_tags(v) for v in values]
         data.append(_dots(views, shown, xaxis=f"x{end}", yaxis=f"y{end}"))
-        axes[f"xaxis{end}"] = _values(key, values)
+        axes[f"xaxis{end}"] = _values(key, values, key in views.logarithmic)
         axes[f"yaxis{end}"] = _axis(views.objectives[0] if i == 1 else "")
     rows = math.ceil(len(keys) / PER_ROW)
     grid = {"rows": rows, "columns": min(len(keys), PER_ROW), "pattern": "independent"}

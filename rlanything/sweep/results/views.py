@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import sign
+from rlanything.sweep.declare.parameters import Range
 from rlanything.sweep.declare.space import outside
 from rlanything.sweep.results.comparisons import Confirmed, confirmation
 from rlanything.sweep.results.contour import Contour, contours
@@ -29,6 +30,8 @@ class Views:
     importances: Mapping[str, Estimate]
     contours: tuple[Contour, ...]
     fresh: tuple[Confirmed, ...]
+    logarithmic: frozenset[str] = frozenset()
+    """The keys that are declared on a log scale."""
 
     @property
     def finished(self) -> list[Point]:
@@ -79,6 +82,7 @@ def views(board: Board, name: str) -> Views:
         _importances(board),
         tuple(contours(board, points)),
         tuple(confirmation(board)),
+        frozenset(key for key, of in board.sweep.space.items() if isinstance(of, Range) and of.log),
     )
 
 

@@ -1,0 +1,143 @@
+"""A plan as a page of about twelve lines: the experiment, the device, and what every arm takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rlanything.config import Config
+from rlanything.core.splits import TRAIN
+from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.endpoints import bill, endpoint_of
+from rlanything.planning.costs.estimate import Estimate, checkpoints
+from rlanything.planning.costs.sizes import Size
+from rlanything.planning.costs.text import gb, together, verdict
+from rlanything.planning.plan import ArmPlan
+from rlanything.rewards.kind import kind_of
+from rlanything.runs.progress import clock
+
+_COLUMNS = (("rollouts", 11), ("proposals", 11), ("RM calls", 12), ("updates", 9))
+_COSTS = (("tokens read", 13), ("written", 10), ("memory", 11), ("hours", 9))
+_UNNAMED = "Memory and time depend on the device: name it with --device, e.g. --device H100 --devices 8"
+_MORE = "More: --details (memory, phases, stages, assumptions), --config, --json"
+
+
+def render(
+    config: Config,
+    sizes: Mapping[str, Size],
+    plans: Sequence[ArmPlan],
+    found: Sequence[Estimate] = (),
+    given: Assumptions | None = None,
+) -> str:
+    """The page. found: the estimates of the same arms on a device; none where the device is not known."""
+    upper = given is None or given.upper
+    lines = [*_experiment(config, sizes), *_device(config, found), "", _head(upper, plans, found)]
+    costs: Sequence[Estimate | None] = [*found] or [None] * len(plans)
+    lines += [_row(plan, cost) for plan, cost in zip(plans, costs, strict=True)]
+    if len(found) > 1:
+        lines.append(f"{'all':<14}{_hours(together(found)):>86}   (what they share counted once)")
+    return (
+        "\n".join([*lines, "", *_verdicts(found), *_bills(config, found), *_notes(upper, found), _MORE])
+        + "\n"
+    )
+
+
+def _experiment(config: Config, sizes: Mapping[str, Size]) -> list[str]:
+    tasks, replies = config.tasks, kind_of(config).replies
+    counts = {TRAIN: tasks.train} | {name: panel.tasks for name, panel in tasks.panels.items()}
+    panels = sum(counts[name] for name in tasks.policy_panels) * config.evaluate.repeats
+    programs = sum(counts[name] for name in tasks.reward_panels) * config.evaluate.reward_rollouts
+    return [
+        f"tasks      {', '.join(f'{count:,} {name}' for name, count in counts.items())}",
+        f"training   seeds: {config.train.seeds}, iterations: {config.train.iterations} of "
+        f"{config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts, at most {config.rollout.max_steps} "
+        f"steps, {config.judge.m} {replies.unit}",
+        f"panels     {panels:,} episodes and {programs:,} {replies.panel} a seed and arm",
+        *(f"{name:<10} {_size(config, name, size)}" for name, size in sizes.items()),
+    ]
+
+
+def _size(config: Config, name: str, size: Size) -> str:
+    endpoint = endpoint_of(config, name)
+    if endpoint is not None:
+        return f"{endpoint.model} at {endpoint.root}, an endpoint"
+    _, checkpoint = checkpoints(config)[name]
+    text = f"{size.parameters:,} parameters, {checkpoint.path}"
+    if config.model.embedded is not None:
+        return text
+    return f"{text} at {checkpoint.revision or 'its newest revision'} ({size.source})"
+
+
+def _device(config: Config, found: Sequence[Estimate]) -> list[str]:
+    if not found:
+        return []
+    device, count = found[0].device, found[0].devices
+    named = f"{device.name}, {gb(device.memory)}"
+    if count > 1:
+        named = f"{count} x {named} each"
+    return [
+        f"device     {named} ({device.source}); "
+        f"precision {config.train.precision}, strategy {config.train.strategy}"
+    ]
+
+
+def _head(upper: bool, plans: Sequence[ArmPlan], found: Sequence[Estimate]) -> str:
+    columns = (*_COLUMNS, *(_COSTS if found else ()), *((("measured", 11),) if _measured(plans) else ()))
+    return f"{'at most' if upper else 'expected':<14}" + "".join(
+        f"{name:>{width}}" for name, width in columns
+    )
+
+
+def _row(plan: ArmPlan, cost: Estimate | None) -> str:
+    counts = (plan.rollouts, plan.proposals, plan.replies, plan.updates)
+    cells = [f"{count:>{width},}" for count, (_, width) in zip(counts, _COLUMNS, strict=True)]
+    if cost is not None:
+        read, written = (_tokens(cost, name) for name in ("read", "written"))
+        values = (_count(read), _count(written), gb(cost.memory.peak), _hours(cost.all_hours))
+        cells += [f"{value:>{width}}" for value, (_, width) in zip(values, _COSTS, strict=True)]
+    if plan.seconds is not None:
+        cells.append(f"{clock(plan.seconds):>11}")
+    return f"{plan.name:<14}" + "".join(cells)
+
+
+def _tokens(cost: Estimate, name: str) -> float:
+    """The tokens of all stages, all seeds."""
+    return sum(s.times * sum(getattr(calls, name) for calls in s.work.calls) for s in cost.stages)
+
+
+def _count(tokens: float) -> str:
+    return f"{tokens / 1e9:,.2f} G" if tokens >= 1e9 else f"{tokens / 1e6:,.1f} M"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.1f}" if hours >= 10 else f"{hours:,.2f}"
+
+
+def _measured(plans: Sequence[ArmPlan]) -> bool:
+    return any(plan.seconds is not None for plan in plans)
+
+
+def _verdicts(found: Sequence[Estimate]) -> list[str]:
+    if not found:
+        return [_UNNAMED]
+    if all(each.fits for each in found):
+        most = max(each.memory.peak / each.device.memory for each in found)
+        return [f"fits: {most:.0%} of a device's memory"]
+    return [f"{each.arm}: {line.strip()}" for each in found if not each.fits for line in verdict(each)]
+
+
+def _bills(config: Config, found: Sequence[Estimate]) -> list[str]:
+    """What endpoints are asked, arm by arm."""
+    bills = {each.arm: bill(config, each.stages) for each in found}
+    return [line for arm, lines in bills.items() if lines for line in (f"{arm}:", *lines)]
+
+
+def _notes(upper: bool, found: Sequence[Estimate]) -> list[str]:
+    """What the numbers are."""
+    bounds = (
+        "Upper bounds: every episode and reply as long as it may be, every task rewritten. For what you expect: "
+        "--episode-share, --reply-share, --rewritten-share"
+    )
+    hours = (
+        "Hours are by a model of the device, with base models and evaluation, without environment and files."
+    )
+    return [*([bounds] if upper else []), *([hours] if found else [])]
