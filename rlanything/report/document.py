@@ -83,12 +83,12 @@ def _statements(data: ReportData) -> str:
 
 def _cooled(data: ReportData) -> str:
     """What training gains beyond a lower temperature."""
-    if data.temperature is None:
+    if data.cooled is None:
         return ""
     return _section(
         "How much of that is only less randomness? `base_cooled` is the base at the temperature that is best for it, "
         "found on other tasks:",
-        findings.against_cooled(data.comparison, data.temperature),
+        findings.against_cooled(data.comparison, data.cooled.temperature),
     )
 
 
