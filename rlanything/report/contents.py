@@ -69,7 +69,7 @@ class Contents:
         """Every figure of curves."""
         success = tuple(self._curve(metric) for metric in self.shares if metric.is_success)
         return (
-            Drawing("learning", "learning", "Learning curves (paper: Fig. 4)", success),
+            Drawing("learning", "learning", "Learning curves (paper: Fig. 1.1 and 4)", success),
             *([replace(SIGNALS, plots=success, arms=self.signals)] if self.signals else []),
             *self._reward_models(),
             *(self._count(metric) for metric in self.metrics if not metric.is_share),
@@ -82,9 +82,9 @@ class Contents:
         for panel in dict.fromkeys(metric.panel for metric in reward):
             plots = tuple(self._curve(metric) for metric in reward if metric.panel == panel)
             where = (
-                (f"reward_model_{panel}", f"Reward model on {panel}")
+                (f"reward_model_{panel}", f"Reward model on {panel} (paper: Fig. 1.4)")
                 if panel
-                else ("reward_model", "Reward model")
+                else ("reward_model", "Reward model (paper: Fig. 1.4)")
             )
             yield Drawing(where[0], "reward", where[1], plots)
 
@@ -95,7 +95,7 @@ class Contents:
     def _count(self, metric: Metric) -> Drawing:
         title = self.title(metric)
         plot = Plot(metric.curve, f"{title}, in all", final=metric, only_changing=True)
-        return Drawing(metric.short, "tasks", f"{title} (paper: Fig. 7a)", (plot,))
+        return Drawing(metric.short, "tasks", f"{title} (paper: Fig. 1.4 and 7a)", (plot,))
 
 
 POINT_AT_START = "Arms that do not train their reward model have one point, at the start."

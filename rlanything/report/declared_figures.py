@@ -1,4 +1,4 @@
-"""The figures of curves that are only measured while training, declared: what each panel shows and which line stands out."""
+"""The figures of curves that are only measured while training, declared: what each panel shows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class Drawing:
     """The only arms that are drawn; none: all."""
 
 
-SIGNALS = Drawing("signals", "learning", "Outcomes, votes, or both as the policy's reward (paper: Fig. 6a)", ())
+SIGNALS = Drawing(
+    "signals", "learning", "Outcomes, votes, or both as the policy's reward (paper: Fig. 1.2 and 6a)", ()
+)
 """Its panels and arms come with the kind of reward model."""
 RESPONSES = Drawing(
     "responses",
@@ -72,7 +74,9 @@ THEORY = (
         "theory",
         "Balance of what trains the reward model (Theorem 2)",
         (
-            Plot("task_force_ratio", "||f+|| / ||f−||, median task", mark=1.0, mark_text="balanced", log=True),
+            Plot(
+                "task_force_ratio", "||f+|| / ||f−||, median task", mark=1.0, mark_text="balanced", log=True
+            ),
             Plot("one_sided_tasks", "Tasks that teach from one side only (%)", True),
         ),
     ),

@@ -1,4 +1,4 @@
-"""The report's figures as files: PNG and SVG, PDF for papers, and CSV with the numbers; equal numbers give equal bytes."""
+"""The report's figures as files: PNG, SVG, PDF for papers, CSV with the numbers; equal numbers give equal bytes."""
 
 from __future__ import annotations
 
@@ -47,9 +47,7 @@ def charts(data: ReportData) -> Iterator[Chart]:
         yield hacking_chart(curves, data.votes, cells)
 
 
-def rendered(
-    figure: Figure, formats: dict[str, dict[str, None]] = FORMATS
-) -> Iterator[tuple[str, bytes]]:
+def rendered(figure: Figure, formats: dict[str, dict[str, None]] = FORMATS) -> Iterator[tuple[str, bytes]]:
     """(ending, content) of a figure."""
     for kind, metadata in formats.items():
         buffer = io.BytesIO()

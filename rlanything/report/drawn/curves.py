@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from rlanything.config import BASE
 from rlanything.report.declared_figures import Drawing, Plot
@@ -40,6 +40,8 @@ def _panel(axis: Axes, plot: Plot, curves: Curves, cells: Cells, shown: list[str
     axis.set_xlabel("iteration")
     if plot.log:
         axis.set_yscale("log")
+        axis.yaxis.set_major_formatter(ScalarFormatter())
+        axis.yaxis.set_minor_formatter(ScalarFormatter())
     drawn = {arm for arm in cells if _line(axis, plot, curves.get(arm, {}), arm, shown)}
     end = max((i for arm in drawn for run in curves[arm].values() for i in run.get(plot.key, {})), default=0)
     ticks = MaxNLocator(6, integer=True).tick_values(0, max(end, 1))

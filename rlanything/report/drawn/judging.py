@@ -1,4 +1,4 @@
-"""Charts of the votes against what came of the episodes: how often they are followed by success, and whether they flatter."""
+"""Charts of the votes against what came of episodes: is success more frequent after good votes, do votes flatter."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from rlanything.report.drawn.canvas import Chart, Row, empty, legend, not_measured
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Cells
-from rlanything.report.results.curves import Curves, Run
-from rlanything.report.results.votes import LEVELS, RECENT, Level, Votes, levels
+from rlanything.report.results.curves import RECENT, Curves, Run
+from rlanything.report.results.votes import LEVELS, Level, Votes, levels
 from rlanything.report.style import INK, looks
 
 CALIBRATION = "calibration"
@@ -21,7 +21,7 @@ ENDS = ("start", "end")
 
 
 def calibration_chart(votes: Votes, cells: Cells) -> Chart:
-    """Share of the steps whose episode succeeds, by their share of good votes, at the start and at the end of the runs."""
+    """Share of the steps whose episode succeeds, by their share of good votes, at the start and the end of the runs."""
     figure, axes = empty(9.6, 3.6, len(ENDS), level=True)
     shown = ordered([*cells, *votes])
     rows: list[Row] = []
@@ -75,7 +75,7 @@ def _points(axis: Axes, rows: list[Row], shown: list[str]) -> None:
         look = looks(shown)[arm]
         axis.plot(
             [100.0 * float(row[3]) for row in found], [row[4] for row in found], ls="", marker=look.marker,
-            markersize=4, color=look.colour, alpha=0.5, mew=0,
+            markersize=4, color=look.colour, alpha=0.4, mew=0,
         )  # fmt: skip
     if not rows:
         not_measured(axis)

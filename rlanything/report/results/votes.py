@@ -1,4 +1,4 @@
-"""The votes on steps of the stored rollouts, set against what came of the episodes: by number of good votes, and by task.
+"""The votes on steps of stored rollouts, against what came of the episodes: by share of good votes, and by task.
 
 Rollouts are large, so only those of the first and the last `RECENT` iterations of each run are read. A run without
 stored rollouts (`train.save_rollouts: false`) has no entry.
@@ -14,11 +14,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from rlanything.core.records.forms import first_error
 from rlanything.files.reader import FileError, read_objects
-from rlanything.report.results.curves import TRAIN, Curves
+from rlanything.report.results.curves import RECENT, TRAIN, Curves
 from rlanything.report.results.evaluations import ReportError
 
-RECENT = 5
-"""Iterations that count as the start of a run, and as its end."""
 LEVELS = 4
 """Most groups that steps are put into by their share of good votes; three votes have so many shares."""
 
