@@ -11,7 +11,7 @@ from rlanything.config.sources import SETTINGS, setting_of
 from rlanything.report import configuration, findings, health, tables
 from rlanything.report.buffers import buffer_run
 from rlanything.report.caveats import caveats
-from rlanything.report.formatting import code, markdown_table, plain
+from rlanything.report.formatting import SETTINGS_FOLD, code, markdown_table, plain
 from rlanything.report.report_data import ReportData
 from rlanything.report.results.details import Judges
 from rlanything.report.results.paper import OTHER_STEPS, TABLE_3, TABLE_4
@@ -217,7 +217,7 @@ def _settings(data: ReportData) -> str:
         f"{len(differing)} settings differ from {experiment}: from the paper's value, or, where it has none, from that "
         f"of its reference code. {PLACES}\n\n"
         f"{markdown_table(['setting', 'here', 'paper or reference code', 'source'], differing)}\n"
-        "<details><summary>All settings</summary>\n\n"
+        f"{SETTINGS_FOLD}\n\n"
         f"{markdown_table(['setting', 'value', 'source'], every)}\n</details>\n"
     )
 

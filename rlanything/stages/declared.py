@@ -258,7 +258,8 @@ STAGES = (
             "evaluate",
         ),
         outs=tuple(
-            {f"report/{name}": {"cache": False}} for name in ("report.md", "buffers.md", "buffers", "figures")
+            {f"report/{name}": {"cache": False}}
+            for name in ("report.md", "index.html", "buffers.md", "buffers", "figures")
         ),
         metrics=({"report/summary.json": {"cache": False}},),
         plots=(

@@ -129,5 +129,5 @@ def _rows(plot: Plot, curves: Curves, cells: Cells, arms: list[str]) -> Iterator
             for key in filter(None, (plot.key, plot.bound)):
                 for iteration, value in run.get(key, {}).items():
                     yield key, arm, f"seed {seed}", iteration, value, None, None
-    for arm, value in _final_values(plot, {arm: cells.get(arm, {}) for arm in arms}).items():
-        yield plot.key, arm, "final", "", value.mean, value.low, value.high
+    for arm, final in _final_values(plot, {arm: cells.get(arm, {}) for arm in arms}).items():
+        yield plot.key, arm, "final", "", final.mean, final.low, final.high

@@ -73,7 +73,8 @@ def _detectable(comparison: Comparison, pair: Pair, metric: Metric) -> float | N
     cells = differences(upper, lower)
     if cells is None or min(cells.shape) < 2 or not cells.any():
         return None
-    return Components.of(cells).detectable(*cells.shape, power=POWER)
+    seeds, tasks = cells.shape
+    return Components.of(cells).detectable(seeds, tasks, POWER)
 
 
 def _always(data: ReportData) -> Iterator[str]:
