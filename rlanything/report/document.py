@@ -240,7 +240,8 @@ READING = (
 )
 NUMBERS = (
     "The same numbers for programs: [summary.json](summary.json), [plots/learning.csv](plots/learning.csv); figures "
-    "also as SVG in `figures/`."
+    "also as SVG and PDF, with their numbers as CSV, in `figures/`. The whole report as one page for a browser or for "
+    "print: [index.html](index.html)."
 )
 
 

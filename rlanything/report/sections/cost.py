@@ -9,7 +9,7 @@ from rlanything.report.results.curves import Run, total
 from rlanything.report.results.equal_tokens import EqualTokens
 
 COLUMNS = {
-    "episodes": ("status/ok", "status/truncated", "status/env_error", "status/timeout"),
+    "rollouts": ("status/ok", "status/truncated", "status/env_error", "status/timeout"),
     "rollout: tokens": ("policy_tokens",),
     "judge: votes": ("votes",),
     "judge: tests": ("tests",),

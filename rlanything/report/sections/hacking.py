@@ -35,7 +35,7 @@ TESTS = (
 
 def hacking(data: ReportData) -> str:
     """The section."""
-    title = "## Votes against verified outcomes\n\n"
+    title = "## Reward hacking\n\n"
     if not data.contents.acts:
         return title + TESTS
     rows = [
@@ -59,7 +59,7 @@ def _cells(runs: Mapping[int, Run]) -> Iterator[str]:
 
 
 def _tasks(votes: Votes) -> str:
-    """The tasks whose votes flatter the most at the end of the runs."""
+    """The tasks with good votes that flatter the most at the end of the runs."""
     found = sorted(_flattered(votes), key=lambda row: (-row[3].excess, *row[:3]))[:MOST]
     if not found:
         return ""
@@ -68,7 +68,7 @@ def _tasks(votes: Votes) -> str:
         for arm, seed, slot, t in found
     ]
     return (
-        f"\nTasks of the last {RECENT} iterations whose mean vote is farthest above their outcomes. "
+        f"\nTasks of the last {RECENT} iterations with a mean vote above 0 that is farthest above their outcomes. "
         f"{code('rlanything buffer show RUN SLOT')} shows one.\n\n"
         + markdown_table(["run, slot", "episodes", "success (%)", "mean vote"], rows)
     )
@@ -78,5 +78,5 @@ def _flattered(votes: Votes) -> Iterator[tuple[str, int, int, TaskVotes]]:
     for arm, runs in votes.items():
         for seed, run in runs.items():
             for (slot, _), task in run.end.tasks.items():
-                if task.excess > 0:
+                if task.vote > 0 and task.excess > 0:
                     yield arm, seed, slot, task

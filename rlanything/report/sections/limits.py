@@ -85,10 +85,12 @@ def _always(data: ReportData) -> Iterator[str]:
         f"{code(config.scale)}, {config.train.iterations} iterations, with one setting of every other number."
     )
     yield f"About the paper's levels: {data.contents.paper.source} has other models and other tasks."
-    yield (
-        f"About single runs: {seeds} seed{'s' * (seeds != 1)} of each arm say how large the spread is, and no more "
-        "about the next run than the intervals do."
-    )
+    if seeds == 1:
+        yield "About other training runs: with one seed the intervals come from the tasks alone."
+    else:
+        yield (
+            f"About a single new run: an interval over {seeds} seeds is for their mean. A run may lie outside of it."
+        )
     if data.cooled is None:
         yield (
             "About less randomness: no cooled base was measured, so part of a gain may be that of a lower temperature."
