@@ -6,10 +6,11 @@ Text from outside (arm names, settings) stands in code spans only; see `formatti
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from urllib.parse import quote
 
 from rlanything.config.sources import SETTINGS, setting_of
 from rlanything.report import configuration, findings, health, tables
-from rlanything.report.buffers import buffer_run
+from rlanything.report.buffers import buffer_run, file_name
 from rlanything.report.caveats import caveats
 from rlanything.report.formatting import SETTINGS_FOLD, code, markdown_table, plain
 from rlanything.report.report_data import ReportData
@@ -180,6 +181,12 @@ def _solved(data: ReportData) -> str:
     return bullets([*lines, PAPER_SOLVED]) if lines else ""
 
 
+def _pages(data: ReportData) -> str:
+    """The pages of the changed buffers."""
+    links = ", ".join(f"[{code(run)}](buffers/{quote(file_name(run))})" for run in data.changed)
+    return f" As pages: {links}." if links else ""
+
+
 PAPER_SOLVED = (
     "Paper (Fig. 7a): a stronger policy solves 96.0, 96.7 and 94.2 % of its accepted tasks in at least one of 16 "
     "tries."
@@ -191,7 +198,7 @@ def _tasks(data: ReportData) -> str:
     where = f"The task buffer of this run is in {code(folder)}; show it with {code(f'rlanything buffer ls {folder}')}."
     return (
         f"## Tasks\n\n{images(data, 'tasks')}"
-        "What each run changed, first buffer against last, is in [buffers.md](buffers.md).\n\n"
+        f"What each run changed, first buffer against last, is in [buffers.md](buffers.md).{_pages(data)}\n\n"
         f"{where if folder else 'No arm that adapts its tasks was run, so there is no changed buffer to show.'}\n"
         + _solved(data)
     )

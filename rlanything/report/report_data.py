@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import BASE_COOLED, Config
+from rlanything.report.buffers import changed_runs
 from rlanything.report.contents import Contents, contents_for
 from rlanything.report.results.comparison import Cells, Comparison
 from rlanything.report.results.curves import Curves, Peaks, peaks, read_curves
@@ -31,6 +33,8 @@ class ReportData:
     """The cooled base; None where there is none."""
     votes: Votes
     """Of the first and the last iterations; empty where steps are not voted on."""
+    changed: Sequence[str]
+    """The runs whose first and last buffer are compared."""
 
 
 def gather(config: Config, root: Path) -> ReportData:
@@ -52,4 +56,5 @@ def gather(config: Config, root: Path) -> ReportData:
         read_extras(root, (*cooled, *config.arms)),
         read_cooled(root) if BASE_COOLED in panels else None,
         read_votes(root, curves) if contents.acts else {},
+        changed_runs(config, curves, root),
     )

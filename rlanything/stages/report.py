@@ -19,8 +19,7 @@ FOLDER = "report"
 def write_report(config: Config, root: Path) -> None:
     """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt."""
     material = gather(config, root)
-    adapting = [name for name, arm in config.arms.items() if arm.adapt]
-    changed = buffers.changes(material.curves, adapting, root)
+    changed = buffers.changes(material.changed, root)
     for name, page in buffers.pages(changed):
         write_text(root / FOLDER / "buffers" / name, page)
     write_text(root / FOLDER / "buffers.md", buffers.markdown(changed))
