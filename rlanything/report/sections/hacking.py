@@ -21,10 +21,11 @@ HEADER = [
     "mean vote on steps of failures",
 ]
 WORDS = (
-    "The environment verifies outcomes. A reward model can be pleased without one. So watch for a mean vote "
-    "that rises while success does not, and for a mean vote on steps of failures that rises. A vote that rises on "
-    "failures may also mean that failures have better steps than before; the agreement with labels tells the two "
-    "apart. On the dotted line a vote is as high as outcomes alone would be."
+    "The environment verifies outcomes. A reward model can be pleased without one. So watch for a mean vote that rises "
+    "while success does not, and for a mean vote on steps of failures that rises. A vote that rises on failures may "
+    "also mean that failures have better steps than before. `rlanything view` shows the votes on a step beside what "
+    "the environment says about it, where it has an oracle. On the dotted line a vote is as high as outcomes alone "
+    "would be."
 )
 TESTS = (
     "Here the policy's reward is its programs' results on the tasks' own tests, which the reward model does not write "
