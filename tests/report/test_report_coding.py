@@ -248,3 +248,10 @@ def test_beside_a_panel_of_another_name_the_paper_has_nothing(tmp_path):
     assert [metric.name for metric in contents.compared] == ["in_domain"]
     alone = contents_of(coding_config(tasks={"train": 16, "panels": {"CodeContests": panels["mine"]}}))
     assert [alone.paper.value("base", metric) for metric in alone.compared] == [0.212, 0.438, 0.357]
+
+
+def test_success_stands_beside_what_the_written_tests_are_worth(page):
+    section = page.partition("## Reward hacking\n")[2].partition("\n## ")[0]
+    assert "Here the weight is " in section
+    assert "| arm | success (%) | UT (%) | Detect (%) |" in section
+    assert re.search(r"\| `policy` \| .* \| 23\.0 → 23\.0 \|", section)

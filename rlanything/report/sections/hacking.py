@@ -28,17 +28,19 @@ WORDS = (
     "would be."
 )
 TESTS = (
-    "Here the policy's reward is its programs' results on the tasks' own tests, which the reward model does not write "
-    "(Algorithm 2 of the paper). A policy cannot gain by pleasing it. Whether the reward model's tests are harmless is "
-    "in the section on the reward model.\n"
+    "The outcome of a program is its result on the task's own tests, which the reward model does not write. The tests "
+    "that it writes are part of the policy's reward with the weight `signals.lambda`; with 0 the policy cannot gain "
+    "from them. So watch for success that does not rise while more programs pass the written tests: tests that are "
+    "right but reject little (UT without Detect) reward everything."
 )
+TESTS_HEADER = ["arm", "success (%)", "UT (%)", "Detect (%)"]
 
 
 def hacking(data: ReportData) -> str:
     """The section."""
     title = "## Reward hacking\n\n"
     if not data.contents.acts:
-        return title + TESTS
+        return title + _written(data)
     rows = [
         [code(arm), *_cells(runs)]
         for arm, runs in data.curves.items()
@@ -50,6 +52,14 @@ def hacking(data: ReportData) -> str:
         f"{title}{image('Mean vote against success, by iteration and by task', HACKING)}{WORDS}\n\n"
         f"{FIRST_AND_LAST} Votes are from -1 to +1.\n\n{markdown_table(HEADER, rows)}{_tasks(data.votes)}"
     )
+
+
+def _written(data: ReportData) -> str:
+    """Of programs: success beside what the written tests are worth."""
+    keys = ("accuracy", "ut", "detect")
+    rows = [[code(arm), *(from_to(runs, key, percent) for key in keys)] for arm, runs in data.curves.items()]
+    weight = f"Here the weight is {data.config.signals.lambda_:g}."
+    return f"{TESTS} {weight}\n\n{FIRST_AND_LAST}\n\n{markdown_table(TESTS_HEADER, rows)}"
 
 
 def _cells(runs: Mapping[int, Run]) -> Iterator[str]:
