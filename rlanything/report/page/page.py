@@ -10,6 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from rlanything.core.look import COLOURS
 from rlanything.core.printable import safe
 from rlanything.report import document
 from rlanything.report.figures import KINDS
@@ -41,7 +42,7 @@ def framed(text: str, files: Mapping[str, bytes]) -> str:
 
     lines = (safe(line) for line in text.split("\n"))
     body, headings = html("\n".join(lines), figure)
-    style = (FOLDER / STYLE).read_text(encoding="utf-8")
+    style = COLOURS + (FOLDER / STYLE).read_text(encoding="utf-8")
     values = {"title": "Report", "headings": headings, "body": body}
     return templates.get_template(FRAME).render(values, style=Markup(style), style_hash=_digest(style))
 
