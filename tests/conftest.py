@@ -18,6 +18,8 @@ from stage_cases import ROOT, small, small_coding
 from rlanything.planning import compose
 
 ARM = "full"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+"""Of a browser in a test."""
 
 
 SHARED = ("checks", "golden", "pipeline", "repro", "stages")
@@ -126,3 +128,27 @@ def memory(tmp_path) -> Iterator[Path]:
     folder = Path(mkdtemp(dir=shared)) if shared.is_dir() else tmp_path
     yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'rlanything[dev]'")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if not chromium:
+        pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """A tab that notes what went wrong in it, and what it asked for."""
+    opened = browser.new_page(viewport={"width": 1400, "height": 900})
+    opened.problems, opened.requests = [], []
+    opened.on("pageerror", lambda error: opened.problems.append(str(error)))
+    opened.on("console", lambda line: opened.problems.append(line.text))
+    opened.on("request", lambda request: opened.requests.append(request.url))
+    yield opened
+    opened.close()

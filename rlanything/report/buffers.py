@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,23 @@ class Change:
     @property
     def file(self) -> str:
         """Name of its page in report/buffers/."""
-        return self.run.replace("/", "-") + ".html"
+        return file_name(self.run)
 
 
-def changes(curves: Curves, arms: list[str], root: Path) -> list[Change]:
-    """The comparisons of every seed of `arms` that was trained. Raises `TaskBufferError` for a damaged buffer."""
-    trained = [f"{arm}/seed-{seed}" for arm in arms if arm in curves for seed in sorted(curves[arm])]
-    runs = [run for run in trained if (root / "runs" / run / "buffer").is_dir()]
+def file_name(run: str) -> str:
+    """Name of the page of a run, e.g. of full/seed-0, in report/buffers/."""
+    return run.replace("/", "-") + ".html"
+
+
+def changed_runs(config: Config, curves: Curves, root: Path) -> list[str]:
+    """Every seed of an arm that adapts its tasks that was trained and has its buffer, e.g. full/seed-0."""
+    arms = [name for name, arm in config.arms.items() if arm.adapt and name in curves]
+    trained = [f"{arm}/seed-{seed}" for arm in arms for seed in sorted(curves[arm])]
+    return [run for run in trained if (root / "runs" / run / "buffer").is_dir()]
+
+
+def changes(runs: Iterable[str], root: Path) -> list[Change]:
+    """The comparisons of these runs. Raises `TaskBufferError` for a damaged buffer."""
     return [Change(run, diff(f"runs/{run}@0", f"runs/{run}", root=root)) for run in runs]
 
 

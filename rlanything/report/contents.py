@@ -9,34 +9,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from rlanything.config import BASE, Config
+from rlanything.report.declared_figures import (
+    ACCEPTED,
+    BAND,
+    HEALTH,
+    RESPONSES,
+    SIGNALS,
+    THEORY,
+    WRITTEN,
+    Drawing,
+    Plot,
+)
 from rlanything.report.results.evaluations import EVALUATE, Panels, ReportError
 from rlanything.report.results.metrics import Metric, kind_name, metrics_for, named
 from rlanything.report.results.paper import ALFWORLD, BENCHMARKS, CODING, Paper, on_other_steps
-
-
-@dataclass(frozen=True)
-class Plot:
-    """One panel of a figure: a key of metrics.jsonl, its title, and the metric whose final value stands at its end."""
-
-    key: str
-    title: str
-    percent: bool = False
-    final: Metric | None = None
-    mark: float | None = None
-    """Height of a dotted line across."""
-    mark_text: str = ""
-    only_changing: bool = False
-    """Leave out arms that stay at 0: they would only hide each other."""
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """One figure of curves: its file name without ending, its section of report.md, its caption, its panels."""
-
-    name: str
-    section: str
-    caption: str
-    plots: tuple[Plot, ...]
 
 
 @dataclass(frozen=True)
@@ -52,6 +38,8 @@ class Contents:
     """Whether an episode has many steps, so that success can be drawn against their number."""
     training: tuple[Drawing, ...]
     """Figures of what is only measured while training."""
+    signals: tuple[str, ...] = ()
+    """Arms that differ in what rewards the policy alone: outcomes, outcomes and votes, votes (the paper's Fig. 6a)."""
     metrics: tuple[Metric, ...] = ()
     """In the order of the tables."""
 
@@ -81,7 +69,8 @@ class Contents:
         """Every figure of curves."""
         success = tuple(self._curve(metric) for metric in self.shares if metric.is_success)
         return (
-            Drawing("learning", "learning", "Learning curves", success),
+            Drawing("learning", "learning", "Learning curves (paper: Fig. 1.1 and 4)", success),
+            *([replace(SIGNALS, plots=success, arms=self.signals)] if self.signals else []),
             *self._reward_models(),
             *(self._count(metric) for metric in self.metrics if not metric.is_share),
             *self.training,
@@ -93,9 +82,9 @@ class Contents:
         for panel in dict.fromkeys(metric.panel for metric in reward):
             plots = tuple(self._curve(metric) for metric in reward if metric.panel == panel)
             where = (
-                (f"reward_model_{panel}", f"Reward model on {panel}")
+                (f"reward_model_{panel}", f"Reward model on {panel} (paper: Fig. 1.4)")
                 if panel
-                else ("reward_model", "Reward model")
+                else ("reward_model", "Reward model (paper: Fig. 1.4)")
             )
             yield Drawing(where[0], "reward", where[1], plots)
 
@@ -106,39 +95,17 @@ class Contents:
     def _count(self, metric: Metric) -> Drawing:
         title = self.title(metric)
         plot = Plot(metric.curve, f"{title}, in all", final=metric, only_changing=True)
-        return Drawing(metric.short, "tasks", title, (plot,))
+        return Drawing(metric.short, "tasks", f"{title} (paper: Fig. 1.4 and 7a)", (plot,))
 
 
 POINT_AT_START = "Arms that do not train their reward model have one point, at the start."
-RESPONSES = Drawing(
-    "responses",
-    "learning",
-    "Length of the policy's responses",
-    (Plot("response_tokens", "Tokens of a response"),),
-)
-ACCEPTED = Drawing(
-    "accepted_accuracy",
-    "tasks",
-    "Accuracy on accepted tasks",
-    (Plot("accepted_accuracy", "Accuracy on accepted tasks (%)", True),),
-)
-BAND = Plot("band_coverage", "Tasks between alpha_low and alpha_high (%)", True)
-
 VOTES = Contents(
     writes="votes",
     paper=ALFWORLD,
     measured="",
     acts=True,
-    training=(
-        RESPONSES,
-        ACCEPTED,
-        Drawing(
-            "health",
-            "tasks",
-            "mu and band coverage",
-            (Plot("mu", "mu = p+ + p−", mark=1.0, mark_text="votes at chance"), BAND),
-        ),
-    ),
+    training=(RESPONSES, ACCEPTED, HEALTH, *THEORY),
+    signals=("outcome", "policy", "step_only"),
 )
 TESTS = Contents(
     writes="tests",
@@ -148,21 +115,7 @@ TESTS = Contents(
         "every reward model, while training on the policy's own, which change with it."
     ),
     acts=False,
-    training=(
-        RESPONSES,
-        ACCEPTED,
-        Drawing(
-            "tests",
-            "reward",
-            "Tests written while training",
-            (
-                Plot("ut", "UT while training (%)", True),
-                Plot("detect", "Detect while training (%)", True),
-                Plot("invalid_tests", "Replies without a test (%)", True),
-            ),
-        ),
-        Drawing("band", "tasks", "Band coverage", (BAND,)),
-    ),
+    training=(RESPONSES, ACCEPTED, WRITTEN, BAND),
 )
 CONTENTS: Mapping[str, Contents] = {contents.writes: contents for contents in (VOTES, TESTS)}
 

@@ -5,23 +5,31 @@ Text from outside (arm names, settings) stands in code spans only; see `formatti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from urllib.parse import quote
 
 from rlanything.config.sources import SETTINGS, setting_of
-from rlanything.report import configuration, endpoints, findings, health, tables
-from rlanything.report.buffers import buffer_run
+from rlanything.report import configuration, findings, health, tables
+from rlanything.report.buffers import buffer_run, file_name
 from rlanything.report.caveats import caveats
-from rlanything.report.formatting import code, markdown_table, plain
+from rlanything.report.formatting import SETTINGS_FOLD, code, markdown_table, plain
 from rlanything.report.report_data import ReportData
 from rlanything.report.results.details import Judges
-from rlanything.report.results.equal_tokens import EqualTokens
 from rlanything.report.results.paper import OTHER_STEPS, TABLE_3, TABLE_4
+from rlanything.report.sections.cost import cost
+from rlanything.report.sections.hacking import hacking
+from rlanything.report.sections.headline import headline
+from rlanything.report.sections.judging import judging
+from rlanything.report.sections.limits import limits
+from rlanything.report.sections.parts import bullets, images, titled
+from rlanything.report.sections.provenance import provenance
+from rlanything.report.sections.temperature import temperature
+from rlanything.report.sections.theory import theory
 
 
 def report_md(data: ReportData) -> str:
     """The whole document. Equal data give equal text."""
-    parts = (_head, _result, _statements, _learning, _reward, _tasks, _health, _settings, _reading)
-    return "\n".join(part(data) for part in parts)
+    return "\n".join(text for section in SECTIONS if (text := section(data)))
 
 
 def _head(data: ReportData) -> str:
@@ -30,10 +38,10 @@ def _head(data: ReportData) -> str:
         f"{code(arm)} {', '.join(map(str, data.comparison.seeds(arm)))}" for arm in data.comparison.arms
     )
     return (
-        "# Report\n\n"
+        f"# Report\n\n{headline(data)}\n\n"
         f"Scale {code(config.scale)}, environment {code(config.env['_target_'])}, {config.train.iterations} iterations "
         f"of {config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts. Seeds: {seeds}.\n"
-        + _bullets(caveats(data))
+        + bullets(caveats(data))
     )
 
 
@@ -46,7 +54,7 @@ def _result(data: ReportData) -> str:
         "Percent, final checkpoint, mean over seeds and tasks. "
         f"Paper: {contents.paper.source}; {contents.paper.lacks}.\n\n"
         f"{tables.overview(cells, contents)}\n"
-        "![Differences from the base](figures/gains.png)\n\n"
+        "![Differences from the base (paper: Fig. 1.3)](figures/gains.png)\n\n"
         "With 95 % intervals; differences are in points and paired by seed and task; p-values are two-sided and "
         "corrected by Holm's method over the arms of one metric.\n\n" + "\n".join(blocks + _benchmarks(data))
     )
@@ -70,66 +78,25 @@ def _statements(data: ReportData) -> str:
     comparison, contents = data.comparison, data.contents
     return (
         "## What the numbers say\n"
-        + _bullets(findings.against_base(comparison, contents.paper))
-        + _cooled(data)
-        + _section(
+        + bullets(findings.against_base(comparison, contents.paper))
+        + titled(
             "Beyond `outcome`, which learns from outcomes alone:",
             findings.against_outcome(comparison, contents.paper),
         )
-        + _section("Step by step, in the paper's order of arms:", findings.ladder(comparison, contents.paper))
-        + _section("Is it the paper's order?", findings.order(comparison, contents))
-    )
-
-
-def _cooled(data: ReportData) -> str:
-    """What training gains beyond a lower temperature."""
-    if data.temperature is None:
-        return ""
-    return _section(
-        "How much of that is only less randomness? `base_cooled` is the base at the temperature that is best for it, "
-        "found on other tasks:",
-        findings.against_cooled(data.comparison, data.temperature),
+        + titled("Step by step, in the paper's order of arms:", findings.ladder(comparison, contents.paper))
+        + titled("Is it the paper's order?", findings.order(comparison, contents))
     )
 
 
 def _learning(data: ReportData) -> str:
-    return _curves(data) + _equal_tokens(data)
-
-
-def _equal_tokens(data: ReportData) -> str:
-    found = data.equal_tokens
-    if found is None:
-        return ""
-    return (
-        "\n### Accuracy at equal tokens\n\n"
-        "An iteration costs one arm more tokens than another. Here every curve is read where its run had sampled as "
-        f"many as the cheapest run did in all ({found.budget:,.0f}), on the line between two points, mean over seeds. "
-        "Tokens are those that the policy and the reward model sampled while training; measuring is not counted, nor "
-        f"are the adapter's replies.{_free_of_charge(data, found)}\n\n"
-        + tables.token_table(found, data.contents)
-    )
-
-
-def _free_of_charge(data: ReportData, found: EqualTokens) -> str:
-    """Which arms have a reward model whose training another arm's tokens have paid for."""
-    sources = {arm: of.reward_from for arm, of in data.config.arms.items() if arm in found.arms}
-    return "".join(
-        f" {code(arm)} has the reward model that {code(source)} has trained free of charge: the tokens of that "
-        "training are not in its count."
-        for arm, source in sources.items()
-        if source is not None
-    )
-
-
-def _curves(data: ReportData) -> str:
-    body = f"## Learning curves\n\n{_images(data, 'learning')}{READING_A_CURVE}\n{_steps(data)}"
+    body = f"## Learning curves\n\n{images(data, 'learning')}{READING_A_CURVE}\n{_steps(data)}"
     if not data.peaks:
         return body
     return (
         f"{body}\nPeak and last point of each curve, on the small panels. A peak is picked *because* it is high, so it "
         "is optimistic; it is no result. The result is the table above.\n\n"
         + tables.peak_table(data.peaks, data.contents)
-        + _bullets(findings.declines(data.peaks, data.contents))
+        + bullets(findings.declines(data.peaks, data.contents))
     )
 
 
@@ -138,7 +105,7 @@ def _steps(data: ReportData) -> str:
     if not data.contents.acts:
         return ""
     return (
-        "\n![Success against the number of steps](figures/steps.png)\n\n"
+        "\n![Success against the number of steps (paper: Fig. 6b)](figures/steps.png)\n\n"
         "Final checkpoints: the share of the games that are solved within so many steps. The policy is not told the "
         "limit, so that one evaluation gives the whole curve.\n"
     )
@@ -152,7 +119,7 @@ READING_A_CURVE = (
 
 def _reward(data: ReportData) -> str:
     labels = f" {_labels(data)}" if data.contents.acts else ""
-    return f"## Reward model\n\n{_images(data, 'reward')}{data.contents.reward}{labels}\n{_judges(data)}"
+    return f"## Reward model\n\n{images(data, 'reward')}{data.contents.reward}{labels}\n{_judges(data)}{judging(data)}"
 
 
 def _labels(data: ReportData) -> str:
@@ -197,7 +164,7 @@ def _judged(panel: str, judges: Judges, others: bool) -> str:
     where = f" on {code(panel)}" if panel else ""
     return (
         f"\n### Process accuracy by judge{where}\n\nPercent, with 95 % intervals. Paper: arXiv 2602.02488 v1, {table} "
-        f"(ALFWorld), plain.\n\n{tables.judges(judges.found, theirs)}{_bullets(counted)}"
+        f"(ALFWorld), plain.\n\n{tables.judges(judges.found, theirs)}{bullets(counted)}"
     )
 
 
@@ -211,7 +178,13 @@ def _solved(data: ReportData) -> str:
         + (f" Left out: {found.untried} that it could not try." if found.untried else "")
         for arm, found in data.extras.solved.items()
     ]
-    return _bullets([*lines, PAPER_SOLVED]) if lines else ""
+    return bullets([*lines, PAPER_SOLVED]) if lines else ""
+
+
+def _pages(data: ReportData) -> str:
+    """The pages of the changed buffers."""
+    links = ", ".join(f"[{code(run)}](buffers/{quote(file_name(run))})" for run in data.changed)
+    return f" As pages: {links}." if links else ""
 
 
 PAPER_SOLVED = (
@@ -224,8 +197,8 @@ def _tasks(data: ReportData) -> str:
     folder = buffer_run(data.config, data.curves)
     where = f"The task buffer of this run is in {code(folder)}; show it with {code(f'rlanything buffer ls {folder}')}."
     return (
-        f"## Tasks\n\n{_images(data, 'tasks')}"
-        "What each run changed, first buffer against last, is in [buffers.md](buffers.md).\n\n"
+        f"## Tasks\n\n{images(data, 'tasks')}"
+        f"What each run changed, first buffer against last, is in [buffers.md](buffers.md).{_pages(data)}\n\n"
         f"{where if folder else 'No arm that adapts its tasks was run, so there is no changed buffer to show.'}\n"
         + _solved(data)
     )
@@ -234,7 +207,7 @@ def _tasks(data: ReportData) -> str:
 def _health(data: ReportData) -> str:
     lines = health.lines(data.curves)
     clean = "\nNo warnings.\n" if data.curves else "\nNo metrics to check.\n"
-    return "## Health\n" + (_bullets(lines) or clean) + endpoints.section(data.config, data.curves)
+    return "## Health\n" + (bullets(lines) or clean)
 
 
 def _settings(data: ReportData) -> str:
@@ -251,7 +224,7 @@ def _settings(data: ReportData) -> str:
         f"{len(differing)} settings differ from {experiment}: from the paper's value, or, where it has none, from that "
         f"of its reference code. {PLACES}\n\n"
         f"{markdown_table(['setting', 'here', 'paper or reference code', 'source'], differing)}\n"
-        "<details><summary>All settings</summary>\n\n"
+        f"{SETTINGS_FOLD}\n\n"
         f"{markdown_table(['setting', 'value', 'source'], every)}\n</details>\n"
     )
 
@@ -262,7 +235,7 @@ PLACES = (
 
 
 def _reading(data: ReportData) -> str:
-    return "## How to read this\n" + _bullets([*READING, data.contents.paper.note, NUMBERS])
+    return "## How to read this\n" + bullets([*READING, data.contents.paper.note, NUMBERS])
 
 
 READING = (
@@ -274,19 +247,13 @@ READING = (
 )
 NUMBERS = (
     "The same numbers for programs: [summary.json](summary.json), [plots/learning.csv](plots/learning.csv); figures "
-    "also as SVG in `figures/`."
+    "also as SVG and PDF, with their numbers as CSV, in `figures/`. The whole report as one page for a browser or for "
+    "print: [index.html](index.html)."
 )
 
 
-def _images(data: ReportData, section: str) -> str:
-    """The figures of one section, each in a paragraph."""
-    drawings = [d for d in data.contents.drawings if d.section == section]
-    return "".join(f"![{drawing.caption}](figures/{drawing.name}.png)\n\n" for drawing in drawings)
-
-
-def _bullets(lines: Sequence[str]) -> str:
-    return "".join(["\n", *(f"- {line}\n" for line in lines)]) if lines else ""
-
-
-def _section(title: str, lines: Sequence[str]) -> str:
-    return f"\n{title}\n{_bullets(lines)}" if lines else ""
+SECTIONS: Sequence[Callable[[ReportData], str]] = (
+    _head, _result, _statements, limits, _learning, _reward, theory, hacking, _tasks, temperature, cost, _health,
+    _settings, provenance, _reading,
+)  # fmt: skip
+"""In the order of the document; one that has nothing to say is left out."""

@@ -6,6 +6,9 @@ from rlanything.report.results.metrics import Metric
 from rlanything.report.results.statistics import Estimate
 
 NONE = "–"
+SETTINGS_FOLD = "<details><summary>All settings</summary>"
+FOLDS = (SETTINGS_FOLD, "</details>")
+"""The only HTML in the report's Markdown."""
 
 
 def number(value: float | None, metric: Metric, *, sign: bool = False) -> str:

@@ -10,10 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from rlanything.report.formatting import code
-from rlanything.report.results.curves import Curves, Run, Series
+from rlanything.report.results.curves import RECENT, Curves, Run, Series
 
-RECENT = 5
-"""Iterations that count as 'the end' of a run."""
 MU_SHARE = 0.2
 """mu <= 1 in more than this share of the iterations is worth a warning."""
 INVALID_PROPOSALS = 0.5

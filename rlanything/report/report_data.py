@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import BASE_COOLED, Config
+from rlanything.report.buffers import changed_runs
 from rlanything.report.contents import Contents, contents_for
 from rlanything.report.results.comparison import Cells, Comparison
 from rlanything.report.results.curves import Curves, Peaks, peaks, read_curves
 from rlanything.report.results.details import Extras, read_extras
 from rlanything.report.results.equal_tokens import EqualTokens, at_equal_tokens
-from rlanything.report.results.evaluations import read_evaluations, read_temperature
+from rlanything.report.results.evaluations import Cooled, read_cooled, read_evaluations
+from rlanything.report.results.votes import Votes, read_votes
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,12 @@ class ReportData:
     peaks: Peaks
     equal_tokens: EqualTokens | None
     extras: Extras
-    temperature: float | None
-    """Of the cooled base; None where there is none."""
+    cooled: Cooled | None
+    """The cooled base; None where there is none."""
+    votes: Votes
+    """Of the first and the last iterations; empty where steps are not voted on."""
+    changed: Sequence[str]
+    """The runs whose first and last buffer are compared."""
 
 
 def gather(config: Config, root: Path) -> ReportData:
@@ -47,5 +54,7 @@ def gather(config: Config, root: Path) -> ReportData:
         peaks(curves, contents.shares),
         at_equal_tokens(curves, success),
         read_extras(root, (*cooled, *config.arms)),
-        read_temperature(root) if BASE_COOLED in panels else None,
+        read_cooled(root) if BASE_COOLED in panels else None,
+        read_votes(root, curves) if contents.acts else {},
+        changed_runs(config, curves, root),
     )

@@ -37,6 +37,7 @@ PALE = "#f2f2f2"
 SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "rlanything",  # otherwise ids inside an SVG are random
     "svg.fonttype": "path",
+    "pdf.fonttype": 42,  # letters of a PDF stay letters, as journals ask for
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
     "font.size": 9,
     "axes.titlesize": 10,

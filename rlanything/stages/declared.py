@@ -262,7 +262,7 @@ STAGES = (
         ),
         outs=tuple(
             {f"report/{name}": {"cache": False}}
-            for name in ("report.md", "buffers.md", "buffers", "figures", "summary.json")
+            for name in ("report.md", "index.html", "buffers.md", "buffers", "figures", "summary.json")
         ),
         # Few numbers: `dvc exp show` has a column for each.
         metrics=({"report/headline.json": {"cache": False}},),

@@ -10,6 +10,7 @@ from rich.text import Text
 from rlanything.config import Config
 from rlanything.files.atomic import write_bytes, write_text
 from rlanything.report import buffers, caveats, document, exports, figures, tables
+from rlanything.report.page.page import page_html
 from rlanything.report.report_data import ReportData, gather
 
 FOLDER = "report"
@@ -18,8 +19,7 @@ FOLDER = "report"
 def write_report(config: Config, root: Path) -> None:
     """Make the report of the project at `root`. Raises `ReportError` when an input is missing or corrupt."""
     material = gather(config, root)
-    adapting = [name for name, arm in config.arms.items() if arm.adapt]
-    changed = buffers.changes(material.curves, adapting, root)
+    changed = buffers.changes(material.changed, root)
     for name, page in buffers.pages(changed):
         write_text(root / FOLDER / "buffers" / name, page)
     write_text(root / FOLDER / "buffers.md", buffers.markdown(changed))
@@ -29,13 +29,15 @@ def write_report(config: Config, root: Path) -> None:
 
 def _write(material: ReportData, folder: Path) -> None:
     """Write the files of the report. The document comes last, so that the files that it links to exist."""
-    for name, content in figures.draw(material):
+    drawn = dict(figures.draw(material))
+    for name, content in drawn.items():
         write_bytes(folder / "figures" / name, content)
     write_text(
         folder / "plots" / "learning.csv", exports.learning_csv(material.curves, material.contents.metrics)
     )
     write_text(folder / "headline.json", exports.headline_json(material.config, material.cells))
     write_text(folder / "summary.json", exports.summary_json(material.cells))
+    write_text(folder / "index.html", page_html(material, drawn))
     write_text(folder / "report.md", document.report_md(material))
 
 
@@ -55,5 +57,6 @@ def _paths(console: Console, root: Path, run: str | None) -> None:
     workspace = root.name if root.parent.name == ".rla" else ""
     here, option = (f".rla/{workspace}/", f" --workspace {workspace}") if workspace else ("", "")
     console.print(Text(f"Report: {here}{FOLDER}/report.md   numbers: {here}{FOLDER}/summary.json"))
+    console.print(Text(f"Page: {here}{FOLDER}/index.html"))
     if run:
         console.print(Text(f"Buffer: {here}{run}/buffer   show it: rlanything{option} buffer ls {run}"))

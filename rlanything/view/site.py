@@ -18,6 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from rlanything.core.look import COLOURS
 from rlanything.core.types import Json
 from rlanything.files import atomic
 
@@ -55,13 +56,14 @@ class Site:
         """The page that loads its parts. title: without characters that cannot be seen."""
         text = _render({"title": title, "single": False, "scripts": SCRIPTS, "style": STYLE})
         (self.folder / _INDEX).write_text(text, encoding="utf-8")
-        for name in (STYLE, *SCRIPTS):
+        (self.folder / STYLE).write_text(_style(), encoding="utf-8")
+        for name in SCRIPTS:
             (self.folder / name).write_bytes((PAGE / name).read_bytes())
 
     def single(self, title: str, file: Path) -> None:
         """The page with all parts inside, as one file. Raises `OSError`."""
         scripts = [(PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS]
-        style = (PAGE / STYLE).read_text(encoding="utf-8")
+        style = _style()
         parts = {name: base64.b64encode(data).decode() for name, data in self.parts()}
         values = {
             "scripts": [Markup(script) for script in scripts],
@@ -94,6 +96,10 @@ def _written(path: Path, data: Path) -> bool:
     if path.is_symlink():
         return False
     return path.is_dir() or path.parent == data.parent or path.name.endswith(_SUFFIX)
+
+
+def _style() -> str:
+    return COLOURS + (PAGE / STYLE).read_text(encoding="utf-8")
 
 
 def _json(value: Json) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -126,9 +127,10 @@ def _line(arm: str, i: int, iterations: int, rng: np.random.Generator) -> dict[s
         }
     if i < iterations and arm != "outcome":
         line |= {
-            "mu": 1.2 + 0.15 * learned * (arm in RM) + 0.03 * rng.normal(),
+            "mu": (mu := 1.2 + 0.15 * learned * (arm in RM) + 0.03 * rng.normal()),
             "mean_vote": 0.1,
             "invalid_votes": 0.01,
+            **_votes(arm, mu, done),
         }
     if i % 6 == 0:
         gain = 0.23 * GAINS.get(arm, 0.3) * learned
@@ -144,6 +146,44 @@ def _line(arm: str, i: int, iterations: int, rng: np.random.Generator) -> dict[s
             "panel/rm_outcome": skill - 0.05 + 0.01 * rng.normal(),
         }
     return line
+
+
+def _votes(arm: str, mu: float, done: float) -> dict[str, float]:
+    """What follows from the votes of an iteration, and what an arm that trains its reward model learns from."""
+    return {
+        "p_plus": (mu + 0.1) / 2,
+        "p_minus": (mu - 0.1) / 2,
+        "precision": 0.4 + 0.05 * done,
+        "precision_bound": 0.03,
+        "unanimous": 0.8 - 0.1 * done,
+        "votes": 960.0,
+        "reward_tokens": 1920.0,
+        **({"task_force_ratio": 0.5 + done, "one_sided_tasks": 0.2} if arm in RM else {}),
+    }
+
+
+def rollouts(arm: str, iteration: int) -> list[dict[str, Any]]:
+    """The stored lines of an iteration: two tasks of which one succeeds. The votes on the other rise."""
+    good = min(3, iteration // 2 + (arm == "full"))
+    verdicts = {0: [1] * good + [-1] * (3 - good), 1: [1, 1, None]}
+    return [
+        {
+            "proposal": False,
+            "trajectory": {"task_id": f"{slot}" * 64, "slot": slot, "outcome": 2 * slot - 1, "status": "ok"},
+            "judgements": [{"votes": [{"verdict": v} for v in verdicts[slot]]} for _ in range(2)],
+        }
+        for slot in (0, 1)
+    ]
+
+
+def write_rollouts(root: Path, arm: str, seed: int, iterations: int = 6) -> None:
+    """runs/<arm>/seed-<n>/rollouts/, with an empty file for the iteration that only measures."""
+    folder = root / "runs" / arm / f"seed-{seed}" / "rollouts"
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in range(iterations + 1):
+        lines = rollouts(arm, i) if i < iterations else []
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (folder / f"iter_{i + 1:04d}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def write_evaluation(root: Path, data: dict[str, Any]) -> Path:
@@ -168,6 +208,8 @@ def project(root: Path, arms: tuple[str, ...] = tuple(GAINS), seeds: int = 3) ->
         write_evaluation(root, evaluation(arm, seeds))
         for seed in range(seeds if arm != "base" else 0):
             write_metrics(root, arm, seed, metrics(arm, seed))
+            if arm != "outcome":
+                write_rollouts(root, arm, seed)
     return root
 
 

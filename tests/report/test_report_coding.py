@@ -20,6 +20,7 @@ from rlanything.config import Config
 from rlanything.report import document, figures
 from rlanything.report.caveats import caveats
 from rlanything.report.contents import CONTENTS, contents_of
+from rlanything.report.drawn.arms import GAINS
 from rlanything.report.report_data import gather
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.metrics import DECLARED, metrics_for
@@ -100,9 +101,9 @@ def test_nothing_is_said_of_games(page):
 
 def test_every_figure_that_is_named_is_there_and_none_is_left_over(made, page):
     named = set(re.findall(r"\(figures/(\w+)\.png\)", page))
-    assert named == {*(drawing.name for drawing in contents_of(coding_config()).drawings), figures.GAINS}
+    assert named == {*(drawing.name for drawing in contents_of(coding_config()).drawings), GAINS}
     assert {p.name for p in (made / "figures").iterdir()} == {
-        f"{n}.{kind}" for n in named for kind in ("png", "svg")
+        f"{n}.{kind}" for n in named for kind in figures.KINDS
     }
 
 
@@ -156,7 +157,8 @@ def test_every_setting_names_what_it_shows():
     for contents in SHOWN:
         assert contents.compared
         assert all(metric in contents.shares for metric in contents.compared)
-        finals = [plot.final.name for drawing in contents.drawings for plot in drawing.plots if plot.final]
+        plots = [plot for drawing in contents.drawings if not drawing.arms for plot in drawing.plots]
+        finals = [plot.final.name for plot in plots if plot.final]
         assert sorted(finals) == sorted(metric.name for metric in contents.metrics)
     assert {writes for metric in DECLARED.values() for writes in metric.titles} == set(CONTENTS)
 
@@ -249,3 +251,10 @@ def test_beside_a_panel_of_another_name_the_paper_has_nothing(tmp_path):
     assert [metric.name for metric in contents.compared] == ["in_domain"]
     alone = contents_of(coding_config(tasks={"train": 16, "panels": {"CodeContests": panels["mine"]}}))
     assert [alone.paper.value("base", metric) for metric in alone.compared] == [0.212, 0.438, 0.357]
+
+
+def test_success_stands_beside_what_the_written_tests_are_worth(page):
+    section = page.partition("## Reward hacking\n")[2].partition("\n## ")[0]
+    assert "Here the weight is " in section
+    assert "| arm | success (%) | UT (%) | Detect (%) |" in section
+    assert re.search(r"\| `policy` \| .* \| 23\.0 → 23\.0 \|", section)

@@ -14,6 +14,8 @@ from report_cases import GOLDEN, config, evaluation, project, steady, write_eval
 from rlanything.report import document, exports, figures
 from rlanything.report.caveats import caveats
 from rlanything.report.contents import contents_of
+from rlanything.report.drawn.arms import GAINS, STEPS
+from rlanything.report.drawn.judging import CALIBRATION, HACKING
 from rlanything.report.report_data import gather
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.style import KNOWN, looks
@@ -21,14 +23,15 @@ from rlanything.stages import report
 from rlanything.stages.declared import PICTURES
 
 VOTES = contents_of(config())
-FIGURES = (*(drawing.name for drawing in VOTES.drawings), figures.GAINS, figures.STEPS)
+FIGURES = (*(drawing.name for drawing in VOTES.drawings), GAINS, STEPS, CALIBRATION, HACKING)
 FILES = {
     "buffers.md",
     "headline.json",
+    "index.html",
     "report.md",
     "summary.json",
     "plots/learning.csv",
-    *(f"figures/{name}.{kind}" for name in FIGURES for kind in ("png", "svg")),
+    *(f"figures/{name}.{kind}" for name in FIGURES for kind in figures.KINDS),
 }
 
 
@@ -107,7 +110,7 @@ def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path):
     name = "_$\\frac"
     arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
     material = gather(config(arms=arms), project(tmp_path, ("base", name), seeds=1))
-    assert len(list(figures.draw(material))) == 2 * len(FIGURES)
+    assert len(list(figures.draw(material))) == len(figures.KINDS) * len(FIGURES)
 
 
 def test_an_arm_looks_the_same_everywhere():

@@ -14,7 +14,7 @@ from rlanything.config import parse
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.core.splits import TRAIN
 from rlanything.planning import compose
-from rlanything.report.results.evaluations import ReportError, read_temperature
+from rlanything.report.results.evaluations import ReportError, read_cooled
 from rlanything.runs.families import family, practice_tasks
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.workers import side_by_side
@@ -59,7 +59,7 @@ def test_it_is_the_base_at_the_best_of_the_temperatures_with_the_draws_of_the_ba
     assert set(cooled["shares"]) == {"1.0", "0.5", "0.0"}
     best = cooled["temperature"]
     assert cooled["shares"][str(best)] == max(cooled["shares"].values())
-    assert read_temperature(root) == best
+    assert read_cooled(root).temperature == best
     evaluate_arm(small(*TRIED, f"evaluate.temperature={best}"), root, "base")
     base = evaluation(root, "base")
     for seed in ("0", "1"):
@@ -130,7 +130,7 @@ def test_a_file_without_a_temperature_is_named(tmp_path, content):
     (tmp_path / "evaluation").mkdir()
     (tmp_path / "evaluation" / "base_cooled.json").write_text(content)
     with pytest.raises(ReportError, match=r"evaluation/base_cooled\.json"):
-        read_temperature(tmp_path)
+        read_cooled(tmp_path)
 
 
 def test_held_out_types_are_practised_but_neither_trained_on_nor_used_to_choose_the_temperature(tmp_path):

@@ -1,10 +1,9 @@
-"""A browser, a plain server for a folder, and the pages of two made-up runs."""
+"""A plain server for a folder, and the pages of two made-up runs."""
 
 from __future__ import annotations
 
 import functools
 import http.server
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,37 +13,12 @@ from typing import Any
 import pytest
 from view_cases import made, programs_run, steps_run
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 PATIENCE_S = 30
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args):
         pass
-
-
-@pytest.fixture(scope="session")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'rlanything[dev]'")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium:
-        pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield opened
-        opened.close()
-
-
-@pytest.fixture
-def tab(browser):
-    """A tab that notes what went wrong in it, and what it asked for."""
-    opened = browser.new_page(viewport={"width": 1400, "height": 900})
-    opened.problems, opened.requests = [], []
-    opened.on("pageerror", lambda error: opened.problems.append(str(error)))
-    opened.on("console", lambda line: opened.problems.append(line.text))
-    opened.on("request", lambda request: opened.requests.append(request.url))
-    yield opened
-    opened.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.metrics import Metric
 
 TRAIN = "dvc repro train"
+RECENT = 5
+"""Iterations that count as the start of a run, and as its end."""
 
 Series = dict[int, float]
 """iteration -> value, in order of iterations; values that were not measured (missing, null, NaN) have no entry."""
@@ -87,6 +89,20 @@ def mean_series(runs: Mapping[int, Run], key: str) -> Series:
     series = [run.get(key, {}) for run in runs.values()]
     shared = sorted(set(series[0]).intersection(*series[1:])) if series else []
     return {i: float(np.mean([s[i] for s in series])) for i in shared}
+
+
+def ends(runs: Mapping[int, Run], key: str) -> tuple[float, float] | None:
+    """The mean of the first and of the last `RECENT` values, mean over seeds. None where nothing was measured."""
+    series = [list(run[key].values()) for run in runs.values() if run.get(key)]
+    if not series:
+        return None
+    start, end = ([float(np.mean(s[part])) for s in series] for part in (slice(RECENT), slice(-RECENT, None)))
+    return float(np.mean(start)), float(np.mean(end))
+
+
+def total(run: Run, key: str) -> float:
+    """The sum of a metric over the iterations; 0 where it was not measured."""
+    return sum(run.get(key, {}).values())
 
 
 def peaks(curves: Curves, metrics: Sequence[Metric]) -> dict[str, dict[str, Peak]]:

@@ -43,9 +43,10 @@ class Evaluation(BaseModel):
 
 
 class Cooled(BaseModel):
-    """What the file of the cooled base holds besides."""
+    """What the file of the cooled base holds besides. shares: temperature -> success on the tasks of the search."""
 
     temperature: float
+    shares: dict[float, float] = {}
 
 
 def read_evaluations(root: Path, arms: Iterable[str]) -> Panels:
@@ -80,11 +81,11 @@ def read_evaluation(path: Path, arm: str) -> dict[str, Panel]:
     return {name: panel for name, panel in panels.items() if panel is not None}
 
 
-def read_temperature(root: Path) -> float:
-    """The temperature at which the untrained policy is best. Raises `ReportError`."""
+def read_cooled(root: Path) -> Cooled:
+    """At which temperature the untrained policy is best, and how that was found. Raises `ReportError`."""
     path = root / "evaluation" / f"{BASE_COOLED}.json"
     try:
-        return Cooled.model_validate(read_json(path)).temperature
+        return Cooled.model_validate(read_json(path))
     except ValidationError as error:
         raise broken(path, first_error(error)) from None
     except FileError as error:

@@ -1,0 +1,170 @@
+"""Votes of stored rollouts, agreement with labels, theory, limits and cost: known numbers from made-up runs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from report_cases import config, evaluation, project, rollouts, write_evaluation, write_rollouts
+
+from rlanything.config import BASE
+from rlanything.report import figures
+from rlanything.report.drawn.judging import by_level
+from rlanything.report.report_data import gather
+from rlanything.report.results.agreement import agreement, kappa
+from rlanything.report.results.curves import ends
+from rlanything.report.results.evaluations import ReportError
+from rlanything.report.results.statistics import Panel
+from rlanything.report.results.votes import Judgement, Stored, TaskVotes, Window, good_share, read_votes
+from rlanything.report.sections.cost import cost
+from rlanything.report.sections.hacking import hacking
+from rlanything.report.sections.headline import headline
+from rlanything.report.sections.limits import limits
+from rlanything.report.sections.theory import theory
+
+CURVES = {"full": {0: {}}}
+counts = st.integers(0, 50)
+
+
+def test_a_share_is_of_the_valid_votes():
+    def share(*verdicts):
+        return good_share(Judgement.model_validate({"votes": [{"verdict": v} for v in verdicts]}))
+
+    assert share(1, -1, 1, 1) == 0.75
+    assert share(1, None) == 1.0
+    assert share(None, None) is None
+    assert share() is None
+
+
+def test_only_judged_episodes_that_came_to_an_end_count():
+    window = Window()
+    line = rollouts("policy", 4)[1]
+    for status in ("ok", "truncated", "env_error", "timeout"):
+        line["trajectory"]["status"] = status
+        window.add(Stored.model_validate(line))
+    window.add(Stored.model_validate(line | {"judgements": []}))
+    assert window.tasks == {(1, "1" * 64): TaskVotes(episodes=2, solved=2, steps=4, votes=4.0)}
+    assert [(level.steps, level.right) for level in window.levels] == [(0, 0), (0, 0), (0, 0), (4, 4)]
+
+
+def test_a_vote_flatters_as_far_as_it_is_above_the_outcome():
+    assert TaskVotes(episodes=4, solved=1, steps=10, votes=5.0).excess == pytest.approx(0.5 + 0.5)
+    assert TaskVotes(episodes=4, solved=4, steps=10, votes=10.0).excess == 0.0
+
+
+def test_start_and_end_are_the_first_and_the_last_iterations(tmp_path):
+    write_rollouts(tmp_path, "full", 0, iterations=12)
+    votes = read_votes(tmp_path, CURVES)
+    failed = {end: getattr(votes["full"][0], end).tasks[0, "0" * 64] for end in ("start", "end")}
+    assert failed["start"].episodes == failed["end"].episodes == 5
+    assert failed["start"].vote < failed["end"].vote == 1.0
+    assert [x for x, _ in by_level(votes, "full", "end")] == [100.0]
+
+
+def test_a_run_without_stored_rollouts_has_no_votes(tmp_path):
+    assert read_votes(tmp_path, CURVES) == {}
+    write_rollouts(tmp_path, "full", 0, iterations=0)
+    assert read_votes(tmp_path, CURVES) == {}
+
+
+@pytest.mark.parametrize("text", ["{", "[]\n", json.dumps({"trajectory": {}}), json.dumps({"judgements": 1})])
+def test_a_broken_file_is_named(tmp_path, text):
+    write_rollouts(tmp_path, "full", 0)
+    file = tmp_path / "runs/full/seed-0/rollouts/iter_0003.jsonl.gz"
+    file.write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(ReportError, match=r"rollouts/iter_0003\.jsonl\.gz.*dvc repro train"):
+        read_votes(tmp_path, CURVES)
+
+
+@given(counts, counts, counts, counts)
+def test_kappa_is_that_of_its_definition(good_hits, good_misses, bad_hits, bad_misses):
+    table = np.array([[good_hits, good_misses], [bad_misses, bad_hits]], dtype=float)
+    total = table.sum()
+    if total == 0:
+        return
+    found = kappa(good_hits, good_hits + good_misses, bad_hits, bad_hits + bad_misses)
+    expected = float((table.sum(axis=0) * table.sum(axis=1)).sum()) / total**2
+    assert -1.0 <= found <= 1.0
+    if expected < 1.0:
+        assert found == pytest.approx((np.trace(table) / total - expected) / (1 - expected))
+    if good_misses == bad_misses == 0 and good_hits and bad_hits:
+        assert found == pytest.approx(1.0)
+
+
+def test_agreement_is_of_good_and_of_bad_steps():
+    hits = np.array([[[8.0, 1.0]], [[3.0, 6.0]]])
+    totals = np.array([[[10.0, 2.0]], [[6.0, 6.0]]])
+    found = agreement(Panel((0,), ("a", "b"), hits, totals))
+    assert found.good.mean == pytest.approx(9 / 12)
+    assert found.bad.mean == pytest.approx(9 / 12)
+    assert found.kappa == (pytest.approx(0.5),)
+    assert found.steps == 24
+
+
+def test_ends_are_means_of_five_iterations():
+    runs = {0: {"mu": dict.fromkeys(range(5), 1.0) | dict.fromkeys(range(5, 10), 2.0)}, 1: {"mu": {0: 3.0}}}
+    assert ends(runs, "mu") == (2.0, 2.5)
+    assert ends(runs, "other") is None
+
+
+def test_the_sections_say_it(tmp_path):
+    data = gather(config(), project(tmp_path))
+    assert "| `full` | 67.1 → 71.9 | 57.1 → 61.9 | 1.24 → 1.34 |" in theory(data)
+    assert "0 of 72 | 0.58 → 1.38 |" in theory(data)
+    assert "| `full/seed-0 0` | 5 | 0.0 | +0.47 |" in hacking(data)
+    assert "`policy/seed-0 0`" not in hacking(data), "its votes are bad"
+    assert "| `policy` | 23,040 | 46,080 | 72 |" in cost(data)
+
+
+def test_only_open_comparisons_are_listed_and_p_is_that_of_the_tables(tmp_path):
+    data = gather(config(), project(tmp_path))
+    said = limits(data)
+    assert "| `policy` against `outcome`, in-domain | +0.5 [-22.0, +22.9] | 1.000 | 29.3 |" in said
+    assert "`full` against `base`, in-domain" not in said, "it is clear"
+    assert "`policy` against `base`, RM" not in said, "it has the base's reward model"
+    cell = data.cells["full"]["rm_outcome"]
+    assert f"`full` against `base`, RM outcome | +9.9 [-1.9, +21.7] | {cell.p:.3f} |" in said
+    assert "no cooled base was measured" in said
+
+
+def test_one_seed_has_no_smallest_difference(tmp_path):
+    said = limits(gather(config(), project(tmp_path, (BASE, "outcome", "policy"), seeds=1)))
+    rows = [line for line in said.splitlines() if line.startswith("| `policy` against `outcome`")]
+    assert rows
+    assert all(row.endswith("| – |") for row in rows)
+    assert "with one seed the intervals come from the tasks alone" in said
+
+
+def test_the_headline_is_of_the_last_arm_of_the_paper(tmp_path):
+    project(tmp_path, (BASE, "policy"))
+    said = headline(gather(config(), tmp_path))
+    assert said.startswith("**`policy`: Accuracy in-domain ")
+    assert "no clear difference" in said
+    assert "best of the other arms" not in said
+    write_evaluation(tmp_path, evaluation("outcome"))
+    assert "against `outcome`, the best of the other arms" in headline(gather(config(), tmp_path))
+    (tmp_path / "evaluation" / "policy.json").unlink()
+    assert headline(gather(config(), tmp_path)) == ""
+
+
+def test_figures_have_no_date_and_their_numbers_beside_them(tmp_path):
+    data = gather(config(), project(tmp_path, seeds=1))
+    drawn = dict(figures.draw(data))
+    assert not [n for n, content in drawn.items() if n.endswith(".pdf") and b"CreationDate" in content]
+    rows = list(csv.DictReader(io.StringIO(drawn["theorem_1.csv"].decode())))
+    assert {row["panel"] for row in rows} == {"p_plus", "p_minus", "precision", "precision_bound"}
+    found = {
+        row["x"]: float(row["value"]) for row in rows if row["arm"] == "full" and row["panel"] == "precision"
+    }
+    assert found["0"] == 0.4
+    gains = list(csv.DictReader(io.StringIO(drawn["gains.csv"].decode())))
+    ours = {row["arm"]: row["value"] for row in gains if (row["panel"], row["of"]) == ("in_domain", "paper")}
+    assert ours == {"policy": "0.121", "policy_reward": "0.166", "full": "0.212"}
+    signals = csv.DictReader(io.StringIO(drawn["signals.csv"].decode()))
+    assert {row["arm"] for row in signals} == {BASE, "outcome", "policy"}
