@@ -16,7 +16,7 @@ from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.estimate import checkpoints
 from rlanything.planning.costs.sizes import Size
 from rlanything.rewards.kind import kind_of
-from rlanything.runs.progress import clock
+from rlanything.runs.progress.ticker import clock
 
 Calibration = Callable[[Config, Path, str], float | None]
 """(configuration, root, arm) -> seconds of one iteration of one seed, or None when it cannot be measured yet."""
