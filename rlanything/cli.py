@@ -60,6 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.repro.cli import replayed
     from rlanything.rollouts.cli import add_commands as add_rollouts
     from rlanything.view.cli import add_commands as add_view
+    from rlanything.watch.cli import add_commands as add_watch
 
     parser = Parser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
@@ -88,6 +89,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_buffer(commands, replayed)
     add_rollouts(commands)
     add_view(commands)
+    add_watch(commands)
     add_livebench(commands)
     add_proof(commands)
     return parser

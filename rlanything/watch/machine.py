@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 LITTLE_DISK = 2**30
-"""Bytes free below which a run is likely to end for it: an iteration of a small checkpoint takes some hundred megabytes."""
+"""Bytes free below which a run is likely to end for it: an iteration of a small checkpoint takes hundreds of MB."""
 LITTLE_MEMORY = 0.05
 """Share of the memory that is left when the system begins to kill."""
 PATIENCE_S = 2.0

@@ -30,7 +30,8 @@ _MOST = 5000
 class Place:
     """A folder with a pipeline. name: from the project, `.` for the project itself. problem: why there are no stages.
 
-    workers: seeds that are trained at once. in_progress: whether a process works here.
+    workers: seeds that are trained at once. in_progress: whether a process works here. whole: whether a pipeline is run
+    here from its first stage to its last (`dvc repro`), and not single stages, as in a trial.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Place:
     stages: tuple[StageState, ...]
     workers: int
     in_progress: bool
+    whole: bool
     problem: str = ""
 
 
@@ -84,7 +86,16 @@ def read(name: str, root: Path) -> Place:
     live, placed = in_training(root), finished(root)
     count, workers = (config.train.seeds, config.train.workers) if config is not None else (1, 1)
     timed = left.with_left(found, [*live, *placed], count, workers)
-    return Place(name, root, (*live, *placed), tuple(timed), workers, is_busy(root), problem)
+    return Place(
+        name,
+        root,
+        (*live, *placed),
+        tuple(timed),
+        workers,
+        is_busy(root),
+        (root / "dvc.yaml").is_file(),
+        problem,
+    )
 
 
 def in_training(root: Path) -> list[Seed]:
@@ -92,12 +103,14 @@ def in_training(root: Path) -> list[Seed]:
     arms: dict[str, Path] = {}
     for folder in sorted((root / ".rla" / "live").glob("[!.]*/*"), key=_busy_then_newest):
         arms[folder.name] = folder
-    return [
-        seeds.live(root, folder, holder(lock_of(root, of_arm(TRAIN, arm))) is not None)
-        for arm, place in sorted(arms.items())
-        for folder in sorted(place.glob("seed-*"), key=natural)
-        if folder.is_dir()
-    ]
+    found: list[Seed] = []
+    for arm, place in sorted(arms.items()):
+        runs = holder(lock_of(root, of_arm(TRAIN, arm))) is not None
+        folders = [folder for folder in place.glob("seed-*") if folder.is_dir()]
+        if runs:
+            folders += [place / f"seed-{n}" for n in range(seeds.declared(place))]
+        found += [seeds.live(root, folder, runs) for folder in sorted({*folders}, key=natural)]
+    return found
 
 
 def _busy_then_newest(folder: Path) -> tuple[bool, float]:

@@ -20,6 +20,7 @@ RUNNING, WAITING, STOPPED, DONE, FINISHED = "running", "waiting", "stopped", "do
 """In training; not yet begun; nobody trains it; done, while other seeds of the arm are not; in runs/."""
 _NUMBER = re.compile(r"\d{4,9}")
 _MOST_TOTAL = 10**9
+_MOST_SEEDS = 1000
 RECENT = 10
 """Iterations whose times count for what is left: enough to hold one that measures panels."""
 
@@ -51,6 +52,8 @@ class Seed:
     changed: float
     now: Now | None = None
     holder: Holder | None = None
+    panel_tasks: int | None = None
+    """Tasks of a panel that are measured while it trains."""
 
     @property
     def arm(self) -> str:
@@ -100,7 +103,14 @@ def live(root: Path, folder: Path, stage_runs: bool) -> Seed:
         root, folder, state, _total(number_at(config, "train", "iterations")),
         tuple(tolerant.metrics_of(path) for path in paths), tuple(tolerant.lines(folder / timings.FILE)),
         max(_changed(path) for path in (files if paths else [folder])), _now(folder), held,
+        _total(number_at(config, "evaluate", "curve_tasks")),
     )  # fmt: skip
+
+
+def declared(arm: Path) -> int:
+    """How many seeds the training in an arm's live folder has, those included that have not begun."""
+    config = tolerant.mapping(arm / origins.FILE).get("config")
+    return min(_total(number_at(config, "train", "seeds")) or 0, _MOST_SEEDS)
 
 
 def finished(root: Path, folder: Path) -> Seed:

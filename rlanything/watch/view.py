@@ -141,7 +141,7 @@ def _alone(runs: Sequence[Path]) -> Place:
         for run in runs
     ]
     busy = any(seed.state == seeds.RUNNING for seed in read)
-    return Place(str(runs[0].parent), root, tuple(read), (), len(runs), busy)
+    return Place(str(runs[0].parent), root, tuple(read), (), len(runs), busy, False)
 
 
 def _place_name(root: Path, project: Path) -> str:
@@ -154,13 +154,14 @@ def _place_name(root: Path, project: Path) -> str:
 
 def _warned(seed: Seed) -> list[Warned]:
     """What a seed's metrics warn of, and a silence that is too long."""
-    found = warnings(seed.rows)
+    found = warnings(seed.rows, seed.panel_tasks)
     now = seed.now
     if seed.state == seeds.RUNNING and now is not None:
         silent = time.time() - max(now.at, seed.changed)
         if silent > max(SILENT_S, SILENT * (seed.pace or 0.0)):
-            found.insert(0, Warned("silent", f"it has said nothing for {silent / 60:.0f} minutes, in phase {now.phase}",
-                "see whether its process still works (CPU and GPU below); killed, the same command goes on"))  # fmt: skip
+            text = f"it has said nothing for {silent / 60:.0f} minutes, in phase {now.phase}"
+            todo = "see whether its process still works (CPU and GPU below); killed, the same command goes on"
+            found.insert(0, Warned("silent", text, todo))
     return found
 
 

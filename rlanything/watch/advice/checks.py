@@ -20,10 +20,14 @@ KL = 0.1
 """Distance that the policy moves in one iteration. A step inside the clip range of 0.2 moves a tenth of it."""
 
 
-def warnings(rows: Sequence[Row]) -> list[Warned]:
-    """What the iterations so far warn of. The row of the last measurement, which has no rollouts, does not count."""
+def warnings(rows: Sequence[Row], panel_tasks: int | None = None) -> list[Warned]:
+    """What the iterations so far warn of. The row of the last measurement, which has no rollouts, does not count.
+
+    panel_tasks: the tasks of a panel that are measured while it trains.
+    """
     trained = [row for row in rows if "accuracy" in row or "policy_trajectories" in row]
-    return [found for check in CHECKS if (found := check(trained)) is not None]
+    found = [*(check(trained) for check in CHECKS), learning.below_base(rows, panel_tasks)]
+    return [one for one in found if one is not None]
 
 
 CHECKS: Sequence[Check] = (
@@ -31,7 +35,6 @@ CHECKS: Sequence[Check] = (
     learning.nothing_learnt,
     learning.at_chance,
     learning.falling,
-    learning.below_base,
     tasks.no_spread,
     tasks.few_in_band,
     tasks.no_rewrite,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
-from rlanything.watch.advice.warned import LAST, Warned, last, mean
+from rlanything.watch.advice.warned import LAST, Warned, is_policy_panel, last, mean
 from rlanything.watch.tolerant import Row
 
 AT_CHANCE = 1.0
@@ -13,9 +14,11 @@ NEAR_CHANCE = 1.1
 """mu that falls below it is close to telling nothing."""
 FALLEN = 0.1
 """Loss of mu since the first iterations that counts as falling: about twice its spread between iterations."""
-BELOW_BASE = 0.1
-"""The trained policy is this far below the base on a panel, twice in a row. A panel of 50 tasks has a standard error of
-0.07, so that chance alone does it in fewer than one of ten runs."""
+BELOW_BASE = 1.5
+"""The trained policy is this many standard errors below the base on a panel, twice in a row: by chance alone that
+happens in fewer than one of ten runs."""
+PANEL_TASKS = 50
+"""Tasks of a panel where nothing says how many there are; the default scale measures as many."""
 
 
 def nothing_learnt(rows: Sequence[Row]) -> Warned | None:
@@ -56,13 +59,12 @@ def falling(rows: Sequence[Row]) -> Warned | None:
     )
 
 
-def below_base(rows: Sequence[Row]) -> Warned | None:
-    """The trained policy is worse than the base on a panel, measured before the first update."""
-    for key in sorted({key for row in rows for key in row if key.startswith("panel/")}):
+def below_base(rows: Sequence[Row], tasks: int | None = None) -> Warned | None:
+    """The trained policy is worse on a panel of so many tasks than the base, measured before the first update."""
+    error = math.sqrt(0.5 / (tasks or PANEL_TASKS))  # of the difference of two shares near one half
+    for key in sorted({key for row in rows for key in row if is_policy_panel(key)}):
         curve = [value for row in rows if (value := row.get(key)) is not None]
-        if "rm_" in key or "ut" in key.split("/") or "detect" in key.split("/") or len(curve) < 3:
-            continue
-        if max(curve[-2:]) < curve[0] - BELOW_BASE:
+        if len(curve) >= 3 and max(curve[-2:]) < curve[0] - BELOW_BASE * error:
             return Warned(
                 "below the base",
                 f"{key} is {curve[-1]:.2f} after {len(rows)} iterations; the base had {curve[0]:.2f}",

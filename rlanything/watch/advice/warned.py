@@ -11,6 +11,10 @@ LAST = 3
 """Iterations that a problem must last: one iteration has few tasks, and its numbers jump."""
 
 
+UNIT_TESTS = ("ut", "detect")
+"""Metrics of written tests on a panel."""
+
+
 @dataclass(frozen=True)
 class Warned:
     """A warning. text: what is seen. todo: what to do about it."""
@@ -32,6 +36,17 @@ def last(rows: Sequence[Row], key: str, count: int = LAST) -> list[float]:
 def mean(values: Sequence[float]) -> float:
     """Mean of at least one value."""
     return sum(values) / len(values)
+
+
+def is_policy_panel(key: str) -> bool:
+    """Whether a metric is the policy's success on a panel, and not a number of the reward model on one."""
+    parts = key.split("/")
+    return (
+        len(parts) == 2
+        and parts[0] == "panel"
+        and not parts[1].startswith("rm_")
+        and parts[1] not in UNIT_TESTS
+    )
 
 
 def share_of(kind: str, key: str, most: float, what: str, todo: str) -> Check:

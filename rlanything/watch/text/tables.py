@@ -1,0 +1,168 @@
+"""The tables of a place: where each run is, and what it measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from rlanything.core.printable import one_line
+from rlanything.runs import timings
+from rlanything.watch import seeds
+from rlanything.watch.advice.warned import is_policy_panel
+from rlanything.watch.seeds import Seed
+from rlanything.watch.text.words import NONE, bar, number, percent, spark, time_left
+from rlanything.watch.tolerant import Row, number_at
+
+CURVE = 10
+"""Columns of a curve."""
+_STYLES = {
+    seeds.RUNNING: "green",
+    seeds.STOPPED: "yellow",
+    seeds.WAITING: "dim",
+    seeds.DONE: "",
+    seeds.FINISHED: "dim",
+}
+
+
+def empty(*columns: str) -> Table:
+    """A table without lines around it, whose first column is text and the others numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place == 0 else "right", no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def progress(shown: Sequence[Seed], blocks: str) -> Table:
+    """Where each run is: its iteration, what it does now, time left, pace."""
+    table = empty("run", "", "iteration", "now", "left", "s/iteration", "tokens/s")
+    table.columns[1].justify = table.columns[3].justify = "left"
+    for seed in shown:
+        of = "?" if seed.total is None else str(seed.total)
+        table.add_row(
+            Text(one_line(seed.name)), bar(seed.share, CURVE, blocks), f"{_iteration(seed)}/{of}",
+            Text(now(seed), style=_STYLES[seed.state]), time_left(seed.left(_pace(shown))),
+            number(seed.pace, 1), _rate(seed),
+        )  # fmt: skip
+    return table
+
+
+def now(seed: Seed) -> str:
+    """What a run does, or that it does nothing."""
+    if seed.state != seeds.RUNNING or seed.now is None:
+        return {seeds.RUNNING: "starts", seeds.STOPPED: "not running"}.get(seed.state, seed.state)
+    phase = one_line(seed.now.phase) or "starts"
+    turn = f", turn {seed.now.calls}" if phase == "rollout" and seed.now.calls else ""
+    return f"{phase}{turn}"
+
+
+def measured(shown: Sequence[Seed], panel: str, blocks: str) -> Table:
+    """What each run measured: the last values, with curves of the first two."""
+    name = panel.removeprefix("panel/")
+    votes = any("votes" in row for seed in shown for row in seed.rows)
+    invalid = "invalid_votes" if votes else "invalid_tests"
+    table = empty(
+        "run", "accuracy", "", *([one_line(name), ""] if panel else []), "in band", *(["mu"] if votes else ["ut"]),
+        "invalid", "accepted", "rejected", "errors",
+    )  # fmt: skip
+    for seed in shown:
+        curves = [
+            *_curve(seed.rows, "accuracy", blocks),
+            *(_curve(seed.rows, panel, blocks) if panel else []),
+        ]
+        accepted, rejected = decided(seed.rows)
+        table.add_row(
+            Text(one_line(seed.name)), *curves, percent(newest(seed.rows, "band_coverage")),
+            number(newest(seed.rows, "mu" if votes else "ut")), percent(newest(seed.rows, invalid)),
+            accepted, rejected, errors(seed.rows),
+        )  # fmt: skip
+    return table
+
+
+def panel_of(shown: Sequence[Seed]) -> str:
+    """The first panel of the policy that any of the runs measured; '' without one."""
+    keys = {key for seed in shown for row in seed.rows for key in row}
+    own = [key for key in sorted(keys) if is_policy_panel(key)]
+    return "panel/in_domain" if "panel/in_domain" in own else next(iter(own), "")
+
+
+def newest(rows: Sequence[Row], key: str) -> float | None:
+    """The last value of a metric that was measured."""
+    return next((row[key] for row in reversed(rows) if row.get(key) is not None), None)
+
+
+def decided(rows: Sequence[Row]) -> tuple[str, str]:
+    """How many rewrites were accepted and rejected so far; dashes for an arm that rewrites none."""
+    if not any(row.get("proposals") for row in rows):
+        return NONE, NONE
+    accepted = sum(row.get("accepted") or 0.0 for row in rows)
+    tried = sum(map(_tried, [{}, *rows], rows))
+    return f"{accepted:.0f}", f"{max(0.0, tried - accepted):.0f}"
+
+
+def _tried(before: Row, row: Row) -> float:
+    """How many rewrites an iteration decided on. Where it accepted none, what the one before proposed says it."""
+    rate, accepted = row.get("accept_rate"), row.get("accepted") or 0.0
+    if rate is None:
+        return 0.0
+    if rate and accepted:
+        return round(accepted / rate)
+    return max(
+        1.0, round((before.get("proposals") or 0.0) * (1.0 - (before.get("invalid_proposals") or 0.0)))
+    )
+
+
+def errors(rows: Sequence[Row]) -> str:
+    """Episodes that crashed or timed out so far, by class."""
+    found = {
+        name: sum(row.get(f"status/{key}") or 0.0 for row in rows)
+        for key, name in (("env_error", "crashed"), ("timeout", "timed out"))
+    }
+    return ", ".join(f"{count:.0f} {name}" for name, count in found.items() if count) or "none"
+
+
+def seconds_of(shown: Sequence[Seed]) -> str:
+    """Mean seconds an iteration by phase, of the last iterations of the runs."""
+    laps = [lap for seed in shown for lap in seed.laps[-seeds.RECENT :]]
+    phases: dict[str, float] = {}
+    for lap in laps:
+        found = lap.get("phases")
+        for name in found if isinstance(found, dict) else ():
+            spent = number_at(found, name, "seconds")
+            if isinstance(name, str) and "/" not in name and spent is not None:
+                phases[name] = phases.get(name, 0.0) + spent / len(laps)
+    ordered = sorted(phases.items(), key=lambda item: -item[1])[:8]
+    return "  ".join(f"{one_line(name)[:20]} {spent:.1f}" for name, spent in ordered if spent >= 0.05)
+
+
+def _curve(rows: Sequence[Row], key: str, blocks: str) -> list[str]:
+    return [number(newest(rows, key)), spark([row.get(key) for row in rows], CURVE, blocks)]
+
+
+def _iteration(seed: Seed) -> str:
+    """The iteration that goes on, or the last one."""
+    if seed.state == seeds.RUNNING:
+        return str(len(seed.rows))
+    return str(len(seed.rows) - 1) if seed.rows else NONE
+
+
+def _pace(shown: Sequence[Seed]) -> float | None:
+    found = [seed.pace for seed in shown if seed.pace is not None]
+    return sum(found) / len(found) if found else None
+
+
+def _rate(seed: Seed) -> str:
+    """Tokens that the last timed iteration sampled a second."""
+    if not seed.laps:
+        return NONE
+    lap = seed.laps[-1]
+    iteration = number_at(lap, "iteration")
+    rows = [row for row in seed.rows if row.get("iteration") == iteration]
+    rate = timings.tokens_per_second(lap, rows[-1]) if rows and _timed(lap) else None
+    return NONE if rate is None else f"{rate:,.0f}"
+
+
+def _timed(lap: object) -> bool:
+    """Whether the times of sampling are numbers, as they are in every file of ours."""
+    return all(number_at(lap, "phases", name, "seconds") is not None for name in timings.SAMPLING)
