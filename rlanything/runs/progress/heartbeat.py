@@ -28,21 +28,25 @@ class Heartbeat(Timer):
         super().__init__()
         self._file = None if folder is None else folder / FILE
         self._written = 0.0
-        self._state = {"iteration": 0, "phase": "", "calls": 0, "since": time.time()}
+        self._calls = 0
+        self._state: dict[str, str | int | float] = {}
+        self.begin(0)
 
     def begin(self, iteration: int) -> None:
         """The phases that follow are of this iteration."""
-        self._state = {"iteration": iteration, "phase": "", "calls": 0, "since": time.time()}
+        self._calls = 0
+        self._state = {"iteration": iteration, "phase": "", "since": time.time()}
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """As `Timer.phase`. A phase inside another one counts as one of its calls."""
         inner = bool(self._open)
         if not inner and name != self._state["phase"]:
-            self._state |= {"phase": name, "calls": 0, "since": time.time()}
+            self._calls = 0
+            self._state |= {"phase": name, "since": time.time()}
             self._write()
         else:
-            self._state["calls"] = int(self._state["calls"]) + 1
+            self._calls += 1
             if time.time() - self._written > EVERY_S:
                 self._write()
         with super().phase(name):
@@ -54,5 +58,5 @@ class Heartbeat(Timer):
         self._written = time.time()
         beside = self._file.with_name(f".{FILE}.tmp")  # only the holder of the folder's lock writes
         with suppress(OSError):
-            beside.write_text(json.dumps({**self._state, "at": self._written}))
+            beside.write_text(json.dumps({**self._state, "calls": self._calls, "at": self._written}))
             beside.replace(self._file)

@@ -43,7 +43,7 @@ def progress(shown: Sequence[Seed], blocks: str) -> Table:
         table.add_row(
             Text(one_line(seed.name)), bar(seed.share, CURVE, blocks), f"{_iteration(seed)}/{of}",
             Text(now(seed), style=_STYLES[seed.state]), time_left(seed.left(_pace(shown))),
-            number(seed.pace, 1), _rate(seed),
+            number(seed.pace, 1), rate(seed),
         )  # fmt: skip
     return table
 
@@ -152,15 +152,15 @@ def _pace(shown: Sequence[Seed]) -> float | None:
     return sum(found) / len(found) if found else None
 
 
-def _rate(seed: Seed) -> str:
+def rate(seed: Seed) -> str:
     """Tokens that the last timed iteration sampled a second."""
     if not seed.laps:
         return NONE
     lap = seed.laps[-1]
     iteration = number_at(lap, "iteration")
     rows = [row for row in seed.rows if row.get("iteration") == iteration]
-    rate = timings.tokens_per_second(lap, rows[-1]) if rows and _timed(lap) else None
-    return NONE if rate is None else f"{rate:,.0f}"
+    found = timings.tokens_per_second(lap, rows[-1]) if rows and _timed(lap) else None
+    return NONE if found is None else f"{found:,.0f}"
 
 
 def _timed(lap: object) -> bool:
