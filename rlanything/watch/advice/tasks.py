@@ -19,7 +19,8 @@ ERRORS = 0.05
 """Share of episodes that crashed or timed out. They leave the statistics, and not at random: hard tasks run longer."""
 GROWING = 2.0
 """Errors grow where their share is this many times that of the iterations before, and above `FEW`."""
-FEW = 0.01
+FEW = 0.02
+"""One crash in three iterations of a small run is less."""
 
 
 def no_spread(rows: Sequence[Row]) -> Warned | None:
