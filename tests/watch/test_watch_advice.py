@@ -49,7 +49,9 @@ def test_it_comes_for_its_cause_and_goes_with_it(kind, cause):
     assert kinds([*rows(5, **cause), *rows(5, 5)]) == set()
 
 
-@pytest.mark.parametrize("cause", [cause for kind, cause in CAUSES if kind not in ("no rewrite", "loss not finite")])
+@pytest.mark.parametrize(
+    "cause", [cause for kind, cause in CAUSES if kind not in ("no rewrite", "loss not finite")]
+)
 def test_one_bad_iteration_is_no_warning_yet_where_the_mean_is_good(cause):
     ((key, bad),) = cause.items()
     good = cases.row(0).get(key) or 0.0
@@ -75,7 +77,10 @@ def test_a_policy_below_its_base_is_told_by_the_size_of_the_panel():
     assert {one.kind for one in checks.warnings(found, 50)} == {"below the base"}
     assert checks.warnings(found, 6) == [], "six tasks say little"
     chance = [{key: value for key, value in row.items() if key != "panel/in_domain"} for row in found]
-    assert checks.warnings([{**row, "panel/rm_process": v} for row, v in zip(chance, curve, strict=True)], 50) == []
+    assert (
+        checks.warnings([{**row, "panel/rm_process": v} for row, v in zip(chance, curve, strict=True)], 50)
+        == []
+    )
 
 
 def test_every_warning_says_what_to_do():

@@ -85,5 +85,8 @@ def test_a_curve_fits_and_keeps_its_order(values, width):
     if 0 < len(measured) <= width:
         levels = [words.BLOCKS.index(mark) for mark in found]
         assert all(
-            a <= b for (x, a) in zip(measured, levels, strict=True) for (y, b) in zip(measured, levels, strict=True) if x < y
+            a <= b
+            for (x, a) in zip(measured, levels, strict=True)
+            for (y, b) in zip(measured, levels, strict=True)
+            if x < y
         )

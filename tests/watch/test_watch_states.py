@@ -34,7 +34,11 @@ def test_a_run_is_running_while_its_lock_is_held_and_stopped_when_its_process_is
     folder = cases.seed(cases.arm(tmp_path))
     with locks.held(folder / "lock", "busy"):
         (run,) = look(tmp_path, capsys)["places"][0]["runs"]
-        assert (run["state"], run["holder"]["pid"], run["now"]["phase"]) == ("running", os.getpid(), "rollout")
+        assert (run["state"], run["holder"]["pid"], run["now"]["phase"]) == (
+            "running",
+            os.getpid(),
+            "rollout",
+        )
         assert run["left"] == pytest.approx(2.0 * (11 - 4) - 2.0, abs=2.0)
         out = watch(tmp_path, capsys)
         assert "rollout, turn 3" in out
@@ -170,12 +174,16 @@ def test_the_stages_are_seen_by_locks_and_outputs_and_timed_by_their_last_run(tm
     lock = holders.lock_of(tmp_path, "tasks")
     with locks.held(lock, "busy"):
         found = places.read(".", tmp_path)
-        assert {one.words: one.state for one in found.stages}["bootstrap"] == stages.TO_DO, "its input changes"
+        assert {one.words: one.state for one in found.stages}["bootstrap"] == stages.TO_DO, (
+            "its input changes"
+        )
 
 
 def test_watching_changes_nothing_and_stands_in_nobody_s_way(tmp_path):
     folder = cases.seed(cases.arm(tmp_path))
-    before = {path: (path.stat().st_mtime_ns, path.is_dir() or path.read_bytes()) for path in tmp_path.rglob("*")}
+    before = {
+        path: (path.stat().st_mtime_ns, path.is_dir() or path.read_bytes()) for path in tmp_path.rglob("*")
+    }
     watched = Watched(tmp_path, tmp_path)
     for _ in range(3):
         watched.look()

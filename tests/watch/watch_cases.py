@@ -22,11 +22,16 @@ def row(iteration: int, /, **values: Any) -> dict[str, Any]:
 
 
 def lap(iteration: int, seconds: float = 2.0) -> dict[str, Any]:
-    phases = {name: {"seconds": 0.5, "cpu_seconds": 0.4} for name in ("rollout", "rollout/generate", "judge", "judge/generate")}
+    phases = {
+        name: {"seconds": 0.5, "cpu_seconds": 0.4}
+        for name in ("rollout", "rollout/generate", "judge", "judge/generate")
+    }
     return {"iteration": iteration, "seconds": seconds, "cpu_seconds": 1.0, "phases": phases, "tokens": 900}
 
 
-def arm(root: Path, name: str = "full", iterations: int = 10, seeds: int = 1, key: str = "0123456789abcdef") -> Path:
+def arm(
+    root: Path, name: str = "full", iterations: int = 10, seeds: int = 1, key: str = "0123456789abcdef"
+) -> Path:
     """An arm's live folder, without a seed."""
     place = root / ".rla" / "live" / key / name
     place.mkdir(parents=True)

@@ -18,6 +18,8 @@ from rlanything.core.timing import Timer
 FILE = "now.json"
 EVERY_S = 1.0
 """Inside a phase the file is written at most this often: a phase may sample thousands of times."""
+SYNC = "sync"
+"""Waiting for the disk. It belongs to what is going on, also where it is in no phase."""
 
 
 class Heartbeat(Timer):
@@ -40,7 +42,7 @@ class Heartbeat(Timer):
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """As `Timer.phase`. A phase inside another one counts as one of its calls."""
-        inner = bool(self._open)
+        inner = bool(self._open) or name == SYNC
         if not inner and name != self._state["phase"]:
             self._calls = 0
             self._state |= {"phase": name, "since": time.time()}

@@ -83,7 +83,9 @@ class _Reader(threading.Thread):
             while True:
                 ready = select.select([self._pipe], [], [], 0.0 if self._over.is_set() else EVERY_S / 4)[0]
                 if ready:
-                    self._read()
+                    alive = self._read()
+                    if not alive:
+                        break
                 elif self._over.is_set():
                     break
                 drawn = self._draw(live, drawn)
@@ -98,14 +100,16 @@ class _Reader(threading.Thread):
         live.update(self._board.rows(max(20, self._console.width - 1)), refresh=True)
         return now
 
-    def _read(self) -> None:
-        data = self._rest + os.read(self._pipe, _CHUNK)
-        *lines, self._rest = data.split(b"\n")
+    def _read(self) -> bool:
+        """Take what is there; False once nobody can write any more."""
+        data = os.read(self._pipe, _CHUNK)
+        *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             self._say(line)
         if len(self._rest) > _LONGEST:
             self._say(self._rest)
             self._rest = b""
+        return bool(data)
 
     def _say(self, line: bytes) -> None:
         """Print a line for good, unless it updates another one. Of a line that overwrites itself, the last text."""
