@@ -76,17 +76,15 @@ class _Reader(threading.Thread):
 
     def run(self) -> None:
         """See the class."""
+        console, no = self._console, False  # what this process prints leads into the pipe by itself
         with Live(
-            console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop"
-        ) as live:
+            console=console, auto_refresh=no, redirect_stdout=no, redirect_stderr=no, transient=True,
+            vertical_overflow="crop",
+        ) as live:  # fmt: skip
             drawn = 0.0
             while True:
                 ready = select.select([self._pipe], [], [], 0.0 if self._over.is_set() else EVERY_S / 4)[0]
-                if ready:
-                    alive = self._read()
-                    if not alive:
-                        break
-                elif self._over.is_set():
+                if not (self._read() if ready else not self._over.is_set()):
                     break
                 drawn = self._draw(live, drawn)
             self._say(self._rest)
