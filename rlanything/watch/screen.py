@@ -18,10 +18,14 @@ from rlanything.watch.text.page import page
 from rlanything.watch.view import View, Watched
 
 EVERY_S = 1.0
+WIDE = 100
+"""Columns from which on there is room for curves."""
 
 
-def blocks(encoding: str | None) -> str:
-    """The characters of curves that an encoding has."""
+def blocks(encoding: str | None, width: int = WIDE) -> str:
+    """The characters of curves that an encoding has; '' where they do not fit."""
+    if width < WIDE:
+        return ""
     try:
         words.BLOCKS.encode(encoding or "utf-8")
     except (UnicodeEncodeError, LookupError):
@@ -31,7 +35,8 @@ def blocks(encoding: str | None) -> str:
 
 def snapshot(view: View) -> str:
     """A look as text, for a pipe or for the last words of the live view."""
-    return lay_out(page(view, blocks(sys.stdout.encoding)), screen())
+    shown = screen()
+    return lay_out(page(view, blocks(sys.stdout.encoding, shown.width)), shown)
 
 
 def follow(
@@ -56,7 +61,7 @@ def _second_screen(console: Console) -> Iterator[Callable[[View], None]]:
     with Live(console=console, screen=True, auto_refresh=False, transient=True) as live:
 
         def show(view: View) -> None:
-            live.update(_Page(view, blocks(console.encoding)), refresh=True)
+            live.update(_Page(view, blocks(console.encoding, console.width)), refresh=True)
 
         yield show
 

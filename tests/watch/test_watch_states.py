@@ -72,6 +72,7 @@ def test_a_finished_run_has_its_values_and_its_times(tmp_path, capsys):
     assert (run["state"], run["left"], run["iterations"]) == ("finished", 0.0, 6)
     assert run["seconds_per_iteration"] == 2.0
     assert run["curves"]["panel/in_domain"] == [0.4] * 6
+    assert (run["accepted"], run["rejected"]) == (6, 6)
     out = watch(tmp_path, capsys, "outcome/seed-0")
     assert "5/5" in out
     assert "finished" in out

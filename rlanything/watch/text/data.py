@@ -7,6 +7,7 @@ from typing import Any
 
 from rlanything.watch.places import Place
 from rlanything.watch.seeds import Seed
+from rlanything.watch.text.tables import decided
 from rlanything.watch.view import View
 
 CURVES = ("accuracy", "band_coverage", "mu", "accepted_total", "invalid_votes", "invalid_tests")
@@ -48,6 +49,7 @@ def _place(place: Place) -> dict[str, Any]:
 
 def _seed(seed: Seed) -> dict[str, Any]:
     keys = sorted({key for row in seed.rows for key in row if key in CURVES or key.startswith("panel/")})
+    accepted, rejected = decided(seed.rows)
     return {
         "name": seed.name,
         "folder": str(seed.folder),
@@ -60,6 +62,8 @@ def _seed(seed: Seed) -> dict[str, Any]:
         "now": None if seed.now is None else asdict(seed.now),
         "holder": None if seed.holder is None else asdict(seed.holder),
         "changed": seed.changed,
+        "accepted": accepted,
+        "rejected": rejected,
         "metrics": dict(seed.rows[-1]) if seed.rows else {},
         "curves": {key: [row.get(key) for row in seed.rows] for key in keys},
         "times": dict(seed.laps[-1]) if seed.laps else {},

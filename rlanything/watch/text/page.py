@@ -23,7 +23,7 @@ NOTHING = "nothing has run here yet; start with `make repro`, or with `rlanythin
 
 
 def page(view: View, blocks: str = BLOCKS) -> list[RenderableType]:
-    """The parts of the page, one below the other."""
+    """The parts of the page, one below the other. blocks: the characters of curves, '' for none."""
     place = view.single
     body = list(_overview(view, blocks) if place is None else _detail(place, view.whole[0], blocks))
     return [*body, Text(), _use(view.use), *_warnings(view)]
@@ -110,8 +110,7 @@ def _overview(view: View, blocks: str) -> Iterator[RenderableType]:
     running = sum(place.in_progress for place in view.places)
     yield Text(f"{len(view.places)} places, something runs in {running}", style="bold")
     yield Text()
-    table = tables.empty("where", "now", "runs", "done", "left", "accuracy", "")
-    table.columns[1].justify = table.columns[2].justify = "left"
+    table = tables.empty("where", "now", "runs", "done", "left", "accuracy", *([""] if blocks else []))
     for place, whole in zip(view.places, view.whole, strict=True):
         now = ", ".join(one.words for one in place.stages if one.state == stages.RUNNING)
         shares = [seed.share for seed in place.seeds]
@@ -123,7 +122,7 @@ def _overview(view: View, blocks: str) -> Iterator[RenderableType]:
             percent(sum(shares) / len(shares)) if shares else NONE,
             _left(place, whole),
             f"{sum(accuracies) / len(accuracies):.2f}" if accuracies else NONE,
-            spark([row.get("accuracy") for row in rows], tables.CURVE, blocks),
+            *([spark([row.get("accuracy") for row in rows], tables.CURVE, blocks)] if blocks else []),
         )  # fmt: skip
     yield table
     yield Text()

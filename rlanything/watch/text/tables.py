@@ -17,6 +17,11 @@ from rlanything.watch.tolerant import Row, number_at
 
 CURVE = 10
 """Columns of a curve."""
+LEAST = 8
+"""Columns that the name of a run keeps in a narrow terminal."""
+MOST = 1e9
+"""More rewrites than an iteration can have; a stranger's metrics may say anything."""
+_LEFT = frozenset({"", "now", "runs"})
 _STYLES = {
     seeds.RUNNING: "green",
     seeds.STOPPED: "yellow",
@@ -27,21 +32,25 @@ _STYLES = {
 
 
 def empty(*columns: str) -> Table:
-    """A table without lines around it, whose first column is text and the others numbers."""
+    """A table without lines around it. Numbers stand right; text, and curves, which have no name, stand left."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False, header_style="bold")
     for place, name in enumerate(columns):
-        table.add_column(name, justify="left" if place == 0 else "right", no_wrap=True, overflow="ellipsis")
+        left, least = place == 0 or name in _LEFT, LEAST if place == 0 else None
+        table.add_column(
+            name, justify="left" if left else "right", no_wrap=True, overflow="ellipsis", min_width=least
+        )
     return table
 
 
 def progress(shown: Sequence[Seed], blocks: str) -> Table:
-    """Where each run is: its iteration, what it does now, time left, pace."""
-    table = empty("run", "", "iteration", "now", "left", "s/iteration", "tokens/s")
-    table.columns[1].justify = table.columns[3].justify = "left"
+    """Where each run is: its iteration, what it does now, time left, pace. blocks: '' for no bars."""
+    bars = [""] if blocks else []
+    table = empty("run", *bars, "iteration", "now", "left", "s/iteration", "tokens/s")
     for seed in shown:
         of = "?" if seed.total is None else str(seed.total)
+        drawn = [bar(seed.share, CURVE, blocks)] if blocks else []
         table.add_row(
-            Text(one_line(seed.name)), bar(seed.share, CURVE, blocks), f"{_iteration(seed)}/{of}",
+            Text(one_line(seed.name)), *drawn, f"{_iteration(seed)}/{of}",
             Text(now(seed), style=_STYLES[seed.state]), time_left(seed.left(_pace(shown))),
             number(seed.pace, 1), rate(seed),
         )  # fmt: skip
@@ -58,24 +67,21 @@ def now(seed: Seed) -> str:
 
 
 def measured(shown: Sequence[Seed], panel: str, blocks: str) -> Table:
-    """What each run measured: the last values, with curves of the first two."""
-    name = panel.removeprefix("panel/")
+    """What each run measured: the last values, and curves of accuracies. blocks: '' for no curves."""
     votes = any("votes" in row for seed in shown for row in seed.rows)
-    invalid = "invalid_votes" if votes else "invalid_tests"
-    table = empty(
-        "run", "accuracy", "", *([one_line(name), ""] if panel else []), "in band", *(["mu"] if votes else ["ut"]),
-        "invalid", "accepted", "rejected", "errors",
-    )  # fmt: skip
+    invalid, sharp = ("invalid_votes", "mu") if votes else ("invalid_tests", "ut")
+    curves = ["accuracy", *([panel] if panel else [])]
+    names = [
+        name for key in curves for name in (one_line(key.removeprefix("panel/")), *([""] if blocks else []))
+    ]
+    table = empty("run", *names, "in band", sharp, "invalid", "accepted", "errors")
     for seed in shown:
-        curves = [
-            *_curve(seed.rows, "accuracy", blocks),
-            *(_curve(seed.rows, panel, blocks) if panel else []),
-        ]
+        drawn = [cell for key in curves for cell in _curve(seed.rows, key, blocks)]
         accepted, rejected = decided(seed.rows)
+        tried = NONE if accepted is None or rejected is None else f"{accepted} of {accepted + rejected}"
         table.add_row(
-            Text(one_line(seed.name)), *curves, percent(newest(seed.rows, "band_coverage")),
-            number(newest(seed.rows, "mu" if votes else "ut")), percent(newest(seed.rows, invalid)),
-            accepted, rejected, errors(seed.rows),
+            Text(one_line(seed.name)), *drawn, percent(newest(seed.rows, "band_coverage")),
+            number(newest(seed.rows, sharp)), percent(newest(seed.rows, invalid)), tried, errors(seed.rows),
         )  # fmt: skip
     return table
 
@@ -92,13 +98,13 @@ def newest(rows: Sequence[Row], key: str) -> float | None:
     return next((row[key] for row in reversed(rows) if row.get(key) is not None), None)
 
 
-def decided(rows: Sequence[Row]) -> tuple[str, str]:
-    """How many rewrites were accepted and rejected so far; dashes for an arm that rewrites none."""
+def decided(rows: Sequence[Row]) -> tuple[int | None, int | None]:
+    """How many rewrites were accepted and rejected so far; None for an arm that rewrites none."""
     if not any(row.get("proposals") for row in rows):
-        return NONE, NONE
-    accepted = sum(row.get("accepted") or 0.0 for row in rows)
-    tried = sum(map(_tried, [{}, *rows], rows))
-    return f"{accepted:.0f}", f"{max(0.0, tried - accepted):.0f}"
+        return None, None
+    accepted = sum(min(row.get("accepted") or 0.0, MOST) for row in rows)
+    tried = sum(min(one, MOST) for one in map(_tried, [{}, *rows], rows))
+    return int(accepted), int(max(0.0, tried - accepted))
 
 
 def _tried(before: Row, row: Row) -> float:
@@ -137,7 +143,8 @@ def seconds_of(shown: Sequence[Seed]) -> str:
 
 
 def _curve(rows: Sequence[Row], key: str, blocks: str) -> list[str]:
-    return [number(newest(rows, key)), spark([row.get(key) for row in rows], CURVE, blocks)]
+    value = number(newest(rows, key))
+    return [value, spark([row.get(key) for row in rows], CURVE, blocks)] if blocks else [value]
 
 
 def _iteration(seed: Seed) -> str:
