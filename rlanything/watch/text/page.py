@@ -41,8 +41,9 @@ def _detail(place: Place, whole: Left, blocks: str) -> Iterator[RenderableType]:
     yield Text()
     shown = [seed for seed in place.seeds if seed.state != seeds.FINISHED] or place.seeds
     yield tables.progress(shown, blocks)
-    yield Text()
-    yield tables.measured(place.seeds, tables.panel_of(place.seeds), blocks)
+    if any(seed.rows for seed in place.seeds):
+        yield Text()
+        yield tables.measured(place.seeds, tables.panel_of(place.seeds), blocks)
     if spent := tables.seconds_of(shown):
         yield Text()
         yield Text(f"seconds an iteration: {spent}")

@@ -160,14 +160,14 @@ def _pace(shown: Sequence[Seed]) -> float | None:
 
 
 def rate(seed: Seed) -> str:
-    """Tokens that the last timed iteration sampled a second."""
-    if not seed.laps:
-        return NONE
-    lap = seed.laps[-1]
-    iteration = number_at(lap, "iteration")
-    rows = [row for row in seed.rows if row.get("iteration") == iteration]
-    found = timings.tokens_per_second(lap, rows[-1]) if rows and _timed(lap) else None
-    return NONE if found is None else f"{found:,.0f}"
+    """Tokens that the last iteration with rollouts sampled a second."""
+    rows = {row.get("iteration"): row for row in seed.rows}
+    for lap in reversed(seed.laps[-seeds.RECENT :]):
+        row = rows.get(number_at(lap, "iteration"))
+        found = timings.tokens_per_second(lap, row) if row is not None and _timed(lap) else None
+        if found is not None:
+            return f"{found:,.0f}"
+    return NONE
 
 
 def _timed(lap: object) -> bool:
