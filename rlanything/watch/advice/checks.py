@@ -53,7 +53,7 @@ CHECKS: Sequence[Check] = (
     ),
     tasks.errors(
         "env_error", "crashed",
-        "`rlanything rollouts show` has the error of an episode; the environment or its machine is at fault",
+        "`rlanything rollouts show RUN` has the error of an episode; the environment or its machine is at fault",
     ),
     tasks.errors("timeout", "timed out", "raise rollout.timeout_s, or use fewer workers (executor)"),
     share_of(

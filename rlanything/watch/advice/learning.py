@@ -68,7 +68,7 @@ def below_base(rows: Sequence[Row], tasks: int | None = None) -> Warned | None:
             return Warned(
                 "below the base",
                 f"{key} is {curve[-1]:.2f} after {len(rows)} iterations; the base had {curve[0]:.2f}",
-                "lower learn.policy.lr, raise learn.beta; `rlanything rollouts show` shows what is rewarded",
+                "lower learn.policy.lr, raise learn.beta; `rlanything rollouts show RUN` shows what is rewarded",
             )
     return None
 

@@ -58,7 +58,7 @@ def no_rewrite(rows: Sequence[Row]) -> Warned | None:
     return Warned(
         "no rewrite",
         f"no rewrite was accepted in the last {NO_REWRITE} iterations that tried some",
-        "`rlanything buffer log` says why each was refused; adaptation.alpha_low and alpha_high are the band, "
+        "`rlanything buffer log RUN` says why each was refused; adaptation.alpha_low and alpha_high are the band, "
         "adaptation.acceptance the rule",
     )
 
@@ -71,7 +71,7 @@ def bad_proposals(rows: Sequence[Row]) -> Warned | None:
     return Warned(
         "invalid proposals",
         f"{mean(bad):.0%} of the proposed tasks cannot be used",
-        "`rlanything buffer log` says why; another adapter (model.adapter), or adaptation.attempts",
+        "`rlanything buffer log RUN` says why; another adapter (model.adapter), or adaptation.attempts",
     )
 
 

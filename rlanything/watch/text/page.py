@@ -98,11 +98,8 @@ def again(place: Place) -> Iterator[str]:
         words = f"rlanything {option}{of_arm(TRAIN, shlex.quote(arm))}"
         done = sum(len(s.rows) for s in place.seeds if s.arm == arm and s.state == seeds.STOPPED)
         known = any(one.arm == arm for one in place.stages)
-        how = (
-            f"continue with `{words}` or `dvc repro`"
-            if known
-            else "the command that trained it goes on from there"
-        )
+        how = f"continue with `{words}`" if known else "the command that trained it goes on from there"
+        how += " or `dvc repro`" if known and place.whole else ""
         yield one_line(f"{arm} is not running ({done} iterations are kept); {how}")
 
 
