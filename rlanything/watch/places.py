@@ -17,6 +17,8 @@ from rlanything.watch.seeds import Seed
 from rlanything.watch.stages import StageState
 
 PROJECT = "."
+DVC_LOCK = Path(".dvc", "tmp", "lock")
+"""Held while DVC itself works: it gives it up while a stage runs, and tries for seconds to get it again."""
 DEEPEST = 4
 """Folders below .rla/ that are looked through: .rla/sweeps/<name>/trials/<number> is the deepest place."""
 _SKIPPED = frozenset(
@@ -68,7 +70,7 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
 
 
 def is_busy(root: Path) -> bool:
-    """Whether a process holds a lock of the place: of a command, or of a seed."""
+    """Whether a process holds a lock of the place: of a command, of a seed, or DVC's, which it has between stages."""
     with suppress(OSError):
         return any(holder(path) for path in _locks(root))
     return False
@@ -76,6 +78,7 @@ def is_busy(root: Path) -> bool:
 
 def _locks(root: Path) -> Iterator[Path]:
     yield from (root / LOCKS).glob("*")
+    yield root / DVC_LOCK
     yield from (root / ".rla" / "live").glob("*/*/seed-*/lock")
 
 

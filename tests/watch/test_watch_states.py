@@ -73,7 +73,11 @@ def test_a_finished_run_has_its_values_and_its_times(tmp_path, capsys):
     assert run["seconds_per_iteration"] == 2.0
     assert run["curves"]["panel/in_domain"] == [0.4] * 6
     assert (run["accepted"], run["rejected"]) == (6, 6)
+    lap = {**cases.lap(5), "phases": {"rollout/generate": {"seconds": 0.5}}}
+    with (tmp_path / ".rla" / "timings" / "outcome" / "seed-0.jsonl").open("a") as file:
+        file.write(json.dumps(lap) + "\n")
     out = watch(tmp_path, capsys, "outcome/seed-0")
+    assert "1,600" in out, "an arm without votes has times of its rollouts only"
     assert "5/5" in out
     assert "finished" in out
 
@@ -178,6 +182,14 @@ def test_the_stages_are_seen_by_locks_and_outputs_and_timed_by_their_last_run(tm
         assert {one.words: one.state for one in found.stages}["bootstrap"] == stages.TO_DO, (
             "its input changes"
         )
+
+
+def test_between_two_stages_dvc_works(tmp_path, capsys):
+    cases.finished(tmp_path)
+    (tmp_path / places.DVC_LOCK).parent.mkdir(parents=True)
+    with locks.held(tmp_path / places.DVC_LOCK, "busy"):
+        assert watch(tmp_path, capsys).startswith("between stages")
+    assert watch(tmp_path, capsys).startswith("nothing runs")
 
 
 def test_watching_changes_nothing_and_stands_in_nobody_s_way(tmp_path):

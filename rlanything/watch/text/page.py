@@ -53,7 +53,7 @@ def _detail(place: Place, whole: Left, blocks: str) -> Iterator[RenderableType]:
 
 def _title(place: Place, whole: Left) -> str:
     running = [one for one in place.stages if one.state == stages.RUNNING]
-    what = ", ".join(one.words for one in running) or ("in training" if place.in_progress else "nothing runs")
+    what = ", ".join(one.words for one in running) or _without_stage(place)
     name = "" if place.name == PROJECT else f"{one_line(place.name)}: "
     parts = [f"{name}{what}"]
     for one in running:
@@ -62,6 +62,13 @@ def _title(place: Place, whole: Left) -> str:
     if running and place.whole and whole.commands > len(running):
         parts.append(in_all(whole))
     return one_line("; ".join(parts))
+
+
+def _without_stage(place: Place) -> str:
+    """What goes on in a place where no stage runs."""
+    if any(seed.state == seeds.RUNNING for seed in place.seeds):
+        return "in training"
+    return "between stages" if place.in_progress else "nothing runs"
 
 
 def in_all(whole: Left) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -171,5 +171,8 @@ def rate(seed: Seed) -> str:
 
 
 def _timed(lap: object) -> bool:
-    """Whether the times of sampling are numbers, as they are in every file of ours."""
-    return all(number_at(lap, "phases", name, "seconds") is not None for name in timings.SAMPLING)
+    """Whether it says how long it sampled. An arm without votes has times of its rollouts only."""
+    found = [number_at(lap, "phases", name, "seconds") for name in timings.SAMPLING]
+    phases = lap.get("phases") if isinstance(lap, Mapping) else None
+    there = [name in phases for name in timings.SAMPLING] if isinstance(phases, Mapping) else []
+    return any(there) and all(value is not None for value, here in zip(found, there, strict=True) if here)
