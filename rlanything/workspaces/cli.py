@@ -69,7 +69,7 @@ def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> Non
 def _add_levels(command: argparse.ArgumentParser) -> None:
     """How much a stage prints: `runs.progress.ticker.LEVELS`; '' updates lines in a terminal."""
     levels = command.add_mutually_exclusive_group()
-    for name, text in (("quiet", "warnings and errors only"), ("verbose", "a line for every iteration")):
+    for name, text in (("quiet", "no lines of progress"), ("verbose", "a line for every iteration")):
         levels.add_argument(
             f"--{name}", dest="level", action="store_const", const=name, default="", help=text
         )
