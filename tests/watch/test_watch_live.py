@@ -19,7 +19,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.files import locks
 from rlanything.runs.progress import ticker
 from rlanything.runs.progress.heartbeat import FILE, Heartbeat
-from rlanything.watch import screen, stages
+from rlanything.watch import holders, screen, stages
 from rlanything.watch.text.page import page
 from rlanything.watch.view import Watched
 from rlanything.watch.work.board import Board
@@ -102,9 +102,13 @@ def test_seeds_at_work_are_a_line_each(tmp_path):
     place = cases.arm(tmp_path, seeds=2)
     folder = cases.seed(place)
     cases.seed(place, 1, published=2)
-    with locks.held(folder / "lock", "busy"):
+    stage = holders.lock_of(tmp_path, "train --arm full")
+    stage.parent.mkdir(parents=True)
+    with locks.held(folder / "lock", "busy"), locks.held(stage, "busy"):
         text = Board(tmp_path, "train --arm full").rows(120).plain.split("\n")
     assert [line.split()[0] for line in text] == ["full/seed-0", "full/seed-1", "train"]
+    assert "2/10" not in text[1]
+    assert "1/10 waiting" in text[1]
     assert "4/10 rollout, turn 3, 0:14 left, accuracy 0.50, in_domain 0.40, mu 1.30, accepted 3" in text[0]
 
 

@@ -47,10 +47,9 @@ def progress(shown: Sequence[Seed], blocks: str) -> Table:
     bars = [""] if blocks else []
     table = empty("run", *bars, "iteration", "now", "left", "s/iteration", "tokens/s")
     for seed in shown:
-        of = "?" if seed.total is None else str(seed.total)
         drawn = [bar(seed.share, CURVE, blocks)] if blocks else []
         table.add_row(
-            Text(one_line(seed.name)), *drawn, f"{_iteration(seed)}/{of}",
+            Text(one_line(seed.name)), *drawn, iteration(seed),
             Text(now(seed), style=_STYLES[seed.state]), time_left(seed.left(_pace(shown))),
             number(seed.pace, 1), rate(seed),
         )  # fmt: skip
@@ -147,11 +146,13 @@ def _curve(rows: Sequence[Row], key: str, blocks: str) -> list[str]:
     return [value, spark([row.get(key) for row in rows], CURVE, blocks)] if blocks else [value]
 
 
-def _iteration(seed: Seed) -> str:
-    """The iteration that goes on, or the last one."""
+def iteration(seed: Seed) -> str:
+    """The iteration that goes on, or the last one; and the number of the last of all."""
+    of = "?" if seed.total is None else str(seed.total)
     if seed.state == seeds.RUNNING:
-        return str(len(seed.rows))
-    return str(len(seed.rows) - 1) if seed.rows else NONE
+        most = len(seed.rows) if seed.total is None else seed.total
+        return f"{min(len(seed.rows), most)}/{of}"
+    return f"{len(seed.rows) - 1}/{of}" if seed.rows else f"{NONE}/{of}"
 
 
 def _pace(shown: Sequence[Seed]) -> float | None:

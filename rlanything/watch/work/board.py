@@ -69,7 +69,7 @@ class Board:
         """Everything about a seed that fits a line, the most important first."""
         panel = tables.panel_of([seed])
         parts = [f"{one_line(seed.name)} {bar(seed.share, 10, self._blocks)}"]
-        parts.append(f"{len(seed.rows)}/{seed.total} {tables.now(seed)}")
+        parts.append(f"{tables.iteration(seed)} {tables.now(seed)}")
         if seed.state == seeds.RUNNING:
             parts.append(f"{time_left(seed.left())} left")
         for key, name in (("accuracy", "accuracy"), (panel, panel.removeprefix("panel/")), ("mu", "mu")):
