@@ -61,6 +61,8 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.rollouts.cli import add_commands as add_rollouts
     from rlanything.scaffold.cli import add_env
     from rlanything.view.cli import add_commands as add_view
+    from rlanything.watch.cli import add_commands as add_watch
+    from rlanything.watch.work.shown import shown
 
     parser = Parser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
@@ -81,7 +83,7 @@ def build_parser() -> argparse.ArgumentParser:
     # Of `Parser`, like all subparsers; the rooms' commands take any.
     commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_config(commands)
-    add_stages(commands)
+    add_stages(commands, shown)
     add_plan(commands)
     _add_rehearse(commands)
     _add_sweep(commands)
@@ -89,6 +91,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_buffer(commands, replayed)
     add_rollouts(commands)
     add_view(commands)
+    add_watch(commands)
     add_env(commands)
     add_livebench(commands)
     add_proof(commands)

@@ -43,6 +43,7 @@ except SystemExit:
         command("buffer", "ls", "--help"),
         command("rollouts", "show", "--help"),
         command("view", "--help"),
+        command("watch", "--once"),
     ],
 )
 def test_nothing_heavy_is_imported(code):

@@ -28,6 +28,7 @@ COMMANDS = (
     ("train", "--arm", "ful"),
     ("buffer", "ls"),
     ("ls",),
+    ("watch", "--once"),
     ("plan", "--arm", "full"),
 )
 """`train --arm ful` is a typo: its answer is a message."""

@@ -19,7 +19,7 @@ from rlanything.files import locks
 from rlanything.files.hashes import tree_hash
 from rlanything.runs import build
 from rlanything.runs.layout import Layout
-from rlanything.runs.progress import Ticker
+from rlanything.runs.progress.ticker import Ticker
 from rlanything.stages import BEFORE_TRAINING, EXAM, TRAIN, of_arm
 from rlanything.stages.evaluate import policy_of
 

@@ -26,7 +26,7 @@ from rlanything.rewards.kind import kind_of
 from rlanything.rewards.protocols import Demonstration, WarmStart
 from rlanything.rewards.requirements import teacher
 from rlanything.runs import build
-from rlanything.runs.progress import Ticker
+from rlanything.runs.progress.ticker import Ticker
 from rlanything.stages.bootstrap.warmstart import demonstration_rows, reply_rows
 
 ROLES = {"policy": "qwen2", "reward": "llama", "adapter": "qwen3"}

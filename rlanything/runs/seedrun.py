@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.records.rollouts import proposal_from_json, proposal_to_json
 from rlanything.core.splits import TRAIN
-from rlanything.core.timing import Timer, phase
+from rlanything.core.timing import phase
 from rlanything.core.types import Json
 from rlanything.learn.batches import empty_batches, make_batches
 from rlanything.learn.callbacks import EndTogether, PublishIteration, write_dvclive
@@ -30,6 +30,8 @@ from rlanything.runs.executors.opened import opened
 from rlanything.runs.folder import STATE, RunFolder, write_iteration_files
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.parts import RunId, make_parts
+from rlanything.runs.progress.heartbeat import Heartbeat
+from rlanything.runs.progress.seed import SeedProgress
 
 
 class SeedRun:
@@ -45,7 +47,7 @@ class SeedRun:
         self.say = say
         self.check = check
         self.folder = RunFolder(run_id.live)
-        self.timer = Timer()
+        self.timer = Heartbeat(run_id.live if build.first_process() else None)
         self.loggers = trackers.make_loggers(config, run_id.root, run_id.arm, run_id.seed)
         self.callbacks = trackers.make_callbacks(config)
         self.engines = ExitStack()
@@ -57,6 +59,8 @@ class SeedRun:
         check()  # every file that was read so far has the hash in the run's fingerprint
         self.result: IterationResult | None = None
         self.metrics: dict[str, float] = {}
+        shown = f"{run_id.arm} seed {run_id.seed}", config.train.iterations, config.tasks.policy_panels[0]
+        self.progress = SeedProgress(*shown, self._warnings, say)
 
     def run(self) -> None:
         """Train to the end, from the last published iteration on, then write <live>/finished.
@@ -96,6 +100,7 @@ class SeedRun:
         checkpoint_file = self.folder.state_file(done - 1) if done else None
         if done:
             self.say(f"resuming after iteration {done - 1}")
+        self.progress.begin(done)
         try:
             with self.timer.running(), together():
                 trainer.fit(self.parts.module, data, ckpt_path=checkpoint_file)
@@ -110,6 +115,7 @@ class SeedRun:
     def _collect(self) -> list[Minibatch]:
         """Collect the minibatches of one iteration. The last iteration only measures; its minibatches are empty."""
         self.timer.lap()
+        self.timer.begin(self.state.iteration)
         for model in (self.parts.policy, self.parts.reward):
             with phase("weights"):
                 if model is not None:
@@ -182,14 +188,11 @@ class SeedRun:
         lap = self.timer.lap()
         if first:
             timings.record(self.run_id.live, iteration, lap)
-        history = self.folder.metrics()
-        for warning in (*self.parts.kind.warnings(history), *warnings(history)):
-            self.say(f"warning: {warning}")
-        parts = [f"iteration {iteration}/{self.config.train.iterations}", f"{lap.total.wall:.1f} s"]
-        shown = ("accuracy", "mu", f"panel/{self.config.tasks.policy_panels[0]}")
-        parts += [f"{key} {self.metrics[key]:.3f}" for key in shown if key in self.metrics]
-        parts.append(f"accepted {self.metrics['accepted_total']:.0f}")
-        self.say(", ".join(parts))
+        self.progress.published(iteration, lap, self.folder.metrics())
+
+    def _warnings(self, history: Sequence[Mapping[str, float | None]]) -> list[str]:
+        """What the metrics so far warn of."""
+        return [*self.parts.kind.warnings(history), *warnings(history)]
 
     def _save_state(self) -> dict[str, Any]:
         """The loop's state as plain values.

@@ -6,6 +6,7 @@ differ in every run, so they are not part of runs/, of a fingerprint, or of what
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from rlanything.core.timing import Lap
 from rlanything.files.records import read_lines, write_lines
 
 FILE = "timing.jsonl"
+SAMPLING = ("rollout/generate", "judge/generate")
+"""The phases in which `policy_tokens` and `reward_tokens` are sampled."""
 
 
 def record(folder: Path, iteration: int, lap: Lap) -> None:
     """Add the row of an iteration, or replace it."""
-    rows = {row["iteration"]: row for row in read(folder / FILE)}
-    rows[iteration] = _row(iteration, lap)
+    rows = {one["iteration"]: one for one in read(folder / FILE)}
+    rows[iteration] = row(iteration, lap)
     write_lines(folder / FILE, [rows[k] for k in sorted(rows)])
 
 
@@ -35,7 +38,18 @@ def keep(folder: Path, place: Path) -> None:
     write_lines(place, read(folder / FILE))
 
 
-def _row(iteration: int, lap: Lap) -> dict[str, Any]:
+def tokens_per_second(row: Mapping[str, Any], metrics: Mapping[str, Any]) -> float | None:
+    """Tokens that the models of an iteration sampled, by the seconds in which they did; None where none were.
+
+    row: its times. metrics: its metrics.
+    """
+    tokens = sum(metrics.get(name) or 0.0 for name in ("policy_tokens", "reward_tokens"))
+    phases = row.get("phases", {})
+    seconds = sum(phases[name]["seconds"] for name in SAMPLING if name in phases)
+    return float(tokens / seconds) if tokens and seconds else None
+
+
+def row(iteration: int, lap: Lap) -> dict[str, Any]:
     """Wall-clock and CPU seconds by phase. `tokens`: how many tokens this process trained on, without padding."""
     return {
         "iteration": iteration,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,13 +20,15 @@ from rlanything.planning.commands import (
     say_uncommitted,
     warn,
 )
-from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN
+from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN, of_arm
 from rlanything.workspaces import places
 
 if TYPE_CHECKING:
     from rlanything.stages.stage import Stage
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
+Shown = Callable[[Path, str, str, bool], AbstractContextManager[None]]
+"""From root, the words of a command, how much it prints, and whether it keeps the terminal, to what surrounds it."""
 
 
 def settle(args: argparse.Namespace) -> None:
@@ -34,8 +38,8 @@ def settle(args: argparse.Namespace) -> None:
     args.root = args.project if args.workspace is None or new else places.find(args.workspace, args.project)
 
 
-def add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
-    """Add a command for every stage, and `ls`."""
+def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> None:
+    """Add a command for every stage, and `ls`. shown: shows the progress of a stage."""
     from rlanything.stages.declared import STAGES
 
     for stage in STAGES:
@@ -57,8 +61,24 @@ def add_stages(commands: Commands[argparse.ArgumentParser]) -> None:
             metavar="key=value",
             help="in a workspace of its own under these values; what is recorded stays as it is",
         )
-        command.set_defaults(run=_stage, stage=stage, arm="", dry_run=False, one_process=False)
+        _add_levels(command)
+        command.set_defaults(run=_stage, stage=stage, shown=shown, arm="", dry_run=False, one_process=False)
     _add_ls(commands)
+
+
+def _add_levels(command: argparse.ArgumentParser) -> None:
+    """How much a stage prints: `runs.progress.ticker.LEVELS`; '' updates lines in a terminal."""
+    levels = command.add_mutually_exclusive_group()
+    for name, text in (("quiet", "no lines of progress"), ("verbose", "a line for every iteration")):
+        levels.add_argument(
+            f"--{name}", dest="level", action="store_const", const=name, default="", help=text
+        )
+
+
+def _progress(args: argparse.Namespace, root: Path) -> AbstractContextManager[None]:
+    words = of_arm(args.stage.name, args.arm) if args.arm else args.stage.name
+    found: AbstractContextManager[None] = args.shown(root, words, args.level, args.one_process)
+    return found
 
 
 def _add_ls(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -97,7 +117,8 @@ def _stage(args: argparse.Namespace) -> int:
         trial.require_own(args.root, stage.name)
     if "DVC_STAGE" not in os.environ:  # DVC would show it for every stage of an experiment
         say_uncommitted(params_file(args))
-    stage.work(config.in_one_process() if args.one_process else config, args.root, args.arm)
+    with _progress(args, args.root):
+        stage.work(config.in_one_process() if args.one_process else config, args.root, args.arm)
     return 0
 
 
@@ -113,10 +134,11 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
         check.machine(found.config)
         checkpoints.check(found.config, found.root)
     warn(found.config, found.root)
-    trial.make_inputs(found)
-    if stage.name not in BEFORE_TRAINING:
-        config = found.config.in_one_process() if args.one_process else found.config
-        stage.work(config, found.root, args.arm)
+    with _progress(args, found.root):
+        trial.make_inputs(found)
+        if stage.name not in BEFORE_TRAINING:
+            config = found.config.in_one_process() if args.one_process else found.config
+            stage.work(config, found.root, args.arm)
     _say(f"results: {found.root}   read them with: rlanything --workspace {found.name} COMMAND")
     return 0
 

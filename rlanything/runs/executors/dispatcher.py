@@ -17,7 +17,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.unittests import Examination, Tables
 from rlanything.loop.episodes import Move, Played
 from rlanything.runs.executors.crew import Crew, Finished, Job, Member
-from rlanything.runs.progress import Ticker
+from rlanything.runs.progress.ticker import Ticker
 
 POLL_S = 0.2
 """How often it is looked whether a worker is slow."""

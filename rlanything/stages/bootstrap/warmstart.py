@@ -31,7 +31,7 @@ from rlanything.rewards.kind import kind_of
 from rlanything.rewards.protocols import Demonstration, WarmStart
 from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
-from rlanything.runs.progress import Ticker
+from rlanything.runs.progress.ticker import Ticker
 from rlanything.runs.workers import beside
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 

@@ -101,11 +101,14 @@ def killed(root: Path, arm: str, rng: random.Random, whole: float, aim: str) -> 
 
 def published(root: Path) -> set[Path]:
     """The iterations that a next start can resume from."""
-    return {
-        path
-        for live in (root / ".rla" / "live").glob("[!.]*/*/seed-0")
-        for path in RunFolder(live).published()
-    }
+    try:
+        return {
+            path
+            for live in (root / ".rla" / "live").glob("[!.]*/*/seed-0")
+            for path in RunFolder(live).published()
+        }
+    except FileNotFoundError:  # the child removed a folder while it was looked through
+        return published(root)
 
 
 def writing(root: Path) -> set[int]:

@@ -1,0 +1,85 @@
+"""Checks of what the models learn: nothing, the wrong thing, or too fast."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rlanything.watch.advice.warned import LAST, Warned, is_policy_panel, last, mean
+from rlanything.watch.tolerant import Row
+
+AT_CHANCE = 1.0
+"""Theorem 1 needs mu above it."""
+NEAR_CHANCE = 1.1
+"""mu that falls below it is close to telling nothing."""
+FALLEN = 0.1
+"""Loss of mu since the first iterations that counts as falling: about twice its spread between iterations."""
+BELOW_BASE = 1.5
+"""The trained policy is this many standard errors below the base on a panel, twice in a row: by chance alone that
+happens in fewer than one of ten runs."""
+PANEL_TASKS = 50
+"""Tasks of a panel where nothing says how many there are; the default scale measures as many."""
+
+
+def nothing_learnt(rows: Sequence[Row]) -> Warned | None:
+    """No trajectory trained the policy."""
+    trained = last(rows, "policy_trajectories")
+    if not trained or max(trained) > 0:
+        return None
+    return Warned(
+        "nothing learnt",
+        f"no trajectory trained the policy in the last {LAST} iterations",
+        "make tasks easier or harder (the environment's settings), or widen signals.policy_min and policy_max",
+    )
+
+
+def at_chance(rows: Sequence[Row]) -> Warned | None:
+    """mu <= 1: the votes tell nothing about the outcome (Theorem 1)."""
+    mu = last(rows, "mu")
+    if not mu or max(mu) > AT_CHANCE:
+        return None
+    return Warned(
+        "mu at chance",
+        f"mu was at most 1 for {LAST} iterations (now {mu[-1]:.2f}): votes say nothing about success (Theorem 1)",
+        "train the reward model longer (bootstrap.reward), lower signals.lambda, or use a stronger one (model.reward)",
+    )
+
+
+def falling(rows: Sequence[Row]) -> Warned | None:
+    """mu falls towards 1."""
+    mu = [value for row in rows if (value := row.get("mu")) is not None]
+    if len(mu) < 2 * LAST or not AT_CHANCE < (now := mean(mu[-LAST:])) < NEAR_CHANCE:
+        return None
+    if mean(mu[:LAST]) - now < FALLEN:
+        return None
+    return Warned(
+        "mu falls",
+        f"mu fell from {mean(mu[:LAST]):.2f} to {now:.2f}; at 1 votes say nothing about success (Theorem 1)",
+        "lower learn.reward.lr, or arm `policy`, which keeps the reward model as it is",
+    )
+
+
+def below_base(rows: Sequence[Row], tasks: int | None = None) -> Warned | None:
+    """The trained policy is worse on a panel of so many tasks than the base, measured before the first update."""
+    error = math.sqrt(0.5 / (tasks or PANEL_TASKS))  # of the difference of two shares near one half
+    for key in sorted({key for row in rows for key in row if is_policy_panel(key)}):
+        curve = [value for row in rows if (value := row.get(key)) is not None]
+        if len(curve) >= 3 and max(curve[-2:]) < curve[0] - BELOW_BASE * error:
+            return Warned(
+                "below the base",
+                f"{key} is {curve[-1]:.2f} after {len(rows)} iterations; the base had {curve[0]:.2f}",
+                "lower learn.policy.lr, raise learn.beta; `rlanything rollouts show RUN` shows what is rewarded",
+            )
+    return None
+
+
+def not_finite(rows: Sequence[Row]) -> Warned | None:
+    """A loss is no number: it is null in the metrics, though there was something to learn from."""
+    for key, rows_key in (("policy/loss", "policy/rows"), ("reward/loss", "reward/rows")):
+        if rows and key in rows[-1] and rows[-1][key] is None and rows[-1].get(rows_key):
+            return Warned(
+                "loss not finite",
+                f"{key} of the last iteration is no finite number; the weights are probably lost",
+                f"stop; lower learn.{key.partition('/')[0]}.lr or its clip_norm, then train again",
+            )
+    return None
