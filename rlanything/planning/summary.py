@@ -13,7 +13,7 @@ from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.text import gb, together, verdict
 from rlanything.planning.plan import ArmPlan
 from rlanything.rewards.kind import kind_of
-from rlanything.runs.progress import clock
+from rlanything.runs.progress.ticker import clock
 
 _COLUMNS = (("rollouts", 11), ("proposals", 11), ("RM calls", 12), ("updates", 9))
 _COSTS = (("tokens read", 13), ("written", 10), ("memory", 11), ("hours", 9))
