@@ -16,6 +16,7 @@ from typing import Any
 
 from rlanything import __version__
 from rlanything.core.errors import ConfigError, RLAnythingError
+from rlanything.core.printable import safe
 from rlanything.parser import Parser
 from rlanything.planning.commands import add_plan, configuration, params_file, say_uncommitted, warn
 from rlanything.workspaces.cli import add_stages, settle
@@ -273,7 +274,8 @@ def _explain(error: OSError, again: str) -> str:
 
 
 def _say(text: str) -> None:
-    print(f"rlanything: {text}", file=sys.stderr)
+    """Print a message. It may name what others wrote, such as a folder of a foreign run."""
+    print("\n".join(map(safe, f"rlanything: {text}".split("\n"))), file=sys.stderr)
 
 
 if __name__ == "__main__":

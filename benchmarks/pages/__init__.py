@@ -1,4 +1,4 @@
 """Pages in a real browser: how long they take (`speed`), and pictures for the documentation (`pictures`, `report`).
 
-Both need playwright and a chromium, as the tests of pages do. Nothing here is part of the package.
+All need playwright and a chromium, as the tests of pages do. Nothing here is part of the package.
 """

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import one_line
 
 if TYPE_CHECKING:
     from rlanything.config import Config
@@ -176,7 +177,7 @@ def say_uncommitted(path: Path) -> None:
     from rlanything.planning import uncommitted
 
     if found := uncommitted.note(path):
-        print(f"rlanything: {found}", file=sys.stderr)
+        print(f"rlanything: {one_line(found)}", file=sys.stderr)
 
 
 def params_file(args: argparse.Namespace) -> Path:

@@ -104,8 +104,9 @@ def read(name: str, root: Path) -> Place:
 def in_training(root: Path) -> list[Seed]:
     """The seeds in live folders. Of several trainings of an arm: the one that runs, or else the newest."""
     arms: dict[str, Path] = {}
-    for folder in sorted((root / ".rla" / "live").glob("[!.]*/*"), key=_busy_then_newest):
-        arms[folder.name] = folder
+    with suppress(OSError):  # a training that ends renames its folder while this looks
+        for folder in sorted((root / ".rla" / "live").glob("[!.]*/*"), key=_busy_then_newest):
+            arms[folder.name] = folder
     found: list[Seed] = []
     for arm, place in sorted(arms.items()):
         runs = holder(lock_of(root, of_arm(TRAIN, arm))) is not None

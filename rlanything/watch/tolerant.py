@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +16,8 @@ Row = Mapping[str, float | None]
 """The metrics of an iteration: numbers, None for what was not measured."""
 MOST_MB = 64
 """Larger files are not looked at: metrics of a run take some kilobytes an iteration."""
+LARGEST = 1e15
+"""Larger numbers are no metrics of a run, and sums of them overflow. They count as not measured."""
 LONGEST = 1_000_000
 """Bytes of a line of JSON; longer ones end the reading of a file."""
 
@@ -53,12 +54,16 @@ def _lines(path: str, _changed: int, _inode: int, _size: int) -> tuple[dict[str,
 
 
 def numbers(found: Mapping[str, Any]) -> Row:
-    """The keys that hold a number or null. NaN and infinity count as not measured."""
+    """The keys that hold a number or null. NaN and what is larger than `LARGEST` count as not measured."""
     return {
-        key: None if value is None or not math.isfinite(value) else float(value)
+        key: _measured(value)
         for key, value in found.items()
         if isinstance(key, str) and (value is None or (is_number(value) and not isinstance(value, bool)))
     }
+
+
+def _measured(value: float | None) -> float | None:
+    return float(value) if value is not None and abs(value) <= LARGEST else None
 
 
 def metrics_of(path: Path) -> Row:
@@ -79,5 +84,4 @@ def number_at(found: Any, *keys: str) -> float | None:
     """A number in nested mappings; None where there is none."""
     for key in keys:
         found = found.get(key) if isinstance(found, Mapping) else None
-    usable = is_number(found) and not isinstance(found, bool) and math.isfinite(found)
-    return float(found) if usable else None
+    return _measured(found) if is_number(found) and not isinstance(found, bool) else None

@@ -134,7 +134,7 @@ def _is_run(path: Path) -> bool:
 
 
 def _alone(runs: Sequence[Path]) -> Place:
-    """Runs of one arm as a place. Nothing outside of their folders is read."""
+    """Runs of one arm as a place. Of what is around their folders, only times and the arm's `origin.json` are read."""
     root = runs[0].parent.parent
     read = [
         seeds.finished(root, run) if (run / "metrics.jsonl").is_file() else seeds.live(root, run, False)

@@ -52,6 +52,21 @@ def test_numbers_of_a_stranger_end_nothing(tmp_path, capsys, value):
     shown(tmp_path, capsys)
 
 
+def test_numbers_that_overflow_together_end_nothing(tmp_path, capsys):
+    folder = cases.seed(cases.arm(tmp_path), published=3)
+    for k, values in enumerate(
+        ({"accuracy": 1e308}, {"accuracy": -1e308}, {"accepted": 1e300, "accept_rate": 1e-300})
+    ):
+        (folder / "iterations" / f"{k:04d}" / "metrics.json").write_text(json.dumps(cases.row(k, **values)))
+    shown(tmp_path, capsys)
+
+
+def test_names_of_a_stranger_are_escaped_in_errors(tmp_path, capsys):
+    cases.finished(tmp_path, "outc\x1b[2Jome")
+    assert main(["--root", str(tmp_path), "watch", "outcome"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
 def test_files_that_are_none_are_not_opened(tmp_path, capsys):
     folder = cases.seed(cases.arm(tmp_path), published=2)
     for name in ("now.json", "timing.jsonl", "lock", "iterations/0001/metrics.json"):
@@ -77,7 +92,7 @@ def test_any_bytes_are_rows_or_nothing(tmp_path_factory, data):
     assert isinstance(tolerant.mapping(path), dict)
 
 
-@given(st.lists(st.none() | st.floats(allow_nan=False, allow_infinity=False, width=32)), st.integers(0, 30))
+@given(st.lists(st.none() | st.floats(-tolerant.LARGEST, tolerant.LARGEST)), st.integers(0, 30))
 def test_a_curve_fits_and_keeps_its_order(values, width):
     found = words.spark(values, width)
     measured = [value for value in values if value is not None]

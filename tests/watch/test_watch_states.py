@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 import watch_cases as cases
@@ -126,6 +127,16 @@ def test_many_trials_are_a_line_each_and_one_of_them_is_shown_in_detail(tmp_path
         assert "12 places, something runs in 2" in out
         assert out.count("not running") == 10
         assert "rollout, turn 3" in watch(tmp_path, capsys, "sweeps/lambda-1a2b3c4d/trials/0001")
+
+
+def test_of_a_trial_no_command_is_named_that_would_train_the_project_s_own_arm(tmp_path, capsys):
+    root = tmp_path / ".rla" / "sweeps" / "lambda-1a2b3c4d" / "trials" / "0001"
+    root.mkdir(parents=True)
+    (root / "params.yaml").write_bytes((Path(__file__).parents[2] / "params.yaml").read_bytes())
+    cases.seed(cases.arm(root))
+    out = " ".join(watch(tmp_path, capsys, "sweeps/lambda-1a2b3c4d/trials/0001").split())
+    assert "the command that trained it goes on from there" in out
+    assert "rlanything train" not in out
 
 
 @pytest.mark.parametrize("name", ["ful", "full/seed-9", "nowhere"])

@@ -99,12 +99,11 @@ def _stages(found: Sequence[stages.StageState]) -> Text:
 def again(place: Place) -> Iterator[str]:
     """What continues the runs that nobody trains."""
     for arm in dict.fromkeys(seed.arm for seed in place.seeds if seed.state == seeds.STOPPED):
-        option = (
-            "" if place.name == PROJECT or "/" in place.name else f"--workspace {shlex.quote(place.name)} "
-        )
+        option = "" if place.name == PROJECT else f"--workspace {shlex.quote(place.name)} "
         words = f"rlanything {option}{of_arm(TRAIN, shlex.quote(arm))}"
         done = sum(len(s.rows) for s in place.seeds if s.arm == arm and s.state == seeds.STOPPED)
-        known = any(one.arm == arm for one in place.stages)
+        # A name with a slash is that of another project or of a trial: `train` here would train something else.
+        known = "/" not in place.name and any(one.arm == arm for one in place.stages)
         how = f"continue with `{words}`" if known else "the command that trained it goes on from there"
         how += " or `dvc repro`" if known and place.whole else ""
         yield one_line(f"{arm} is not running ({done} iterations are kept); {how}")

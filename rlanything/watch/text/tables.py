@@ -112,7 +112,7 @@ def _tried(before: Row, row: Row) -> float:
     if rate is None:
         return 0.0
     if rate and accepted:
-        return round(accepted / rate)
+        return round(min(accepted / rate, MOST))
     return max(
         1.0, round((before.get("proposals") or 0.0) * (1.0 - (before.get("invalid_proposals") or 0.0)))
     )

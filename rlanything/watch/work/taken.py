@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console
 from rich.live import Live
@@ -95,7 +95,9 @@ class _Reader(threading.Thread):
         now = time.monotonic()
         if self._over.is_set() or now - drawn < EVERY_S:
             return drawn
-        live.update(self._board.rows(max(20, self._console.width - 1)), refresh=True)
+        # Whatever goes wrong here, the pipe must be emptied: whoever prints would wait for ever.
+        with suppress(Exception):
+            live.update(self._board.rows(max(20, self._console.width - 1)), refresh=True)
         return now
 
     def _read(self) -> bool:
