@@ -130,7 +130,7 @@ def memory(tmp_path) -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it is there, its event loop runs, and no test can start another one
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'rlanything[dev]'")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")

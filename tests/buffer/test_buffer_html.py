@@ -1,7 +1,6 @@
 """The pages of `diff --html`, two and three ways: task text stays text, in the file and in a real browser."""
 
 import re
-import shutil
 from html.parser import HTMLParser
 
 import pytest
@@ -13,15 +12,6 @@ from rlanything.buffer.views.compare.html import diff_html
 
 EVIL = "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
 TWO, THREE = ["full/seed-0"], ["full/seed-0@0", "full/seed-0", "full/seed-1"]
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture
@@ -79,18 +69,6 @@ def test_names_of_buffers_and_fields_become_no_markup_either(here):
 def test_a_page_that_cannot_be_written(here, capsys, names, words, message):
     assert command("diff", *names, "--html", *words) == 2
     assert message in capsys.readouterr().err
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'rlanything[dev]'")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium:
-        pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -87,30 +88,23 @@ def test_plots_are_ignored_by_git(reported):
     assert run(reported, "git", "status", "--porcelain") == " M report/headline.json\n"
 
 
-def opened(reported: Path, vega: str | None) -> tuple[str, int, int, list[str]]:
+def opened(browser: Any, reported: Path, vega: str | None) -> tuple[str, int, int, list[str]]:
     """The page's text, how many curves and figures it shows, and what went wrong, in a browser without a network."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'rlanything[dev]'")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium:
-        pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
     run(reported, "dvc", "plots", "diff", "HEAD")
     library = reported / ".rla" / "vega.js"
     library.unlink(missing_ok=True)
     if vega is not None:
         library.parent.mkdir(exist_ok=True)
         library.write_text(vega)
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        tab = browser.new_context(offline=True).new_page()
-        problems: list[str] = []
-        tab.on("pageerror", lambda error: problems.append(str(error)))
-        tab.goto((reported / "dvc_plots" / "index.html").as_uri())
-        tab.wait_for_function(
-            f"{DRAWN} > 0 || document.body.innerText.includes('make plots') || window.given"
-        )
-        found = tab.inner_text("body"), tab.evaluate(DRAWN), tab.evaluate(SEEN), problems
-        assert tab.evaluate("typeof window.given") == ("undefined" if vega != STAND_IN else "object")
-        browser.close()
+    context = browser.new_context(offline=True)
+    tab = context.new_page()
+    problems: list[str] = []
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.goto((reported / "dvc_plots" / "index.html").as_uri())
+    tab.wait_for_function(f"{DRAWN} > 0 || document.body.innerText.includes('make plots') || window.given")
+    found = tab.inner_text("body"), tab.evaluate(DRAWN), tab.evaluate(SEEN), problems
+    assert tab.evaluate("typeof window.given") == ("undefined" if vega != STAND_IN else "object")
+    context.close()
     return found
 
 
@@ -118,24 +112,24 @@ STAND_IN = "window.given = []; window.vegaEmbed = (place, spec) => given.push([p
 
 
 @pytest.mark.integration
-def test_without_a_network_the_page_shows_the_figures_and_says_what_draws_the_curves(reported):
-    text, drawn, figures, problems = opened(reported, None)
+def test_without_a_network_the_page_shows_the_figures_and_says_what_draws_the_curves(reported, browser):
+    text, drawn, figures, problems = opened(browser, reported, None)
     assert "`make plots` installs what draws it" in text
     assert (drawn, figures, problems) == (0, 2 * len(PICTURES), [])
 
 
 @pytest.mark.integration
-def test_the_library_of_this_machine_is_given_every_plot(reported):
-    text, _, figures, problems = opened(reported, STAND_IN)
+def test_the_library_of_this_machine_is_given_every_plot(reported, browser):
+    text, _, figures, problems = opened(browser, reported, STAND_IN)
     assert "make plots" not in text
     assert (figures, problems) == (2 * len(PICTURES), [])
 
 
 @pytest.mark.integration
-def test_with_vega_the_curves_are_drawn_without_a_network(reported):
+def test_with_vega_the_curves_are_drawn_without_a_network(reported, browser):
     pytest.importorskip("vl_convert", reason="needs: pip install 'rlanything[plots]'")
     (line,) = (x for x in (ROOT / "Makefile").read_text().splitlines() if "import vl_convert" in x)
     vega = run(ROOT, sys.executable, "-c", line.split("'")[1])
-    text, drawn, figures, problems = opened(reported, vega)
+    text, drawn, figures, problems = opened(browser, reported, vega)
     assert "Learning curves" in text
     assert (drawn, figures, problems) == (1, 2 * len(PICTURES), [])

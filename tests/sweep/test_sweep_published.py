@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import polars as pl
 import pytest
@@ -202,21 +201,9 @@ def test_the_same_point_twice_is_trained_once(tmp_path):
     assert waits
 
 
-@pytest.fixture(scope="module")
-def chromium():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install playwright")
-    found = shutil.which("chromium")
-    if not found:
-        pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-def test_chromium_shows_the_page_and_refuses_nothing(published, chromium):
+def test_chromium_shows_the_page_and_refuses_nothing(published, browser):
     said: list[str] = []
-    page = chromium.new_page()
+    page = browser.new_page()
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.goto((published / "page.html").as_uri())
@@ -229,8 +216,8 @@ def test_chromium_shows_the_page_and_refuses_nothing(published, chromium):
 
 @pytest.mark.parametrize("width", [390, 800, 1400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_fits_the_screen(published, chromium, width, scheme):
-    page = chromium.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+def test_the_page_fits_the_screen(published, browser, width, scheme):
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
     page.goto((published / "page.html").as_uri())
     page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
