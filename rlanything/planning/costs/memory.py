@@ -58,26 +58,13 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     loaded = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
     used = [name for name, is_loaded in loaded.items() if is_loaded]
     shards = devices if train.strategy == SHARDED else 1
-    copied = devices > 1 and shards == 1
     trained, frozen = (dtype(train.precision, role).itemsize for role in (Role.TRAINED, Role.FROZEN))
     lasting: list[Part] = []
     for name in used:
-        count = sizes[name].parameters
-        if name not in learns:
-            lasting.append(Part("weights, frozen", name, count * frozen))
-            continue
-        share = count * trained / shards
-        lasting += [
-            Part("weights", name, share),
-            Part("gradients", name, share),
-            Part("moments of AdamW", name, 2 * share),
-        ]
-        if train.strategy == SHARDED:
-            lasting.append(Part("the whole copy that samples", name, count * frozen))
-        if copied:
-            lasting.append(Part("buckets of gradients", name, share))
-        if config.learn.kl_reference == "base":
-            lasting.append(Part("reference", name, count * frozen))
+        if name in learns:
+            lasting += _trained(config, name, sizes[name].parameters, devices)
+        else:
+            lasting.append(Part("weights, frozen", name, sizes[name].parameters * frozen))
     passing = [_learning(config, name, sizes[name], work, trained, shards) for name in learns]
     passing += [_stepping(name, sizes[name], trained / shards) for name in learns]
     sampled = frozen if train.strategy == SHARDED else trained
@@ -95,6 +82,25 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
             Part("vLLM's keys and values", "all", float(config.engine.get("cache_gib", 1.0)) * 2**30)
         )
     return Memory(tuple(lasting), tuple(passing))
+
+
+def _trained(config: Config, name: str, count: int, devices: int) -> list[Part]:
+    """What a model of `count` parameters that trains has on a device at all times."""
+    train = config.train
+    trained, frozen = (dtype(train.precision, role).itemsize for role in (Role.TRAINED, Role.FROZEN))
+    share = count * trained / (devices if train.strategy == SHARDED else 1)
+    found = [
+        Part("weights", name, share),
+        Part("gradients", name, share),
+        Part("moments of AdamW", name, 2 * share),
+    ]
+    if train.strategy == SHARDED:
+        found.append(Part("the whole copy that samples", name, count * frozen))
+    elif devices > 1:
+        found.append(Part("buckets of gradients", name, share))
+    if config.learn.kl_reference == "base":
+        found.append(Part("reference", name, count * frozen))
+    return found
 
 
 def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
