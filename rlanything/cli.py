@@ -65,6 +65,27 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.watch.cli import add_commands as add_watch
     from rlanything.watch.work.shown import shown
 
+    parser = _plain_parser()
+    # Of `Parser`, like all subparsers; the rooms' commands take any.
+    commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_config(commands)
+    add_stages(commands, shown)
+    add_plan(commands)
+    _add_rehearse(commands)
+    _add_sweep(commands)
+    add_checks(commands)
+    add_buffer(commands, replayed)
+    add_rollouts(commands)
+    add_view(commands)
+    add_watch(commands)
+    add_env(commands)
+    add_livebench(commands)
+    add_proof(commands)
+    return parser
+
+
+def _plain_parser() -> Parser:
+    """The parser without commands, with the options of all of them."""
     parser = Parser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."
     )
@@ -81,21 +102,6 @@ def build_parser() -> argparse.ArgumentParser:
         "--params", type=Path, metavar="FILE", help="configuration; default: params.yaml there"
     )
     parser.add_argument("--traceback", action="store_true", help="show where an error comes from")
-    # Of `Parser`, like all subparsers; the rooms' commands take any.
-    commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _add_config(commands)
-    add_stages(commands, shown)
-    add_plan(commands)
-    _add_rehearse(commands)
-    _add_sweep(commands)
-    add_checks(commands)
-    add_buffer(commands, replayed)
-    add_rollouts(commands)
-    add_view(commands)
-    add_watch(commands)
-    add_env(commands)
-    add_livebench(commands)
-    add_proof(commands)
     return parser
 
 
