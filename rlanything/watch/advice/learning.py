@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import fmean
 
-from rlanything.watch.advice.warned import LAST, Warned, is_policy_panel, last, mean
+from rlanything.watch.advice.warned import LAST, Warned, is_policy_panel, last
 from rlanything.watch.tolerant import Row
 
 AT_CHANCE = 1.0
@@ -48,13 +49,13 @@ def at_chance(rows: Sequence[Row]) -> Warned | None:
 def falling(rows: Sequence[Row]) -> Warned | None:
     """mu falls towards 1."""
     mu = [value for row in rows if (value := row.get("mu")) is not None]
-    if len(mu) < 2 * LAST or not AT_CHANCE < (now := mean(mu[-LAST:])) < NEAR_CHANCE:
+    if len(mu) < 2 * LAST or not AT_CHANCE < (now := fmean(mu[-LAST:])) < NEAR_CHANCE:
         return None
-    if mean(mu[:LAST]) - now < FALLEN:
+    if fmean(mu[:LAST]) - now < FALLEN:
         return None
     return Warned(
         "mu falls",
-        f"mu fell from {mean(mu[:LAST]):.2f} to {now:.2f}; at 1 votes say nothing about success (Theorem 1)",
+        f"mu fell from {fmean(mu[:LAST]):.2f} to {now:.2f}; at 1 votes say nothing about success (Theorem 1)",
         "lower learn.reward.lr, or arm `policy`, which keeps the reward model as it is",
     )
 

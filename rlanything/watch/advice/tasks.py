@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import fmean
 
-from rlanything.watch.advice.warned import LAST, Check, Warned, last, mean
+from rlanything.watch.advice.warned import LAST, Check, Warned, last
 from rlanything.watch.tolerant import Row
 
 NO_REWRITE = 5
@@ -39,13 +40,13 @@ def no_spread(rows: Sequence[Row]) -> Warned | None:
 def few_in_band(rows: Sequence[Row]) -> Warned | None:
     """Most tasks are too easy or too hard."""
     band = last(rows, "band_coverage")
-    if not band or mean(band) >= BAND:
+    if not band or fmean(band) >= BAND:
         return None
     accuracy = last(rows, "accuracy")
-    what = "too easy" if accuracy and mean(accuracy) > 0.5 else "too hard"
+    what = "too easy" if accuracy and fmean(accuracy) > 0.5 else "too hard"
     return Warned(
         "outside the band",
-        f"only {mean(band):.0%} of the tasks lie between alpha_low and alpha_high; most are {what}",
+        f"only {fmean(band):.0%} of the tasks lie between alpha_low and alpha_high; most are {what}",
         "other tasks to start from (the environment's settings), or arm `full`, which rewrites them",
     )
 
@@ -66,11 +67,11 @@ def no_rewrite(rows: Sequence[Row]) -> Warned | None:
 def bad_proposals(rows: Sequence[Row]) -> Warned | None:
     """Most proposals cannot be used."""
     bad = last(rows, "invalid_proposals")
-    if not bad or mean(bad) <= INVALID_PROPOSALS:
+    if not bad or fmean(bad) <= INVALID_PROPOSALS:
         return None
     return Warned(
         "invalid proposals",
-        f"{mean(bad):.0%} of the proposed tasks cannot be used",
+        f"{fmean(bad):.0%} of the proposed tasks cannot be used",
         "`rlanything buffer log RUN` says why; another adapter (model.adapter), or adaptation.attempts",
     )
 
@@ -82,7 +83,7 @@ def errors(status: str, what: str, todo: str) -> Check:
         shares = [share for row in rows if (share := _share(row, status)) is not None]
         if len(shares) < LAST:
             return None
-        now, before = mean(shares[-LAST:]), mean(shares[:-LAST] or [0.0])
+        now, before = fmean(shares[-LAST:]), fmean(shares[:-LAST] or [0.0])
         grows = len(shares) >= 2 * LAST and now > FEW and now > GROWING * before
         if now <= ERRORS and not grows:
             return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from rlanything.watch.tolerant import Row
 
@@ -33,11 +34,6 @@ def last(rows: Sequence[Row], key: str, count: int = LAST) -> list[float]:
     return found if len(found) == count else []
 
 
-def mean(values: Sequence[float]) -> float:
-    """Mean of at least one value."""
-    return sum(values) / len(values)
-
-
 def is_policy_panel(key: str) -> bool:
     """Whether a metric is the policy's success on a panel, and not a number of the reward model on one."""
     parts = key.split("/")
@@ -54,6 +50,6 @@ def share_of(kind: str, key: str, most: float, what: str, todo: str) -> Check:
 
     def check(rows: Sequence[Row]) -> Warned | None:
         found = last(rows, key)
-        return Warned(kind, what.format(mean(found)), todo) if found and mean(found) > most else None
+        return Warned(kind, what.format(fmean(found)), todo) if found and fmean(found) > most else None
 
     return check
