@@ -129,19 +129,49 @@ class GeneratedData(TaskFamily, Protocol):
         ...
 
 
+@runtime_checkable
+class Prepares(Protocol):
+    """A family that can start many episodes at the same time, faster than one by one."""
+
+    def prepare(self, work: Sequence[tuple[Task, int]]) -> None:
+        """Start episodes of these tasks, with their seeds. `Environment.reset` then uses the results, in this order."""
+        ...
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A family whose environments hold something that there is not enough of, as virtual machines."""
+
+    most_open: int
+    """Episodes that may be open at a time. More are rolled out one part after the other."""
+
+
+@runtime_checkable
+class Pictured(Protocol):
+    """A family that says whether its observations have pictures."""
+
+    pictures: bool
+    """Whether they have any."""
+    only_pictures: bool
+    """Whether agents must see them: the text alone does not say what there is to act on."""
+
+
 class Engine(Protocol):
     """Text generation, for policy, reward model and adapter. Whoever opens an engine closes it."""
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
-        """Completions in the order of the requests."""
+        """Completions in the order of the requests. Each holds the version of the weights that sampled it."""
         ...
 
     def release(self, sessions: Sequence[str]) -> None:
         """Free the caches of these sessions. Unknown sessions are ignored."""
         ...
 
-    def sync(self) -> None:
-        """Use the current weights. Drops every cache."""
+    def sync(self, version: int) -> None:
+        """Use the current weights, and call them `version`. Drops every cache, also when the name is the same again.
+
+        The weights that an engine is opened with have version 0.
+        """
         ...
 
     def close(self) -> None:

@@ -5,14 +5,16 @@ All values are immutable. `core.records` turns them into JSON and back. Nothing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import Any, Protocol
 
 from rlanything.core.errors import ModelOutputError
 from rlanything.core.ids import content_id
+from rlanything.core.images import Image
 
 Json = Any
 """A JSON value: None, bool, int, float, str, or lists and string-keyed mappings of those."""
@@ -91,10 +93,20 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the agent sees. actions: the admissible actions; empty: any text is accepted as an action."""
+    """What the agent sees. actions: the admissible actions; empty: any text is accepted as an action.
+
+    images: pictures, in the order in which they are shown. The text stands for itself: a policy that reads no pictures
+    gets the same text.
+    """
 
     text: str
     actions: tuple[str, ...] = ()
+    images: tuple[Image, ...] = ()
+
+    @property
+    def image_names(self) -> tuple[str, ...]:
+        """The names of the pictures."""
+        return tuple(image.sha256 for image in self.images)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +127,7 @@ class Step:
     action: the text that the environment got. valid: whether the response held an action. observation: the answer.
     prompt_text, response_text: the whole prompt and response, where the reward model reads them (model.context =
     history). Both are empty where an episode is one conversation: the reward model then reads actions and observations.
+    images, prompt_images: the names of the pictures (`core.images`) of the answer, and of those that the prompt shows.
     """
 
     prompt_ids: tuple[int, ...]
@@ -126,11 +139,16 @@ class Step:
     observation: str
     prompt_text: str = ""
     response_text: str = ""
+    images: tuple[str, ...] = ()
+    prompt_images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One rollout of one task. outcome: O_tau, +1 for full success, otherwise -1 (paper, section 2.1)."""
+    """One rollout of one task. outcome: O_tau, +1 for full success, otherwise -1 (paper, section 2.1).
+
+    first_images: the names of the pictures of the first observation.
+    """
 
     task_id: str
     slot: int
@@ -141,6 +159,13 @@ class Trajectory:
     outcome: int
     status: Status
     error: str = ""
+    first_images: tuple[str, ...] = ()
+
+    @property
+    def images(self) -> Iterator[str]:
+        """The names of all pictures of the episode, each once, in the order in which they were seen."""
+        seen = chain(self.first_images, *(step.images for step in self.steps))
+        return iter(dict.fromkeys(seen))
 
     @property
     def counts(self) -> bool:
@@ -171,6 +196,11 @@ class Question(Protocol):
         ...
 
     @property
+    def images(self) -> tuple[str, ...]:
+        """The names of the pictures that the prompt shows, in its order."""
+        ...
+
+    @property
     def replies(self) -> Sequence[Reply]:
         """What it sampled."""
         ...
@@ -191,10 +221,14 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The m votes on one step, with the tokens that the reward model read. A `Question`."""
+    """The m votes on one step, with the tokens and pictures that the reward model read. A `Question`.
+
+    images: the names of the pictures, in the order of the prompt.
+    """
 
     prompt_ids: tuple[int, ...]
     votes: tuple[Vote, ...]
+    images: tuple[str, ...] = ()
 
     @property
     def replies(self) -> tuple[Vote, ...]:
@@ -292,6 +326,7 @@ class Request:
     choices: the reply must be one of these token sequences, which include the end of turn; empty: free decoding.
     session: each prompt of a session begins with the prompt and response before it. An engine may keep the cache.
     group: the prompts of a group have a common beginning. An engine may read it once.
+    images: the names of the pictures that the prompt shows, in its order.
     """
 
     prompt_ids: tuple[int, ...]
@@ -301,6 +336,7 @@ class Request:
     choices: tuple[tuple[int, ...], ...] = ()
     session: str = ""
     group: str = ""
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,12 +345,14 @@ class Completion:
 
     logprobs: empty where the engine has none: an endpoint returns text. Such a completion cannot train.
     finished: False when `max_tokens` was reached before the end of turn.
+    version: of the weights that sampled it, as `Engine.sync` names them; 0: those that the engine was opened with.
     """
 
     ids: tuple[int, ...]
     logprobs: tuple[float, ...]
     allowed: tuple[tuple[int, ...], ...]
     finished: bool
+    version: int = 0
 
 
 class InvalidProposal(ModelOutputError):

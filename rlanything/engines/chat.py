@@ -8,16 +8,22 @@ special token: a tokenizer splits text at special tokens before it merges anythi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import TemplateError
-from transformers import PreTrainedTokenizerBase
 
 from rlanything.core.errors import UserError
 from rlanything.core.thoughts import CHANNEL, CLOSING, HARMONY, OPENING
 
-Message = Mapping[str, str]
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+    from rlanything.engines.sight.eyes import Eyes
+
+Message = Mapping[str, Any]
+"""`role` and `content`: a text, or parts in order, {type: text, text} and {type: image, width, height}."""
 
 _PROBE = "7319"
 """The content of an assistant's message that stands for any other. Templates neither change nor contain it."""
@@ -32,16 +38,18 @@ class Chat:
     Templates of models that always think end a prompt with `<think>`. The text of a response then begins with that
     tag, so that `core.thoughts` sees the whole thought.
 
+    eyes: of a model that reads pictures. A picture takes as many ids of its token as it has pixels for.
+
     Raises `ValueError` when the tokenizer has no chat template, or when the template does not end an assistant's
     message with one special token. Raises `UserError` when the template fails or leaves out an assistant's message.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, eyes: Eyes | None = None) -> None:
         if not tokenizer.chat_template:
             raise ValueError(
                 f"the tokenizer {tokenizer.name_or_path!r} has no chat template: set `chat_template`"
             )
-        self._tokenizer = tokenizer
+        self._tokenizer, self._eyes = tokenizer, eyes
         special = {token: str(text) for token, text in tokenizer.added_tokens_decoder.items() if text.special}
         self._markers = re.compile("|".join(map(re.escape, special.values())) or r"(?!)")
         # Phi's tokenizers have some of harmony's tokens without its channels. There they say nothing about thoughts.
@@ -56,8 +64,13 @@ class Chat:
         self._between = lru_cache(maxsize=4096)(self._tokenise_between)
 
     def start(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """Ids of a conversation so far, followed by the generation prompt."""
-        return self._encode(self._render(messages, True))
+        """Ids of a conversation so far, followed by the generation prompt.
+
+        Raises `UserError` for a picture that the model cannot read, or for which the template has no place.
+        """
+        ids = self._encode(self._render(messages, True))
+        pictures = list(_pictures(messages))
+        return self._with_pictures(ids, pictures) if pictures else ids
 
     def extend(
         self, prompt_ids: Sequence[int], response_ids: Sequence[int], message: Message
@@ -92,7 +105,7 @@ class Chat:
         return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _render(self, messages: Sequence[Message], prompt: bool) -> str:
-        conversation = [{**message, "content": self._plain(message["content"])} for message in messages]
+        conversation = [{**message, "content": self._parts(message["content"])} for message in messages]
         try:
             text = self._tokenizer.apply_chat_template(
                 conversation, tokenize=False, add_generation_prompt=prompt
@@ -103,6 +116,31 @@ class Chat:
             ) from error
         assert isinstance(text, str)
         return text
+
+    def _parts(self, content: str | Sequence[Mapping[str, Any]]) -> str | list[dict[str, str]]:
+        if isinstance(content, str):
+            return self._plain(content)
+        return [
+            {"type": "text", "text": self._plain(part["text"])}
+            if part["type"] == "text"
+            else {"type": "image"}
+            for part in content
+        ]
+
+    def _with_pictures(self, ids: tuple[int, ...], pictures: Sequence[Mapping[str, Any]]) -> tuple[int, ...]:
+        """The ids, with each token of a picture repeated as often as its picture needs."""
+        if self._eyes is None:
+            raise UserError(
+                f"{self._tokenizer.name_or_path!r} is to be shown {len(pictures)} pictures, and reads text alone"
+            )
+        token = self._eyes.token
+        if ids.count(token) != len(pictures):
+            raise UserError(
+                f"the chat template of {self._tokenizer.name_or_path!r} has {ids.count(token)} places for "
+                f"{len(pictures)} pictures"
+            )
+        counts = iter([self._eyes.tokens(part["width"], part["height"]) for part in pictures])
+        return tuple(x for i in ids for x in ((i,) * next(counts) if i == token else (i,)))
 
     def _plain(self, content: str) -> str:
         """The content, with special tokens turned into text, so that no content can end a turn or begin one."""
@@ -134,6 +172,13 @@ class Chat:
                 f"the chat template ends an assistant's message differently before role {role!r}"
             )
         return ids[1:]
+
+
+def _pictures(messages: Sequence[Message]) -> Iterator[Mapping[str, Any]]:
+    """The pictures of a conversation, in order."""
+    for message in messages:
+        if not isinstance(message["content"], str):
+            yield from (part for part in message["content"] if part["type"] == "image")
 
 
 def stop_ids(tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
 from rlanything.core.errors import UserError
-from rlanything.engines.untrusted_load import NO_CODE, why_unusable
+from rlanything.engines.untrusted_load import NO_CODE, auto_class, why_unusable
 
 
 class CheckpointError(UserError):
@@ -31,7 +31,9 @@ def load(
     allow_pickle: bool = False,
     dtype: torch.dtype = torch.float32,
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The causal language model (in evaluation mode) and the tokenizer of a folder, or of a name on the hub.
+    """The language model (in evaluation mode) and the tokenizer of a folder, or of a name on the hub.
+
+    A model that also reads pictures is loaded whole; how it reads them is in `engines.sight`.
 
     Args:
         source: a folder that exists, or a name such as `Qwen/Qwen2.5-0.5B-Instruct`.
@@ -65,7 +67,8 @@ def _read(
     """Tokenizer, model, and the names of the weights that the checkpoint lacks. Raises whatever the libraries raise."""
     with _no_progress_bars():
         tokenizer = AutoTokenizer.from_pretrained(source, revision=revision, **NO_CODE)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
+        config = AutoConfig.from_pretrained(source, revision=revision, **NO_CODE)
+        loaded: Any = auto_class(config).from_pretrained(
             source,
             revision=revision,
             dtype=dtype,

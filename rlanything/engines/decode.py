@@ -46,9 +46,9 @@ class Draft:
         while self._cursor is not None and not self.done and len(self._cursor.allowed) == 1:
             self._append(self._cursor.allowed[0], 0.0, self._cursor.allowed)
 
-    def completion(self) -> Completion:
-        """The tokens so far, as a `Completion`."""
-        return Completion(tuple(self.ids), tuple(self.logprobs), tuple(self.allowed), self.finished)
+    def completion(self, version: int) -> Completion:
+        """The tokens so far, as a `Completion` by weights of this version."""
+        return Completion(tuple(self.ids), tuple(self.logprobs), tuple(self.allowed), self.finished, version)
 
     def _append(self, token: int, logprob: float, options: tuple[int, ...]) -> None:
         self.ids.append(token)
@@ -63,11 +63,16 @@ class Draft:
         self.done = self.finished or len(self.ids) >= self.request.max_tokens
 
 
-def check_request(request: Request, vocabulary: int, context: int) -> None:
+def check_request(request: Request, vocabulary: int, context: int, *, sees: bool = False) -> None:
     """Raise `ValueError` for a request that cannot be served.
 
-    vocabulary: number of token ids of the model. context: number of its positions.
+    vocabulary: number of token ids of the model. context: number of its positions. sees: the engine reads pictures.
     """
+    if request.images and not sees:
+        raise ValueError(
+            f"a prompt shows {len(request.images)} pictures, and this engine reads text alone; engine=transformers "
+            "reads pictures, with a checkpoint that does"
+        )
     if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
         raise ValueError(
             "a request needs a prompt, max_tokens of at least 1 and a temperature of at least 0; got "

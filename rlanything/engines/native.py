@@ -64,10 +64,11 @@ class NativeEngine:
         self._weights: Weights
         self._rotary: Rotary
         self._sessions = Sessions(limit=8 * max_batch)
-        self.sync()
+        self.sync(version=0)
 
-    def sync(self) -> None:
+    def sync(self, version: int) -> None:
         """Copy the module's weights as they are now; drops every session's cache."""
+        self._version = version
         self._sessions.clear()
         self._weights = fuse(self._model, self._dtype)
         self._rotary = Rotary(self._weights)
@@ -100,7 +101,7 @@ class NativeEngine:
             self._sessions.add(chunk.drafts, branches)
         for chunk in chunks(alone, self._max_batch):
             self._run(self._open(chunk), chunk.drafts)
-        return [draft.completion() for draft in drafts]
+        return [draft.completion(self._version) for draft in drafts]
 
     def _continue_sessions(self, drafts: Sequence[Draft]) -> list[Draft]:
         """Serve the requests that extend a cached session; return the others."""

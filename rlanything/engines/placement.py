@@ -1,7 +1,7 @@
 """The device of a model and the number format of its weights, decided here for every stage.
 
 Both follow from the section `train` of the configuration and from the model's role. Code that feeds a model asks the
-model for its device.
+model for its device. torch is imported where its objects are needed: a plan asks only how many bytes a weight has.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from enum import Enum
-
-import torch
+from typing import TYPE_CHECKING
 
 from rlanything.config import TrainConfig
 from rlanything.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    import torch
 
 SHARDED = "fsdp"
 """The `train.strategy` that divides a model that trains over the devices (`learn.sharding`)."""
@@ -36,18 +38,16 @@ class Placement:
     dtype: torch.dtype
 
 
-CPU = Placement(torch.device("cpu"), torch.float32)
-"""Where embedded models are made, so that they have the same bytes on every machine."""
-
-
 def placement(train: TrainConfig, role: Role) -> Placement:
     """The device and format of a model. Raises `ConfigError` as `device` does.
 
     A model that is divided over the devices is loaded on the CPU, so that no device ever holds all of it.
     """
+    import torch
+
     place = device(train)
     if role is Role.TRAINED and train.strategy == SHARDED:
-        place = CPU.device
+        place = torch.device("cpu")
     return Placement(place, dtype(train.precision, role))
 
 
@@ -56,8 +56,18 @@ def dtype(precision: str, role: Role) -> torch.dtype:
 
     With `bf16-mixed`, weights that an optimizer changes stay in float32: bfloat16 would round small updates away.
     """
-    half = {"32-true": (), "bf16-mixed": (Role.FROZEN,), "bf16-true": tuple(Role)}[precision]
-    return torch.bfloat16 if role in half else torch.float32
+    import torch
+
+    return torch.bfloat16 if _halved(precision, role) else torch.float32
+
+
+def weight_bytes(precision: str, role: Role) -> int:
+    """Bytes of a weight in that format."""
+    return 2 if _halved(precision, role) else 4
+
+
+def _halved(precision: str, role: Role) -> bool:
+    return role in {"32-true": (), "bf16-mixed": (Role.FROZEN,), "bf16-true": tuple(Role)}[precision]
 
 
 def device(train: TrainConfig) -> torch.device:
@@ -65,6 +75,8 @@ def device(train: TrainConfig) -> torch.device:
 
     Raises `ConfigError` for an accelerator that is absent, and where there are fewer devices than `train.devices`.
     """
+    import torch
+
     kind = kind_of_device(train.accelerator)
     count = _count(kind)
     if kind != "cpu" and count < train.devices:
@@ -80,6 +92,8 @@ def kind_of_device(accelerator: str) -> str:
     if accelerator == "auto":
         return present[0]
     if accelerator not in present:
+        import torch
+
         raise ConfigError(
             f"train.accelerator = {accelerator!r}: PyTorch {torch.__version__} finds no such device here; must be auto "
             f"or {' or '.join(present)}"
@@ -89,6 +103,10 @@ def kind_of_device(accelerator: str) -> str:
 
 def _count(kind: str) -> int:
     """How many devices of a kind this machine has. 1 for a CPU, which any number of processes can share."""
+    if kind == "cpu":
+        return 1
+    import torch
+
     if kind == "cuda":
         return torch.cuda.device_count()
-    return int(torch.backends.mps.is_available()) if kind == "mps" else 1
+    return int(torch.backends.mps.is_available())

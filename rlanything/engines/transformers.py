@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -27,6 +28,9 @@ from rlanything.engines import sampling
 from rlanything.engines.chat import stop_ids
 from rlanything.engines.decode import Draft, check_request, step
 
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
+
 
 class TransformersEngine:
     """`Engine` over a live Hugging Face causal language model on any device. Sessions and groups are ignored.
@@ -35,6 +39,7 @@ class TransformersEngine:
         model: each call samples from its current weights, in evaluation mode; its mode is restored afterwards.
         tokenizer: gives the ids that end a response.
         max_batch: the most prompts of one call of `model.generate`.
+        eyes: of a model that reads pictures. It never writes the token of a picture, whose log-prob is -inf.
 
     Raises:
         ValueError: when the model has no `generate`, for `max_batch` below 1, and for a tokenizer without ids that end
@@ -42,17 +47,24 @@ class TransformersEngine:
     """
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, max_batch: int = 64
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        max_batch: int = 64,
+        eyes: Eyes | None = None,
     ) -> None:
         if not isinstance(model, GenerationMixin):
             raise ValueError(f"{type(model).__name__} cannot generate text: use a causal language model")
         if max_batch < 1:
             raise ValueError(f"max_batch must be at least 1, got {max_batch}")
-        self._model, self._max_batch = model, max_batch
+        self._model, self._max_batch, self._eyes = model, max_batch, eyes
         self._stops = frozenset(stop_ids(tokenizer))
+        self._version = 0
 
-    def sync(self) -> None:
-        """Nothing to do: the live weights are used, and nothing is cached."""
+    def sync(self, version: int) -> None:
+        """Only the name is new: the live weights are used, and nothing is cached."""
+        self._version = version
 
     def release(self, sessions: Sequence[str]) -> None:
         """Nothing to free: every prompt is read again."""
@@ -64,17 +76,21 @@ class TransformersEngine:
         """Completions in the order of the requests. Raises `ValueError` for a request that cannot be served."""
         config = self._model.config.get_text_config()
         for request in requests:
-            check_request(request, config.vocab_size, config.max_position_embeddings)
+            check_request(
+                request, config.vocab_size, config.max_position_embeddings, sees=self._eyes is not None
+            )
+            if self._eyes is not None:
+                self._eyes.require(request.prompt_ids, request.images)
         drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
         waiting = sorted((d for d in drafts if not d.done), key=lambda d: len(d.request.prompt_ids))
         with _evaluating(self._model), torch.no_grad():
             for start in range(0, len(waiting), self._max_batch):
                 self._run(waiting[start : start + self._max_batch])
-        return [draft.completion() for draft in drafts]
+        return [draft.completion(self._version) for draft in drafts]
 
     def _run(self, drafts: Sequence[Draft]) -> None:
         ids, mask = _left_padded([draft.request.prompt_ids for draft in drafts])
-        sampler = _Sampler(drafts, filler=min(self._stops))
+        sampler = _Sampler(drafts, min(self._stops), self._eyes.token if self._eyes else None)
         config = GenerationConfig(
             do_sample=False,
             max_new_tokens=max(draft.request.max_tokens for draft in drafts),
@@ -83,17 +99,34 @@ class TransformersEngine:
         self._model.generate(  # type: ignore[misc]
             ids.to(self._model.device),
             attention_mask=mask.to(self._model.device),
+            **self._seen(drafts, ids),
             generation_config=config,
             logits_processor=LogitsProcessorList([sampler]),
             stopping_criteria=StoppingCriteriaList([_AllEmitted(sampler)]),
         )
 
+    def _seen(self, drafts: Sequence[Draft], ids: Tensor) -> dict[str, Any]:
+        """What `generate` gets of the pictures of prompts BT; {} where there are none."""
+        names = [name for draft in drafts for name in draft.request.images]
+        if self._eyes is None or not names:
+            return {}
+        device = self._model.device
+        pixels, grid = self._eyes.pixels(names)
+        kinds = (
+            ids == self._eyes.token
+        ).int()  # which tokens are pictures; transformers takes nothing else from it
+        return {
+            "pixel_values": pixels.to(device),
+            "image_grid_thw": grid.to(device),
+            "mm_token_type_ids": kinds.to(device),
+        }
+
 
 class _Sampler(LogitsProcessor):
-    """Draws the next token of each row, and masks every other token for `generate`."""
+    """Draws the next token of each row, and masks every other token for `generate`. never: an id that is not drawn."""
 
-    def __init__(self, drafts: Sequence[Draft], filler: int) -> None:
-        self._drafts, self._filler = drafts, filler
+    def __init__(self, drafts: Sequence[Draft], filler: int, never: int | None) -> None:
+        self._drafts, self._filler, self._never = drafts, filler, never
         longest = max(draft.request.max_tokens for draft in drafts)
         self._noise = sampling.uniforms([draft.request.seed for draft in drafts], longest)
         self._emitted = 0
@@ -107,7 +140,10 @@ class _Sampler(LogitsProcessor):
         ]
         if needy:
             active = [self._drafts[row] for row in needy]
-            step(active, scores[needy].float().cpu(), self._noise[needy, self._emitted])
+            logits = scores[needy].float().cpu()
+            if self._never is not None:
+                logits[:, self._never] = float("-inf")
+            step(active, logits, self._noise[needy, self._emitted])
         tokens = [d.ids[self._emitted] if self._emitted < len(d.ids) else self._filler for d in self._drafts]
         self._emitted += 1
         only = torch.full_like(scores, float("-inf"))

@@ -13,10 +13,19 @@ import sys
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from typing import Any
 
 import psutil
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+    PreTrainedConfig,
+)
 from transformers.utils import logging
 
 from rlanything.engines.chat import Chat
@@ -34,6 +43,14 @@ NO_CODE = {"trust_remote_code": False}
 _LONGEST = 2000
 """Characters of an error message that are kept."""
 _TURN = {"role": "user", "content": "You are in a room. What next?"}
+
+
+def auto_class(config: PreTrainedConfig) -> Any:
+    """The class of transformers that makes the model: one that reads text, else one that reads pictures as well."""
+    text = type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    if not text and type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
+        return AutoModelForImageTextToText
+    return AutoModelForCausalLM
 
 
 def why_unusable(source: str, revision: str | None) -> str:
@@ -97,7 +114,7 @@ def _try(source: str, revision: str | None) -> None:
             "the tokenizer has no chat template; add chat_template.jinja, or use an instruct model"
         )
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config, **NO_CODE)
+        model = auto_class(config).from_config(config, **NO_CODE)
     rows = model.get_input_embeddings().weight.shape[0]
     chat = Chat(tokenizer)
     start = chat.start([{"role": "system", "content": "You play."}, _TURN])

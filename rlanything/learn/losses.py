@@ -7,12 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
 from rlanything.learn.packing import NO_BRANCH, Row
+from rlanything.learn.pictures import Seen, seen
+
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
 
 
 @dataclass(frozen=True)
@@ -32,10 +37,15 @@ class Packed:
     reference_n: Tensor
     advantage_n: Tensor
     weight_n: Tensor
+    seen: Seen | None = None
+    """The pictures that the rows show. None: the model reads text alone."""
 
 
-def pack(rows: Sequence[Row], device: torch.device | str = "cpu") -> Packed:
-    """Pad rows on the right and collect their targets. There must be at least one row with a target."""
+def pack(rows: Sequence[Row], device: torch.device | str = "cpu", eyes: Eyes | None = None) -> Packed:
+    """Pad rows on the right and collect their targets. There must be at least one row with a target.
+
+    eyes: of a model that reads pictures. Raises `ValueError` for pictures without.
+    """
     width = max(len(r.ids) for r in rows)
     flat = [
         x
@@ -45,6 +55,7 @@ def pack(rows: Sequence[Row], device: torch.device | str = "cpu") -> Packed:
     source, target, old, reference, advantage, weight = zip(*flat, strict=True)
     owners = [b for b, r in enumerate(rows) for _ in r.target]
     floats = torch.tensor([old, reference, advantage, weight], dtype=torch.float32, device=device)
+    old_n, reference_n, advantage_n, weight_n = floats
     return Packed(
         _padded([r.ids for r in rows], width, 0, device),
         _padded([r.positions for r in rows], width, 0, device),
@@ -53,7 +64,11 @@ def pack(rows: Sequence[Row], device: torch.device | str = "cpu") -> Packed:
         torch.tensor(source, device=device),
         torch.tensor(target, device=device),
         _allowed([a for r in rows for a in r.allowed], device),
-        *floats,
+        old_n,
+        reference_n,
+        advantage_n,
+        weight_n,
+        seen([r.images for r in rows], eyes, device),
     )
 
 
@@ -62,10 +77,17 @@ def target_logprobs(model: PreTrainedModel, batch: Packed) -> Tensor:
     mask = batch.mask_b1tt
     if mask is not None:
         mask = torch.zeros_like(mask, dtype=model.dtype).masked_fill_(~mask, torch.finfo(model.dtype).min)
+    shown = (
+        {"position_ids": batch.positions_bt}
+        if batch.seen is None
+        else batch.seen.inputs(model, batch.ids_bt, batch.positions_bt)
+    )
     hidden_btd = model.base_model(
-        input_ids=batch.ids_bt, position_ids=batch.positions_bt, attention_mask=mask, use_cache=False
+        input_ids=batch.ids_bt, attention_mask=mask, use_cache=False, **shown
     ).last_hidden_state
     logits_nv = model.get_output_embeddings()(hidden_btd[batch.row_n, batch.source_n]).float()
+    if batch.seen is not None:
+        logits_nv = batch.seen.without_pictures(logits_nv)
     chosen_n = logits_nv.gather(1, batch.target_n[:, None])[:, 0]
     if batch.allowed_nk is None:
         return chosen_n - logits_nv.logsumexp(1)

@@ -7,9 +7,9 @@ accumulate over the micro-batches, then both optimizers step once. Optimizer sta
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from lightning.pytorch import LightningModule
@@ -23,6 +23,9 @@ from rlanything.learn.mismatch import mismatch
 from rlanything.learn.packing import Row, idle_row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
 from rlanything.learn.sharding import logprobs_of, shard, whole
+
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,7 @@ class JointModule(LightningModule):
 
     `reference_policy`, `reference_reward`: frozen models that the KL term compares with (kl_reference=base). None: it
     compares with the weights at the start of the iteration, whose log-probs are `Row.old`.
+    eyes: `policy` and `reward` -> how the model reads pictures; without one it reads text alone.
     Raises `ConfigError` where `gradient_checkpointing` is set for a model that does not support it.
     """
 
@@ -49,6 +53,7 @@ class JointModule(LightningModule):
         reward: PreTrainedModel | None,
         reference_policy: PreTrainedModel | None = None,
         reference_reward: PreTrainedModel | None = None,
+        eyes: Mapping[str, Eyes] | None = None,
     ) -> None:
         super().__init__()
         self.automatic_optimization = False
@@ -59,6 +64,7 @@ class JointModule(LightningModule):
             for model in self._learning():
                 allow_recomputing(model)
         # In a dict, so that Lightning does not register them: they are frozen, and no checkpoint needs them.
+        self._eyes = eyes or {}
         self._references = {"policy": reference_policy, "reward": reference_reward}
         self.totals: dict[str, list[float]] = defaultdict(list)
         """Statistics of the iteration so far: name -> one value per optimizer step."""
@@ -116,19 +122,21 @@ class JointModule(LightningModule):
         drift: list[float] = []
         for group in micro_batches(rows, self.config.micro_batch_tokens):
             if recompute:
-                drift += self._recompute(model, group, anchored=reference is not None)
+                drift += self._recompute(name, model, group, anchored=reference is not None)
             if reference is not None:
-                _spread([r.reference for r in group], self._logprobs(reference, group))
+                _spread([r.reference for r in group], self._logprobs(name, reference, group))
         found = mismatch(drift, self.config.importance_cap)
         return {f"{name}/{metric}": value for metric, value in found.items()}
 
-    def _recompute(self, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool) -> list[float]:
+    def _recompute(
+        self, name: str, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool
+    ) -> list[float]:
         """Truncated importance sampling. Returns, for each target, trainer's minus recorded log-prob.
 
         Weights are multiplied by min(exp(trainer's - recorded), importance_cap). The trainer's log-probs become `old`,
         and without a reference model (`anchored` false) also `reference`.
         """
-        fresh = self._logprobs(model, rows)
+        fresh = self._logprobs(name, model, rows)
         recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
         factor = (fresh - recorded).exp().clamp(max=self.config.importance_cap)
         weights = torch.tensor([x for r in rows for x in r.weight], device=fresh.device)
@@ -139,9 +147,9 @@ class JointModule(LightningModule):
         return [float(x) for x in fresh - recorded]
 
     @torch.no_grad()
-    def _logprobs(self, model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
+    def _logprobs(self, name: str, model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
         """Log-probs [N] of the targets, in the number formats of the updates (bf16-mixed: under its autocast)."""
-        batch: Packed = pack(rows, model.device)
+        batch: Packed = pack(rows, model.device, self._eyes.get(name))
         with self.trainer.precision_plugin.forward_context():
             return logprobs_of(model)(batch)
 
@@ -157,7 +165,7 @@ class JointModule(LightningModule):
         world = self.trainer.world_size
         sums: dict[str, Tensor] = {}
         for rows in micro:
-            loss, stats = self._loss(model, rows)
+            loss, stats = self._loss(name, model, rows)
             # DDP averages gradients over processes; the weights are already normalised over all of them.
             self.manual_backward(loss * world)
             sums = {
@@ -170,9 +178,11 @@ class JointModule(LightningModule):
             self.totals[f"{name}/{key}"].append(float(self.trainer.strategy.reduce(value, reduce_op="sum")))
         self.totals[f"{name}/grad_norm"].append(float(norm))
 
-    def _loss(self, model: PreTrainedModel, rows: Sequence[Row]) -> tuple[Tensor, dict[str, Tensor]]:
+    def _loss(
+        self, name: str, model: PreTrainedModel, rows: Sequence[Row]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         # Another process has one more micro-batch. It needs this one for the same passes through the model.
-        batch = pack(rows or [idle_row()], self.device)
+        batch = pack(rows or [idle_row()], self.device, self._eyes.get(name))
         return surrogate(logprobs_of(model)(batch), batch, self.config.epsilon, self.config.beta)
 
 

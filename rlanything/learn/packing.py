@@ -4,7 +4,7 @@ Policy: turns share a row while each prompt begins with exactly the previous pro
 starts. Reward model: a judged trajectory is one row with the form of a tree. The trunk holds the tokens that
 several questions share. The question of each step branches off where it differs from the trunk. Its m votes branch off
 the question. A tree with more tokens than a forward pass may take is cut into several: first between questions, then
-between the replies to one question.
+between the replies to one question. Questions that show pictures have a tree each.
 
 Shape letters: T tokens of a row, N targets (sampled tokens that train), K allowed ids at a target.
 """
@@ -46,6 +46,8 @@ class Row:
     """Log-prob of the target under the model that the KL term compares with."""
     advantage: list[float] = field(default_factory=list)
     weight: list[float] = field(default_factory=list)
+    images: list[str] = field(default_factory=list)
+    """The names of the pictures that its tokens stand for, in their order. They come before the first branch."""
 
     @property
     def branched(self) -> bool:
@@ -93,9 +95,11 @@ def policy_rows(lesson: ScoredTrajectory, loss_weight: LossWeight) -> list[Row]:
     decided = [decisions(s.response_ids, s.allowed) for s in lesson.trajectory.steps]
     total = sum(len(d) for d in decided)
     for step, advantage, targets in zip(lesson.trajectory.steps, lesson.advantages, decided, strict=True):
-        if row.ids != list(step.prompt_ids[: len(row.ids)]):
+        shown = list(step.prompt_images)
+        if row.ids != list(step.prompt_ids[: len(row.ids)]) or row.images != shown[: len(row.images)]:
             rows.append(row)
             row = Row()
+        row.images = shown
         fresh = step.prompt_ids[len(row.ids) :]
         row.read(fresh, len(row.ids), None, NO_BRANCH, NO_BRANCH)
         base = len(row.ids) - 1
@@ -114,6 +118,10 @@ def reward_rows(lesson: ScoredReplies, loss_weight: LossWeight, most: int | None
     most: the most tokens of a row. None: no limit. A larger tree is halved between two questions. One question is
     halved between the replies that train, and each row repeats its prompt. One reply with its prompt is never cut.
     """
+    count = len(lesson.questions)
+    if count > 1 and any(question.images for question in lesson.questions):
+        alone = [lesson.part(k, k + 1) for k in range(count)]  # equal ids may stand for other pictures
+        return [row for one in alone for row in reward_rows(one, loss_weight, most)]
     row = _tree(lesson, loss_weight)
     if most is not None and len(row.ids) > most:
         rows = [cut for half in _halves(lesson) for cut in reward_rows(half, loss_weight, most)]
@@ -144,7 +152,7 @@ def _halves(lesson: ScoredReplies) -> list[ScoredReplies]:
 
 def _tree(lesson: ScoredReplies, loss_weight: LossWeight) -> Row:
     """One row for all questions of a lesson."""
-    row = Row()
+    row = Row(images=[name for question in lesson.questions for name in question.images])
     trunk = max((q.prompt_ids for q in lesson.questions), key=len, default=())
     # A prompt keeps at least one token of its own to predict from.
     forks = [common_prefix(trunk, q.prompt_ids[:-1]) for q in lesson.questions]

@@ -50,10 +50,10 @@ class CopyEngine:
         """See `Engine`."""
         self._engine.release(sessions)
 
-    def sync(self) -> None:
+    def sync(self, version: int) -> None:
         """Gather the weights into the copy, and use them."""
         gather(self._model, self._copy)
-        self._engine.sync()
+        self._engine.sync(version)
 
     def close(self) -> None:
         """See `Engine`."""

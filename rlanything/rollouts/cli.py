@@ -13,8 +13,10 @@ _ABOUT = (
 )
 
 
-def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
-    """Add `rollouts`. Its commands set `run`: from parsed arguments, which include `root`, to an exit code."""
+def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> Subparsers[argparse.ArgumentParser]:
+    """Add `rollouts`, and give what takes its commands: rooms above this one add some.
+
+    Commands set `run`: from parsed arguments, which include `root`, to an exit code."""
     rollouts = commands.add_parser("rollouts", help="what was tried, said about it and learnt from it")
     actions = rollouts.add_subparsers(title="commands", required=True, metavar="COMMAND")
     show = actions.add_parser("show", help="one rollout: texts, votes or tests, rewards", description=_ABOUT)
@@ -31,6 +33,7 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
     show.add_argument("--prompts", action="store_true", help="also what the policy read, token for token")
     show.add_argument("--json", action="store_true", help="as JSON, complete")
     show.set_defaults(run=_show)
+    return actions
 
 
 def _show(args: argparse.Namespace) -> int:

@@ -10,7 +10,7 @@ import json
 import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -58,7 +58,7 @@ def decode(run: NamedRun, role: str, sequences: Sequence[Ids]) -> Texts:
     if file is None:
         known.problem = f"no {FILE} of the {role} model here: its tokens are not decoded"
         return known
-    found = _in_child(file, asked)
+    found = in_child(lambda: _decode(file, asked))
     if isinstance(found, str):
         known.problem = f"{file}: tokens are not decoded: {found}"
     else:
@@ -88,11 +88,13 @@ def tokenizer_file(run: NamedRun, role: str) -> Path | None:
     return cached(source.path, FILE, source.revision)
 
 
-def _in_child(file: Path, sequences: Sequence[Ids]) -> list[str] | str:
-    """The texts, or why there are none."""
+def in_child(work: Callable[[], list[str]]) -> list[str] | str:
+    """The texts that `work` makes of a tokenizer in a child process with limits, or why there are none.
+
+    The child is a fork, so that nothing is imported again."""
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_decode, args=(file, sequences, sender), daemon=True)
+    child = context.Process(target=_report, args=(work, sender), daemon=True)
     child.start()
     sender.close()
     try:
@@ -107,20 +109,24 @@ def _in_child(file: Path, sequences: Sequence[Ids]) -> list[str] | str:
     return f"the tokenizer crashes, or needs more than {SECONDS} s or {MEMORY_MB} MB"
 
 
-def _decode(file: Path, sequences: Sequence[Ids], sender: Connection) -> None:
+def _report(work: Callable[[], list[str]], sender: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     if sys.platform == "linux":  # other systems do not enforce it
         most = psutil.Process().memory_info().vms + (MEMORY_MB << 20)
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(str(file))
-        found: list[str] | str = [tokenizer.decode(list(s), skip_special_tokens=False) for s in sequences]
+        found: list[str] | str = work()
         if sum(map(len, found)) > LONGEST:
             found = f"their texts have more than {LONGEST:,} characters"
     except BaseException as error:  # a panic of the library is not an `Exception`
         found = " ".join(str(error).split())[:200] or type(error).__name__
     sender.send_bytes(json.dumps(found).encode())
     os._exit(0)
+
+
+def _decode(file: Path, sequences: Sequence[Ids]) -> list[str]:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(file))
+    return [tokenizer.decode(list(s), skip_special_tokens=False) for s in sequences]

@@ -10,6 +10,7 @@ from rlanything.core.types import Episode, EventKind, Json, Step
 from rlanything.rewards.kind import name_of
 from rlanything.rollouts import unit_tests, votes
 from rlanything.rollouts.decoding import Texts, decode
+from rlanything.rollouts.pictures import pictures
 from rlanything.rollouts.runs import NamedRun, Terms
 from rlanything.rollouts.select import Chosen, Tries
 
@@ -45,8 +46,10 @@ def rollout_page(run: NamedRun, chosen: Chosen, others: Sequence[str] = ()) -> d
         "trains_policy": episode.advantages is not None,
         "why_not": why_not(chosen, terms),
         "first_observation": trajectory.first_observation,
+        "first_images": pictures(run, trajectory.first_images),
         "steps": [
-            {**step, **found} for step, found in zip(_steps(episode, read), kind["steps"], strict=True)
+            {**step, **found, "images": pictures(run, taken.images)}
+            for step, found, taken in zip(_steps(episode, read), kind["steps"], trajectory.steps, strict=True)
         ],
         "tests": kind.get("tests"),
         "notes": [note for note in (read.problem, *kind["notes"]) if note],

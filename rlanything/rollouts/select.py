@@ -59,17 +59,17 @@ def choose(
     Then it is the last iteration; the first task with rollouts that train and outcomes that differ; its first rollout
     that trains. proposal: where a slot has two tasks, the rewrite. Raises `ConfigError` naming the nearest number."""
     iterations = with_rollouts(run)
-    iteration = _one_of("--iteration", iterations[-1] if iteration is None else iteration, iterations)
+    iteration = one_of("--iteration", iterations[-1] if iteration is None else iteration, iterations)
     stored = StoredIteration(run.stored, iteration)
     groups = grouped(stored.episodes)
     slots = sorted({tries.slot for tries in groups})
     tries = max(groups, key=_telling)
     if slot is not None or proposal:
-        asked = tries.slot if slot is None else _one_of("--slot", slot, slots)
+        asked = tries.slot if slot is None else one_of("--slot", slot, slots)
         tries = _task(groups, asked, proposal, f"{run.name}, iteration {iteration}")
     rollouts = [record.episode.trajectory.rollout for record in tries.records]
     first = max(tries.records, key=_trains).episode.trajectory.rollout
-    number = _one_of("--rollout", first if rollout is None else rollout, rollouts)
+    number = one_of("--rollout", first if rollout is None else rollout, rollouts)
     return Chosen(stored, tries, tries.records[rollouts.index(number)], iterations, slots, rollouts)
 
 
@@ -114,7 +114,8 @@ def _task(groups: Sequence[Tries], slot: int, proposal: bool, where: str) -> Tri
     raise ConfigError(f"--proposal: {where}, slot {slot}: no rewrite was tried there; {held}")
 
 
-def _one_of(option: str, value: int, known: Sequence[int]) -> int:
+def one_of(option: str, value: int, known: Sequence[int]) -> int:
+    """`value` if it is one of the known ones. Raises `ConfigError` naming the nearest."""
     if value not in known:
         nearest = min(known, key=lambda number: abs(number - value))
         raise ConfigError(f"{option} {value}: unknown; the nearest is {nearest}. Known: {numbers(known)}")

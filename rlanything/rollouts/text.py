@@ -11,6 +11,7 @@ from rich.text import Text
 from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, plain, share
 from rlanything.core.printable import one_line, safe
 from rlanything.core.types import Json
+from rlanything.rollouts.pictures import line
 from rlanything.rollouts.select import numbers
 
 Page = Mapping[str, Any]
@@ -73,6 +74,7 @@ def _body(page: Page, prompts: bool) -> Iterator[RenderableType]:
     yield Text("")
     yield heading("first observation")
     yield _block(page["first_observation"])
+    yield from _pictures(page["first_images"])
     for step in page["steps"]:
         yield Text("")
         yield heading(f"step {step['step']}")
@@ -83,9 +85,15 @@ def _body(page: Page, prompts: bool) -> Iterator[RenderableType]:
         yield _named("action" if step["valid"] else "no valid action", step["action"])
         if step["observation"]:
             yield _named("answer", step["observation"])
+        yield from _pictures(step["images"])
         yield from (_votes(page, step) if page["writes"] == "votes" else _program(step))
     if page["tests"]:
         yield from _tests(page)
+
+
+def _pictures(found: Sequence[dict[str, Json]]) -> Iterator[RenderableType]:
+    for picture in found:
+        yield _named("picture", line(picture))
 
 
 def _votes(page: Page, step: Page) -> Iterator[RenderableType]:

@@ -22,6 +22,7 @@ from rlanything.engines.native import NativeEngine
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.engines.vllm import support
 from rlanything.engines.vllm.engine import VllmEngine
+from rlanything.engines.vllm.served.engine import VllmServers
 
 Ids = tuple[int, ...]
 
@@ -119,16 +120,24 @@ ARCHITECTURES = {
 }
 
 
-ENGINES: dict[str, Any] = {"native": NativeEngine, "transformers": TransformersEngine, "vllm": VllmEngine}
+ENGINES: dict[str, Any] = {
+    "native": NativeEngine,
+    "transformers": TransformersEngine,
+    "vllm": VllmEngine,
+    "vllm_servers": VllmServers,
+}
 VLLM_GIB = 0.1
 """Memory that a test's engine needs for keys and values."""
-TOLERANCE = {"native": 1e-5, "transformers": 1e-5, "vllm": 1e-4}
+TOLERANCE = {"native": 1e-5, "transformers": 1e-5, "vllm": 1e-4, "vllm_servers": 1e-4}
 """What rounding makes of a log-prob, by engine."""
 
 
 @contextmanager
 def opened(name: str, model: PreTrainedModel, **arguments: Any) -> Iterator[Engine]:
     """An engine over a model. The test is skipped where the engine's package is not installed."""
+    if name == "vllm_servers":
+        needs_vllm()
+        arguments = {"cache_gib": VLLM_GIB, **arguments}
     if name == "vllm":
         needs_vllm()
         _vllm_open.append(None)

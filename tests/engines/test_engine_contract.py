@@ -43,7 +43,7 @@ def engine(name, model):
 def test_nothing_to_do(engine: Engine):
     assert engine.generate([]) == []
     engine.release(["nobody"])
-    engine.sync()
+    engine.sync(1)
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
@@ -132,12 +132,12 @@ def mixtures(draw_value):
 @given(mixtures(), st.randoms(use_true_random=False))
 def test_company_and_order_change_nothing(name, engine, requests, rng):
     together = engine.generate(requests)
-    engine.sync()
+    engine.sync(1)
     order = list(range(len(requests)))
     rng.shuffle(order)
     cut = rng.randint(0, len(order))
     shuffled = [engine.generate([requests[i] for i in part]) for part in (order[:cut], order[cut:])]
-    engine.sync()
+    engine.sync(1)
     alone = [engine.generate([replace(request, session="", group="")])[0] for request in requests]
     for index, completion in zip(order, shuffled[0] + shuffled[1], strict=True):
         assert completion.ids == together[index].ids == alone[index].ids
@@ -190,7 +190,8 @@ def test_after_a_sync_the_new_weights_sample(name):
     start = tuple(range(20, 120))
     with cases.opened(name, model) as engine:
         for update in range(4):
-            engine.sync()
+            if update:
+                engine.sync(1)  # always the same name, which must not bring back an old cache
             requests = [Request(start, seed, 8, session=f"{update}/{seed}", group="g") for seed in range(4)]
             completions = engine.generate(requests)
             assert cases.worst_error(model, requests, completions) < ROUNDING
@@ -198,6 +199,17 @@ def test_after_a_sync_the_new_weights_sample(name):
                 for parameter in model.parameters():
                     parameter.mul_(1.05)
             assert cases.worst_error(model, requests, completions) > 10 * ROUNDING
+
+
+def test_completions_name_the_version_of_the_weights(name, model):
+    forced = Request((5, 6), 0, 4, choices=((7, 2),))  # nothing of it is sampled
+    requests = [Request((5, 6, seed + 10), seed, 4, session=f"{seed}") for seed in range(3)] + [forced]
+    with cases.opened(name, model) as engine:
+        assert [c.version for c in engine.generate(requests)] == [0] * 4
+        engine.sync(7)
+        assert [c.version for c in engine.generate(requests)] == [7] * 4
+        engine.sync(3)
+        assert [c.version for c in engine.generate(requests)] == [3] * 4
 
 
 def test_closing_one_engine_leaves_the_others(name, model):
@@ -208,7 +220,7 @@ def test_closing_one_engine_leaves_the_others(name, model):
         second.close()
         second.close()
         assert first.generate(requests) == expected
-        first.sync()
+        first.sync(1)
         assert cases.ids(first.generate(requests)) == cases.ids(expected)
 
 

@@ -181,7 +181,7 @@ def test_sync_takes_over_the_weights_and_drops_the_sessions(counter):
             parameter.mul_(1.1)
     stale = engine.generate(requests)
     assert cases.worst_error(model, requests, stale) > 1e-3
-    engine.sync()
+    engine.sync(1)
     counter.since()
     assert cases.worst_error(model, requests, engine.generate(requests)) < 1e-5
     assert counter.since()[0] == len(requests[0].prompt_ids) - 1

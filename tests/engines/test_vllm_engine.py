@@ -46,7 +46,7 @@ def test_a_missing_tied_head_is_noticed(engine, model, monkeypatch):
     headless = {name: weight for name, weight in model.state_dict().items() if name != "lm_head.weight"}
     monkeypatch.setattr(instance.Instance, "load", lambda self, weights: load(self, headless))
     with pytest.raises(WeightsMismatch, match=r"log-probs differ by 0\.\d+, and rounding explains 0\.001"):
-        engine.sync()
+        engine.sync(1)
     monkeypatch.undo()
     completions = engine.generate(REQUESTS)  # nothing samples with the wrong weights: it starts anew
     assert cases.worst_error(model, REQUESTS, completions) < cases.TOLERANCE["vllm"]
@@ -55,11 +55,11 @@ def test_a_missing_tied_head_is_noticed(engine, model, monkeypatch):
 def test_a_second_update_that_changes_nothing_is_noticed(engine, model, monkeypatch):
     engine.generate(REQUESTS)
     learn(model)
-    engine.sync()
+    engine.sync(1)
     monkeypatch.setattr(instance.Instance, "load", lambda self, weights: None)
     learn(model)
     with pytest.raises(WeightsMismatch):
-        engine.sync()
+        engine.sync(1)
 
 
 def test_a_stale_prefix_cache_is_noticed(engine, model, monkeypatch):
@@ -70,7 +70,7 @@ def test_a_stale_prefix_cache_is_noticed(engine, model, monkeypatch):
     engine.generate(REQUESTS)
     learn(model)
     with pytest.raises(WeightsMismatch):
-        engine.sync()
+        engine.sync(1)
 
 
 def test_a_tolerance_can_be_declared(model, monkeypatch):
@@ -125,7 +125,7 @@ def test_ids_that_decide():
 
 def test_nothing_is_started_before_it_is_asked(model):
     with cases.opened("vllm", model) as engine:
-        engine.sync()
+        engine.sync(1)
         engine.release(["a"])
         only = Request((5, 6), 0, 4, choices=((7, 2),))
         assert engine.generate([only])[0].ids == (7, 2)

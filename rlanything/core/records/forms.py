@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, InstanceOf, TypeAdapter, ValidationError
 
 from rlanything.core.errors import unknown
+from rlanything.core.images.png import NAME
 from rlanything.core.types import Json
 
 Text = InstanceOf[str]
@@ -23,6 +24,15 @@ def _sign(value: int) -> int:
 
 
 Sign = Annotated[int, AfterValidator(_sign)]
+
+
+def _image_name(value: str) -> str:
+    if not NAME.fullmatch(value):
+        raise ValueError(f"{value[:70]!r}: the name of a picture is its sha256, 64 hex digits")
+    return value
+
+
+ImageName = Annotated[Text, AfterValidator(_image_name)]
 
 
 def text_of(words: type[StrEnum]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
-from rlanything.core.records.forms import Form, Number, Sign, Text, require_equal, text_of
+from rlanything.core.records.forms import Form, ImageName, Number, Sign, Text, require_equal, text_of
 from rlanything.core.types import (
     Direction,
     Json,
@@ -47,6 +47,8 @@ class StepForm(TypedDict):
     text_kept: NotRequired[int]
     text_added: NotRequired[Text]
     response_text: NotRequired[Text]
+    images: NotRequired[list[ImageName]]
+    prompt_images: NotRequired[list[ImageName]]
 
 
 class TrajectoryForm(TypedDict):
@@ -60,6 +62,7 @@ class TrajectoryForm(TypedDict):
     outcome: Sign
     status: StatusForm
     error: Text
+    first_images: NotRequired[list[ImageName]]
     steps: list[StepForm]
 
 
@@ -77,6 +80,7 @@ class JudgementForm(TypedDict):
 
     prompt_kept: int
     prompt_added: list[int]
+    images: NotRequired[list[ImageName]]
     votes: list[VoteForm]
 
 
@@ -108,6 +112,8 @@ def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
                 "valid": step.valid,
                 "observation": step.observation,
                 **_texts(step, text),
+                **_images("images", step.images),
+                **_images("prompt_images", step.prompt_images),
             }
         )
         before, text = step.prompt_ids + step.response_ids, step.prompt_text
@@ -120,6 +126,7 @@ def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
         "outcome": trajectory.outcome,
         "status": trajectory.status.value,
         "error": trajectory.error,
+        **_images("first_images", trajectory.first_images),
         "steps": steps,
     }
 
@@ -148,6 +155,8 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
                 item["observation"],
                 text,
                 item.get("response_text", ""),
+                tuple(item.get("images", ())),
+                tuple(item.get("prompt_images", ())),
             )
         )
         before = prompt + response
@@ -161,6 +170,7 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
         data["outcome"],
         Status(data["status"]),
         data["error"],
+        tuple(data.get("first_images", ())),
     )
 
 
@@ -178,7 +188,8 @@ def judgements_to_json(judgements: Sequence[Judgement]) -> list[Json]:
             }
             for v in judgement.votes
         ]
-        records.append({**_delta("prompt", judgement.prompt_ids, before), "votes": votes})
+        asked = {**_delta("prompt", judgement.prompt_ids, before), **_images("images", judgement.images)}
+        records.append({**asked, "votes": votes})
         before = judgement.prompt_ids
     return records
 
@@ -197,7 +208,7 @@ def judgements_from_json(data: Sequence[Mapping[str, Json]]) -> tuple[Judgement,
         for vote in votes:
             if vote.logprobs:  # a reply of an endpoint has none
                 require_equal("log-probs", len(vote.logprobs), "tokens", len(vote.response_ids))
-        result.append(Judgement(prompt, votes))
+        result.append(Judgement(prompt, votes, tuple(item.get("images", ()))))
         before = prompt
     return tuple(result)
 
@@ -223,6 +234,11 @@ def proposal_from_json(data: Mapping[str, Json]) -> Proposal:
     """Inverse of `proposal_to_json`."""
     task = Task.from_json(data["task"]) if data["task"] else None
     return Proposal(**{**data, "direction": Direction(data["direction"]), "task": task})
+
+
+def _images(name: str, names: Sequence[str]) -> dict[str, Json]:
+    """The names of pictures, {} where there are none: records without pictures are as they were before these."""
+    return {name: list(names)} if names else {}
 
 
 def _texts(step: Step, before: str) -> dict[str, Json]:

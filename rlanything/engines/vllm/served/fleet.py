@@ -1,0 +1,125 @@
+"""The servers of one model. A lost one is started again with the same weights, and asked again what it did not answer.
+
+An answer depends on its request alone, so it does not matter which server gives it, nor how often it was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from torch import Tensor
+
+from rlanything.core.errors import MachineError
+from rlanything.engines.vllm.copying import Sampled
+from rlanything.engines.vllm.instance import Ask
+from rlanything.engines.vllm.served.server import Server, Weights
+from rlanything.engines.vllm.served.store import Store
+from rlanything.engines.vllm.served.wire import LostError
+
+Found = dict[int, tuple[list[int], list[float]]]
+
+
+class Fleet:
+    """Servers of one model.
+
+    Args:
+        servers: at least one.
+        store: where the weights are written.
+        restarts: how many servers may be lost, all of them together, before the run ends.
+        accept: is given what samples, whenever a server has new weights; raises where it does not accept it.
+        say: prints a line about a lost server.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        store: Store,
+        restarts: int,
+        accept: Callable[[Callable[[Sequence[Ask]], Sampled]], None],
+        say: Callable[[str], None],
+    ) -> None:
+        self._servers, self._store, self._left, self._restarts = servers, store, restarts, restarts
+        self._accept, self._say = accept, say
+        self._weights: Weights | None = None
+
+    def load(self, weights: Mapping[str, Tensor], name: str) -> None:
+        """Give all servers the whole state of a module under a name; start those that do not run.
+
+        Raises `MachineError` when servers were lost too often, and what `Server.bring_up` and `accept` raise.
+        """
+        self._weights = Weights(self._store.write(weights), name)
+        for server in self._servers:
+            self._bring_up(server)
+
+    def generate(self, asked: Sequence[Ask], salt: str) -> Sampled:
+        """Answers in the order of the questions, by the weights that were loaded last. Raises as `load`."""
+        found: Found = {}
+        parts = divide(asked, len(self._servers))
+        while len(found) < len(asked):
+            for server in self._servers:
+                self._bring_up(server)
+            lost = asyncio.run(self._round(parts, found))
+            for number, cause in lost.items():
+                missing = len(parts[number].keys() - found.keys())
+                self._lose(self._servers[number], cause, f"{missing} requests are asked again")
+        return [found[number] for number in range(len(asked))]
+
+    def close(self) -> None:
+        """End the servers that were started here, and remove the weights."""
+        for server in self._servers:
+            server.close()
+        self._store.close()
+
+    async def _round(self, parts: Sequence[Mapping[int, Ask]], found: Found) -> dict[int, LostError]:
+        """Ask every server what is missing of its part. Returns which servers were lost, and why."""
+        lost: dict[int, LostError] = {}
+
+        async def ask(number: int) -> None:
+            missing = {i: one for i, one in parts[number].items() if i not in found}
+            try:
+                await self._servers[number].generate(missing, found)
+            except LostError as error:
+                lost[number] = error
+
+        await asyncio.gather(*(ask(number) for number in range(len(parts))))
+        return lost
+
+    def _bring_up(self, server: Server) -> None:
+        """Have a server run with the weights, and its samples accepted."""
+        assert self._weights is not None
+        while True:
+            try:
+                if server.bring_up(self._weights):
+                    self._accept(partial(_alone, server))
+                return
+            except LostError as error:
+                self._lose(server, error, "it is brought up again")
+
+    def _lose(self, server: Server, cause: LostError, then: str) -> None:
+        words = server.lose()
+        told = f"{server.what} was lost: {cause}" + (f"\n{words}" if words else "")
+        if self._left == 0:
+            raise MachineError(
+                f"engine.restarts = {self._restarts}: more servers than that were lost. The last one: {told}\n"
+                "What is published stays, and the same command goes on from there"
+            )
+        self._left -= 1
+        self._say(f"engine: {then}, because {told}")
+
+
+def _alone(server: Server, asked: Sequence[Ask]) -> Sampled:
+    found: Found = {}
+    asyncio.run(server.generate(dict(enumerate(asked)), found))
+    return [found[number] for number in range(len(asked))]
+
+
+def divide(asked: Sequence[Ask], count: int) -> list[dict[int, Ask]]:
+    """The questions of each server, by their number. A session stays at one server, whose cache has its beginning."""
+    parts: list[dict[int, Ask]] = [{} for _ in range(count)]
+    for number, one in enumerate(asked):
+        name = one.session or ",".join(map(str, one.prompt))
+        parts[zlib.crc32(name.encode()) % count][number] = one
+    return parts

@@ -1,0 +1,54 @@
+"""Starts a program, and ends it with all of its children when the process that asked for it has ended, however it did.
+
+vLLM's processes outlive a parent that was killed. So this small process stands between: it leads their process group,
+waits for the end of its standard input, which only the asking process holds open, and then kills the group.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+
+LOOK_S = 0.5
+"""Seconds between two looks at the program."""
+GRACE_S = 10.0
+"""Seconds that the program has to end by itself after SIGTERM."""
+
+
+def main(folders: str, command: list[str]) -> None:
+    """Run `command` until it ends, or until nobody wants it any more; then `folders` are removed as well.
+
+    folders: with `os.pathsep` between them.
+    """
+    parent = os.getppid()
+    program = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    while program.poll() is None:
+        if _alone(parent):
+            program.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                program.wait(GRACE_S)
+            for folder in folders.split(os.pathsep):
+                shutil.rmtree(folder, ignore_errors=True)
+            break
+    else:
+        print(f"the server {_how(program.returncode)}", flush=True)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _alone(parent: int) -> bool:
+    """Whether the process that asked has ended, or has closed the pipe. Waits a moment to find out."""
+    ended, _, _ = select.select([0], [], [], LOOK_S)
+    return bool(ended) or os.getppid() != parent
+
+
+def _how(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

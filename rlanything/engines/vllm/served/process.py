@@ -1,0 +1,137 @@
+"""One vLLM server as a process of this machine: its command, its environment, its log, its end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from rlanything.core.printable import safe
+from rlanything.engines.vllm.instance import BLOCK, Settings
+from rlanything.engines.vllm.served import keeper
+from rlanything.engines.vllm.surroundings import CACHE_SIZE, NO_COMPILER, VARIABLES
+
+SOCKET, LOG = "socket", "log"
+LINES, MOST = 20, 1 << 16
+"""How many lines of a log are shown, and how many bytes of it are read."""
+_NOISE = re.compile(r"nanobind: | - (leaked|\.\.\. skipped) |.*resource_tracker|.*warnings\.warn")
+"""Beginnings of lines that vLLM's libraries write at every end, after the line that matters."""
+
+
+class Process:
+    """A running server and all of its children. They end with this process, also when it is killed.
+
+    Args:
+        program: the command, without what `arguments` adds.
+        arguments: of the command.
+        environment: of the server.
+        folder: for the socket and the log.
+        remove: folders that are removed when this process ends without stopping the server.
+    """
+
+    def __init__(
+        self,
+        program: list[str],
+        arguments: list[str],
+        environment: dict[str, str],
+        folder: Path,
+        remove: Sequence[Path],
+    ) -> None:
+        self._log = folder / LOG
+        folders = os.pathsep.join(map(str, remove))
+        command = [sys.executable, "-m", keeper.__name__, folders, *program, *arguments]
+        with self._log.open("ab") as log:
+            self._keeper = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,  # a group of its own, which Ctrl-C does not reach
+            )
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server has ended."""
+        return self._keeper.poll() is not None
+
+    def stop(self) -> None:
+        """Let it end by itself, within `keeper.GRACE_S`; then as `kill`."""
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._keeper.wait(keeper.GRACE_S + 5 * keeper.LOOK_S)
+        self.kill()
+
+    def note_end(self) -> None:
+        """Give the log a moment to say how the server ended, in case it is ending."""
+        with suppress(subprocess.TimeoutExpired):
+            self._keeper.wait(3 * keeper.LOOK_S)
+
+    def kill(self) -> None:
+        """End it and its children now."""
+        with suppress(ProcessLookupError):  # the group, of which a process may be left after its leader
+            os.killpg(self._keeper.pid, signal.SIGKILL)
+        self._keeper.wait()
+        assert self._keeper.stdin is not None
+        with suppress(OSError):
+            self._keeper.stdin.close()
+
+    def last_words(self) -> str:
+        """The end of its log, with nothing in it that moves a terminal's cursor."""
+        with self._log.open("rb") as file:
+            file.seek(max(0, self._log.stat().st_size - MOST))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+        telling = [line for line in lines if not _NOISE.match(line)]
+        return "\n".join(f"    | {safe(line)}" for line in telling[-LINES:])
+
+
+PROGRAM = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
+"""vLLM's own server."""
+
+
+def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
+    """Of vLLM's server: a Unix socket, which only this user can open, token ids, and draws by `draw.OwnDraw`."""
+    valued = {
+        "model": model,
+        "served-model-name": "rlanything",
+        "uds": socket,
+        "load-format": "safetensors",
+        "dtype": settings.dtype,
+        "distributed-executor-backend": "uni",
+        "max-model-len": settings.context,
+        "max-num-seqs": settings.max_batch,
+        "max-num-batched-tokens": settings.max_batched_tokens,
+        "block-size": BLOCK,
+        "kv-cache-memory-bytes": settings.cache_bytes,
+        "gpu-memory-utilization": 0.01,  # unused, but for a check that so much memory is free
+        "logprobs-mode": "processed_logits",
+        "logits-processors": "rlanything.engines.vllm.draw:OwnDraw",
+        "generation-config": "vllm",  # no defaults from the checkpoint
+    }
+    switches = ["skip-tokenizer-init", "enable-scale-out", "no-async-scheduling", "disable-log-stats"]
+    switches += ["disable-uvicorn-access-log", *(["enforce-eager"] if settings.eager else [])]
+    switches.append("enable-prefix-caching" if settings.prefix_caching else "no-enable-prefix-caching")
+    values = [part for name, value in valued.items() for part in (f"--{name}", str(value))]
+    return values + [f"--{name}" for name in switches]
+
+
+def environment(device: str, folder: Path) -> dict[str, str]:
+    """Of vLLM's server. Variables that the user has set stay, but for those that results depend on."""
+    found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+    found |= {
+        "VLLM_SERVER_DEV_MODE": "1",  # weights can be taken over
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # on a CPU one process less
+        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        "TMPDIR": str(folder),  # its sockets lie there, and go with it
+        "VLLM_RPC_BASE_PATH": str(folder),
+    }
+    found.pop(CACHE_SIZE, None)
+    if device == "cpu":
+        found[NO_COMPILER] = "1"
+    return found

@@ -1,0 +1,168 @@
+"""What is sent to vLLM's server and read from it. An answer that does not hold together is a lost one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+import aiohttp
+
+from rlanything.core.errors import MachineError
+from rlanything.core.printable import one_line
+from rlanything.core.types import Json
+from rlanything.engines.vllm.instance import Ask
+from rlanything.engines.vllm.support import KEY
+
+UNIX = "unix:"
+"""How the address of a server at a Unix socket begins."""
+SHOWN = 300
+"""How many characters of a server's words are shown."""
+NO_NUMBER = -9999.0
+"""What vLLM's server sends in the place of a log-prob that is no number, or below this."""
+HINTS = {
+    403: "start it with --enable-scale-out",
+    404: "start it with VLLM_SERVER_DEV_MODE=1 and --enable-scale-out, in version 0.32",
+}
+
+
+class LostError(MachineError):
+    """A server gave no answer that can be used. Whoever asked can ask again."""
+
+
+class RefusedError(MachineError):
+    """A server refuses what it is asked. Asking again does not help."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """timeout_s: longest time of one request, seconds. at_once: requests that are on their way together."""
+
+    timeout_s: float
+    at_once: int
+
+
+class Client:
+    """Connections to one server, for the length of an `async with`."""
+
+    def __init__(self, address: str, limits: Limits) -> None:
+        self._address, self._limits = address, limits
+
+    async def __aenter__(self) -> Client:
+        # A kept connection may be closed by the server in the moment in which it is used, so none is kept.
+        unix = self._address.startswith(UNIX)
+        connector: aiohttp.BaseConnector = (
+            aiohttp.UnixConnector(self._address.removeprefix(UNIX), force_close=True, limit=0)
+            if unix
+            else aiohttp.TCPConnector(force_close=True, limit=0)
+        )
+        self._root = "http://server" if unix else self._address.rstrip("/")
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=self._limits.timeout_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+        self._free = asyncio.Semaphore(self._limits.at_once)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    async def call(self, method: str, path: str, body: Json = None) -> Json:
+        """The JSON value of an answer; None where it is empty. Raises `LostError` and `RefusedError`."""
+        try:
+            async with (
+                self._free,
+                self._session.request(method, self._root + path, json=body, allow_redirects=False) as answer,
+            ):
+                text, status = await answer.text(errors="replace"), answer.status
+        except TimeoutError:
+            raise LostError(f"{path}: no whole answer within {self._limits.timeout_s:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise LostError(f"{path}: {type(error).__name__}: {one_line(str(error))[:SHOWN]}") from None
+        if status >= 500:
+            raise LostError(f"{path}: HTTP {status}: {one_line(text)[:SHOWN]}")
+        if status != 200:
+            told = f"{path}: HTTP {status}: {one_line(text)[:SHOWN]}"
+            raise RefusedError(f"{told}; {HINTS[status]}" if status in HINTS else told)
+        try:
+            return json.loads(text) if text else None
+        except ValueError:
+            raise LostError(f"{path}: the answer is no JSON: {one_line(text)[:SHOWN]}") from None
+
+    async def load(self, folder: str, name: str) -> None:
+        """Let the server take over the weights in a folder, the whole state at once, and call them `name`."""
+        reload = {"method": "reload_weights", "kwargs": {"weights_path": folder}}
+        await self.call("POST", "/collective_rpc", reload)
+        await self.name(name)
+
+    async def name(self, name: str) -> None:
+        """Let the server call its weights `name`. Every answer says the name then."""
+        await self.call("POST", "/update_weight_version", {"new_version": name})
+
+    async def generate(self, ask: Ask, name: str) -> tuple[list[int], list[float]]:
+        """Ids and log-probs of the drawn tokens. Raises `LostError`, also where other weights than `name` drew them."""
+        body = {
+            "token_ids": list(ask.prompt),
+            "cache_salt": name,
+            "sampling_params": {
+                "temperature": 0.0,
+                "logprobs": 0,
+                "max_tokens": ask.max_tokens,
+                "stop_token_ids": list(ask.stops),
+                "ignore_eos": True,
+                "detokenize": False,
+                "extra_args": {KEY: dict(ask.arguments)},
+            },
+        }
+        return read(await self.call("POST", "/inference/v1/generate", body), ask, name)
+
+
+def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:
+    """Ids and log-probs in an answer of `/inference/v1/generate`. NaN: the logits of a token were not finite.
+
+    Raises `LostError` for an answer of another form, and for tokens that other weights than `name` have drawn.
+    """
+    try:
+        (choice,) = answer["choices"]
+        ids, drawn = choice["token_ids"], choice["logprobs"]["content"]
+        logprobs = [float(one["logprob"]) for one in drawn]
+        same = [one["token_id"] for one in drawn] == ids
+        versions = [(one["version"], one["start"], one["end"]) for one in choice["weight_versions"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise LostError(
+            f"an answer of another form ({type(error).__name__}: {one_line(str(error))[:SHOWN]})"
+        ) from None
+    whole = all(isinstance(token, int) and token >= 0 for token in ids) and 0 < len(ids) <= ask.max_tokens
+    if not (same and whole):
+        raise LostError(f"{len(ids)} ids with {len(logprobs)} log-probs, for at most {ask.max_tokens} tokens")
+    if versions != [(name, 0, len(ids))]:
+        told = one_line(", ".join(str(version) for version, _, _ in versions))[:SHOWN]
+        why = "another program gave it weights, or it is a new one"
+        raise LostError(f"{told!r} are the weights that sampled, not {name!r}: {why}")
+    return ids, [float("nan") if value <= NO_NUMBER else value for value in logprobs]
+
+
+async def generate_all(
+    client: Client, asked: Mapping[int, Ask], name: str, found: dict[int, tuple[list[int], list[float]]]
+) -> None:
+    """Ask all questions, and put the answers under their numbers into `found`.
+
+    Raises the first error. What was answered before it stays, what was not is cancelled.
+    """
+
+    async def one(number: int) -> None:
+        found[number] = await client.generate(asked[number], name)
+
+    tasks: Sequence[asyncio.Task[Any]] = [asyncio.create_task(one(number)) for number in asked]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,118 @@
+"""A small server that speaks what the engine uses of vLLM's HTTP interface. Its tokens depend on the request alone.
+
+As a program it takes vLLM's arguments, of which it reads two. It also has a child, as vLLM has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+from aiohttp import web
+
+TROUBLE = 13
+"""The seed of a request that meets the next fault of the folder."""
+FAULTS = "FAKE_FAULTS"
+"""The environment variable with the folder of faults. Each is a file, `<number>-<fault>`, and happens once."""
+
+
+class Fake:
+    """A server. `version`, `loaded`: what it was told. `salts`, `sessions`: of the requests that it was asked."""
+
+    def __init__(self, model: Path, faults: Path | None) -> None:
+        self.model, self.faults = model, faults
+        self.version = "default"
+        self.loaded: list[str] = []
+        self.salts: list[str] = []
+        self.asked: list[list[int]] = []
+        self.app = web.Application()
+        self.app.add_routes(
+            [
+                web.get("/health", self.health),
+                web.get("/v1/models", self.models),
+                web.post("/collective_rpc", self.rpc),
+                web.post("/update_weight_version", self.name),
+                web.post("/inference/v1/generate", self.generate),
+            ]
+        )
+
+    async def health(self, request: web.Request) -> web.Response:
+        return web.Response()
+
+    async def models(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": "m", "root": str(self.model), "max_model_len": 512}]})
+
+    async def rpc(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        assert body["method"] == "reload_weights"
+        self.loaded.append(body["kwargs"]["weights_path"])
+        return web.json_response({"results": [None]})
+
+    async def name(self, request: web.Request) -> web.Response:
+        self.version = (await request.json())["new_version"]
+        return web.json_response({"success": True})
+
+    async def generate(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        arguments = body["sampling_params"]["extra_args"]["rlanything"]
+        self.salts.append(body["cache_salt"])
+        self.asked.append(body["token_ids"])
+        fault = self.fault() if arguments["seed"] == TROUBLE else ""
+        if fault == "die":
+            print("out of memory, says the fake", flush=True)
+            os._exit(7)
+        if fault == "hang":
+            await asyncio.sleep(60)
+        if fault == "drop":
+            assert request.transport is not None
+            request.transport.abort()
+        if fault == "renamed":
+            self.version = "of another program"
+        if fault.isdecimal():
+            return web.Response(status=int(fault), text="no")
+        if fault == "garbage":
+            return web.Response(text="<html>")
+        answer = self.answer(body, arguments["seed"])
+        if fault == "short":
+            answer["choices"][0]["logprobs"]["content"].pop()
+        if fault == "formless":
+            answer = {"choices": []}
+        return web.json_response(answer)
+
+    def answer(self, body: dict, seed: int) -> dict:
+        count = body["sampling_params"]["max_tokens"]
+        ids = [3 + zlib.crc32(f"{seed} {body['token_ids']} {at}".encode()) % 300 for at in range(count)]
+        drawn = [{"token_id": token, "logprob": -token / 1000} for token in ids]
+        spans = [{"version": self.version, "start": 0, "end": count}]
+        return {"choices": [{"token_ids": ids, "logprobs": {"content": drawn}, "weight_versions": spans}]}
+
+    def fault(self) -> str:
+        if self.faults is None:
+            return ""
+        found = sorted(self.faults.iterdir())
+        if not found:
+            return ""
+        found[0].unlink()
+        return found[0].name.partition("-")[2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--uds")
+    arguments, _ = parser.parse_known_args()
+    print("the fake starts", flush=True)
+    child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+    faults = os.environ.get(FAULTS)
+    if faults:
+        Path(faults).parent.joinpath(f"pids-{os.getpid()}-{child.pid}").touch()
+    web.run_app(Fake(arguments.model, Path(faults) if faults else None).app, path=arguments.uds, print=None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""A whole run with models that read pictures: bootstrap, training that is killed and goes on, evaluation, replay.
+
+The environment is a text game that shows a picture with every observation.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from image_cases import png
+from sight_cases import folder
+from stage_cases import ROOT, contents, small
+
+from envs.alfworld.engines.fast import FastEnvironment
+from rlanything.cli import main
+from rlanything.core.errors import ConfigError
+from rlanything.core.images import Image
+from rlanything.core.types import Observation, StepResult
+from rlanything.engines.transformers import TransformersEngine
+from rlanything.files.images import ImageStore, sizes
+from rlanything.files.reader import read_objects
+from rlanything.loop.prompts import Prompts
+from rlanything.planning import checkpoints
+from rlanything.repro.replay import Rules, replay
+from rlanything.repro.stored import StoredRun
+from rlanything.runs.folder import RunFolder
+from rlanything.stages import evaluate, label, tasks, train
+from rlanything.stages.bootstrap.stage import make_models
+
+pytestmark = pytest.mark.integration
+POLICY = "$history$pictures$observation|$actions"
+JUDGE = "$before$action$after$observation$response"
+CHANGES = (
+    "model=paper",
+    "engine=transformers",
+    "engine.max_batch=8",
+    *(f"model.{role}.path=checkpoints/vl" for role in ("policy", "reward", "adapter")),
+    "model.prompts=prompts",
+    "model.action_format=verbatim",
+    "model.verdict_format=word",
+    "model.images.policy=2",
+    "model.images.reward=2",
+    "rollout.decoding=constrained",
+    "rollout.max_tokens=24",
+    "rollout.tasks=2",
+    "rollout.rollouts=2",
+    "rollout.max_steps=2",
+    "judge.max_tokens=4",
+    "judge.m=2",
+    "judge.max_invalid=1",
+    "adaptation.max_tokens=8",
+    "evaluate.max_steps=2",
+    "evaluate.reward_rollouts=1",
+    "evaluate.curve_rollouts=1",
+    "tasks.panels.reward_panel.tasks=2",
+    "signals.reward_balance=none",  # all episodes fail, and balance needs successes
+    "train.iterations=1",
+    "train.precision=32-true",
+    "~arms.outcome",
+    "~arms.policy",
+    "~arms.policy_reward",
+    "tasks.train=4",
+)
+
+
+def configured(*more: str):
+    return small(*CHANGES, *more)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    """A project whose games show pictures, trained once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patched(patch)
+        root = tmp_path_factory.mktemp("pictures")
+        (root / "experiments").symlink_to(ROOT / "experiments")
+        shutil.copytree(folder("qwen2_5_vl"), root / "checkpoints" / "vl")
+        shutil.copytree(ROOT / "experiments" / "prompts" / "embedded", root / "prompts")
+        (root / "prompts" / "policy_history.txt").write_text(POLICY)
+        (root / "prompts" / "judge_history.txt").write_text(JUDGE)
+        tasks.make_tasks(configured(), root)
+        make_models(configured(), root)
+        train.train_arm(configured(), root, "full")
+        yield root
+
+
+def patched(patch):
+    """Every observation of a game comes with a picture that its text decides."""
+    reset, step = FastEnvironment.reset, FastEnvironment.step
+
+    def shown(seen):
+        return Observation(seen.text, seen.actions, (Image(png(60, 40, shade=len(seen.text))),))
+
+    def answered(self, action):
+        result = step(self, action)
+        return StepResult(shown(result.observation), result.done, result.success)
+
+    patch.setattr(FastEnvironment, "reset", lambda self, task, seed: shown(reset(self, task, seed)))
+    patch.setattr(FastEnvironment, "step", answered)
+    # A model of random weights writes no verdict. Its votes are read from the length of what it writes.
+    patch.setattr(Prompts, "verdict", lambda self, reply: 1 if len(reply) % 2 else -1)
+
+
+def test_the_run_keeps_the_pictures_that_its_rollouts_name_and_no_others(project):
+    run = project / "runs" / "full" / "seed-0"
+    record = run / "rollouts" / "iter_0001.jsonl.gz"
+    named = set()
+    for line in read_objects(record):
+        trajectory = line["trajectory"]
+        named |= {*trajectory["first_images"], *(n for s in trajectory["steps"] for n in s["images"])}
+        for number, step in enumerate(trajectory["steps"]):
+            assert len(step["prompt_images"]) == min(2, number + 1)
+        assert all(len(judgement["images"]) == 2 for judgement in line["judgements"])
+    store = ImageStore(run / "images")
+    assert (
+        {path.stem for path in store.folder.rglob("*.png")} == named == set(sizes(store.folder / record.name))
+    )
+    assert all(store.get(name) for name in named)
+
+
+def test_both_models_learned_from_what_they_saw(project):
+    first, last = read_objects(project / "runs" / "full" / "seed-0" / "metrics.jsonl")
+    assert first["policy/rows"] > 0
+    assert first["reward/rows"] > 0
+    assert first["policy/grad_norm"] > 0
+    assert first["reward/grad_norm"] > 0
+    assert "policy/rows" not in last
+
+
+def test_the_panels_keep_theirs_beside_the_base_models(project):
+    named = set()
+    for line in read_objects(project / "models" / "reward_panel.jsonl.gz"):
+        trajectory = line["trajectory"]
+        named |= {*trajectory["first_images"], *(n for s in trajectory["steps"] for n in s["images"])}
+    assert {path.stem for path in (project / "models" / "images").rglob("*.png")} == named
+
+
+def test_the_final_checkpoints_can_see(project):
+    for role in ("policy", "reward"):
+        place = project / "runs" / "full" / "seed-0" / "checkpoints" / role
+        assert json.loads((place / "preprocessor_config.json").read_text())["patch_size"] == 14
+
+
+def test_it_is_evaluated_and_replayed_and_shown(project, monkeypatch, capsys):
+    patched(monkeypatch)
+    evaluate.evaluate_arm(configured(), project, "full")
+    found = json.loads((project / "evaluation" / "full.json").read_text())
+    assert set(found["seeds"]["0"]) >= {"in_domain", "out_of_domain", "rm_process"}
+    run = StoredRun(project / "runs" / "full" / "seed-0")
+    assert [r.problem for r in replay(run, Rules(configured(), "full", 0))] == [""]
+    assert main(["--root", str(project), "rollouts", "show", "full"]) == 0
+    assert "  picture " in capsys.readouterr().out
+
+
+def test_judges_that_label_steps_are_shown_the_same_pictures(project, monkeypatch, tmp_path):
+    patched(monkeypatch)
+    root = tmp_path / "labelled"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("runs", ".rla", "provenance"))
+    judge = "{path: checkpoints/vl, votes: 1, max_tokens: 4}"
+    asked, ask = [], TransformersEngine.generate
+
+    def remembered(self, requests):
+        asked.extend(requests)
+        return ask(self, requests)
+
+    monkeypatch.setattr(TransformersEngine, "generate", remembered)
+    label.make_labels(configured("evaluate.labels=judge", f"+evaluate.judges={{one: {judge}}}"), root)
+    assert asked
+    assert all(len(request.images) == 2 for request in asked)
+    assert (root / "labels" / "reward_panel" / "one.jsonl.gz").is_file()
+
+
+def test_a_training_that_is_killed_before_it_publishes_gives_the_same_bytes(project, monkeypatch, tmp_path):
+    patched(monkeypatch)
+    root = tmp_path / "again"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("runs", ".rla", "provenance"))
+    publish, times = RunFolder.publish, []
+
+    def killed_once(self, iteration, write):
+        times.append(iteration)
+        if len(times) == 1:
+            raise KeyboardInterrupt
+        publish(self, iteration, write)
+
+    monkeypatch.setattr(RunFolder, "publish", killed_once)
+    with pytest.raises(KeyboardInterrupt):
+        train.train_arm(configured(), root, "full")
+    train.train_arm(configured(), root, "full")
+    assert times == [0, 0, 1]
+    assert contents(root / "runs" / "full") == contents(project / "runs" / "full")
+
+
+def test_a_checkpoint_that_reads_text_alone_is_refused_before_any_work(project, tmp_path):
+    root = tmp_path
+    shutil.copytree(project / "checkpoints", root / "checkpoints")
+    file = root / "checkpoints" / "vl" / "config.json"
+    config = json.loads(file.read_text())
+    del config["vision_config"]
+    file.write_text(json.dumps(config))
+    with pytest.raises(ConfigError, match=r"model\.images\.policy = 2, and this checkpoint reads text alone"):
+        checkpoints.check(configured(), root)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (["engine=native"], r"model\.images\.policy = 2: only engine=transformers reads pictures"),
+        (["model.context=chat"], r"images\.policy = 2: with context = chat .* needs context = history"),
+        (["train.strategy=fsdp"], r"model\.images\.policy = 2: does not go with train\.strategy"),
+        (["model.images.policy=-1"], r"model\.images\.policy"),
+        (["model.images.plicy=1"], r"did you mean 'model\.images\.policy'"),
+    ],
+)
+def test_what_does_not_go_with_pictures_is_refused_by_its_key(change, words):
+    with pytest.raises(ConfigError, match=words):
+        configured(*change)
+
+
+def test_embedded_models_are_shown_no_pictures():
+    with pytest.raises(ConfigError, match=r"images\.reward = 1: embedded models read text alone"):
+        small("model.images.reward=1")
