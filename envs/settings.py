@@ -65,6 +65,14 @@ def text(key: str, value: Any) -> str:
     raise ValueError(f"{key}: {value!r} is not a text")
 
 
+def names(key: str, value: Any) -> tuple[str, ...]:
+    """A list of texts, at least one, none of them empty."""
+    found = [] if isinstance(value, str) or not isinstance(value, Sequence) else list(value)
+    if found and all(isinstance(one, str) and one for one in found):
+        return tuple(found)
+    raise ValueError(f"{key}: {value!r} is not a list of texts")
+
+
 def some(key: str, value: Any, allowed: Sequence[str]) -> tuple[str, ...]:
     """A list of some of the allowed names, each once, but not of all."""
     if isinstance(value, str) or not isinstance(value, Sequence):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from envs.web.acting.actions import Action
-from envs.web.acting.short import spell
+from envs.computer.actions import Action
+from envs.computer.short import spell
 from envs.web.browser.view import Item, View
 
 FIELDS = ("textbox", "textarea")

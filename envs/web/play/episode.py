@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from envs.web.acting import short, tool_calls
-from envs.web.acting.actions import Action, Refusal
+from envs.computer import short, tool_calls
+from envs.computer.actions import Action, Refusal
 from envs.web.browser.pool import Pool
 from envs.web.browser.view import Item, View
 from envs.web.kinds.kind import Kind

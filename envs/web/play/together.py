@@ -7,10 +7,11 @@ of each, and the episodes of a task come in the order in which they were started
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 from weakref import WeakSet
 
+from envs.computer.turns import paired
 from envs.web.browser.pool import Pool
 from envs.web.play.environment import WebEnvironment
 from envs.web.play.episode import Episode
@@ -32,28 +33,16 @@ class Together:
         return environment
 
     def advance(self, pool: Pool, work: Sequence[tuple[Task, str]]) -> None:
-        """Play what the actions lead to ahead of time.
-
-        Where a task has more running episodes than actions, whose they are is not known, and nothing is played ahead.
-        """
-        actions = defaultdict[str, list[str]](list)
-        for task, action in work:
-            actions[task.task_id].append(action)
+        """Play what the actions lead to ahead of time."""
         wanted = defaultdict[str, list[tuple[str, list[dict[str, Any]]]]](list)
-        for task_id, episodes in self._running().items():
-            texts = actions.get(task_id, [])
-            if len(texts) != len(episodes):
-                continue
-            for episode, text in zip(episodes, texts, strict=True):
-                made = episode.next_actions(text)
-                if made is not None:
-                    wanted[episode.setting.kind.name].append((episode.setting.seed, made))
+        for episode, text in paired(self._running(), work):
+            made = episode.next_actions(text)
+            if made is not None:
+                wanted[episode.setting.kind.name].append((episode.setting.seed, made))
         for kind in sorted(wanted):
             pool.play_ahead(kind, wanted[kind])
 
-    def _running(self) -> dict[str, list[Episode]]:
-        running = defaultdict[str, list[Episode]](list)
+    def _running(self) -> Iterator[tuple[str, Episode]]:
         for environment in sorted(self._environments, key=lambda one: one.order):
             if environment.episode is not None and not environment.episode.done:
-                running[environment.task_id].append(environment.episode)
-        return running
+                yield environment.task_id, environment.episode

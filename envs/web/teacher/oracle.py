@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from envs.web.acting.actions import Refusal
-from envs.web.acting.short import spell
+from envs.computer.actions import Refusal
+from envs.computer.short import spell
 from envs.web.play.episode import Episode
 
 GOAL_REACHED = "goal reached"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from web_cases import at_start, played, suits
 
-from envs.web.acting.short import parse
+from envs.computer.short import parse
 from envs.web.kinds.table import KINDS, known
 from envs.web.tasks.ladders import LADDERS, further, templates
 from envs.web.teacher.oracle import GOAL_REACHED, labels

@@ -8,8 +8,8 @@ from typing import Any
 
 import psutil
 
-from envs.web.acting import short
-from envs.web.acting.actions import Action
+from envs.computer import short
+from envs.computer.actions import Action
 from envs.web.browser.pool import Pool
 from envs.web.browser.view import View
 from envs.web.family import WebFamily

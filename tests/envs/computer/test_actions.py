@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envs.web.acting import short, tool_calls
-from envs.web.acting.actions import KEYS, LONGEST_TEXT, Action, Refusal
+from envs.computer import short, tool_calls
+from envs.computer.actions import LONGEST_TEXT, Action, Refusal
+from envs.computer.keyboard import PAGE_KEYS
 
 COMPUTER_13 = (
     "MOVE_TO CLICK MOUSE_DOWN MOUSE_UP RIGHT_CLICK DOUBLE_CLICK DRAG_TO SCROLL TYPING PRESS KEY_DOWN KEY_UP HOTKEY "
@@ -155,7 +156,7 @@ def test_any_parameters_are_read_or_refused(kind, parameters):
     assert isinstance(found, Action | Refusal)
     if isinstance(found, Action):
         assert json.loads(json.dumps(found.to_json())) == found.to_json()
-        assert set(found.keys) <= {*KEYS, *(key for key in found.keys if len(key) == 1)}
+        assert set(found.keys) <= {*PAGE_KEYS, *(key for key in found.keys if len(key) == 1)}
 
 
 @given(st.integers(1, 9999), st.text(max_size=LONGEST_TEXT))

@@ -11,18 +11,17 @@ LARGEST = 5000
 """Largest coordinate or scroll distance, pixels."""
 MOST_KEYS = 8
 """Keys of one action."""
-KEYS = ("enter", "tab", "backspace", "escape", "up", "down", "left", "right", "space", "delete")
-"""Keys with a name; letters, digits and signs are keys too."""
 LONGEST_WAIT = 10_000
-"""Longest wait, milliseconds of the page's time."""
+"""Longest wait, milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One action. kind: move, click, down, up, drag, scroll, type, press, wait, done or fail.
+    """One action. kind: move, click, down, up, drag, scroll, type, press, chord, hold, let_go, wait, done or fail.
 
     number: the element that it is for, or 0; x, y: pixels, where a place is named instead; text: what is typed; keys:
-    what is pressed, in order; button: 0 left, 1 middle, 2 right; times: clicks; dx, dy: pixels; wait: milliseconds.
+    what is pressed in order (press), pressed together (chord), or stays down (hold, until let_go); button: 0 left, 1
+    middle, 2 right; times: clicks; dx, dy: pixels; wait: milliseconds.
     """
 
     kind: str
@@ -38,7 +37,7 @@ class Action:
     wait: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The argument of the page's `perform`."""
+        """The action as JSON, for whoever performs it."""
         return {
             "kind": self.kind, "number": self.number, "x": self.x, "y": self.y, "text": self.text,
             "keys": list(self.keys), "button": self.button, "times": self.times, "dx": self.dx, "dy": self.dy,
@@ -56,14 +55,3 @@ class Refusal:
 def encodable(text: str) -> bool:
     """Whether a text has no half of a surrogate pair: UTF-8, and with it every tokenizer, has no code for one."""
     return not any("\ud800" <= sign <= "\udfff" for sign in text)
-
-
-def key(name: str) -> str | None:
-    """A key by its name, or None for an unknown one."""
-    if len(name) == 1 and name.isprintable():
-        return name
-    folded = {"return": "enter", "esc": "escape", "del": "delete", " ": "space"}.get(
-        name.lower(), name.lower()
-    )
-    folded = folded.removeprefix("arrow")
-    return folded if folded in KEYS else None

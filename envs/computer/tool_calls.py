@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from envs.web.acting.actions import (
+from envs.computer.actions import (
     LARGEST,
     LONGEST_TEXT,
     LONGEST_WAIT,
@@ -18,12 +18,14 @@ from envs.web.acting.actions import (
     Action,
     Refusal,
     encodable,
-    key,
 )
+from envs.computer.keyboard import PAGE, Keyboard
 from rlanything.core.errors import ModelOutputError
 
 LONGEST = 4000
 """Characters of a tool call."""
+NOTCH = 15
+"""Pixels of one notch of a wheel."""
 Arguments = Mapping[str, Any]
 _BUTTONS = {"left": 0, "middle": 1, "right": 2}
 
@@ -32,7 +34,7 @@ class _Wrong(ModelOutputError):
     """A parameter that is not allowed; becomes a `Refusal`."""
 
 
-def parse(text: str) -> Action | Refusal:
+def parse(text: str, keyboard: Keyboard = PAGE) -> Action | Refusal:
     """The action of a tool call, or why there is none. The text is untrusted: JSON is read and nothing else."""
     if len(text) > LONGEST:
         return Refusal(f"a tool call has at most {LONGEST} characters.")
@@ -40,6 +42,11 @@ def parse(text: str) -> Action | Refusal:
         call = json.loads(text)
     except (ValueError, RecursionError):
         return Refusal("that is no JSON object.")
+    return read(call, keyboard)
+
+
+def read(call: object, keyboard: Keyboard = PAGE) -> Action | Refusal:
+    """The action of a tool call that is read already."""
     if not isinstance(call, dict):
         return Refusal("that is no JSON object.")
     named = call.get("action_type", call.get("name"))
@@ -52,7 +59,7 @@ def parse(text: str) -> Action | Refusal:
     if not isinstance(given, dict):
         return Refusal("parameters must be a JSON object.")
     try:
-        return made(given)
+        return made(given, keyboard)
     except _Wrong as error:
         return Refusal(str(error))
 
@@ -98,21 +105,41 @@ def _typing(given: Arguments) -> Action:
     return Action("type", number, text=text)
 
 
-def _press(given: Arguments, *names: str) -> Action:
+def _keys(given: Arguments, keyboard: Keyboard, *names: str) -> tuple[str, ...]:
     value = next((given[name] for name in names if name in given), None)
     wanted = value if isinstance(value, list) else [value]
-    keys = [key(name) if isinstance(name, str) else None for name in wanted[: MOST_KEYS + 1]]
+    keys = [keyboard.key(name) if isinstance(name, str) else None for name in wanted[: MOST_KEYS + 1]]
     if None in keys or not 1 <= len(keys) <= MOST_KEYS:
         raise _Wrong(f"{names[0]} must name 1 to {MOST_KEYS} known keys.")
-    return Action("press", keys=tuple(name for name in keys if name is not None))
+    return tuple(name for name in keys if name is not None)
+
+
+def _press(given: Arguments, keyboard: Keyboard) -> Action:
+    return Action("press", keys=_keys(given, keyboard, "key"))
+
+
+def _down(given: Arguments, keyboard: Keyboard) -> Action:
+    return Action("hold" if keyboard.holds else "press", keys=_keys(given, keyboard, "key"))
+
+
+def _up(given: Arguments, keyboard: Keyboard) -> Action:
+    return Action("let_go", keys=_keys(given, keyboard, "key")) if keyboard.holds else Action("wait", wait=1)
+
+
+def _hotkey(given: Arguments, keyboard: Keyboard) -> Action:
+    return Action("chord" if keyboard.holds else "press", keys=_keys(given, keyboard, "keys", "key"))
 
 
 def _drag(given: Arguments) -> Action:
     return Action("drag", x=_whole(given, "x", 0, LARGEST), y=_whole(given, "y", 0, LARGEST))
 
 
-def _scroll(given: Arguments) -> Action:
+def _scroll(given: Arguments, keyboard: Keyboard) -> Action:
+    """On a page dx and dy are pixels, down above 0. On a desktop they are notches of the wheel, up above 0."""
     dx, dy = (_whole(given, name, -LARGEST, LARGEST, 0) for name in ("dx", "dy"))
+    if keyboard.holds:
+        most = LARGEST // NOTCH
+        dx, dy = NOTCH * min(max(dx, -most), most), -NOTCH * min(max(dy, -most), most)
     return Action("scroll", dx=dx, dy=dy, **_place(given, needed=False))
 
 
@@ -120,22 +147,22 @@ def _wait(given: Arguments) -> Action:
     return Action("wait", wait=1000 * _whole(given, "seconds", 0, LONGEST_WAIT // 1000, 1))
 
 
-TYPES: dict[str, Callable[[Arguments], Action]] = {
-    "MOVE_TO": lambda given: Action("move", **_place(given)),
-    "CLICK": _click,
-    "MOUSE_DOWN": lambda given: Action("down", button=_button(given)),
-    "MOUSE_UP": lambda given: Action("up", button=_button(given)),
-    "RIGHT_CLICK": lambda given: Action("click", button=2, **_place(given, needed=False)),
-    "DOUBLE_CLICK": lambda given: Action("click", times=2, **_place(given, needed=False)),
-    "DRAG_TO": _drag,
+TYPES: dict[str, Callable[[Arguments, Keyboard], Action]] = {
+    "MOVE_TO": lambda given, _: Action("move", **_place(given)),
+    "CLICK": lambda given, _: _click(given),
+    "MOUSE_DOWN": lambda given, _: Action("down", button=_button(given)),
+    "MOUSE_UP": lambda given, _: Action("up", button=_button(given)),
+    "RIGHT_CLICK": lambda given, _: Action("click", button=2, **_place(given, needed=False)),
+    "DOUBLE_CLICK": lambda given, _: Action("click", times=2, **_place(given, needed=False)),
+    "DRAG_TO": lambda given, _: _drag(given),
     "SCROLL": _scroll,
-    "TYPING": _typing,
-    "PRESS": lambda given: _press(given, "key"),
-    "KEY_DOWN": lambda given: _press(given, "key"),
-    "KEY_UP": lambda _given: Action("wait", wait=1),
-    "HOTKEY": lambda given: _press(given, "keys", "key"),
-    "WAIT": _wait,
-    "FAIL": lambda _given: Action("fail"),
-    "DONE": lambda _given: Action("done"),
+    "TYPING": lambda given, _: _typing(given),
+    "PRESS": _press,
+    "KEY_DOWN": _down,
+    "KEY_UP": _up,
+    "HOTKEY": _hotkey,
+    "WAIT": lambda given, _: _wait(given),
+    "FAIL": lambda _given, _: Action("fail"),
+    "DONE": lambda _given, _: Action("done"),
 }
-"""The action types of `computer_13`. A page has no keys that stay down: KEY_DOWN presses, KEY_UP does nothing."""
+"""The action types of `computer_13`. Where keys cannot be held down, KEY_DOWN presses and KEY_UP does nothing."""

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import re
 
-from envs.web.acting.actions import LONGEST_TEXT, MOST_KEYS, Action, Refusal, encodable, key
+from envs.computer.actions import LONGEST_TEXT, MOST_KEYS, Action, Refusal, encodable
+from envs.computer.keyboard import PAGE, Keyboard
 
 FORMS = "click N, double N, right N, hover N, type N TEXT, press KEY, scroll N up|down, wait, done, fail"
 _CLICKS = {"click": (0, 1), "double": (0, 2), "right": (2, 1)}
 _POINT = re.compile(r"(click|double|right|hover) (\d{1,4})", re.ASCII)
 _TYPE = re.compile(r"type (\d{1,4})(?: (.*))?", re.ASCII | re.DOTALL)
 _SCROLL = re.compile(r"scroll (\d{1,4}) (up|down)", re.ASCII)
-PAGE = 100
+DISTANCE = 100
 """Pixels that `scroll` moves."""
 
 
-def parse(text: str) -> Action | Refusal:
-    """The action that a text spells, or why it spells none. The text is untrusted and only ever matched."""
+def parse(text: str, keyboard: Keyboard = PAGE) -> Action | Refusal:
+    """The action that a text spells, or why it spells none. The text is untrusted and only ever matched.
+
+    Where keys can be held down, `press ctrl+s` presses them together, otherwise one after the other.
+    """
     text = text.strip()
     if text in ("wait", "done", "fail"):
         return Action(text)
@@ -32,16 +36,16 @@ def parse(text: str) -> Action | Refusal:
             return Refusal("a text must not hold half of a surrogate pair.")
         return Action("type", int(found[1]), text=typed)
     if found := _SCROLL.fullmatch(text):
-        return Action("scroll", int(found[1]), dy=PAGE if found[2] == "down" else -PAGE)
-    return _press(text)
+        return Action("scroll", int(found[1]), dy=DISTANCE if found[2] == "down" else -DISTANCE)
+    return _press(text, keyboard)
 
 
-def _press(text: str) -> Action | Refusal:
+def _press(text: str, keyboard: Keyboard) -> Action | Refusal:
     verb, _, names = text.partition(" ")
-    keys = tuple(key(name) for name in names.split("+")) if verb == "press" and names else ()
+    keys = tuple(keyboard.key(name) for name in names.split("+")) if verb == "press" and names else ()
     known = tuple(name for name in keys if name is not None)
     if keys and len(known) == len(keys) <= MOST_KEYS:
-        return Action("press", keys=known)
+        return Action("chord" if keyboard.holds and len(known) > 1 else "press", keys=known)
     return Refusal(f"that is not an action. Actions are: {FORMS}.")
 
 

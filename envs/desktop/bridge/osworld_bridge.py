@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Serves OSWorld's `DesktopEnv` over the protocol of docs/gui.md: JSON lines on standard input and output.
+
+A program of its own: run it with the Python that has OSWorld's `desktop_env`. It imports nothing of this project, so
+the file can be copied to another machine: `python osworld_bridge.py --provider_name docker --headless`. Every option
+but those under `own` is an argument of `DesktopEnv`. `python osworld_bridge.py --describe` prints the digest of the
+evaluators and ends, without a virtual machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import inspect
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+LONGEST_MESSAGE = 2000
+ENDINGS = ("DONE", "FAIL")
+QUOTES = {"'", "\\"}
+"""Keys that OSWorld puts into Python code between single quotes: they are typed instead, which it quotes properly."""
+
+
+class Refused(Exception):
+    """A request that is not one of the protocol."""
+
+
+class Server:
+    """Answers requests. make: returns a `DesktopEnv`, called when the first task is set up."""
+
+    def __init__(self, make: Callable[[bool], Any], facts: dict[str, str], options: dict[str, Any]) -> None:
+        self._make, self._facts, self._options = make, facts, options
+        self._env: Any = None
+        self._asked = {"screenshot": True, "tree": False}
+
+    def answer(self, request: Any) -> dict[str, Any]:
+        """The answer to one request. An error is an answer too."""
+        number = request.get("id") if isinstance(request, dict) else None
+        try:
+            return {"id": number, "ok": self._do(request)}
+        except Refused as error:
+            return _error(number, "protocol", str(error))
+        except Exception as error:
+            kinds = {"reset": "task", "evaluate": "evaluator"}
+            kind = kinds.get(request.get("do"), "world")
+            return _error(number, kind, f"{type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        """Stop the virtual machine."""
+        if self._env is not None:
+            env, self._env = self._env, None
+            env.close()
+
+    def _do(self, request: Any) -> dict[str, Any]:
+        if not isinstance(request, dict):
+            raise Refused("a request is a JSON object")
+        known = {"hello": self._hello, "reset": self._reset, "step": self._step, "evaluate": self._evaluate}
+        if request.get("do") not in known:
+            raise Refused(f"do must be one of {', '.join(known)}")
+        return known[request["do"]](request)
+
+    def _hello(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._asked = {name: bool(request.get(name)) for name in self._asked}
+        screen = [self._options["screen_width"], self._options["screen_height"]]
+        return {"version": VERSION, "world": "osworld", "screen": screen, "facts": self._facts}
+
+    def _reset(self, request: dict[str, Any]) -> dict[str, Any]:
+        task = request.get("task")
+        if not isinstance(task, dict):
+            raise Refused("task must be an object")
+        if self._env is None:
+            self._env = self._make(self._asked["tree"])
+        observation = self._env.reset(task_config=task)
+        if self._options[
+            "settle"
+        ]:  # OSWorld's own runs wait for the applications as well, and look again then
+            time.sleep(self._options["settle"])
+            observation = self._env._get_obs()
+        return self._sight(observation, False)
+
+    def _step(self, request: dict[str, Any]) -> dict[str, Any]:
+        actions = request.get("actions")
+        if self._env is None or not isinstance(actions, list) or not actions:
+            raise Refused("step needs a task that was set up, and a list of actions")
+        moves = [move for action in actions for move in plain(action)]
+        for move in moves[:-1]:
+            self._env.step(move, pause=0)
+        observation, _reward, done, _info = self._env.step(moves[-1], pause=self._options["pause"])
+        return self._sight(observation, bool(done))
+
+    def _evaluate(self, _request: dict[str, Any]) -> dict[str, Any]:
+        if self._env is None:
+            raise Refused("evaluate needs a task that was set up")
+        time.sleep(self._options["before_evaluation"])
+        return {"score": float(self._env.evaluate())}
+
+    def _sight(self, observation: dict[str, Any], done: bool) -> dict[str, Any]:
+        picture = observation.get("screenshot") if self._asked["screenshot"] else None
+        tree = observation.get("accessibility_tree") if self._asked["tree"] else None
+        if self._asked["screenshot"] and not picture:
+            raise RuntimeError("OSWorld returned no screenshot")
+        encoded = base64.b64encode(picture).decode("ascii") if picture else None
+        return {"screenshot": encoded, "tree": tree, "done": done}
+
+
+def plain(action: Any) -> list[Any]:
+    """The actions of OSWorld that do what one action of the protocol does.
+
+    Endings and waiting are texts there: `evaluate` compares the last action with the text FAIL. pyautogui types `>`
+    where it is asked to type `<`, so that sign is pressed as shift and comma.
+    """
+    if not isinstance(action, dict) or not isinstance(action.get("action_type"), str):
+        raise Refused("an action is an object with action_type")
+    kind = action["action_type"]
+    if kind in ENDINGS:
+        return [kind]
+    if kind == "WAIT":
+        seconds = action.get("seconds", 1)
+        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds <= 60:
+            raise Refused("seconds must be a number from 0 to 60")
+        time.sleep(seconds)
+        return ["WAIT"]
+    given = {name: checked(name, value) for name, value in action.items() if name != "action_type"}
+    if kind == "TYPING":
+        return _typing(given.get("text", ""))
+    if kind == "PRESS" and given.get("key") in QUOTES | {"<"}:
+        return _typing(given["key"])
+    if kind in ("KEY_DOWN", "KEY_UP", "HOTKEY") and QUOTES & set(given.get("keys", [given.get("key")])):
+        raise Refused("OSWorld cannot hold down a quote or a backslash")
+    return [{"action_type": kind, "parameters": {name: _key(value) for name, value in given.items()}}]
+
+
+def checked(name: str, value: Any) -> Any:
+    """A parameter of an action, of a type that OSWorld can put into its commands."""
+    if name in ("x", "y", "dx", "dy", "num_clicks") and type(value) is int and abs(value) <= 100000:
+        return value
+    if name == "button" and value in ("left", "middle", "right"):
+        return value
+    if name == "text" and isinstance(value, str):
+        return value
+    if name == "key" and isinstance(value, str):
+        return value
+    if name == "keys" and isinstance(value, list) and value and all(isinstance(key, str) for key in value):
+        return value
+    raise Refused(f"parameter {str(name)[:40]} is unknown or has a wrong value")
+
+
+def _key(value: Any) -> Any:
+    """Names of keys as OSWorld writes them: `super` is `win` there."""
+    if isinstance(value, list):
+        return [_key(key) for key in value]
+    return "win" if value == "super" else value
+
+
+def _typing(text: str) -> list[Any]:
+    parts = text.split("<")
+    moves: list[Any] = []
+    for place, part in enumerate(parts):
+        if place:
+            moves.append({"action_type": "HOTKEY", "parameters": {"keys": ["shift", ","]}})
+        if part:
+            moves.append({"action_type": "TYPING", "parameters": {"text": part}})
+    return moves or [{"action_type": "TYPING", "parameters": {"text": ""}}]
+
+
+def _error(number: Any, kind: str, message: str) -> dict[str, Any]:
+    return {"id": number, "error": {"kind": kind, "message": message[:LONGEST_MESSAGE]}}
+
+
+def describe() -> dict[str, str]:
+    """What decides about success: the digest of OSWorld's evaluators, and the commit of its checkout if it has one."""
+    import desktop_env
+
+    root = Path(desktop_env.__file__).resolve().parent
+    digest = hashlib.sha256()
+    for path in sorted((root / "evaluators").rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    facts = {"evaluators": digest.hexdigest()}
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+        facts["commit"] = found.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return facts
+
+
+def options(arguments: list[str] | None) -> dict[str, Any]:
+    """The options of the command line."""
+    made = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    made.add_argument("--provider_name", default="vmware", help="vmware, virtualbox, docker, aws, azure, ...")
+    made.add_argument("--region", default=None, help="of a cloud's machines")
+    made.add_argument("--path_to_vm", default=None)
+    made.add_argument("--snapshot_name", default=None)
+    made.add_argument("--os_type", default="Ubuntu")
+    made.add_argument("--client_password", default="")
+    made.add_argument("--cache_dir", default="cache", help="files that tasks download")
+    made.add_argument("--screen_width", type=int, default=1920)
+    made.add_argument("--screen_height", type=int, default=1080)
+    made.add_argument("--headless", action="store_true")
+    made.add_argument("--enable_proxy", action="store_true")
+    own = made.add_argument_group("own")
+    own.add_argument("--pause", type=float, default=2.0, help="seconds between an action and the screenshot")
+    own.add_argument(
+        "--settle", type=float, default=60.0, help="seconds between the set-up and the first screenshot"
+    )
+    own.add_argument(
+        "--before_evaluation", type=float, default=20.0, help="seconds before the evaluator runs"
+    )
+    own.add_argument("--describe", action="store_true", help="print the digest of the evaluators, and end")
+    return vars(made.parse_args(arguments))
+
+
+def maker(chosen: dict[str, Any]) -> Callable[[bool], Any]:
+    """A function that makes a `DesktopEnv` from the options that its version knows."""
+    from desktop_env.desktop_env import DesktopEnv
+
+    known = inspect.signature(DesktopEnv.__init__).parameters
+    given = {name: value for name, value in chosen.items() if name in known and value is not None}
+    given["screen_size"] = (chosen["screen_width"], chosen["screen_height"])
+    return lambda tree: DesktopEnv(action_space="computer_13", require_a11y_tree=tree, **given)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Answer requests until the input ends."""
+    chosen = options(arguments)
+    facts = {**describe(), "provider": chosen["provider_name"]}
+    if chosen["describe"]:
+        print(json.dumps(facts, indent=1))
+        return
+    # OSWorld and what it imports print to standard output, which belongs to the protocol.
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    server = Server(maker(chosen), facts, chosen)
+    try:
+        for line in sys.stdin.buffer:
+            try:
+                request = json.loads(line)
+            except ValueError:
+                request = None
+            out.write(json.dumps(server.answer(request)) + "\n")
+            out.flush()
+    finally:
+        server.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+"""Worlds of this process: an episode takes one and gives it back. A broken one is ended and replaced."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+
+from envs.desktop.bridge.answers import WorldError, WorldTimeout
+from envs.desktop.bridge.world import Settings, World
+
+
+class Pool:
+    """At most `most` worlds at a time. check: raises where a world that was started is not the one that is meant."""
+
+    def __init__(
+        self, settings: Settings, most: int, check: Callable[[World], None] = lambda _: None
+    ) -> None:
+        self.settings, self.most = settings, most
+        self._check = check
+        self._free: list[World] = []
+        self._taken = 0
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self.starts = 0
+        """How many worlds were started."""
+        atexit.register(self.close)
+
+    def ready(self) -> None:
+        """Start the first world, so that a command that cannot work is known before any episode.
+
+        Raises `MachineError`. That a world fails in another way is left to the episode that takes it.
+        """
+        if self.starts == 0:
+            with contextlib.suppress(WorldError, WorldTimeout):
+                self.give_back(self.take())
+
+    def take(self) -> World:
+        """A world that no other episode has. Raises as `World` does, and `WorldError` where all of them are taken."""
+        with self._lock:
+            if self._process != os.getpid():  # forked: the worlds are those of the other process
+                self._free, self._taken, self._process = [], 0, os.getpid()
+            if self._free:
+                self._taken += 1
+                return self._free.pop()
+            if self._taken >= self.most:
+                raise WorldError(f"all {self.most} worlds of this process are taken (env.worlds)")
+            self._taken += 1
+            self.starts += 1
+        try:
+            return self._start()
+        except BaseException:
+            with self._lock:
+                self._taken -= 1
+            raise
+
+    def give_back(self, world: World) -> None:
+        """The episode of this world is over."""
+        with self._lock:
+            self._taken -= 1
+            if not world.broken:
+                self._free.append(world)
+                return
+        world.close()
+
+    def close(self) -> None:
+        """End the worlds that no episode has."""
+        if self._process != os.getpid():
+            return
+        with self._lock:
+            free, self._free = self._free, []
+        for world in free:
+            with contextlib.suppress(Exception):  # the process ends; a world ends with its input
+                world.close()
+
+    def _start(self) -> World:
+        world = World(self.settings)
+        try:
+            self._check(world)
+        except BaseException:
+            world.close()
+            raise
+        return world

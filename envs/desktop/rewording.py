@@ -1,0 +1,98 @@
+"""What an adapter may change of a task: its evaluator, and how much its instruction helps (paper, C.7).
+
+It answers with a JSON object with one key, the name of an evaluator, whose value is the instruction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from rlanything.core.types import InvalidProposal
+
+LONGEST_REPLY = 20_000
+"""Characters of a reply that are read, from its end."""
+TRIES = 50
+"""Places in a reply at which its JSON object may begin."""
+LONGEST = 1200
+"""Characters of an instruction."""
+GROWTH = 4
+"""An instruction is at most so many times as long as its template, where that is more than `ROOM` characters."""
+ROOM = 400
+_QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”")
+_FIXED = re.compile(r"[\w.:/~\\$%#-]*[\d/\\:][\w.:/~\\$%#-]*\w|\w+\.\w{2,5}\b|\d")
+"""Numbers, cells, paths, addresses, names of files: what the evaluator looks for."""
+_MARKS = re.compile(r"<\|[^|]*\|>|</?(?:think|tool_call|tool_response)>")
+_LETTERS = re.compile(r"[^\W\d_]")
+
+
+def read(reply: str, known: Mapping[str, str]) -> tuple[str, str]:
+    """(evaluator, instruction) of a reply, which is untrusted. known: evaluator name -> canonical instruction.
+
+    Raises `InvalidProposal` with the reason.
+    """
+    found = _last_object(reply[-LONGEST_REPLY:])
+    if len(found) != 1:
+        raise InvalidProposal("the JSON object must have one key, the name of an evaluator")
+    [(key, text)] = found.items()
+    if key not in known:
+        raise InvalidProposal(f"the key must be one of {', '.join(map(repr, known))}")
+    if not isinstance(text, str):
+        raise InvalidProposal("the value must be a text: the instruction")
+    text = " ".join(text.split())
+    for reason in objections(text, known[key]):
+        raise InvalidProposal(reason)
+    return key, text
+
+
+def objections(text: str, template: str) -> Iterator[str]:
+    """What is wrong with an instruction for the evaluator whose canonical instruction is `template`, if anything."""
+    if not text:
+        yield "the instruction is empty"
+    if len(text) > min(LONGEST, max(ROOM, GROWTH * len(template))) and len(text) > len(template):
+        yield "the instruction is too long"
+    if not text.isprintable():
+        yield "the instruction has signs that cannot be printed"
+    if _MARKS.search(text):
+        yield "the instruction has marks of a chat format"
+    if _share_of_ascii(text) < 0.9 * _share_of_ascii(template):
+        yield "the instruction is in another language than its template"
+    missing = [part for part in fixed_parts(template) if part.casefold() not in text.casefold()]
+    if missing:
+        yield f"the instruction leaves out {missing[0]!r}, which its evaluator looks for"
+
+
+def fixed_parts(template: str) -> list[str]:
+    """What every instruction for an evaluator must contain: quoted texts, numbers, cells and files of its template."""
+    quoted = [first or second for first, second in _QUOTED.findall(template)]
+    return [*quoted, *_FIXED.findall(template)]
+
+
+def reply(key: str, instruction: str) -> str:
+    """The reply that asks for this."""
+    return json.dumps({key: instruction}, ensure_ascii=False)
+
+
+def _last_object(text: str) -> dict[str, object]:
+    """The last JSON object in a text."""
+    decoder, end = json.JSONDecoder(), len(text)
+    found: dict[str, object] | None = None
+    for _ in range(TRIES):
+        end = text.rfind("{", 0, end)
+        if end < 0:
+            break
+        try:
+            value, _stop = decoder.raw_decode(text, end)
+        except (ValueError, RecursionError):
+            continue
+        found = value
+        break
+    if not isinstance(found, dict):
+        raise InvalidProposal('no JSON object such as {"evaluator1": "Close all windows."}')
+    return found
+
+
+def _share_of_ascii(text: str) -> float:
+    letters = _LETTERS.findall(text)
+    return sum(letter.isascii() for letter in letters) / len(letters) if letters else 1.0

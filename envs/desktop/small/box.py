@@ -1,0 +1,81 @@
+"""The box around a small desktop: bubblewrap, without network, with its own processes and home."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from rlanything.core.errors import MachineError
+
+PYTHON = "/usr/bin/python3"
+"""The system's: it has the module `gi`, which is no package of the registry."""
+PROGRAMS = {
+    "bwrap": "bubblewrap", "Xvfb": "xvfb", "openbox": "openbox", "xdotool": "xdotool", "dbus-daemon": "dbus",
+    "/usr/libexec/at-spi-bus-launcher": "at-spi2-core", "mousepad": "mousepad", "thunar": "thunar",
+    "galculator": "galculator", "lxterminal": "lxterminal", "gnumeric": "gnumeric",
+}  # fmt: skip
+"""Program -> the Debian package that has it."""
+BINDING = "python3-gi gir1.2-atspi-2.0"
+ETC = (
+    "fonts",
+    "passwd",
+    "group",
+    "machine-id",
+    "ld.so.cache",
+    "alternatives",
+    "gtk-3.0",
+    "xdg",
+    "mime.types",
+    "mailcap",
+)
+FILES = Path(__file__).parent
+PROGRAM = (
+    "envs.desktop.small.world",
+    "envs.desktop.small.desktop",
+    "envs.desktop.small.hands",
+    "envs.desktop.small.home",
+    "envs.desktop.small.tree",
+    "envs.desktop.small.pictures",
+    "envs.desktop.small.verdicts",
+)
+"""The modules that run in the box. They are part of what a run depends on (`runs/imports.py` finds these names)."""
+
+
+@cache
+def missing() -> str:
+    """What is not installed, and how to get it; '' where nothing is missing."""
+    packages = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
+    try:
+        test = "import gi; gi.require_version('Atspi', '2.0')"
+        if subprocess.run([PYTHON, "-c", test], capture_output=True, timeout=60, check=False).returncode:
+            packages.append(BINDING)
+    except OSError:
+        packages += ["python3", BINDING]
+    return f"the desktop needs: apt install --no-install-recommends {' '.join(packages)}" if packages else ""
+
+
+def command() -> tuple[str, ...]:
+    """What starts a world. Raises `MachineError` naming the packages that are missing."""
+    if reason := missing():
+        raise MachineError(reason)
+    system = [place for place in ("/usr", "/bin", "/sbin", "/lib", "/lib64") if Path(place).exists()]
+    mounts = [word for place in system for word in ("--ro-bind", place, place)]
+    for name in ETC:
+        mounts += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    # Not --die-with-parent: its parent is a thread, and worlds are started by threads that end. The program ends with
+    # its input, and with it everything in the box.
+    own = ["--unshare-all", "--new-session", "--clearenv", "--uid", "1000", "--gid", "1000"]
+    folders = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--perms", "0700", "--tmpfs", "/run"]
+    home = ["--tmpfs", "/home", "--dir", "/home/user", "--dir", "/run/user", "--chdir", "/home/user"]
+    path = ["--setenv", "PATH", "/usr/bin:/bin:/usr/sbin:/sbin", "--setenv", "HOME", "/home/user"]
+    program = [*_program(), PYTHON, "-I", "-c"]
+    run = "import sys; sys.path.insert(0, '/world'); import world; world.main()"
+    return ("bwrap", *own, *mounts, *folders, *home, *path, *program, run)
+
+
+def _program() -> list[str]:
+    """Options that mount the modules of the program, and nothing else of this folder."""
+    names = [f"{name.rpartition('.')[2]}.py" for name in PROGRAM]
+    return [word for name in names for word in ("--ro-bind", str(FILES / name), f"/world/{name}")]

@@ -1,0 +1,148 @@
+"""The servers of the small desktop and the application of the present task. Part of the program in the box."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hands  # type: ignore[import-not-found, unused-ignore]
+import home  # type: ignore[import-not-found, unused-ignore]
+import pictures  # type: ignore[import-not-found, unused-ignore]
+import tree  # type: ignore[import-not-found, unused-ignore]
+from hands import SCREEN  # type: ignore[import-not-found, unused-ignore]
+from home import HOME, RUN, STATE  # type: ignore[import-not-found, unused-ignore]
+
+DISPLAY = ":1"
+STARTING, SHOWING, QUIET = 90.0, 30.0, 0.08
+"""Seconds for a server to start, for an application to show its window, and without a change until a screen is calm."""
+CALM = 1.5
+"""Longest wait for a calm screen, seconds."""
+
+
+class Desktop:
+    """The servers that run all the time, and the application of the present task."""
+
+    def __init__(self) -> None:
+        self._servers: list[subprocess.Popen[bytes]] = []
+        self._apps: list[subprocess.Popen[bytes]] = []
+        RUN.mkdir(parents=True, exist_ok=True)
+        frame = RUN / "frame"
+        frame.mkdir(exist_ok=True)
+        size = f"{SCREEN[0]}x{SCREEN[1]}x24"
+        self._serve(
+            "Xvfb", DISPLAY, "-screen", "0", size, "-nolisten", "tcp", "-fbdir", str(frame), "-noreset"
+        )
+        self.frame = frame / "Xvfb_screen0"
+        _until(
+            lambda: Path(f"/tmp/.X11-unix/X{DISPLAY[1:]}").exists() and self.frame.exists(), "Xvfb", STARTING
+        )
+        os.environ.update(
+            DISPLAY=DISPLAY, HOME=str(HOME), XDG_RUNTIME_DIR=str(RUN), GDK_BACKEND="x11", NO_AT_BRIDGE="0",
+            GTK_MODULES="gail:atk-bridge", GSETTINGS_BACKEND="memory", LANG="C.UTF-8", GTK_OVERLAY_SCROLLING="0",
+            DBUS_SESSION_BUS_ADDRESS=f"unix:path={RUN}/bus", SHELL="/bin/sh", TZ="UTC", GTK_THEME="Adwaita",
+            **{f"XDG_{name}_HOME": str(STATE / name) for name in ("CONFIG", "CACHE", "DATA", "STATE")},
+        )  # fmt: skip
+        self._serve("dbus-daemon", "--session", f"--address=unix:path={RUN}/bus", "--nofork", "--nopidfile")
+        _until((RUN / "bus").exists, "dbus-daemon", STARTING)
+        self._serve("/usr/libexec/at-spi-bus-launcher", "--launch-immediately")
+        self._serve("openbox")
+        _until(_has_manager, "openbox", STARTING)  # a window that opens before it never gets the keyboard
+        tree.connect(STARTING)
+
+    def reset(self, task: dict[str, Any]) -> None:
+        """End the last application, empty the home, write the files and start the application."""
+        self._end()
+        home.fill(task)
+        hands.xdo("mousemove", str(SCREEN[0] - 2), str(SCREEN[1] - 2))
+        command = [str(word) for word in task["launch"]]
+        if shutil.which(command[0]) is None:
+            raise FileNotFoundError(f"{command[0]} is not installed: apt install {command[0]}")
+        self._apps = [
+            subprocess.Popen(
+                command, cwd=HOME, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        ]  # fmt: skip
+        patience = min(float(task.get("patience", SHOWING)), SHOWING)
+        _until(lambda: self._alive(command[0]) and tree.has_window(), f"the window of {command[0]}", patience)
+        _until(_has_focus, f"the focus of {command[0]}", patience)
+        for keys in task.get("begin", []):
+            self.calm()
+            hands.xdo("key", "--", "+".join(map(hands.key, keys.split("+"))))
+        self.calm()
+
+    def calm(self) -> None:
+        """Wait until the screen has stopped changing."""
+        until, last = time.monotonic() + CALM, pictures.digest(self.frame)
+        time.sleep(QUIET)
+        while time.monotonic() < until and (now := pictures.digest(self.frame)) != last:
+            last = now
+            time.sleep(QUIET)
+
+    def check_running(self) -> None:
+        """Raise where the application or a server has ended."""
+        for server in self._servers:
+            if server.poll() is not None:
+                raise RuntimeError("a server of the desktop has ended")
+
+    def _alive(self, name: str) -> bool:
+        if self._apps[0].poll() not in (None, 0):  # 0: it has handed over to another process of its own
+            raise RuntimeError(f"{name} ended with status {self._apps[0].poll()}")
+        return True
+
+    def _end(self) -> None:
+        """Kill every process but this one, the servers and their own."""
+        kept = {os.getpid(), 1, *(server.pid for server in self._servers)}
+        for place in Path("/proc").glob("[0-9]*"):
+            number = int(place.name)
+            if number not in kept and not tree.is_server(place):
+                _kill(number)
+        for app in self._apps:
+            app.wait()
+        self._apps = []
+
+    def _serve(self, *command: str) -> None:
+        if shutil.which(command[0]) is None:
+            raise FileNotFoundError(f"{command[0]} is not installed")
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._servers.append(subprocess.Popen(command, **quiet))  # type: ignore[call-overload]
+
+
+def _until(ready: Callable[[], bool], what: str, limit: float) -> None:
+    until = time.monotonic() + limit
+    while not ready():
+        if time.monotonic() > until:
+            raise TimeoutError(f"{what} did not appear within {limit:g} s")
+        time.sleep(0.02)
+
+
+def _has_manager() -> bool:
+    """Whether a window manager has taken over the screen."""
+    return (
+        subprocess.run(
+            ["xdotool", "get_num_desktops"], capture_output=True, timeout=20, check=False
+        ).returncode
+        == 0
+    )
+
+
+def _has_focus() -> bool:
+    """Whether the window that is active has the keyboard: keys that come earlier are lost."""
+    said = []
+    for what in ("getactivewindow", "getwindowfocus"):
+        found = subprocess.run(["xdotool", what], capture_output=True, timeout=20, check=False)
+        said.append(found.stdout.strip() if found.returncode == 0 else b"")
+    return said[0] != b"" and said[0] == said[1] and tree.has_focus()
+
+
+def _kill(number: int) -> None:
+    try:
+        os.kill(number, signal.SIGKILL)
+    except OSError:
+        return

@@ -1,0 +1,95 @@
+"""Mouse and keyboard of the small desktop, by xdotool. Part of the program in the box.
+
+What an agent types reaches xdotool as an argument of its own; nothing is given to a shell.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from typing import Any
+
+SCREEN = (1024, 768)
+LONGEST_TEXT = 2000
+SHORT, SLOW = 12, 250
+"""Characters of a text that is typed as slowly as by hand, and milliseconds between its keys."""
+KEYS = {
+    "enter": "Return", "tab": "Tab", "backspace": "BackSpace", "escape": "Escape", "up": "Up", "down": "Down",
+    "left": "Left", "right": "Right", "space": "space", "delete": "Delete", "home": "Home", "end": "End",
+    "pageup": "Prior", "pagedown": "Next", "insert": "Insert", "capslock": "Caps_Lock", "ctrl": "ctrl", "alt": "alt",
+    "shift": "shift", "super": "super", " ": "space", **{f"f{n}": f"F{n}" for n in range(1, 13)},
+}  # fmt: skip
+BUTTONS = {"left": "1", "middle": "2", "right": "3"}
+
+
+class Refused(Exception):
+    """A request that is not one of the protocol."""
+
+
+def act(action: dict[str, Any]) -> None:
+    """Perform one action of `computer_13`."""
+    kind = action.get("action_type")
+    place = (
+        [str(_number(action, name, side)) for name, side in zip("xy", SCREEN, strict=True)]
+        if "x" in action
+        else []
+    )
+    button = BUTTONS[action.get("button", "left")]
+    if place:
+        xdo("mousemove", "--sync", *place) if kind != "DRAG_TO" else None
+    if kind == "CLICK":
+        xdo("click", "--repeat", str(_number(action, "num_clicks", 4, 1)), "--delay", "30", button)
+    elif kind in ("MOUSE_DOWN", "MOUSE_UP"):
+        xdo(kind.replace("_", "").lower(), button)
+    elif kind == "DRAG_TO":
+        xdo("mousedown", "1", "mousemove", "--sync", *place, "mouseup", "1")
+    elif kind == "SCROLL":
+        _scroll(_number(action, "dx", 1000, 0, -1000), ("6", "7"))
+        _scroll(-_number(action, "dy", 1000, 0, -1000), ("4", "5"))
+    elif kind == "TYPING":
+        _type(str(action["text"])[:LONGEST_TEXT])
+    elif kind in ("PRESS", "KEY_DOWN", "KEY_UP"):
+        verb = {"PRESS": "key", "KEY_DOWN": "keydown", "KEY_UP": "keyup"}[str(kind)]
+        xdo(verb, "--", key(action["key"]))
+    elif kind == "HOTKEY":
+        xdo("key", "--", "+".join(map(key, action["keys"])))
+    elif kind == "WAIT":
+        time.sleep(min(max(float(action.get("seconds", 1)), 0.0), 10.0))
+    elif kind != "MOVE_TO":
+        raise Refused("the action is unknown")
+
+
+def xdo(*words: str) -> None:
+    """Run xdotool with these arguments. Raises where it fails or hangs."""
+    subprocess.run(["xdotool", *words], check=True, timeout=20, stdout=subprocess.DEVNULL)
+
+
+def key(name: Any) -> str:
+    """The keysym of a key."""
+    if name in KEYS:
+        return KEYS[name]
+    if isinstance(name, str) and len(name) == 1:
+        return name if name.isascii() and name.isalnum() else f"U{ord(name):04X}"
+    raise Refused("the key is unknown")
+
+
+def _type(text: str) -> None:
+    for place, line in enumerate(text.split("\n")):
+        if place:
+            xdo("key", "Return")
+        if line:
+            # The calculator ignores a key that comes again while its button is still down.
+            delay = SLOW if len(line) <= SHORT else 4
+            xdo("type", "--clearmodifiers", "--delay", str(delay), "--", line)
+
+
+def _scroll(notches: int, buttons: tuple[str, str]) -> None:
+    if notches:
+        xdo("click", "--repeat", str(min(abs(notches), 50)), "--delay", "5", buttons[notches > 0])
+
+
+def _number(action: dict[str, Any], name: str, most: int, default: int | None = None, least: int = 0) -> int:
+    value = action.get(name, default)
+    if type(value) is not int or not least <= value < most:
+        raise Refused(f"{name} is no whole number from {least} to {most - 1}")
+    return value

@@ -1,0 +1,44 @@
+"""The folder of an episode, and what applications remember in it. Part of the program in the box."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from hands import Refused  # type: ignore[import-not-found, unused-ignore]
+
+HOME = Path("/home/user")
+RUN = Path("/run/user")
+STATE = RUN / "state"
+"""What applications remember: settings, caches, histories."""
+SETTINGS = "[Settings]\ngtk-cursor-blink=0\ngtk-enable-animations=0\n"
+"""For GTK: a blinking cursor would make equal screens different pictures."""
+
+
+def fill(task: dict[str, Any]) -> None:
+    """Remove what the last episode left, and write the files of a task."""
+    _empty()
+    for name in task.get("folders", []):
+        _inside(name).mkdir(parents=True, exist_ok=True)
+    for name, content in task.get("files", {}).items():
+        path = _inside(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+def _inside(name: str) -> Path:
+    path = (HOME / name).resolve()
+    if not path.is_relative_to(HOME):
+        raise Refused("a file of a task lies outside the home")
+    return path
+
+
+def _empty() -> None:
+    """Remove what an episode left, and write the settings of the next one."""
+    left = [*HOME.iterdir(), *(place for place in Path("/tmp").iterdir() if not place.name.startswith(".X"))]
+    for place in [*left, *([STATE] if STATE.exists() else [])]:
+        shutil.rmtree(place) if place.is_dir() and not place.is_symlink() else place.unlink()
+    settings = STATE / "CONFIG" / "gtk-3.0" / "settings.ini"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(SETTINGS)

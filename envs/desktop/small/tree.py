@@ -1,0 +1,132 @@
+"""The accessibility tree of all applications, by AT-SPI, as OSWorld's XML. Part of the program in the box."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import gi
+
+gi.require_version("Atspi", "2.0")
+from gi.repository import Atspi  # noqa: E402
+
+MOST_NODES, MOST_CHILDREN, DEEPEST = 3000, 200, 40
+LONGEST = 2000
+"""Characters of a text."""
+PATIENCE = 800
+"""Milliseconds that an application may take for one answer: one that hangs is shown without its inside."""
+STATES = ("showing", "visible", "focused", "checked", "selected", "pressed", "expanded", "enabled")
+SERVERS = ("at-spi-bus-laun", "dbus-daemon", "at-spi2-registr", "openbox", "Xvfb")
+SPACE = "https://accessibility.ubuntu.example.org/ns"
+
+
+def connect(limit: float) -> None:
+    """Wait for the registry of applications."""
+    until = time.monotonic() + limit
+    while True:
+        try:
+            Atspi.init()
+            Atspi.set_timeout(PATIENCE, 2000)
+            Atspi.get_desktop(0).get_child_count()
+            return
+        except Exception:  # GLib.Error has no class that can be named before it is imported
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def is_server(place: Path) -> bool:
+    """Whether a process in /proc belongs to the desktop and not to an application."""
+    try:
+        return (place / "comm").read_text().strip() in SERVERS
+    except OSError:
+        return True
+
+
+def has_window() -> bool:
+    """Whether an application shows a window."""
+    for app in _children(Atspi.get_desktop(0)):
+        for window in _children(app):
+            if _has(window, "showing") and window.get_role_name() in ("frame", "dialog", "window"):
+                return True
+    return False
+
+
+def has_focus() -> bool:
+    """Whether something in a window has the focus."""
+    return any(focused for _role, _name, _text, focused in items())
+
+
+def xml() -> str:
+    """The tree as text."""
+    parts = [f'<desktop-frame xmlns:st="{SPACE}/state" xmlns:cp="{SPACE}/component" name="main">']
+    budget = [MOST_NODES]
+    for app in _children(Atspi.get_desktop(0)):
+        parts.extend(_node(app, 0, budget))
+    return "".join([*parts, "</desktop-frame>"])
+
+
+def items() -> Iterator[tuple[str, str, str, bool]]:
+    """(role, name, text, focused) of everything that is shown, for checks of an application's state."""
+    waiting = [*_children(Atspi.get_desktop(0))]
+    while waiting:
+        node = waiting.pop()
+        try:
+            if _has(node, "showing"):
+                yield node.get_role_name(), node.get_name() or "", _text(node), _has(node, "focused")
+        except Exception:
+            continue
+        waiting.extend(_children(node))
+
+
+def _node(node: Any, depth: int, budget: list[int]) -> Iterator[str]:
+    """The XML of a node. An application that does not answer is left out from there on."""
+    budget[0] -= 1
+    if budget[0] < 0 or depth > DEEPEST:
+        return
+    try:
+        role = (node.get_role_name() or "unknown").strip().replace(" ", "-")
+        showing = _has(node, "showing")
+        if role != "application" and not showing:
+            return
+        given = [f"name={quoteattr(_clean(node.get_name() or ''))}"]
+        given += [f'st:{state}="true"' for state in STATES if _has(node, state)]
+        component = node.get_component_iface()
+        if component is not None:
+            box = component.get_extents(Atspi.CoordType.SCREEN)
+            given += [f'cp:screencoord="({box.x}, {box.y})"', f'cp:size="({box.width}, {box.height})"']
+        text = _text(node)
+    except Exception:
+        return
+    tag = role if role.replace("-", "").isalnum() and role[0].isalpha() else "unknown"
+    yield f"<{tag} {' '.join(given)}>{escape(_clean(text))}"
+    for child in _children(node):
+        yield from _node(child, depth + 1, budget)
+    yield f"</{tag}>"
+
+
+def _children(node: Any) -> list[Any]:
+    try:
+        found = [node.get_child_at_index(i) for i in range(min(node.get_child_count(), MOST_CHILDREN))]
+    except Exception:
+        return []
+    return [child for child in found if child is not None]
+
+
+def _has(node: Any, state: str) -> bool:
+    return bool(node.get_state_set().contains(getattr(Atspi.StateType, state.upper())))
+
+
+def _text(node: Any) -> str:
+    interface = node.get_text_iface()
+    if interface is None:
+        return ""
+    return str(Atspi.Text.get_text(interface, 0, min(LONGEST, Atspi.Text.get_character_count(interface))))
+
+
+def _clean(text: str) -> str:
+    """A text without the signs that XML has no code for."""
+    return "".join(sign for sign in text if sign >= " " or sign in "\n\t").replace("￼", "")

@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+"""A small desktop: Xvfb, openbox and real applications, served over the protocol of docs/gui.md.
+
+A program of its own, which runs in a box (`box`) with the system's Python: it needs the module `gi` with Atspi, and
+nothing of this project but the modules beside it. `desktop` has the servers and the application, `hands` mouse and
+keyboard, `home` the folder, `tree` and `pictures` what is shown, `verdicts` the checks.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+import hands  # type: ignore[import-not-found, unused-ignore]
+import pictures  # type: ignore[import-not-found, unused-ignore]
+import tree  # type: ignore[import-not-found, unused-ignore]
+import verdicts  # type: ignore[import-not-found, unused-ignore]  # beside this file, in the box
+from desktop import Desktop  # type: ignore[import-not-found, unused-ignore]
+from hands import SCREEN, Refused  # type: ignore[import-not-found, unused-ignore]
+from home import HOME  # type: ignore[import-not-found, unused-ignore]
+
+VERSION = 1
+INSIDE = "/world/world.py"
+"""Where this file is in the box."""
+VERIFYING = 3.0
+"""Longest wait until what an application writes is there, seconds: a verdict that does not hold by then is final."""
+
+
+class Server:
+    """Answers requests. An error is an answer too."""
+
+    def __init__(self) -> None:
+        self._desktop = Desktop()
+        self._asked: dict[str, Any] = {}
+        self._task: dict[str, Any] = {}
+
+    def answer(self, request: Any) -> dict[str, Any]:
+        """The answer to one request."""
+        number, do = (request.get("id"), request.get("do")) if isinstance(request, dict) else (None, None)
+        try:
+            return {"id": number, "ok": self._do(str(do), request)}
+        except Exception as error:
+            kind = {"reset": "task", "evaluate": "evaluator"}.get(str(do), "world")
+            message = f"{type(error).__name__}: {error}"[:2000]
+            return {"id": number, "error": {"kind": kind, "message": message}}
+
+    def _do(self, do: str, request: Any) -> dict[str, Any]:
+        if do == "hello":
+            self._asked = {name: request.get(name) for name in ("screenshot", "tree")}
+            return {"version": VERSION, "world": "small", "screen": list(SCREEN), "facts": {}}
+        if do == "reset":
+            self._task = request["task"]
+            self._desktop.reset(self._task)
+            return self._sight(False)
+        if do == "step":
+            ended = False
+            for action in request["actions"]:
+                if action.get("action_type") in ("DONE", "FAIL"):
+                    ended = True
+                else:
+                    hands.act(action)
+            self._desktop.calm()
+            return self._sight(ended)
+        if do == "evaluate":
+            return {"score": float(self._succeeded())}
+        raise Refused("do must be one of hello, reset, step, evaluate")
+
+    def _succeeded(self) -> bool:
+        """Whether all checks hold, now or soon."""
+        until = time.monotonic() + VERIFYING
+        while not all(verdicts.holds(check, HOME, tree.items) for check in self._task["checks"]):
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def _sight(self, done: bool) -> dict[str, Any]:
+        self._desktop.check_running()
+        picture = (
+            base64.b64encode(pictures.png(self._desktop.frame)).decode()
+            if self._asked["screenshot"]
+            else None
+        )
+        return {"screenshot": picture, "tree": tree.xml() if self._asked["tree"] else None, "done": done}
+
+
+def main() -> None:
+    """Answer requests until the input ends."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    server = Server()
+    try:
+        for line in sys.stdin.buffer:
+            out.write(json.dumps(server.answer(json.loads(line))) + "\n")
+            out.flush()
+    finally:
+        if __file__ == INSIDE:  # the box lasts as long as anything in it
+            os.kill(-1, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

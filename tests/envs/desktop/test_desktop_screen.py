@@ -1,0 +1,119 @@
+"""Accessibility trees: what is listed, what is not, and trees that are too large or no trees."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envs.computer.actions import Action
+from envs.desktop.bridge.answers import WorldError
+from envs.desktop.play import screen, text
+
+SCREEN = (1000, 500)
+HEAD = (
+    '<desktop-frame xmlns:st="https://accessibility.ubuntu.example.org/ns/state" '
+    'xmlns:cp="https://accessibility.ubuntu.example.org/ns/component">'
+)
+
+
+def node(
+    role, name="", at="(10, 20)", size="(30, 10)", inside="", states='st:visible="true" st:showing="true"'
+):
+    return f'<{role} name="{name}" {states} cp:screencoord="{at}" cp:size="{size}">{inside}</{role}>'
+
+
+def view(*nodes) -> screen.View:
+    return screen.read(HEAD + "".join(nodes) + "</desktop-frame>", SCREEN)
+
+
+def test_items_are_listed_in_reading_order_with_their_middle():
+    found = view(
+        node("frame", "Editor", inside=node("push-button", "Save")),
+        node(
+            "entry", inside="hello&#10;world", states='st:visible="true" st:showing="true" st:focused="true"'
+        ),
+    )
+    assert [item.name for item in found.items] == ["Editor", "Save", ""]
+    assert found.element(2) == screen.Item(2, "push-button", "Save", "", "", 24, 24)
+    assert found.element(4) is None
+    assert text.lines(found)[1:] == ['[2] push-button "Save"', '[3] entry "" value "hello\\nworld" focused']
+
+
+@pytest.mark.parametrize(
+    "left_out",
+    [
+        node("push-button", "x", states='st:visible="true"'),
+        node("push-button", "x", at="(1000, 0)"),
+        node("push-button", "x", at="(-40, 0)"),
+        node("push-button", "x", size="(0, 10)"),
+        node("push-button", "x", at="nonsense"),
+        node("panel", "x"),
+        node("label"),
+    ],
+)
+def test_what_is_not_in_sight_is_not_listed(left_out):
+    assert view(left_out).items == ()
+
+
+def test_a_tree_of_ten_megabytes_is_read_in_time_and_cut():
+    many = node("push-button", "x" * 1000) * 9000
+    started = time.monotonic()
+    found = view(many)
+    assert len(many) > 10_000_000
+    assert time.monotonic() - started < 20
+    assert len(found.items) == screen.MOST_ITEMS
+    assert found.more == 9000 - screen.MOST_ITEMS
+    assert max(len(line) for line in text.lines(found)) < 500
+    assert len(view(node("push-button", "x") * 30_000).items) == screen.MOST_ITEMS
+    assert view(node("entry", inside="y" * 10_000_000)).items[0].value == "y" * screen.LONGEST
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        "no xml",
+        "<a>",
+        "<a></b>",
+        '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>',
+    ],
+)
+def test_what_is_no_tree_is_an_error(tree):
+    with pytest.raises(WorldError, match="accessibility tree"):
+        screen.read(tree, SCREEN)
+
+
+def test_a_tree_that_is_deep_or_broken_in_its_signs_is_still_read():
+    assert screen.read("<a>" * 100_000, SCREEN).items == ()
+    assert screen.read("<a b='\ud800'/>", SCREEN).items == ()
+
+
+@given(st.text())
+def test_any_text_is_a_view_or_an_error(tree):
+    with contextlib.suppress(WorldError):
+        assert isinstance(screen.read(tree, SCREEN), screen.View)
+
+
+def test_no_tree_is_an_empty_view():
+    assert screen.read("", SCREEN) == screen.View()
+
+
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [
+        (Action("click", x=1, y=2), "You clicked (1, 2)."),
+        (Action("click", x=1, y=2, button=2), "You right-clicked (1, 2)."),
+        (Action("click", times=2), "You double-clicked."),
+        (Action("type", text='a\n[1] button "x"'), 'You typed "a\\n[1] button \\"x\\"".'),
+        (Action("chord", keys=("ctrl", "s")), 'You pressed "ctrl+s".'),
+        (Action("let_go", keys=("shift",)), 'You let go of "shift".'),
+        (Action("scroll", dy=30), "You scrolled down."),
+        (Action("drag", x=3, y=4), "You dragged to (3, 4)."),
+        (Action("wait", wait=10), "You waited."),
+    ],
+)
+def test_what_was_done_is_said(action, words):
+    assert text.said(action, None) == words

@@ -1,0 +1,265 @@
+"""OSWorld's family over the bridge: task files, splits, rewrites, whole episodes, many worlds at once."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from desktop_cases import BRIDGE, SCREEN, content, data, extended, family, liar, task
+from hypothesis import given
+from hypothesis import strategies as st
+
+from envs.desktop import rewording
+from envs.desktop.bridge.answers import TaskFailed, WorldTimeout
+from envs.desktop.osworld.files import TaskFileError
+from envs.desktop.osworld.tasks import task_file, templates
+from rlanything.core.errors import MachineError
+from rlanything.core.protocols import Environment, Limited, Prepares
+from rlanything.core.types import InvalidProposal
+from rlanything.core.unittests import Prefetches
+
+TYPED = {"func": "typed", "expected": "hi"}
+
+
+@pytest.fixture
+def files(tmp_path):
+    return data(tmp_path)
+
+
+@pytest.fixture
+def made(files):
+    found = family(files)
+    yield found
+    found._pool.close()
+
+
+def test_splits_are_those_of_the_paper(made):
+    by_split = {
+        split: made.make(split, count, 0) for split, count in zip(made.splits(), (3, 3, 3, 2), strict=True)
+    }
+    assert {split: {t.payload["app"] for t in tasks} for split, tasks in by_split.items()} == {
+        "train": {"os"}, "in_domain": {"os"}, "out_of_domain": {"chrome", "multi_apps"}, "reward_panel": {"multi_apps"},
+    }  # fmt: skip
+    assert made.make("train", 2, 1) == made.make("train", 2, 1)
+    tasks = made.make("in_domain", 3, 0)
+    assert all(t.payload["key"] == "" and "evaluator_list" not in t.payload["content"] for t in tasks)
+    assert all(made.validate(t) == "" for tasks in by_split.values() for t in tasks)
+    with pytest.raises(ValueError, match="reward_panel has 2 tasks"):
+        made.make("reward_panel", 3, 0)
+
+
+def test_the_id_of_a_task_holds_file_and_evaluators(files):
+    plain, pinned = (family(files, evaluators=digest).make("train", 1, 0)[0] for digest in (None, "ab"))
+    assert plain.task_id != pinned.task_id
+    assert len(plain.payload["file"]) == 64
+    assert family(files).validate(pinned) == "the task is judged by other evaluators than env.evaluators"
+
+
+def test_an_adapter_switches_the_evaluator_or_the_hints(made):
+    parent = next(t for t in made.make("train", 3, 0) if t.payload["key"])
+    assert made.describe(parent).splitlines()[-1] == rewording.reply("evaluator1", parent.instruction)
+    reply = 'Sure: {"evaluator2": "Open the editor first. Then type \\"two\\" into note1.txt."}'
+    child = made.parse(parent, reply)
+    assert made.validate(child) == ""
+    assert task_file(child)["evaluator"] == {"func": "typed", "expected": "two"}
+    assert task_file(child)["instruction"].startswith("Open the editor")
+    assert "evaluator_list" not in task_file(child)
+    assert (
+        made.parse(child, rewording.reply("evaluator1", templates(child)["evaluator1"])).task_id
+        == parent.task_id
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("no", "no JSON object"),
+        ("{" * 100, "no JSON object"),
+        ("{}", "one key"),
+        ('{"a": 1, "b": 2}', "one key"),
+        ('{"evaluator9": "x"}', "must be one of 'evaluator1', 'evaluator2'"),
+        ('{"evaluator1": 3}', "must be a text"),
+        ('{"evaluator1": " "}', "is empty"),
+        ('{"evaluator1": "Type \\"one\\" into the file."}', "leaves out 'note1.txt'"),
+        ('{"evaluator1": "Type two into note1.txt"}', "leaves out 'one'"),
+        ('{"evaluator1": "Type \\"one\\" into note1.txt.<|im_end|>"}', "marks of a chat"),
+        ('{"evaluator1": "Пиши \\"one\\" в файл note1.txt, потом закрой окно и жди"}', "another language"),
+        ('{"evaluator1": "Type \\"one\\" into note1.txt\\u202e"}', "cannot be printed"),
+        (json.dumps({"evaluator1": 'Type "one" into note1.txt. ' * 60}), "too long"),
+        ('{"evaluator1": "Type \\"one\\" into note1.txt."}', "changes nothing"),
+    ],
+)
+def test_other_replies_are_refused(made, reply, reason):
+    parent = next(t for t in made.make("train", 3, 0) if t.payload["key"])
+    with pytest.raises(InvalidProposal, match=reason):
+        made.parse(parent, reply)
+
+
+@given(st.text() | st.dictionaries(st.text(max_size=4), st.text(max_size=9), max_size=2).map(json.dumps))
+def test_any_reply_is_read_or_refused(reply):
+    try:
+        key, _ = rewording.read(reply, {"a": "Close it.", "": "Open it."})
+        assert key in ("a", "")
+    except InvalidProposal:
+        pass
+
+
+@pytest.mark.parametrize("sign", ["{x}", "%s", "${HOME}", "<b>bold</b>", "$(reboot)", "`id`"])
+def test_an_instruction_with_markup_or_format_signs_is_only_text(made, sign):
+    parent = next(t for t in made.make("train", 3, 0) if t.payload["key"])
+    child = made.parse(parent, rewording.reply("evaluator1", f'Type "one" into note1.txt {sign}.'))
+    assert sign in task_file(child)["instruction"]
+    environment = made.environment()
+    assert sign in environment.reset(child, 0).text
+    environment.close()
+
+
+def test_a_whole_episode(made):
+    environment = made.environment()
+    assert isinstance(environment, Environment)
+    first = environment.reset(task(TYPED), 0)
+    assert first.text.splitlines() == ["Type it.", '[1] push-button "Save"', '[2] entry "" focused']
+    seen = environment.step("type 2 hi").observation.text
+    assert seen.splitlines()[0] == 'You typed "hi" into entry "" 2.'
+    assert seen.splitlines()[2] == '[2] entry "" value "hi" focused'
+    for refused, reason in [
+        ("click 9", "there is no such element."),
+        ("nonsense", "that is not an action"),
+        ('{"action_type": "CLICK", "x": 96, "y": 1}', "outside the screen, which has 96 x 64 pixels"),
+    ]:
+        result = environment.step(refused)
+        assert result.observation.text.startswith("You did nothing: ")
+        assert reason in result.observation.text
+        assert not result.done
+    ended = environment.step(
+        '<tool_call>{"name": "computer_use", "arguments": {"action": "terminate"}}</tool_call>'
+    )
+    assert (ended.done, ended.success) == (True, True)
+    with pytest.raises(RuntimeError, match="after the end"):
+        environment.step("wait")
+    environment.close()
+
+
+def test_a_policy_that_sees_pictures_gets_them(files):
+    made = family(files, observe="screenshot")
+    environment = made.environment()
+    first = environment.reset(task(TYPED), 0)
+    assert first.text == "Type it."
+    assert [(image.width, image.height) for image in first.images] == [SCREEN]
+    refused = environment.step("click 1").observation
+    assert refused.images == first.images
+    result = environment.step('{"action_type": "TYPING", "text": "hi"}')
+    assert (result.observation.text, len(result.observation.images)) == ('You typed "hi".', 1)
+    assert environment.step("done").success
+    environment.close()
+    made._pool.close()
+
+
+def test_errors_are_no_failures_of_the_policy(made):
+    environment = made.environment()
+    environment.reset(task({"func": "raise"}), 0)
+    with pytest.raises(TaskFailed, match="the file is gone"):
+        environment.step("done")
+    with pytest.raises(TaskFailed, match="no such snapshot"):
+        environment.reset(task(TYPED, config="raise"), 0)
+    environment.close()
+    assert made._pool.starts == 1
+
+
+def test_a_turn_is_made_in_all_worlds_at_the_same_time(files):
+    sleepy = liar(
+        "time.sleep(1); print(json.dumps({'id': ID, 'ok': {'tree': None, 'screenshot': None}}), flush=True)"
+    )
+    made = family(files, sleepy, worlds=4)
+    assert isinstance(made, Prepares)
+    assert isinstance(made, Prefetches)
+    assert isinstance(made, Limited)
+    work, started = [(task(TYPED), seed) for seed in range(4)], time.monotonic()
+    made.prepare(work)
+    environments = [made.environment() for _ in work]
+    assert {e.reset(*one).text for e, one in zip(environments, work, strict=True)} == {"Type it."}
+    made.prefetch([(one, "wait") for one, _ in work])
+    assert {e.step("wait").observation.text for e in environments} == {"You waited."}
+    assert time.monotonic() - started < 7
+    for environment in environments:
+        environment.close()
+    made._pool.close()
+
+
+def test_what_fails_ahead_of_time_says_so_when_it_is_asked_for(files):
+    made = family(files, liar("time.sleep(60)"), timeout=0.5, worlds=2)
+    made.prepare([(task(TYPED), 0)])
+    with pytest.raises(WorldTimeout):
+        made.environment().reset(task(TYPED), 0)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"screen": (100, 64)}, "screen has"),
+        ({"evaluators": "ab"}, "env.evaluators says ab"),
+        ({"command": ("no-such-world",)}, "no-such-world"),
+    ],
+)
+def test_another_world_than_is_meant_ends_the_run(files, more, message):
+    with pytest.raises(MachineError, match=message):
+        family(files, **{"command": BRIDGE, **more}).environment()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"observe": "pixels"}, "observe: 'pixels' is not one of screenshot, tree, both"),
+        ({"worlds": 0}, "worlds"),
+        ({"screen": [1]}, "not .width, height."),
+        ({"command": "python bridge.py"}, "command: 'python bridge.py' is not a list of texts"),
+        ({"ood_apps": []}, "ood_apps"),
+    ],
+)
+def test_a_wrong_argument_is_named(files, more, message):
+    with pytest.raises(ValueError, match=message):
+        family(files, **more)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "examples" / "os" / "e1.json").unlink(), "No such file"),
+        (lambda f: (f / "examples" / "os" / "e1.json").write_text("{"), "no JSON"),
+        (lambda f: (f / "examples" / "os" / "e1.json").write_text("[]"), "no JSON object"),
+        (
+            lambda f: (f / "examples" / "os" / "e1.json").write_text(json.dumps(extended("e2"))),
+            "its id is 'e2'",
+        ),
+        (lambda f: (f / "test_nogdrive.json").write_text('{"../os": ["e1"]}'), "has no list of ids"),
+        (
+            lambda f: (f / "test_nogdrive.json").write_text(
+                '{"os": ["../e1"], "chrome": [], "multi_apps": []}'
+            ),
+            "no id",
+        ),
+        (lambda f: (f / "test_nogdrive.json").write_text('{"os": []}'), "no tasks of multi_apps"),
+        (
+            lambda f: (f / "examples" / "os" / "e1.json").write_text(
+                json.dumps({**extended("e1"), "current_task": {}})
+            ),
+            "current_task none of them",
+        ),
+        (
+            lambda f: (f / "examples" / "os" / "p1.json").write_text(
+                json.dumps({**content("p1", {}), "instruction": 3})
+            ),
+            "no instruction",
+        ),
+    ],
+)
+def test_a_damaged_file_is_named(files, damage, message):
+    damage(files)
+    with pytest.raises(TaskFileError, match=message):
+        family(files).make("in_domain", 1, 0)
+
+
+def test_a_folder_that_is_not_there_says_what_to_set(tmp_path):
+    with pytest.raises(TaskFileError, match="environment variable OSWORLD_DATA"):
+        family("$OSWORLD_DATA").make("train", 1, 0)

@@ -1,0 +1,263 @@
+"""The small desktop: real applications in a box, its templates and experts, and what goes wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from statistics import median
+
+import psutil
+import pytest
+from scripted import chat_model, prompts, read
+
+from envs.desktop.bridge.answers import TaskFailed, WorldError
+from envs.desktop.small import box
+from envs.desktop.small.expert import named, play
+from envs.desktop.small.family import DesktopFamily, task_file
+from envs.desktop.small.templates import templates
+from envs.splits import SPLITS
+from rlanything.config import RolloutConfig
+from rlanything.core.errors import MachineError
+from rlanything.core.types import InvalidProposal, Status, Task
+from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
+
+EVERY = [(name, key) for name, one in templates().items() for key in one.given["evaluators"]]
+QUICK = [
+    ("editor-add-line", "evaluator1"),
+    ("calculator-chain", "evaluator1"),
+    ("terminal-move", "evaluator2"),
+    ("files-rename", "evaluator1"),
+    ("sheet-value", "evaluator2"),
+]
+
+
+def task(name: str, key: str, row: int = 0) -> Task:
+    said = templates()[name].instructions(row)[key]
+    return Task("desktop", said, {"template": name, "row": row, "key": key})
+
+
+def solved(family: DesktopFamily, made: Task) -> bool:
+    environment = family.environment()
+    try:
+        return list(play(environment, environment.reset(made, 0), family.expert(made)))[-1][1].success
+    finally:
+        environment.close()
+
+
+def test_there_are_thirty_templates_over_five_applications():
+    apps = Counter(one.app for one in templates().values())
+    assert apps == dict.fromkeys(("galculator", "mousepad", "thunar", "gnumeric", "lxterminal"), 6)
+    assert len(EVERY) >= 60
+    for one in templates().values():
+        for row in range(len(one.rows)):
+            known = one.instructions(row)
+            assert len(set(known.values())) == len(known)
+
+
+def test_splits_hold_other_rows_and_other_applications():
+    family = DesktopFamily()
+    counts = {"train": 50, "in_domain": 50, "out_of_domain": 40, "reward_panel": 20}
+    made = {split: family.make(split, counts[split], 0) for split in SPLITS}
+    ids = [t.task_id for tasks in made.values() for t in tasks]
+    assert len(set(ids)) == len(ids)
+    assert {t.metadata["app"] for t in made["out_of_domain"]} == {"gnumeric"}
+    assert "gnumeric" not in {t.metadata["app"] for t in made["train"]}
+    assert all(family.validate(t) == "" for tasks in made.values() for t in tasks)
+    assert family.make("train", 9, 3) == family.make("train", 9, 3)
+    with pytest.raises(ValueError, match="reward_panel has 24 tasks"):
+        family.make("reward_panel", 25, 0)
+
+
+def test_an_adapter_may_switch_the_evaluator_and_hints():
+    family, parent = DesktopFamily(), task("editor-add-line", "evaluator1")
+    child = family.parse(
+        parent, '{"evaluator2": "Go to the beginning. Add the line \\"cheese\\" there, in notes.txt; save."}'
+    )
+    assert family.validate(child) == ""
+    assert task_file(child)["checks"] != task_file(parent)["checks"]
+    with pytest.raises(InvalidProposal, match=r"leaves out 'notes\.txt'"):
+        family.parse(parent, '{"evaluator2": "Add \\"cheese\\"."}')
+    assert family.describe(child).splitlines()[-1].startswith('{"evaluator2"')
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        ({}, "a known template"),
+        ({"template": "x", "row": 0, "key": "evaluator1"}, "a known template"),
+        ({"template": "files-copy", "row": 6, "key": "evaluator1"}, "no such row"),
+        ({"template": "files-copy", "row": 0, "key": "x"}, "no such evaluator"),
+    ],
+)
+def test_a_task_that_is_none_is_refused(payload, reason):
+    assert reason in DesktopFamily().validate(Task("desktop", "x", payload))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"ood_apps": ["gnumerik"]}, "did you mean gnumeric"),
+        ({"ood_apps": []}, "at least one of"),
+        ({"worlds": 0}, "worlds"),
+        ({"observe": "all"}, "observe"),
+    ],
+)
+def test_a_wrong_argument_is_named(more, message):
+    with pytest.raises(ValueError, match=message):
+        DesktopFamily(**more)
+
+
+def test_what_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(box.PROGRAMS, "no-such-program", "no-such-package")
+    box.missing.cache_clear()
+    with pytest.raises(MachineError, match=r"apt install --no-install-recommends .*no-such-package"):
+        DesktopFamily().environment()
+    box.missing.cache_clear()
+
+
+def test_an_expert_names_items():
+    seen = 'x\n[1] menu "File"\n[2] push-button "Save" focused'
+    assert named('click <push-button "Save">', seen) == "click 2"
+    assert named('click <push-button "Open">', seen) is None
+    assert named("type 0 echo a > b", seen) == "type 0 echo a > b"
+
+
+@pytest.mark.parametrize(("name", "key"), QUICK)
+def test_experts_succeed(desktop, name, key):
+    assert solved(desktop, task(name, key))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "key"), EVERY)
+def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key):
+    made = task(name, key, 1)
+    environment = desktop.environment()
+    environment.reset(made, 0)
+    assert not environment.step("done").success
+    environment.close()
+    assert solved(desktop, made)
+
+
+def test_four_desktops_act_side_by_side(desktop):
+    made = [task("terminal-make", "evaluator1", row) for row in range(4)]
+    expert = {one.instruction: desktop.expert(one) for one in made}
+
+    def script(request):
+        text = read(request.prompt_ids)
+        commands = next(commands for said, commands in expert.items() if said in text)
+        return commands[text.count("You typed") + text.count("You pressed")]
+
+    config = RolloutConfig(timeout_s=600.0)
+    worker = RolloutWorker(desktop, chat_model(script, 100_000), prompts(action_format="verbatim"), config)
+    played = worker.roll_out(
+        [Assignment(i, one, 1) for i, one in enumerate(made)], Sampling(0, "act", 0, 1.0, 6)
+    )
+    assert [(one.status, one.error, one.outcome) for one in played] == [(Status.OK, "", 1)] * 4
+
+
+def test_a_reset_leaves_nothing_and_shows_the_same(desktop):
+    world = desktop._pool.take()
+    shell = {"launch": ["lxterminal", "--command=/bin/sh"], "files": {}, "checks": []}
+    editor = {"launch": ["mousepad", "a.txt"], "files": {"a.txt": "x\n"}, "checks": []}
+    first = world.reset(editor, 0)
+    world.reset(shell, 0)
+    world.step([{"action_type": "TYPING", "text": "touch left /tmp/left; sleep 1000 &\n"}])
+    found = {**shell, "checks": [{"absent": "left"}, {"absent": "/tmp/left"}, {"folder": ".", "holds": []}]}
+    world.reset(found, 0)
+    assert world.evaluate() == 1.0
+    assert world.reset(editor, 0).screenshot.sha256 == first.screenshot.sha256
+    desktop._pool.give_back(world)
+
+
+def test_what_is_typed_stays_text_and_there_is_no_network(desktop):
+    nasty = "$(touch x); `id` %s {0} && rm -rf ~ 'q' \"d\" <b> \\n"
+    world = desktop._pool.take()
+    checks = [{"file": "a.txt", "equals": nasty}, {"absent": "x"}]
+    world.reset({"launch": ["mousepad", "a.txt"], "files": {"a.txt": ""}, "checks": checks}, 0)
+    world.step([{"action_type": "TYPING", "text": nasty}, {"action_type": "HOTKEY", "keys": ["ctrl", "s"]}])
+    world.step([{"action_type": "WAIT", "seconds": 1}])
+    assert world.evaluate() == 1.0
+    shell = {
+        "launch": ["lxterminal", "--command=/bin/sh"],
+        "files": {},
+        "checks": [{"file": "n", "equals": "1"}],
+    }
+    world.reset(shell, 0)
+    world.step(
+        [{"action_type": "TYPING", "text": "grep -c : /proc/net/dev > n\n"}]
+    )  # the loopback device alone
+    world.step([{"action_type": "WAIT", "seconds": 1}])
+    assert world.evaluate() == 1.0
+    desktop._pool.give_back(world)
+
+
+def test_applications_that_crash_hang_or_are_missing_are_errors_of_the_task(desktop):
+    world = desktop._pool.take()
+    for launch, message in [
+        (["false"], "false ended with status 1"),
+        (["sleep", "60"], "the window of sleep did not appear"),
+        (["no-such-app"], "no-such-app is not installed: apt install no-such-app"),
+    ]:
+        with pytest.raises(TaskFailed, match=message):
+            world.reset({"launch": launch, "files": {}, "checks": [], "patience": 3}, 0)
+    with pytest.raises(TaskFailed, match="outside the home"):
+        world.reset({"launch": ["mousepad"], "files": {"../../etc/x": ""}, "checks": []}, 0)
+    shell = {"launch": ["lxterminal", "--command=/bin/sh"], "files": {}, "checks": [{"unknown": 1}]}
+    world.reset(shell, 0)
+    with pytest.raises(TaskFailed, match="a check has one of the keys"):
+        world.evaluate()
+    frozen = world.step([{"action_type": "TYPING", "text": "kill -STOP $PPID\n"}])
+    assert "lxterminal" not in frozen.tree or "terminal" in frozen.tree
+    assert world.reset({**shell, "checks": []}, 0).tree.count("terminal") >= 1
+    desktop._pool.give_back(world)
+
+
+def test_a_desktop_ends_with_the_process_that_started_it_and_not_with_its_thread(desktop):
+    program = (
+        "import os, sys, threading\n"
+        "from envs.desktop.small import box\n"
+        "from envs.desktop.bridge.world import Settings, World\n"
+        "made = []\n"
+        "thread = threading.Thread(target=lambda: made.append(World(Settings(box.command(), 120, 120))))\n"
+        "thread.start(); thread.join()\n"
+        "made[0].reset({'launch': ['mousepad'], 'checks': []}, 0)\n"
+        "print(made[0]._lines._process.pid, flush=True); os.kill(os.getpid(), 9)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    until = time.monotonic() + 60
+    while psutil.pid_exists(int(found.stdout)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not psutil.pid_exists(int(found.stdout))
+
+
+def test_a_desktop_that_is_killed_costs_one_episode(desktop):
+    environment = desktop.environment()
+    environment.reset(task("terminal-make", "evaluator1"), 0)
+    for process in psutil.Process(environment._world._lines._process.pid).children(recursive=True):
+        process.kill()
+    with pytest.raises(WorldError, match="the world"):
+        environment.step("type 0 x")
+    environment.close()
+    assert solved(desktop, task("terminal-make", "evaluator1"))
+
+
+@pytest.mark.slow
+def test_the_time_of_a_reset_and_a_step(desktop):
+    world = desktop._pool.take()
+    editor = {"launch": ["mousepad", "a.txt"], "files": {"a.txt": "x\n"}, "checks": []}
+    resets, steps = [], []
+    for _ in range(5):
+        started = time.monotonic()
+        world.reset(editor, 0)
+        resets.append(time.monotonic() - started)
+        started = time.monotonic()
+        world.step([{"action_type": "PRESS", "key": "a"}])
+        steps.append(time.monotonic() - started)
+    desktop._pool.give_back(world)
+    load = os.getloadavg()[0]
+    print(f"reset {median(resets):.2f} s, step {median(steps):.2f} s, load average {load:.0f}")
+    if load < (os.cpu_count() or 1):  # a machine that does something else as well says nothing
+        assert median(resets) < 1.0
