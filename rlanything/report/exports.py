@@ -1,6 +1,6 @@
 """The report's numbers for programs: headline.json for `dvc metrics`, summary.json, plots/learning.csv for `dvc plots`.
 
-headline.json: arm -> metric -> mean, about ten numbers, so that tables of experiments can be read. Of the base and of
+headline.json: arm -> metric -> mean, a dozen numbers, so that tables of experiments can be read. Of the base and of
 every arm it has the policy's success, and what else an arm changes: its reward model, its tasks. Not the cooled base.
 
 summary.json has all of it: arm -> metric -> {mean, low, high, vs_base: {mean, low, high, p}}, in the order of the

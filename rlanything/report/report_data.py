@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rlanything.config import BASE_COOLED, Config
+from rlanything.config import BASE, BASE_COOLED, Config
 from rlanything.report.buffers import changed_runs
 from rlanything.report.contents import Contents, contents_for
 from rlanything.report.results.comparison import Cells, Comparison
 from rlanything.report.results.curves import Curves, Peaks, peaks, read_curves
 from rlanything.report.results.details import Extras, read_extras
 from rlanything.report.results.equal_tokens import EqualTokens, at_equal_tokens
-from rlanything.report.results.evaluations import Cooled, read_cooled, read_evaluations
+from rlanything.report.results.evaluations import Cooled, Panels, read_cooled, read_evaluations
 from rlanything.report.results.votes import Votes, read_votes
 
 
@@ -40,7 +40,11 @@ class ReportData:
 def gather(config: Config, root: Path) -> ReportData:
     """Read the project at `root` and compute every number; writes nothing. Raises `ReportError` for a bad file."""
     cooled = () if config.evaluate.cooling is None else (BASE_COOLED,)
-    panels = read_evaluations(root, (*cooled, *config.arms))
+    return gathered(config, root, read_evaluations(root, (*cooled, *config.arms)))
+
+
+def gathered(config: Config, root: Path, panels: Panels) -> ReportData:
+    """The same with panels that were read before; they may lack the base. Raises `ReportError` for a bad file."""
     contents = contents_for(config, panels)
     curves = read_curves(root, config.arms)
     comparison = Comparison(panels, contents.metrics)
@@ -53,7 +57,7 @@ def gather(config: Config, root: Path) -> ReportData:
         curves,
         peaks(curves, contents.shares),
         at_equal_tokens(curves, success),
-        read_extras(root, (*cooled, *config.arms)),
+        read_extras(root, [arm for arm in panels if arm != BASE]),
         read_cooled(root) if BASE_COOLED in panels else None,
         read_votes(root, curves) if contents.acts else {},
         changed_runs(config, curves, root),

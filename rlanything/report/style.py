@@ -28,8 +28,11 @@ KNOWN = {
     "policy_reward": Look("#009E73", "v"),
     "full": Look("#D55E00", "o"),
 }
-SPARE = (Look("#000000", "*", ":"), Look("#7F3C8D", "p", "-."), Look("#4B4B4B", "H", ":"))
-"""For arms of one's own, by name; from the fourth on they repeat."""
+SPARE = (
+    *(Look("#000000", "*", ":"), Look("#7F3C8D", "p", "-."), Look("#4B4B4B", "H", ":")),
+    *(Look("#0072B2", "o"), Look("#D55E00", "^", "--"), Look("#009E73", "s", "-.")),
+)
+"""For arms of one's own, by name; from the seventh on they repeat."""
 
 INK = "#262626"
 FAINT = "#d9d9d9"

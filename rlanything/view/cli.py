@@ -24,6 +24,15 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
         "--single-file", action="store_true", help="one file that opens without a server; for small runs"
     )
     view.add_argument(
+        "--against", metavar="RUN2", help="another run on the same page: its rollouts beside those of RUN"
+    )
+    view.add_argument(
+        "--notes",
+        type=Path,
+        metavar="FILE",
+        help="notes on RUN that a page exported as JSON, to be shown to all",
+    )
+    view.add_argument(
         "--environment",
         action=argparse.BooleanOptionalAction,
         help="play the episodes again to learn which steps were good and which commands were admissible; "
@@ -43,10 +52,13 @@ def _view(args: argparse.Namespace) -> int:
         root=args.root.resolve(),
         single=args.single_file,
         environment=args.environment,
+        against=args.against,
+        notes=args.notes,
     )
     for note in made.notes:
         print(f"note: {safe(note)}")
-    print(f"wrote {made.rollouts} rollouts of {made.iterations} iterations to {made.place}")
+    counted = [f"{a} rollouts of {b} iterations" for a, b in zip(made.rollouts, made.iterations, strict=True)]
+    print(f"wrote {' against '.join(counted)} to {made.place}")
     if not args.single_file:
         place = shlex.quote(str(made.place))
         print(

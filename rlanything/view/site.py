@@ -24,7 +24,10 @@ from rlanything.files import atomic
 
 PAGE = Path(__file__).with_name("page")
 STYLE = "view.css"
-SCRIPTS = ("data.js", "text.js", "search.js", "list.js", "task.js", "steps.js", "view.js")
+SCRIPTS = (
+    *("address.js", "data.js", "text.js", "notes.js", "search.js", "bars.js", "barred.js", "list.js"),
+    *("noted.js", "task.js", "steps.js", "parting.js", "pairs.js", "beside.js", "controls.js", "view.js"),
+)
 """In the order in which they are loaded; each uses what those before it define."""
 _LEVEL = 6
 _INDEX = "index.html"
@@ -37,12 +40,16 @@ _FIRST = b"<!doctype html>\n<!-- A page of rlanything view in one file. -->\n"
 class Site:
     """Writes the parts of a page into the folder that is being made."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, prefix: str = "") -> None:
+        self.folder, self.prefix = folder, prefix
+
+    def within(self, name: str) -> Site:
+        """The same, whose parts go into a folder of their own."""
+        return Site(self.folder, f"{name}/")
 
     def part(self, name: str, value: Json) -> None:
         """One part, e.g. `iterations/3`. Numbers that are not finite become null. Raises `OSError`."""
-        path = self.folder / _DATA / f"{name}{_SUFFIX}"
+        path = self.folder / _DATA / f"{self.prefix}{name}{_SUFFIX}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(_json(value).encode("ascii"), _LEVEL, mtime=0))
 

@@ -23,3 +23,7 @@ def test_times_are_those_of_a_search_that_found_something(server, browser):
     taken, said = speed.search(browser, f"{url}/speed/", "zebra")
     assert 0 < taken < 60
     assert said == "10 of 70 rollouts, in 10 tasks"
+    opened, clicked, said = speed.bars(browser, f"{url}/speed/")
+    assert 0 < opened < 60
+    assert 0 < clicked < 60
+    assert said == "10 of 70 rollouts, in 10 tasks"

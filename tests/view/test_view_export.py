@@ -6,6 +6,7 @@ import gzip
 import json
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from rlanything.loop.record import EpisodeRecord
 from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.runs import families
 from rlanything.view.export import export
-from rlanything.view.rows import FILTERS, STATUSES
+from rlanything.view.filters import FILTERS
+from rlanything.view.rows import STATUSES
 from rlanything.view.words import FILES, file_of, words
 
 pytestmark = pytest.mark.integration
@@ -61,6 +63,12 @@ def rollouts(shown: Path, index: dict[str, Any]) -> list[tuple[dict[str, Any], d
     return found
 
 
+def mean_vote(record: EpisodeRecord) -> float:
+    """Over the steps; of a step over the votes with a verdict."""
+    verdicts = [[v.verdict for v in j.votes if v.verdict is not None] for j in record.episode.judgements]
+    return fmean(sum(some) / max(1, len(some)) for some in verdicts)
+
+
 def test_every_rollout_has_a_row(shown, records):
     index = read(shown, "index")
     rows, groups = index["rows"], index["groups"]
@@ -74,6 +82,7 @@ def test_every_rollout_has_a_row(shown, records):
     assert flagged(index, "disputed") == [
         any({1, -1} <= {v.verdict for v in j.votes} for j in r.episode.judgements) for _, r in records
     ]
+    assert rows["vote"] == pytest.approx([mean_vote(r) for _, r in records], abs=1e-4)
     for name, count in (("iteration", groups["count"]), ("slot", groups["count"])):
         spread = [value for value, many in zip(groups[name], count, strict=True) for _ in range(many)]
         assert spread == [k if name == "iteration" else r.episode.trajectory.slot for k, r in records]

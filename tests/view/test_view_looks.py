@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
+from view_cases import made, steps_run
 
 pytestmark = pytest.mark.integration
 
@@ -30,23 +33,57 @@ CONTRAST = """() => {
 """The texts with less contrast than WCAG 2 asks for (AA, 4.5)."""
 
 
-@pytest.mark.parametrize("width", [390, 800, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_can_be_read_at_every_width_in_light_and_dark(site, tab, width, scheme, look, everything):
+PLACES = (
+    *("votes/#i=0&s=3&q=mug&f=failed", "votes/#i=0&s=5&r=1", "tests/#i=0&s=3"),
+    *("noted/#i=0&s=3&r=0&c=1.0.3.0.2&h=length_2_3", "tests/#i=0&s=3&c=0.0.3.0.1"),
+)
+
+
+@pytest.fixture(scope="module")
+def pages(site, server) -> str:
+    """Those of `site`, and one of two runs with a note."""
+    note = {"iteration": 0, "slot": 3, "rewrite": 0, "rollout": 0, "step": 1, "text": "odd"}
+    made(server[0] / "noted", steps_run(), against=steps_run(), notes=[note])
+    return site
+
+
+@pytest.mark.parametrize("address", PLACES)
+def test_it_can_be_read_at_every_width_in_light_and_dark(pages, tab, address, look, everything):
+    look(f"{pages}/{address}")
+    everything()
+    for width, scheme in product((390, 800, 1400), ("light", "dark")):
+        tab.set_viewport_size({"width": width, "height": 844})
+        tab.emulate_media(color_scheme=scheme)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width, (width, scheme)
+        assert tab.evaluate(CONTRAST) == [], (width, scheme)
+        dark = tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
+        assert dark == (scheme == "dark")
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("address", [PLACES[0], *PLACES[3:]])
+def test_axe_finds_nothing_serious(pages, tab, width, address, look, everything):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="needs: pip install 'rlanything[dev]'"
+    )
     tab.set_viewport_size({"width": width, "height": 844})
-    tab.emulate_media(color_scheme=scheme)
-    for address in ("votes/#i=0&s=3&q=mug&f=failed", "votes/#i=0&s=5&r=1", "tests/#i=0&s=3"):
-        look(f"{site}/{address}")
-        everything()
-        assert tab.evaluate("document.documentElement.scrollWidth") <= width
-        assert tab.evaluate(CONTRAST) == []
-    dark = tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
-    assert dark == (scheme == "dark")
+    look(f"{pages}/{address}")
+    everything()
+    found = axe.Axe().run(tab).response["violations"]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] != "minor"] == []
 
 
 def test_controls_have_names(site, tab, look):
     look(f"{site}/votes/")
-    for name in ("Find", "Iteration", "|advantage| at least", "failed", "disputed"):
+    for name in (
+        "Find",
+        "Iteration",
+        "|advantage| at least",
+        "failed",
+        "disputed",
+        "with notes",
+        "Compare with",
+    ):
         assert tab.get_by_label(name, exact=True).count() == 1
     for role in ("banner", "navigation", "main", "search"):
         assert tab.get_by_role(role).count() == 1

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from view_cases import made, programs_run, steps_run
+
+from rlanything.view.notes import FORMAT
 
 EVIL = (
     "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
     "\x1b[31m\u202e\r\ud800"
 )
+
+NOTE = {"iteration": 0, "slot": 3, "rewrite": 0, "rollout": 1, "step": None}
 
 pytestmark = pytest.mark.integration
 
@@ -24,22 +30,46 @@ def test_nothing_is_requested_from_elsewhere(site, tab, look, settled):
     assert not [url for url in own if "/tokens/" in url], "tokens load when they are asked for"
 
 
+def evil(text: str) -> str:
+    return EVIL + text
+
+
 @pytest.mark.parametrize("single", [False, True], ids=["folder", "single"])
 @pytest.mark.parametrize("run", [steps_run, programs_run])
-def test_hostile_texts_in_every_field_stay_texts(server, tab, run, single, look, settled, everything):
+def test_hostile_texts_in_every_field_stay_texts(
+    server, tab, run, single, look, settled, everything, tmp_path
+):
     folder, url = server
     name = f"evil-{run.__name__}-{single}.html"
-    about = {"run": EVIL, "state": EVIL, "version": EVIL}
-    made(folder / name, run(lambda text: EVIL + text), lambda text: EVIL + text, single=single, **about)
+    about = dict.fromkeys(("run", "identity", "state", "version"), EVIL)
+    made(
+        folder / name,
+        run(evil),
+        evil,
+        single=single,
+        against=run(evil),
+        notes=[{**NOTE, "text": EVIL}],
+        **about,
+    )
+    mine = {"format": FORMAT, "run": EVIL, "identity": EVIL, "notes": [{**NOTE, "step": 0, "text": EVIL}]}
+    (tmp_path / "mine.json").write_text(json.dumps(mine))
     at = (folder / name).as_uri() if single else f"{url}/{name}/"
-    places = ("", "#i=0&s=3&r=1", "#i=0&s=5&r=1", "#i=0&s=5&r=0", "#i=1&s=3&p=1")
-    for place in places if run is steps_run else places[:2]:
+    look(at)
+    tab.set_input_files("#import", str(tmp_path / "mine.json"))
+    settled("document.getElementById('noted').textContent === ' (2)'")
+    beside = (
+        "#i=0&s=3&r=1",
+        "#i=0&s=3&r=1&c=1.0.3.0.0&f=noted&h=length_1_99",
+        "#g=1&i=0&s=3&r=0&c=0.0.3.0.1",
+    )
+    places = ("", *beside, "#i=0&s=5&r=1", "#i=0&s=5&r=0", "#i=1&s=3&p=1")
+    for place in places if run is steps_run else places[:4]:
         look(f"{at}{place}")
         shown = everything()
         assert "</script><script>document.title='pwned'</script><img src=x" in shown
         assert "␛[31m\\u{202e}␍\\u{d800}" in shown, "what cannot be seen is shown as a symbol"
         assert not set("\x1b\u202e\r") & set(shown)
-        assert tab.query_selector_all("img, iframe, b > script, #columns script") == []
+        assert tab.query_selector_all("img, iframe, b > script, #columns script, #folds script") == []
         assert tab.evaluate("document.title") != "pwned"
     tab.fill("#words", EVIL.encode("utf-8", "replace").decode())
     settled("!document.getElementById('shown').textContent.startsWith('0 of')")

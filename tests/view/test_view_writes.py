@@ -16,9 +16,10 @@ from stage_cases import small
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.runs import families
-from rlanything.view import export as exporting
+from rlanything.view import writing
 from rlanything.view.export import export
-from rlanything.view.rows import FILTERS, Rows
+from rlanything.view.filters import FILTERS
+from rlanything.view.rows import Rows
 
 pytestmark = pytest.mark.integration
 RUN = "full/seed-0"
@@ -132,7 +133,7 @@ def test_an_export_that_stops_leaves_what_was_there(project, tmp_path, monkeypat
 
 
 def test_a_single_file_that_is_too_large_is_refused(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(exporting, "MOST_MB", 0)
+    monkeypatch.setattr(writing, "MOST_MB", 0)
     with pytest.raises(ConfigError, match="write a folder instead"):
         export("full", tmp_path / "page.html", root=project, single=True)
     assert list(tmp_path.iterdir()) == []

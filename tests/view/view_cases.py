@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rlanything.view.export import Made, write
 from rlanything.view.iteration import IterationPage
+from rlanything.view.writing import Made, Source, write
 
 Text = Callable[[str], str]
-SETTINGS = {"run": "full/seed-0", "state": "finished", "version": "0", "lambda": 0.5, "uses_outcome": True}
+SETTINGS = {
+    **{"run": "full/seed-0", "identity": "f00d/full/seed-0", "state": "finished", "version": "0"},
+    **{"lambda": 0.5, "uses_outcome": True, "trains_reward_model": True},
+}
 SAME: Text = str
 
 
@@ -67,7 +70,7 @@ def rollout(k: int, text: Text, **changes: Any) -> dict[str, Any]:
 
 def task(slot: int, text: Text) -> dict[str, Any]:
     return {
-        "task_id": f"{slot:064x}",
+        "task_id": f"{slot:04x}{0:060x}",
         "env": "game",
         "instruction": text(f"bring thing{slot}"),
         "payload": {"key": text("payload")},
@@ -183,12 +186,26 @@ def programs_run(text: Text = SAME) -> list[IterationPage]:
     return [made]
 
 
-def made(
-    place: Path, pages: list[IterationPage], text: Text = SAME, *, single: bool = False, **about: Any
-) -> Made:
-    """The page of a made-up run."""
+def source(pages: list[IterationPage], text: Text = SAME, **about: Any) -> Source:
     writes = "tests" if any(g["tests"] for p in pages for g in p.groups) else "votes"
     slots = {g["slot"] for p in pages for g in p.groups}
     history = [(slot % 64, {str(slot): past(slot, text)}) for slot in sorted(slots)]
-    settings = {**SETTINGS, "writes": writes, "trains_reward_model": True, **about}
-    return write(place, settings, pages, history, single=single)
+    return Source({**SETTINGS, "writes": writes, **about}, pages, history)
+
+
+def made(
+    place: Path,
+    pages: list[IterationPage],
+    text: Text = SAME,
+    *,
+    single: bool = False,
+    against: list[IterationPage] | None = None,
+    notes: list[dict[str, Any]] | None = None,
+    **about: Any,
+) -> Made:
+    """The page of a made-up run, and of another one `against` it."""
+    sources = [source(pages, text, **about)]
+    if against is not None:
+        other = {"run": text("outcome/seed-0"), "identity": "beef/outcome/seed-0"}
+        sources.append(source(against, text, **{**about, **other}))
+    return write(place, sources, single=single, notes=notes or [])

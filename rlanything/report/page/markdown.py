@@ -6,7 +6,6 @@ Raw HTML in the Markdown is shown as text, but for the fold that `document` writ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
@@ -15,21 +14,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from rlanything.pages.frame import Section
 from rlanything.report.formatting import FOLDS
 
 Rule = Callable[..., str]
 
 
-@dataclass(frozen=True)
-class Heading:
-    """A section: its id, by which links find it, and its title."""
-
-    id: str
-    title: str
-
-
-def html(text: str, figure: Callable[[str, str], str]) -> tuple[Markup, list[Heading]]:
-    """The document and its sections. figure: from the name and the caption of a figure to its HTML."""
+def html(text: str, figure: Callable[[str, str], str]) -> tuple[Markup, str, list[Section]]:
+    """The document, the id of its title, and its sections. figure: from a figure's name and caption to its HTML."""
     parser = MarkdownIt("commonmark").enable("table")
     rules = {
         "image": _image(figure), "html_block": _fold, "html_inline": _fold, "table_open": _open, "table_close": _close,
@@ -38,18 +30,19 @@ def html(text: str, figure: Callable[[str, str], str]) -> tuple[Markup, list[Hea
         parser.add_render_rule(name, rule)
     tokens = parser.parse(text)
     headings = list(_identified(tokens))
+    top = next((section.id for tag, section in headings if tag == "h1"), "")
     _columns(tokens)
     _figures(tokens)
-    return Markup(parser.renderer.render(tokens, parser.options, {})), headings
+    body = Markup(parser.renderer.render(tokens, parser.options, {}))
+    return body, top, [section for tag, section in headings if tag == "h2"]
 
 
-def _identified(tokens: Sequence[Token]) -> Iterator[Heading]:
-    """Give every heading an id; yields the sections."""
+def _identified(tokens: Sequence[Token]) -> Iterator[tuple[str, Section]]:
+    """Give every heading an id; yields the tag and the section of each."""
     for token, inside in pairwise(tokens):
         if token.type == "heading_open":
             token.attrSet("id", _id(inside.content))
-            if token.tag == "h2":
-                yield Heading(_id(inside.content), inside.content)
+            yield token.tag, Section(_id(inside.content), inside.content)
 
 
 def _id(title: str) -> str:

@@ -1,24 +1,15 @@
-"""report/index.html: the document in a frame with a table of contents, a style, and a policy that forbids the rest."""
+"""report/index.html: the document, with its figures inside, in the frame of all pages."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
-from rlanything.core.look import COLOURS
 from rlanything.core.printable import safe
+from rlanything.pages import frame
 from rlanything.report import document
 from rlanything.report.figures import KINDS
 from rlanything.report.page.markdown import html
 from rlanything.report.report_data import ReportData
-
-FOLDER = Path(__file__).with_name("templates")
-FRAME, FIGURE, STYLE = "index.html.jinja", "figure.html.jinja", "report.css"
 
 
 def page_html(data: ReportData, files: Mapping[str, bytes]) -> str:
@@ -26,26 +17,15 @@ def page_html(data: ReportData, files: Mapping[str, bytes]) -> str:
     return framed(document.report_md(data), files)
 
 
-def framed(text: str, files: Mapping[str, bytes]) -> str:
-    """The page of a document. A character that cannot be seen is shown as its number."""
-    templates = Environment(
-        loader=FileSystemLoader(FOLDER),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
+def framed(text: str, files: Mapping[str, bytes], title: str = "Report", kinds: Sequence[str] = KINDS) -> str:
+    """The page of a document. A character that cannot be seen is shown as its number.
+
+    kinds: the files of each figure that lie beside the page; none: the page is alone.
+    """
 
     def figure(name: str, caption: str) -> str:
-        svg = base64.b64encode(files[f"{name}.svg"]).decode()
-        return templates.get_template(FIGURE).render(name=name, caption=caption, data=svg, kinds=KINDS)
+        return frame.figure(name, caption, files[f"{name}.svg"], kinds)
 
     lines = (safe(line) for line in text.split("\n"))
-    body, headings = html("\n".join(lines), figure)
-    style = COLOURS + (FOLDER / STYLE).read_text(encoding="utf-8")
-    values = {"title": "Report", "headings": headings, "body": body}
-    return templates.get_template(FRAME).render(values, style=Markup(style), style_hash=_digest(style))
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+    body, top, sections = html("\n".join(lines), figure)
+    return frame.page({"title": title, "start": top, "body": body}, sections)

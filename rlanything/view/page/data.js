@@ -21,8 +21,9 @@ async function readPart(name) {
   return new Response(packed ? stream.pipeThrough(new DecompressionStream('gzip')) : stream).json();
 }
 
-// The promise of a part. The parts that were used last are kept.
-function part(name) {
+// The promise of a part of a run: of the first, or of the one beside it. The parts that were used last are kept.
+function part(called, g = state.g) {
+  const name = (g ? 'against/' : '') + called;
   const found = keptParts.get(name) || readPart(name);
   keptParts.delete(name);
   keptParts.set(name, found);

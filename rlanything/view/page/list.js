@@ -2,29 +2,61 @@
 // The list: tasks with rollouts that filters and search leave over.
 const A_PAGE = 100;
 let hits = [];    // [group, rows that match], in order
+let standing = new Uint8Array();   // of every row: 0 left out, 1 in the list, 2 + j left out by bar j alone
 let listed = 0;   // how many of them are in the page
+const placed = new WeakMap();      // of an index: the group of every place
 
 function matching(index, mask) {
   const {first, count, iteration} = index.groups, {flags, peak} = index.rows;
   const names = Object.keys(index.filters);
-  const wanted = state.filters.reduce((bits, name) => bits | (1 << names.indexOf(name)), 0);
+  const wanted = state.filters.reduce((bits, name) => name === NOTED ? bits : bits | (1 << names.indexOf(name)), 0);
+  const noted = state.filters.includes(NOTED) ? notedRows(index) : null;
+  const bars = state.bars.map(bar => testOf(index, bar));
   const found = [];
+  standing = new Uint8Array(flags.length);
   for (let group = 0; group < first.length; group++) {
     if (state.scope !== '' && iteration[group] !== Number(state.scope)) continue;
     const rows = [];
     for (let row = first[group]; row < first[group] + count[group]; row++) {
-      if ((flags[row] & wanted) !== wanted || (mask && !mask[row])) continue;
+      if ((flags[row] & wanted) !== wanted || (mask && !mask[row]) || (noted && !noted.has(row))) continue;
       if (state.least !== '' && !(peak[row] >= Number(state.least))) continue;
-      rows.push(row);
+      standing[row] = standingOf(bars, row);
+      if (standing[row] === 1) rows.push(row);
     }
     if (rows.length) found.push([group, rows]);
   }
   return found.sort(([a], [b]) => iteration[b] - iteration[a] || a - b);   // the latest iteration first
 }
 
+function standingOf(bars, row) {
+  const against = bars.findIndex(test => !test(row));
+  if (against < 0) return 1;
+  return bars.some((test, j) => j > against && !test(row)) ? 0 : 2 + against;
+}
+
+function notedRows(index) { return new Set(notesOf(index).map(note => rowOf(index, note))); }
+
+function groupOf(index, iteration, slot, rewrite) {
+  if (!placed.has(index)) {
+    const {iteration: iterations, slot: slots, proposal} = index.groups;
+    placed.set(index, new Map(iterations.map((it, g) => [it + '/' + slots[g] + '/' + proposal[g], g])));
+  }
+  return placed.get(index).get(iteration + '/' + slot + '/' + rewrite) ?? -1;
+}
+
+// The row of a rollout; -1: there is none.
+function rowOf(index, {iteration, slot, rewrite, rollout}) {
+  const group = groupOf(index, iteration, slot, rewrite);
+  if (group < 0) return -1;
+  const {first, count} = index.groups;
+  const found = index.rows.rollout.indexOf(rollout, first[group]);
+  return found < first[group] + count[group] ? found : -1;
+}
+
+// Another task has nothing beside it yet.
 function placeOf(index, group, row) {
   const {iteration, slot, proposal} = index.groups;
-  return {i: iteration[group], s: slot[group], p: proposal[group], r: index.rows.rollout[row], t: ''};
+  return {i: iteration[group], s: slot[group], p: proposal[group], r: index.rows.rollout[row], t: '', side: null};
 }
 
 function drawList(index) {
@@ -36,16 +68,18 @@ function drawList(index) {
   document.getElementById('shown').textContent =
     rollouts.toLocaleString('en') + ' of ' + all.toLocaleString('en') + ' rollouts, in ' + tasks;
   drawMore(index);
+  drawBars(index, standing);
 }
 
 function drawMore(index) {
   const list = document.getElementById('list');
-  for (const [group, rows] of hits.slice(listed, listed + A_PAGE)) drawGroup(list, index, group, new Set(rows));
+  const noted = notedRows(index);
+  for (const [group, rows] of hits.slice(listed, listed + A_PAGE)) drawGroup(list, index, group, new Set(rows), noted);
   listed = Math.min(hits.length, listed + A_PAGE);
   document.getElementById('more').hidden = listed === hits.length;
 }
 
-function drawGroup(list, index, group, rows) {
+function drawGroup(list, index, group, rows, noted) {
   const {iteration, slot, proposal, task, accuracy, first, count} = index.groups;
   const item = add(list, 'li');
   item.dataset.group = group;
@@ -56,14 +90,15 @@ function drawGroup(list, index, group, rows) {
   for (let row = first[group]; row < first[group] + count[group]; row++) {
     const [sign, cls, name] = outcomeOf(index.rows.outcome[row], index.statuses[index.rows.status[row]]);
     const mark = link(line, placeOf(index, group, row), index.rows.rollout[row] + sign, cls);
-    mark.title = 'rollout ' + index.rows.rollout[row] + ': ' + name;
+    mark.title = 'rollout ' + index.rows.rollout[row] + ': ' + name + (noted.has(row) ? ', with a note' : '');
     mark.dataset.row = row;
+    if (noted.has(row)) mark.append(' ✎');
     if (!rows.has(row)) mark.classList.add('off');
   }
 }
 
 function outcomeOf(outcome, status) {
-  if (status === 'env_error' || status === 'timeout') return ['!', 'crashed', 'no outcome: ' + status];
+  if (BROKEN.includes(status)) return ['!', 'crashed', 'no outcome: ' + status];
   return outcome > 0 ? ['✓', 'solved', 'success'] : ['✗', 'failed', 'no success'];
 }
 

@@ -15,9 +15,10 @@ function fileOf(word, files) {
   return number;
 }
 
-// For every row 1 where it has a word that begins so, otherwise 0.
+// For every row 1 where it or a note on it has a word that begins so, otherwise 0.
 async function rowsWith(word, index) {
   const found = new Uint8Array(index.rows.rollout.length);
+  for (const note of notesOf(index)) if (rowOf(index, note) >= 0 && wordsOf(note.text).some(known => begins(known, word))) found[rowOf(index, note)] = 1;
   const number = fileOf(word, index.files);
   if (!index.words.includes(number)) return found;
   for (const [known, distances] of Object.entries(await part('words/' + number))) {

@@ -12,6 +12,7 @@ function drawRollout(place, index, group, rollout) {
   facts.push(rollout.trains_policy ? 'trains the policy' : 'does not train the policy: ' + rollout.why_not);
   add(place, 'p', facts.join('; '), 'quiet');
   if (rollout.error) addText(place, 'pre', rollout.error, 'crashed');
+  drawNote(place, index, spotIn(group, rollout, null));
   add(place, 'h3', 'First observation');
   addText(place, 'div', rollout.first_observation, 'said');
   rollout.steps.forEach((step, k) => drawStep(place, index, group, rollout, step, k));
@@ -35,7 +36,12 @@ function drawStep(place, index, group, rollout, step, k) {
   if ('good' in step) add(part, 'p', 'The environment: ' + (step.good ? 'good' : 'bad') + ' (' + step.reason + ')', 'oracle');
   if (step.votes) drawVotes(part, step);
   drawReward(part, index, rollout, step);
+  drawNote(part, index, spotIn(group, rollout, k));
   addFold(part, 'Tokens and log-probs', fold => { drawTokens(fold, group, rollout, k).catch(tell); }, 'tokens');
+}
+
+function spotIn(group, rollout, step) {
+  return {iteration: state.i, slot: group.slot, rewrite: Number(group.proposal), rollout: rollout.rollout, step};
 }
 
 function drawVotes(place, step) {

@@ -9,6 +9,7 @@ function drawTask(place, index, group, row) {
   if (rewrite) facts.push('a rewrite' + (rewrite.direction ? ', to be ' + rewrite.direction : '') + ': ' + decided(rewrite));
   add(place, 'p', facts.join('; '), 'quiet');
   drawRollouts(place, index, group, row);
+  drawChoice(place, index, group).catch(tell);
   if (group.tests) drawTests(place, group);
   const past = add(place, 'div', null, 'history');
   drawHistory(past, index, group).catch(tell);

@@ -60,7 +60,9 @@ function addFold(parent, title, fill, cls, open = false) {
 }
 
 function addTable(parent, names, numbers) {
-  const table = add(add(parent, 'div', null, 'wide'), 'table');
+  const box = add(parent, 'div', null, 'wide');
+  box.tabIndex = 0;   // so that the keyboard can scroll it
+  const table = add(box, 'table');
   const head = add(add(table, 'thead'), 'tr');
   names.forEach((name, k) => add(head, 'th', name, numbers.includes(k) ? 'n' : '').scope = 'col');
   return add(table, 'tbody');

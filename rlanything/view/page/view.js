@@ -1,37 +1,12 @@
 'use strict';
-// What is shown follows from the URL's hash: i iteration, s slot, p rewrite, r rollout, t step; q words, f filters,
-// a least advantage, k iteration that is listed.
-const state = {i: null, s: null, p: 0, r: 0, t: '', q: '', words: [], filters: [], least: '', scope: ''};
+// Draws what the address asks for: the list, the task, the rollout, and another one beside it.
 let index = null;
-let drawnList = null, drawnRow = null, shownStep = null, turn = 0, row = 0;
-
-function hashOf(change) {
-  const now = {...state, ...change};
-  const all = {i: now.i, s: now.s, p: now.p || '', r: now.r, t: now.t, q: now.q, f: now.filters.join(','), a: now.least, k: now.scope};
-  const kept = Object.entries(all).filter(([, value]) => value !== '' && value !== null);
-  return '#' + new URLSearchParams(kept);
-}
-
-function readHash() {
-  const asked = new URLSearchParams(location.hash.slice(1));
-  const number = (name, otherwise) => /^\d{1,9}$/.test(asked.get(name) || '') ? Number(asked.get(name)) : otherwise;
-  const filters = (asked.get('f') || '').split(',').filter(name => Object.hasOwn(index.filters, name));
-  const q = asked.get('q') || '';
-  Object.assign(state, {i: number('i', null), s: number('s', null), p: number('p', 0), r: number('r', 0), t: number('t', '')});
-  Object.assign(state, {q, words: wordsOf(q), filters, least: number('a', '') === '' ? leastOf(asked.get('a')) : number('a', ''), scope: number('k', '')});
-}
-
-function leastOf(text) { return /^\d{0,6}\.\d{1,4}$/.test(text || '') ? Number(text) : ''; }
+let drawnList = null, drawnRow = null, drawnSide = null, shownStep = null, turn = 0, row = 0;
 
 function tell(error) {
   const place = document.getElementById('problem');
   place.hidden = false;
   place.textContent = visible(error.message);
-}
-
-function findGroup() {
-  const {iteration, slot, proposal} = index.groups;
-  return iteration.findIndex((it, g) => it === state.i && slot[g] === state.s && proposal[g] === state.p);
 }
 
 function groupAt(wanted) {
@@ -41,14 +16,24 @@ function groupAt(wanted) {
 async function show() {
   const mine = ++turn;
   document.getElementById('problem').hidden = true;
-  readHash();
-  if (state.i === null) Object.assign(state, placeOf(index, groupAt(index.start), index.start));
+  readHash(index);
+  const found = await part('index', state.g);
+  if (mine !== turn) return;
+  if (found !== index) useRun(found);
+  if (state.i === null) Object.assign(state, placeOf(index, groupAt(index.start), index.start), {side: state.side});
   await showList(mine);
   if (mine === turn) await showPlace(mine);
 }
 
+function useRun(found) {
+  index = found;
+  drawnList = drawnRow = drawnSide = null;
+  drawControls();
+  drawNotes(index);
+}
+
 async function showList(mine) {
-  const wanted = JSON.stringify([state.words, state.filters, state.least, state.scope]);
+  const wanted = JSON.stringify([state.words, state.filters, state.least, state.scope, state.bars]);
   if (wanted === drawnList) return;
   const mask = await search(state.words, index);
   if (mine !== turn) return;
@@ -60,23 +45,37 @@ async function showList(mine) {
 }
 
 async function showPlace(mine) {
-  const g = findGroup();
+  const g = groupOf(index, state.i, state.s, state.p);
   if (g < 0) throw new Error('this run has no iteration ' + state.i + ' with slot ' + state.s + (state.p ? ' and a rewrite' : ''));
-  const {first, count: many} = index.groups;
-  row = index.rows.rollout.indexOf(state.r, first[g]);
-  if (row < 0 || row >= first[g] + many[g]) throw new Error('slot ' + state.s + ' has no rollout ' + state.r + ' there');
+  row = rowOf(index, {iteration: state.i, slot: state.s, rewrite: state.p, rollout: state.r});
+  if (row < 0) throw new Error('slot ' + state.s + ' has no rollout ' + state.r + ' there');
   const found = await part('iterations/' + state.i);
   if (mine !== turn) return;
   const group = found.find(one => one.slot === state.s && Number(one.proposal) === state.p);
+  const rollout = group.rollouts[row - index.groups.first[g]];
   if (drawnRow !== row) {
     drawTask(document.getElementById('task'), index, group, row);
-    drawRollout(document.getElementById('rollout'), index, group, group.rollouts[row - first[g]]);
+    drawRollout(document.getElementById('rollout'), index, group, rollout);
     drawnRow = row;
+    drawnSide = null;
   }
+  await showBeside(mine, group, rollout);
+  if (mine !== turn) return;
   markCurrent(row);
   showStep();
   document.body.dataset.shown = location.hash;
   performance.mark('shown');
+}
+
+async function showBeside(mine, group, rollout) {
+  const wanted = JSON.stringify(state.side), place = document.getElementById('side-by-side');
+  if (wanted === drawnSide) return;
+  chooseBeside();
+  place.replaceChildren();
+  const right = state.side ? await findBeside() : null;
+  if (mine !== turn) return;
+  drawnSide = wanted;
+  if (right) drawBeside(place, {index, at: placeBeside(group, rollout.rollout), group, rollout}, right);
 }
 
 function showStep() {
@@ -90,70 +89,18 @@ function showStep() {
   step.scrollIntoView({block: 'start'});
 }
 
-function fillControls() {
-  if (document.activeElement.id !== 'words') document.getElementById('words').value = state.q;
-  document.getElementById('scope').value = state.scope;
-  if (document.activeElement.id !== 'least') document.getElementById('least').value = state.least;
-  for (const box of document.querySelectorAll('#filters input')) box.checked = state.filters.includes(box.value);
-}
-
-function controlled() {
-  const filters = [...document.querySelectorAll('#filters input:checked')].map(box => box.value);
-  const least = document.getElementById('least').value;
-  location.replace(hashOf({q: document.getElementById('words').value, filters, least, scope: document.getElementById('scope').value}));
-}
-
-function makeControls() {
-  document.getElementById('run').textContent = visible(index.run);
-  const kind = index.writes === 'votes' ? 'votes on steps' : 'unit tests';
-  document.getElementById('about').textContent = visible(index.state + '; ' + kind + '; λ = ' + index.lambda + '; rlanything ' + index.version);
-  for (const number of new Set(index.groups.iteration)) add(document.getElementById('scope'), 'option', number).value = number;
-  for (const [name, [said, meaning]] of Object.entries(index.filters)) {
-    const label = add(document.getElementById('filters'), 'label');
-    const box = add(label, 'input');
-    Object.assign(box, {type: 'checkbox', value: name});
-    label.append(' ' + said);
-    label.title = meaning;
-    add(document.getElementById('meanings'), 'dt', said);
-    add(document.getElementById('meanings'), 'dd', meaning);
-  }
-  for (const note of index.notes) add(document.getElementById('meanings'), 'dd', 'note: ' + note);
-}
-
-const KEYS = {
-  j: () => go({t: Math.min((state.t === '' ? -1 : state.t) + 1, document.querySelectorAll('.step').length - 1)}),
-  k: () => go({t: Math.max((state.t === '' ? 0 : state.t) - 1, 0)}),
-  n: () => goRow(neighbour(row, 1, false)),
-  p: () => goRow(neighbour(row, -1, false)),
-  N: () => goRow(neighbour(row, 1, true)),
-  P: () => goRow(neighbour(row, -1, true)),
-  t: () => { const fold = document.querySelector('.step.current .tokens'); if (fold) fold.open = !fold.open; },
-  '/': () => document.getElementById('words').select(),
-  '?': () => document.getElementById('keys').showModal(),
-};
-
-function go(change) { location.replace(hashOf(change)); }
-
-function goRow(next) { if (next !== undefined) location.hash = hashOf(placeOf(index, groupAt(next), next)); }
-
-function pressed(event) {
-  const typing = event.target.matches('input, select');
-  if (event.key === 'Escape' && typing) event.target.blur();
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || document.getElementById('keys').open) return;
-  if (!Object.hasOwn(KEYS, event.key)) return;
-  event.preventDefault();
-  KEYS[event.key]();
-}
-
 async function start() {
-  index = await part('index');
+  index = await part('index', 0);
   makeControls();
+  makeNotes();
+  drawControls();
+  drawNotes(index);
+  readHash(index);
+  document.getElementById('bars').open = state.bars.length > 0;
+  document.getElementById('bars').addEventListener('toggle', () => drawBars(index, standing));
   const shown = () => show().catch(tell);
   window.addEventListener('hashchange', shown);
-  document.getElementById('controls').addEventListener('input', controlled);
-  document.getElementById('controls').addEventListener('submit', event => event.preventDefault());
   document.getElementById('more').addEventListener('click', () => drawMore(index));
-  document.getElementById('help').addEventListener('click', () => document.getElementById('keys').showModal());
   document.addEventListener('keydown', pressed);
   await show();
 }

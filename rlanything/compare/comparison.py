@@ -1,0 +1,159 @@
+"""Everything that the page and the terminal say of a comparison, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rlanything.compare.results import OTHER_TASKS, SAME, Difference, Group, differences, first, groups, value
+from rlanything.compare.settings import Setting, differing
+from rlanything.compare.side import Arm, Side
+from rlanything.config import CONTROLS, Config
+from rlanything.planning import check
+from rlanything.report.contents import Contents, contents_of
+from rlanything.report.formatting import code, interval, p_text
+from rlanything.report.report_data import ReportData
+from rlanything.report.results.comparison import Cell, Comparison
+from rlanything.report.results.curves import peaks
+from rlanything.report.results.details import Extras
+from rlanything.report.results.equal_tokens import at_equal_tokens
+from rlanything.report.results.metrics import Metric
+from rlanything.report.results.paper import ORDER
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Two or more sides. config: of the first side that this version can read; it says which metrics there are."""
+
+    root: Path
+    sides: Sequence[Side]
+    groups: Sequence[Group]
+    contents: Contents
+    config: Config
+    differences: Sequence[Difference]
+    settings: Sequence[Setting]
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Those that are compared, in the order of the tables."""
+        return self.contents.metrics
+
+    @property
+    def single(self) -> bool:
+        """Whether each side is one arm, so that every section of a run can show them together."""
+        return len(self.groups) == 1 and all(len(side.arms) == 1 for side in self.sides)
+
+
+def compare(sides: Sequence[Side], root: Path) -> Compared:
+    """The comparison of these sides. Raises `ConfigError` where no arm can be compared."""
+    found = groups(sides)
+    config = next((side.config for side in sides if side.config is not None), None)
+    if config is None:
+        config = check.read(root / "params.yaml", root, engine=False)
+    contents = replace(contents_of(config), signals=())
+    return Compared(
+        root, sides, found, contents, config, differences(found, contents.metrics), differing(sides)
+    )
+
+
+def headline(found: Compared) -> str:
+    """The result in one sentence: how far the second side is from the first, in success on the first panel."""
+    rows = [row for row in found.differences if row.side != first(row.group) and row.metric.is_success]
+    rows = [row for row in rows if row.group.arm not in CONTROLS]
+    tested = [row for row in rows if row.found is not None]
+    if not tested:
+        why = rows[0].why if rows else "no arm was measured on both sides"
+        return f"Nothing was tested, so it is open which side succeeds more often: {why}."
+    if all(row.paired_on == SAME for row in found.differences):
+        return f"{' and '.join(code(side.label) for side in found.sides)} have the same results."
+    arm = next(
+        (arm for arm in reversed(ORDER) if any(row.group.arm == arm for row in tested)), tested[0].group.arm
+    )
+    row = next(row for row in tested if row.group.arm == arm)
+    return sentence(found, row)
+
+
+def sentence(found: Compared, row: Difference) -> str:
+    """A difference in words, with its test."""
+    contrast, one, two = row.found, found.sides[first(row.group)], found.sides[row.side]
+    assert contrast is not None
+    mean = contrast.difference.mean
+    relation = "equals" if mean == 0.0 else "is above" if mean > 0 else "is below"
+    doubt = "" if contrast.clear or mean == 0.0 else ", no clear difference"
+    arm = f" in arm {code(row.group.arm)}" if row.group.arm and not found.single else ""
+    if row.paired_on == SAME:
+        return f"{code(two.label)} and {code(one.label)}{arm}: the same results, {found.contents.title(row.metric)}."
+    points = interval(contrast.difference, row.metric, sign=True)
+    where = f"{code(one.label)}{arm}, {found.contents.title(row.metric)}"
+    return f"{code(two.label)} {relation} {where}: difference {points}, p {p_text(contrast.p)}{doubt}."
+
+
+def notes(found: Compared) -> Iterator[str]:
+    """What the sides lack, and what cannot be compared, one sentence each; names stand in code spans."""
+    environments = {side.environment for side in found.sides if side.environment}
+    if len(environments) > 1:
+        each = "; ".join(f"{side.letter}: {code(side.environment)}" for side in found.sides)
+        yield f"The environments differ ({each}), so tasks, accuracies and task buffers cannot be compared."
+    if len({side.config.judge.writes for side in found.sides if side.config is not None}) > 1:
+        yield "One side votes on steps, another writes unit tests: their reward models have no metric in common."
+    for side in found.sides:
+        yield from (f"{code(side.label)}: {note}." for note in side.notes)
+        alone = [name for name in side.arms if not any(group.arm == name for group in found.groups)]
+        if alone and not found.single:
+            yield f"{code(side.label)} alone has {', '.join(map(code, alone))}."
+    for group in found.groups:
+        yield from _seeds(found, group)
+    if len(environments) == 1:
+        yield from _panels(found)
+
+
+def _panels(found: Compared) -> Iterator[str]:
+    """Panels that were made anew between the sides."""
+    names = dict.fromkeys(row.metric.short for row in found.differences if row.why == OTHER_TASKS)
+    if names:
+        yield f"Measured on different tasks, so not compared: {', '.join(names)}."
+    if any(" of " in row.paired_on for row in found.differences):
+        yield "Some panels share a part of their tasks only: differences are over what both have."
+
+
+def _seeds(found: Compared, group: Group) -> Iterator[str]:
+    """Seeds that differ in number: what of them is left out."""
+    start = first(group)
+    reference = group.of[start]
+    for side, arm in list(zip(found.sides, group.of, strict=True))[start + 1 :]:
+        if arm is None or reference is None or arm.seeds == reference.seeds or not arm.panels:
+            continue
+        pair = f"{found.sides[start].letter} and {side.letter}{f', {code(group.arm)}' if group.arm else ''}"
+        if len(arm.seeds) == len(reference.seeds) == 1:
+            yield f"{pair}: one seed each, and not the same one: they are compared task by task."
+        else:
+            held = " against ".join(", ".join(map(str, of.seeds)) or "none" for of in (reference, arm))
+            yield f"{pair} have other seeds ({held}): only those of both are compared."
+
+
+def joint(found: Compared) -> ReportData:
+    """The sides as the arms of one report, so that its sections and figures show them together."""
+    arms = {side.label: next(iter(side.arms.values())) for side in found.sides}
+    panels = {label: dict(arm.panels) for label, arm in arms.items() if arm.panels}
+    curves = {label: dict(arm.curves) for label, arm in arms.items() if arm.curves}
+    success = [metric for metric in found.contents.shares if metric.is_success]
+    return ReportData(
+        config=found.config,
+        contents=found.contents,
+        comparison=Comparison(panels, found.metrics),
+        cells={label: cells(found, arm) for label, arm in arms.items()},
+        curves=curves,
+        peaks=peaks(curves, found.contents.shares),
+        equal_tokens=at_equal_tokens(curves, success),
+        extras=Extras({label: arm.within for label, arm in arms.items() if arm.within}, {}, {}),
+        cooled=None,
+        votes={label: arm.votes for label, arm in arms.items() if arm.votes},
+        changed=(),
+    )
+
+
+def cells(found: Compared, arm: Arm) -> dict[str, Cell]:
+    """Name of a metric -> the mean of an arm, without a difference: it stands in another table."""
+    values = {metric.name: value(arm, metric) for metric in found.metrics}
+    return {name: Cell(of, None) for name, of in values.items() if of is not None}

@@ -1,0 +1,100 @@
+"""A whole experiment as a side: a project, a workspace, a trial of a sweep, or what a git revision recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rlanything.compare.recorded import CURVES, SUMMARY, read_learning, read_summary
+from rlanything.compare.side import Arm, Side, settings_of
+from rlanything.config import BASE, BASE_COOLED, Config, parse
+from rlanything.core.errors import ConfigError, UserError
+from rlanything.files.yaml_file import read_mapping
+from rlanything.report.formatting import code
+from rlanything.report.results.arms import ordered
+from rlanything.report.results.curves import Curves, read_curves
+from rlanything.report.results.evaluations import read_evaluation
+from rlanything.report.results.statistics import Estimate, Panel
+from rlanything.runs import provenance
+from rlanything.runs.layout import Layout
+from rlanything.runs.provenance import flat
+
+PARAMS = "params.yaml"
+NO_TEST = (
+    "no evaluation is there (`dvc fetch` may bring it), only the means and intervals of the report, so no difference "
+    "from it can be tested"
+)
+
+
+def of_project(letter: str, name: str, kind: str, folder: Path, revision: str = "") -> Side:
+    """The side of the experiment in a folder. Raises `ConfigError` where it has no results that can be read."""
+    raw = read_mapping(folder / PARAMS) if (folder / PARAMS).is_file() else {}
+    config, notes = _config(raw)
+    summary = read_summary(folder / SUMMARY) if (folder / SUMMARY).is_file() else {}
+    names = ordered({BASE, BASE_COOLED, *_arms(raw), *summary})
+    panels = {arm: measured for arm in names if (measured := _panels(folder, arm))}
+    curves = _curves(folder, names)
+    found = [arm for arm in names if arm in panels or arm in summary or arm in curves]
+    if not found:
+        raise ConfigError(
+            f"{name}: no results there: neither {SUMMARY} nor evaluation/ (`make repro`, or `dvc pull`, makes them)"
+        )
+    if not panels and summary:
+        notes.append(NO_TEST)
+    arms = {arm: _arm(folder, arm, panels.get(arm, {}), summary.get(arm, {}), curves) for arm in found}
+    settings = flat(raw) if config is None else settings_of(config)
+    return Side(letter, name, kind, arms, settings, config, tuple(notes), revision)
+
+
+def _config(raw: Mapping[str, Any]) -> tuple[Config | None, list[str]]:
+    if not raw:
+        return None, [f"it has no {PARAMS}, so its settings are not known"]
+    try:
+        return parse(dict(raw)), []
+    except ConfigError as error:
+        first = str(error).splitlines()[-1].strip()[:200]
+        return None, [
+            f"its {PARAMS} is of another version ({code(first)}), so keys that it leaves out show no value"
+        ]
+
+
+def _arms(raw: Mapping[str, Any]) -> Iterator[str]:
+    arms = raw.get("arms")
+    return (str(arm) for arm in arms if plain(str(arm))) if isinstance(arms, Mapping) else iter(())
+
+
+def plain(arm: str) -> bool:
+    """Whether an arm's name, which may be anybody's, is the name of a file in one folder."""
+    return 0 < len(arm) <= 100 and not set(arm) & set("/\\\0") and arm not in (".", "..")
+
+
+def _panels(folder: Path, arm: str) -> Mapping[str, Panel]:
+    path = Layout(folder).evaluation(arm)
+    return read_evaluation(path, arm) if plain(arm) and path.is_file() else {}
+
+
+def _curves(folder: Path, arms: list[str]) -> Curves:
+    found = read_curves(folder, [arm for arm in arms if plain(arm)])
+    if not found and (folder / CURVES).is_file():
+        return read_learning(folder / CURVES)
+    return found
+
+
+def _arm(
+    folder: Path, arm: str, panels: Mapping[str, Panel], recorded: Mapping[str, Estimate], curves: Curves
+) -> Arm:
+    seeds = curves.get(arm, {})
+    folders = {seed: Layout(folder).run(arm, seed) for seed in seeds if plain(arm)}
+    folders = {seed: path for seed, path in folders.items() if path.is_dir()}
+    return Arm(arm, panels, recorded, seeds, folders=folders, record=_record(folder, arm))
+
+
+def _record(folder: Path, arm: str) -> Mapping[str, Any] | None:
+    """What the arm was made from; None where that is not recorded, or cannot be read."""
+    if not plain(arm) or not Layout(folder).provenance(arm).is_file():
+        return None
+    try:
+        return provenance.read(folder, arm)
+    except UserError:
+        return None

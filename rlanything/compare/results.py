@@ -1,0 +1,141 @@
+"""The results of all sides beside each other, and what differs from the first side, tested where seeds or tasks pair.
+
+The p-values are Holm's over every difference of the comparison: all metrics, arms and sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rlanything.compare.side import Arm, Side
+from rlanything.core.errors import ConfigError
+from rlanything.report.results.arms import ordered
+from rlanything.report.results.metrics import Metric
+from rlanything.report.results.statistics import (
+    Contrast,
+    Estimate,
+    Panel,
+    contrast,
+    corrected,
+    estimate,
+    paired,
+)
+
+ONLY_SUMMARY = "only a summary is recorded"
+OTHER_TASKS = "other tasks"
+"""Why nothing is tested."""
+SAME = "the same results"
+"""What stands in place of a test where both sides have the same answers."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is compared: an arm of each side; None of a side that lacks it. arm: its name, '' where names differ."""
+
+    arm: str
+    of: tuple[Arm | None, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A side against the first one, by one metric. found: None where nothing was compared, for the reason in `why`.
+
+    paired_on: seeds and tasks of the test. Where both sides have the same results there is no p.
+    """
+
+    group: Group
+    metric: Metric
+    side: int
+    found: Contrast | None
+    why: str = ""
+    paired_on: str = ""
+
+
+def groups(sides: Sequence[Side]) -> list[Group]:
+    """The arms that are compared. Single arms are compared whatever their names. Raises `ConfigError` for none."""
+    if all(len(side.arms) == 1 for side in sides):
+        arms = tuple(next(iter(side.arms.values())) for side in sides)
+        same = len({arm.name for arm in arms}) == 1
+        return [Group(arms[0].name if same else "", arms)]
+    names = [name for name in ordered({n for side in sides for n in side.arms}) if _times(name, sides) > 1]
+    if not names:
+        held = "; ".join(f"{side.label}: {', '.join(side.arms)}" for side in sides)
+        raise ConfigError(f"no arm stands in two of the sides, so nothing can be compared. {held}")
+    return [Group(name, tuple(side.arms.get(name) for side in sides)) for name in names]
+
+
+def _times(name: str, sides: Sequence[Side]) -> int:
+    return sum(name in side.arms for side in sides)
+
+
+def value(arm: Arm | None, metric: Metric) -> Estimate | None:
+    """The mean of one arm with its interval; what a report recorded where nothing finer is there."""
+    if arm is None:
+        return None
+    panel = arm.panels.get(metric.name)
+    return arm.recorded.get(metric.name) if panel is None else estimate(panel)
+
+
+def differences(found: Sequence[Group], metrics: Sequence[Metric]) -> list[Difference]:
+    """Every side against the first one that has the arm, in the order of groups and metrics."""
+    rows = [row for group in found for metric in metrics for row in _rows(group, metric)]
+    tested = corrected({i: row.found for i, row in enumerate(rows) if row.found is not None})
+    return [replace(row, found=tested.get(i)) for i, row in enumerate(rows)]
+
+
+def first(group: Group) -> int:
+    """The number of the side that the others are compared with."""
+    return next(i for i, arm in enumerate(group.of) if arm is not None)
+
+
+def _rows(group: Group, metric: Metric) -> Iterator[Difference]:
+    start = first(group)
+    for i, arm in enumerate(group.of[start + 1 :], start + 1):
+        reference = group.of[start]
+        if arm is None or reference is None:
+            continue
+        if value(reference, metric) is not None or value(arm, metric) is not None:
+            yield _difference(group, metric, i, arm, reference)
+
+
+def _difference(group: Group, metric: Metric, side: int, arm: Arm, reference: Arm) -> Difference:
+    pair = [of.panels.get(metric.name) for of in (arm, reference)]
+    if any(value(of, metric) is None for of in (arm, reference)):
+        return Difference(group, metric, side, None, "measured on one side only")
+    upper, lower = pair
+    if upper is None or lower is None:
+        return Difference(group, metric, side, None, ONLY_SUMMARY)
+    upper = _same_seed(upper, lower)
+    if not set(upper.tasks) & set(lower.tasks):
+        return Difference(group, metric, side, None, OTHER_TASKS)
+    found = contrast(upper, lower)
+    if found is None:
+        return Difference(group, metric, side, None, "no seed in common")
+    if _identical(upper, lower):
+        return Difference(group, metric, side, replace(found, p=None), paired_on=SAME)
+    return Difference(group, metric, side, found, paired_on=_paired_on(upper, lower, metric))
+
+
+def _identical(upper: Panel, lower: Panel) -> bool:
+    """Whether every answer is the same, as those of one frozen model are: then there is nothing to test."""
+    left, right = paired(upper, lower)
+    return np.array_equal(left.hits, right.hits) and np.array_equal(left.totals, right.totals)
+
+
+def _same_seed(upper: Panel, lower: Panel) -> Panel:
+    """One seed of each side is compared task by task, also where they have different numbers."""
+    if len(upper.seeds) == len(lower.seeds) == 1:
+        return replace(upper, seeds=lower.seeds)
+    return upper
+
+
+def _paired_on(upper: Panel, lower: Panel, metric: Metric) -> str:
+    left, _ = paired(upper, lower)
+    seeds, tasks = len(left.seeds), len(left.tasks)
+    every = max(len(upper.tasks), len(lower.tasks))
+    shared = f"{tasks}" if tasks == every else f"{tasks} of {every}"
+    noun = "seed" if seeds == 1 else "seeds"
+    return f"{seeds} {noun}, {shared} tasks" if metric.is_share else f"{seeds} {noun}"

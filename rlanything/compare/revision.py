@@ -1,0 +1,103 @@
+"""What a git revision recorded, read from git's objects and DVC's cache. Nothing is checked out."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.views.find.revision import Revision, known_revisions, nearest
+from rlanything.compare.project import PARAMS, of_project, plain
+from rlanything.compare.recorded import CURVES, SUMMARY, read_summary
+from rlanything.compare.side import Side
+from rlanything.core.errors import ConfigError
+from rlanything.files.reader import MOST_MB
+from rlanything.runs.layout import Layout
+
+_CUT = 12
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit of the repository of project `root`, by its hash."""
+
+    root: Path
+    name: str
+    hash: str
+
+    def read(self, path: str) -> bytes | None:
+        """A file of the project; None where it has none. Raises `ConfigError` for one beyond the limit."""
+        place = f"{self.hash}:./{path}"
+        size = _git(self.root, "cat-file", "-s", place)
+        if size is None:
+            return None
+        if int(size) > MOST_MB << 20:
+            raise ConfigError(f"revision {self.name}: {path}: it holds more than {MOST_MB} MB")
+        return _git(self.root, "cat-file", "blob", place)
+
+
+def resolve(name: str, root: Path) -> Commit | None:
+    """The commit of a branch, tag, hash or `HEAD~2`; None where there is none, or no git."""
+    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return None if found is None else Commit(root, name, found.decode().strip())
+
+
+def of_revision(letter: str, name: str, root: Path) -> Side:
+    """The side of what a revision recorded. Raises `ConfigError` naming the nearest revision."""
+    commit = resolve(name, root)
+    if commit is None:
+        raise ConfigError(f"no revision {name!r}; {nearest(name, known_revisions(root))}")
+    with _staged(commit) as place:
+        kind = f"recorded in commit {commit.hash[:_CUT]}"
+        return of_project(letter, name, kind, place, commit.hash)
+
+
+@contextmanager
+def _staged(commit: Commit) -> Iterator[Path]:
+    """A folder with the files of the revision that a comparison reads."""
+    with TemporaryDirectory(prefix="rlanything-") as folder:
+        place = Path(folder)
+        for path in (PARAMS, SUMMARY, CURVES):
+            _copy(commit, path, place / path)
+        if not (place / SUMMARY).is_file():
+            raise ConfigError(
+                f"revision {commit.name} ({commit.hash[:_CUT]}) has no {SUMMARY}: no report was recorded there"
+            )
+        arms = [arm for arm in read_summary(place / SUMMARY) if plain(arm)]
+        for arm in arms:
+            path = Layout(Path()).provenance(arm).as_posix()
+            _copy(commit, path, place / path)
+        _evaluations(commit, arms, place)
+        yield place
+
+
+def _copy(commit: Commit, path: str, place: Path) -> None:
+    content = commit.read(path)
+    if content is not None:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+
+
+def _evaluations(commit: Commit, arms: list[str], place: Path) -> None:
+    """The evaluations of all arms, which DVC keeps; none where its cache lacks one."""
+    revision = Revision(commit.root, commit.hash)
+    try:
+        found = {arm: revision.text(Layout(Path()).evaluation(arm).as_posix()) for arm in arms}
+    except TaskBufferError:
+        return
+    (place / "evaluation").mkdir()
+    for arm, text in found.items():
+        if text:
+            Layout(place).evaluation(arm).write_text(text, encoding="utf-8")
+
+
+def _git(root: Path, *words: str) -> bytes | None:
+    """The output of a git command; None when it fails."""
+    try:
+        return subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None

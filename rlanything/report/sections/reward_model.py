@@ -1,0 +1,63 @@
+"""The reward model: its curves, where the labels are from, each judge's view, and agreement."""
+
+from __future__ import annotations
+
+from rlanything.report import tables
+from rlanything.report.formatting import code
+from rlanything.report.report_data import ReportData
+from rlanything.report.results.details import Judges
+from rlanything.report.results.paper import OTHER_STEPS, TABLE_3, TABLE_4
+from rlanything.report.sections.judging import judging
+from rlanything.report.sections.parts import bullets, images
+
+
+def reward_model(data: ReportData) -> str:
+    """The section."""
+    labels = f" {_labels(data)}" if data.contents.acts else ""
+    return f"## Reward model\n\n{images(data, 'reward')}{data.contents.reward}{labels}\n{_judges(data)}{judging(data)}"
+
+
+def _labels(data: ReportData) -> str:
+    """Where the labels of steps are from, and whose steps they are."""
+    evaluate = data.config.evaluate
+    first = evaluate.labellers[0]
+    judge = evaluate.judges.get(first) if evaluate.labels == "judge" else None
+    by = (
+        "the environment's oracle"
+        if judge is None
+        else f"the majority of {judge.votes} votes of {code(first)}"
+    )
+    whose = (
+        "the untrained policy's"
+        if evaluate.reward_policy is None
+        else f"{code(evaluate.reward_policy.path)}'s"
+    )
+    table_4 = (
+        ""
+        if evaluate.reward_policy is None
+        else f" The paper's process accuracy is that of its Table 4, on steps of {OTHER_STEPS}."
+    )
+    return f"The labels of steps are from {by}; the steps are {whose}.{table_4}"
+
+
+def _judges(data: ReportData) -> str:
+    """Process accuracy against the labels of each judge, where there are judges."""
+    others = data.config.evaluate.reward_policy is not None
+    return "".join(_judged(panel, judges, others) for panel, judges in data.extras.judged.items())
+
+
+def _judged(panel: str, judges: Judges, others: bool) -> str:
+    """The judges of one panel; '' is the only one. others: whether the steps are another policy's."""
+    table, theirs = (
+        ("Table 4", {f"{OTHER_STEPS}'s steps": TABLE_4[OTHER_STEPS]}) if others else ("Table 3", TABLE_3)
+    )
+    counted = [
+        f"{code(judge)}: {counts['labelled']:,} steps labelled; left out: "
+        + ", ".join(f"{n:,} {why}" for why, n in counts.items() if why != "labelled")
+        for judge, counts in judges.left_out.items()
+    ]
+    where = f" on {code(panel)}" if panel else ""
+    return (
+        f"\n### Process accuracy by judge{where}\n\nPercent, with 95 % intervals. Paper: arXiv 2602.02488 v1, {table} "
+        f"(ALFWorld), plain.\n\n{tables.judges(judges.found, theirs)}{bullets(counted)}"
+    )

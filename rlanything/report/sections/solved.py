@@ -1,0 +1,25 @@
+"""Whether the tasks that were accepted can be solved."""
+
+from __future__ import annotations
+
+from rlanything.report.formatting import code
+from rlanything.report.report_data import ReportData
+from rlanything.report.sections.parts import bullets
+
+PAPER_SOLVED = (
+    "Paper (Fig. 7a): a stronger policy solves 96.0, 96.7 and 94.2 % of its accepted tasks in at least one of 16 "
+    "tries."
+)
+
+
+def solved(data: ReportData) -> str:
+    """A list, arm by arm; '' where no accepted task was tried."""
+    evaluate = data.config.evaluate
+    solver = "the environment's expert" if evaluate.solver is None else code(evaluate.solver.path)
+    lines = [
+        f"{code(arm)}: {solver} solves {found.solved} of {found.tasks} accepted tasks in at most "
+        f"{evaluate.solver_tries} tries ({100 * found.solved / found.tasks:.1f} %)."
+        + (f" Left out: {found.untried} that it could not try." if found.untried else "")
+        for arm, found in data.extras.solved.items()
+    ]
+    return bullets([*lines, PAPER_SOLVED]) if lines else ""

@@ -1,0 +1,184 @@
+"""`rlanything compare`: what differs, tested where it pairs; what cannot be compared is said; revisions from git."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from compare_cases import commit, declare, experiment, provenance, recorded
+from report_cases import config, evaluation, write_evaluation
+
+from rlanything.cli import main
+from rlanything.compare.comparison import compare, headline, notes
+from rlanything.compare.page import comparison_md
+from rlanything.compare.results import ONLY_SUMMARY
+from rlanything.compare.sides import sides
+from rlanything.report.results.evaluations import read_evaluation
+from rlanything.report.results.statistics import contrast, corrected
+
+EVIL = "<img src=x onerror=\"document.title='pwned'\">"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    made = experiment(tmp_path_factory.mktemp("experiment"))
+    recorded(made, "first")
+    return made
+
+
+def compared(root, *names, revisions=()):
+    return compare(sides(revisions, names, root), root)
+
+
+def test_arms_are_paired_by_seed_and_task_and_corrected_together(root):
+    found = compared(root, "outcome", "full")
+    panels = [read_evaluation(root / f"evaluation/{arm}.json", arm) for arm in ("full", "outcome")]
+    wanted = corrected({m: contrast(panels[0][m], panels[1][m]) for m in panels[0]})
+    assert {row.metric.name: row.found for row in found.differences} == wanted
+    assert found.differences[0].paired_on == "2 seeds, 24 tasks"
+    assert {row.key: row.values for row in found.settings} == {
+        "arm.step_votes": ("false", "true"), "arm.train_reward": ("false", "true"), "arm.adapt": ("false", "true"),
+    }  # fmt: skip
+    assert headline(found).startswith("`B full` is above `A outcome`, Accuracy in-domain: difference +")
+
+
+def test_one_frozen_model_on_both_sides_is_no_comparison(root):
+    rows = {row.metric.name: row for row in compared(root, "outcome", "policy").differences}
+    assert rows["rm_process"].paired_on == "the same results"
+    assert rows["rm_process"].found.p is None
+    assert rows["in_domain"].found.p is not None
+
+
+def test_two_seeds_are_compared_task_by_task(root):
+    found = compared(root, "full/seed-0", "full/seed-1")
+    assert found.differences[0].paired_on == "1 seed, 24 tasks"
+    assert found.settings == []
+    text = comparison_md(found)
+    assert "one seed each, and not the same one" in text
+    assert "Where a side has one seed, its intervals come from the tasks alone" in text
+    assert "4 slots: 2 unchanged" in text
+    assert "rlanything buffer diff full/seed-0 full/seed-1" in text
+
+
+def test_panels_and_environments_that_differ_are_said(root, tmp_path):
+    other = tmp_path / "other"
+    of = config(env={"_target_": "envs.coding.family.CodingFamily", "_code_": "envs/coding"})
+    experiment(other, ("base", "full"), of=of)
+    data = evaluation("full", 2)
+    for seed in data["seeds"].values():
+        seed["in_domain"] = {f"new-{name}": tries for name, tries in seed["in_domain"].items()}
+    write_evaluation(other, data)
+    found = compared(root, ".", str(other))
+    rows = {(row.group.arm, row.metric.name): row for row in found.differences}
+    assert rows["full", "in_domain"].why == "other tasks"
+    assert rows["full", "out_of_domain"].found is not None
+    said = " ".join(notes(found))
+    assert "The environments differ" in said
+    assert "`A .` alone has `outcome`, `policy`." in said
+    shown = {row.key: row.values for row in found.settings}
+    assert shown["env.secret"] == ("(a text)", "–"), "a text of the environment may be private"
+    assert "do not print" not in comparison_md(found)
+
+
+def test_a_revision_is_read_from_git_and_nothing_is_claimed_without_its_tasks(root, capsys):
+    found = compared(root, ".", revisions=["HEAD"])
+    assert {row.why for row in found.differences} == {ONLY_SUMMARY}
+    first = found.sides[0]
+    assert first.arms["full"].recorded["in_domain"].mean == pytest.approx(0.6, abs=0.1)
+    assert first.arms["full"].curves[1]["panel/in_domain"].keys() == {0, 6, 12, 18, 24}
+    assert main(["--root", str(root), "compare", "--rev", "HEAD", "."]) == 0
+    said = capsys.readouterr().out
+    assert "not tested: only a summary is recorded" in said
+    assert "no setting differs" in said
+
+
+def test_the_origin_of_both_is_compared(root, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    of = config(signals={"lambda": 0.25})
+    declare(other, of)
+    provenance(other, "full", 2, of, code="1" * 64)
+    record = json.loads((other / "provenance/full.json").read_text())
+    (other / "provenance/full.json").write_text(json.dumps({**record, "fingerprint": "f" * 64}))
+    text = comparison_md(compared(root, ".", str(other)))
+    assert "1 source files differ, first `rlanything/a.py: 000000000000 -> 111111111111`" in text
+    assert "| `signals.lambda` | `0.5` | `0.25` |" in text
+    assert (
+        "A and B, `policy`: made from the same configuration, code and inputs; with the same bytes." in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["full"], "compare takes 2 to 8 names, not 1"),
+        (["ful", "policy"], "did you mean 'full'?"),
+        (["--rev", "HAED", "full"], "no revision 'HAED'; nearest: HEAD"),
+        (["--rev=--all", "full"], "no revision '--all'"),
+        (["--rev", "before", "."], "has no report/summary.json: no report was recorded there"),
+        (["full", "base"], "no run 'base'"),
+    ],
+)
+def test_names_that_mean_nothing_are_refused(root, capsys, words, said):
+    if "before" in words:
+        root = root.parent / "empty"
+        experiment(root, ("base", "full"))
+        (root / "report").mkdir(exist_ok=True)
+        (root / "report/note").write_text("")
+        commit(root, "nothing")
+        words = ["--rev", "HEAD", "."]
+    assert main(["--root", str(root), "compare", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        ({"full": {"in_domain": {"mean": float("nan")}}}, "full.in_domain.mean"),
+        ({"full": {"in_domain": {"mean": "much"}}}, "full.in_domain.mean"),
+        ([], "report/summary.json"),
+        ({str(arm): {} for arm in range(101)}, "at most 100 items"),
+    ],
+)
+def test_a_summary_that_is_none_is_refused_by_its_field(root, tmp_path, capsys, summary, said):
+    strange = experiment(tmp_path / "strange", ("base",))
+    (strange / "report").mkdir()
+    (strange / "report/summary.json").write_text(json.dumps(summary))
+    commit(strange, "x")
+    assert main(["--root", str(strange), "compare", "--rev", "HEAD", "."]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.integration
+def test_a_strangers_words_stay_words_in_the_page(tmp_path, tab, capsys):
+    root, file = experiment(tmp_path / "hostile", ("base",)), tmp_path / "page.html"
+    arms = (EVIL, "../../../tmp/x", "a`b|c\x1b[2J", "full")
+    cell = {"in_domain": {"mean": 0.5, "low": 0.4, "high": 0.6}}
+    (root / "report/plots").mkdir(parents=True)
+    (root / "report/summary.json").write_text(json.dumps(dict.fromkeys(arms, cell)))
+    (root / "report/plots/learning.csv").write_text(
+        "arm,seed,iteration,metric,value\nfull,0,0,in_domain,0.5\n"
+    )
+    commit(root, "x")
+    words = ["compare", "--rev", "HEAD", "--rev", "HEAD", "--output", str(file)]
+    assert main(["--root", str(root), *words]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+    for width, scheme in ((390, "dark"), (1400, "light")):
+        tab.set_viewport_size({"width": width, "height": 844})
+        tab.emulate_media(color_scheme=scheme)
+        tab.goto(file.as_uri())
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert EVIL in tab.inner_text("body")
+    assert tab.query_selector_all("script, iframe, img:not([src^='data:image/svg+xml;base64,'])") == []
+    assert tab.title() == "Comparison"
+    assert tab.problems == []
+    assert {url for url in tab.requests if not url.startswith("data:")} == {file.as_uri()}
+
+
+def test_a_project_beside_itself_has_the_same_results(root, capsys):
+    found = compared(root, ".", str(root))
+    assert headline(found).endswith("have the same results.")
+    assert found.settings == []
+    assert main(["--root", str(root), "compare", ".", str(root)]) == 0
+    assert f"the same results on both sides: {len(found.differences)} more" in capsys.readouterr().out

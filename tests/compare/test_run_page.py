@@ -1,0 +1,134 @@
+"""`rlanything report --run`: one run as a page, with its seeds only, also in training and without an evaluation."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from compare_cases import experiment
+from report_cases import config, evaluation, metrics
+
+from rlanything.buffer import TaskBuffer, write_snapshot
+from rlanything.cli import main
+from rlanything.compare.run.page import single_md
+from rlanything.compare.run.single import single
+from rlanything.report.results.evaluations import read_evaluation
+from rlanything.report.results.statistics import contrast, estimate
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return experiment(tmp_path_factory.mktemp("experiment"))
+
+
+def test_a_run_has_the_numbers_of_its_seed_alone(root):
+    found = single("full/seed-1", root)
+    panels = [read_evaluation(root / f"evaluation/{arm}.json", arm)["in_domain"] for arm in ("full", "base")]
+    mine, base = (panel.at([1], panel.tasks) for panel in panels)
+    cell = found.data.cells["full"]["in_domain"]
+    assert cell.value == estimate(mine)
+    assert cell.difference == contrast(mine, base).difference
+    assert list(found.data.curves["full"]) == [1]
+    assert list(found.data.votes["full"]) == [1]
+    assert len(found.data.extras.within["full"]["in_domain"]) == 1
+
+
+def test_an_arm_has_all_of_its_seeds(root):
+    found = single("full", root)
+    assert (found.name, found.seeds) == ("full", [0, 1])
+    text = single_md(found)
+    assert "Arm `full`, seed 0, 1." in text
+    assert "About a single new run: an interval over 2 seeds is for their mean." in text
+
+
+def test_the_page_says_what_became_of_tasks_and_what_it_was_made_from(root):
+    text = single_md(single("full/seed-0", root))
+    assert "| 0 | 72 | 0 | 0 | 0 | 0 |" in text
+    assert "Seed 0: its draws derive from 41; its folder is `0000000000000000`." in text
+    assert "Seed 1" not in text
+    assert "About other trainings: this is one seed." in text
+
+
+def test_without_an_evaluation_there_are_curves_and_no_claim(root, tmp_path):
+    bare = tmp_path / "bare"
+    shutil.copytree(root, bare, symlinks=True)
+    shutil.rmtree(bare / "evaluation")
+    text = single_md(single("policy/seed-0", bare))
+    assert "no final checkpoint was measured" in text
+    assert "## Result" not in text
+    assert "untrained base (p" not in text
+
+
+def test_a_run_in_training_shows_what_is_published(tmp_path):
+    of = config()
+    experiment(tmp_path, ("base",))
+    place = tmp_path / ".rla/live/1f/full"
+    start = TaskBuffer.start([])
+    own = of.model_dump(mode="json", by_alias=True, include={"arms", "judge", "model", "env"})
+    own["signals"] = of.signals.model_dump(mode="json", by_alias=True) | {"lambda": 0.75}
+    for i, row in enumerate(metrics("full", 0)[:3]):
+        folder = place / f"seed-0/iterations/{i:04d}"
+        folder.mkdir(parents=True)
+        (folder / "metrics.json").write_text(json.dumps(row))
+        write_snapshot(start, folder / "buffer.jsonl")
+        (folder / "events.jsonl").write_text("")
+    write_snapshot(start, place / "seed-0/iter_0000.jsonl")
+    (place / "origin.json").write_text(json.dumps({"config": own, "code": {}, "inputs": {}, "packages": {}}))
+    found = single("full", tmp_path)
+    assert (found.finished, found.iterations, found.evaluated) == (False, 3, False)
+    assert found.data.config.signals.lambda_ == 0.75, "as the run keeps it, not as params.yaml has it now"
+    text = single_md(found)
+    assert "In training: 3 of 24 iterations are published and shown." in text
+    assert "How it ends: the run is in training." in text
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--run", "ful"], "did you mean 'full'?"),
+        (["--run", "runs"], "holds runs of several arms (full, outcome, policy); name one of them"),
+        (["full/seed-0"], "the page of one run: report --run full/seed-0"),
+        (["--run", "full", "signals.lambda=1"], "it takes no 'signals.lambda=1'"),
+        (["--output", "x.html"], "only with --run"),
+        (["--run", "full", "--output", "."], "a folder, not a file"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(root, capsys, monkeypatch, words, said):
+    monkeypatch.chdir(root)
+    assert main(["--root", str(root), "report", *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_damaged_evaluation_is_named(root, tmp_path, capsys):
+    bad = tmp_path / "bad"
+    shutil.copytree(root, bad, symlinks=True)
+    (bad / "evaluation/full.json").write_text(json.dumps({**evaluation("full", 2), "arm": "other"}))
+    assert main(["--root", str(bad), "report", "--run", "full"]) == 2
+    assert "evaluation/full.json: holds arm 'other', not 'full'" in capsys.readouterr().err
+
+
+@pytest.mark.integration
+def test_the_page_in_a_browser(root, tmp_path, tab, capsys):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="needs: pip install 'rlanything[dev]'"
+    )
+    file = tmp_path / "run.html"
+    assert main(["--root", str(root), "report", "--run", "full/seed-0", "--output", str(file)]) == 0
+    assert f"wrote {file}" in capsys.readouterr().out
+    tab.goto(file.as_uri())
+    assert tab.title() == "Run full/seed-0"
+    assert tab.inner_text("h1 + p").startswith("full/seed-0: Accuracy in-domain")
+    assert tab.evaluate(
+        "[...document.images].every(image => image.naturalWidth > 0) && document.images.length > 8"
+    )
+    links = tab.evaluate("[...document.querySelectorAll('a')].map(link => link.getAttribute('href'))")
+    assert all(link.startswith("#") and tab.query_selector(f"[id='{link[1:]}']") for link in links)
+    for width, scheme in ((390, "dark"), (800, "light"), (1400, "light")):
+        tab.set_viewport_size({"width": width, "height": 844})
+        tab.emulate_media(color_scheme=scheme)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        found = axe.Axe().run(tab).response["violations"]
+        assert [rule["id"] for rule in found if rule["impact"] != "minor"] == []
+    assert {url for url in tab.requests if not url.startswith("data:")} == {file.as_uri()}
+    assert tab.problems == []

@@ -1,0 +1,179 @@
+"""An export appears whole or not at all, replaces only what an export wrote, and says first what it cannot do."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from live_cases import in_training
+
+from rlanything.cli import main
+from rlanything.exports import texts
+from rlanything.exports.export import export
+from rlanything.exports.formats import FORMATS
+from rlanything.exports.place import RECORD
+from rlanything.exports.reading import KNOWN_FILTERS, Selection
+from rlanything.files.hashes import tree_hash
+
+pytestmark = pytest.mark.integration
+RUN = "full/seed-0"
+PAGE = (Path(__file__).parents[2] / "docs" / "exports.md").read_text()
+
+
+def asked(root: Path, place: Path, *words: str, kind: str = "trl-sft") -> int:
+    more = ["--format", kind, "--output", str(place)]
+    return main(["--root", str(root), "rollouts", "export", RUN, *more, *words])
+
+
+def test_help_and_page_name_every_format_and_filter(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1000")
+    with pytest.raises(SystemExit):
+        main(["rollouts", "export", "--help"])
+    said = capsys.readouterr().out
+    for name in (*FORMATS, *KNOWN_FILTERS):
+        assert f" {name}" in said
+        assert f"`{name}`" in PAGE
+
+
+def test_the_commands_of_the_page_make_what_it_says(project, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    block = re.search(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)[1]
+    for line in block.splitlines():
+        program, *words = line.split()
+        assert program == "rlanything"
+        assert main(["--root", str(project), *words]) == 0
+    assert {path.name for path in (tmp_path / "exports").iterdir()} == {
+        *("inspect", "tables", "sft", "pairs", "verifiers"),
+    }
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_the_same_run_gives_the_same_bytes(exported, project, tmp_path, kind):
+    export(RUN, kind, tmp_path / "again", root=project)
+    assert tree_hash(tmp_path / "again") == tree_hash(exported(kind))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["--format", "inspcet"],
+            "--format inspcet: unknown; did you mean 'inspect'? known: datasets, inspect",
+        ),
+        (["--filter", "failled"], "--filter failled: unknown; did you mean 'failed'?"),
+        (["--filter", "against"], "--filter against: needs --environment"),
+        (["--iteration", "7"], "--iteration 7: unknown; the nearest is 1. Known: 0, 1"),
+        (["--slot", "-4"], "--slot -4: unknown; the nearest is 0."),
+        (["--rollout", "99"], "none of its rollouts is as asked for: nothing is written"),
+        (["--min-reward", "1000"], "none of its rollouts is as asked for: nothing is written"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_leaves_nothing(project, tmp_path, capsys, words, said):
+    assert asked(project, tmp_path / "out", *words) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_export_is_replaced_only_as_it_was_written(project, tmp_path, capsys):
+    place = tmp_path / "out"
+    assert asked(project, place) == 0
+    assert asked(project, place, "--iteration", "0", kind="trl-unpaired") == 0
+    before = (place / "train.jsonl").read_bytes()
+    (place / "note.txt").write_text("mine")
+    assert asked(project, place) == 2
+    assert "it has other files than the export" in capsys.readouterr().err
+    (place / "note.txt").unlink()
+    with (place / "README.md").open("a") as card:
+        card.write("mine")
+    assert asked(project, place) == 2
+    assert "README.md was changed after it was written" in capsys.readouterr().err
+    assert (place / "train.jsonl").read_bytes() == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "x").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    for name, why in (("other", "is no export of"), ("file", "is a file"), ("link", "is a link")):
+        assert asked(project, tmp_path / name) == 2
+        assert why in capsys.readouterr().err
+    (place / RECORD).write_text("{}")
+    assert asked(project, place) == 2
+
+
+def test_a_damaged_run_leaves_nothing(undisturbed, tmp_path, capsys):
+    for name in ("runs", "provenance"):
+        shutil.copytree(undisturbed.parents[2] / name, tmp_path / name)
+    file = tmp_path / "runs" / RUN / "rollouts/iter_0002.jsonl.gz"
+    file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes())[:-40]))
+    assert asked(tmp_path, tmp_path / "made" / "out") == 2
+    assert f"{file}:" in capsys.readouterr().err
+    assert list((tmp_path / "made").iterdir()) == []
+
+
+def test_a_run_in_training_gives_its_published_iterations(project, exported, tmp_path):
+    in_training(project, tmp_path, published=1)
+    made = export("full", "trl-sft", tmp_path / "out", root=tmp_path)
+    rows = (tmp_path / "out" / "train.jsonl").read_text().splitlines()
+    every = (exported("trl-sft") / "train.jsonl").read_text().splitlines()
+    assert rows == [row for row in every if json.loads(row)["source"]["iteration"] == 0]
+    assert made.counts["iterations"] == 1
+    assert '"state": "in training"' in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_selections_are_what_they_say(project, exported, tmp_path):
+    rows = [json.loads(line) for line in (exported("trl-sft") / "train.jsonl").read_text().splitlines()]
+    places = {
+        (s["iteration"], s["slot"], s["proposal"], s["rollout"]): s["reward"]
+        for s in (r["source"] for r in rows)
+    }
+    iteration, slot = rows[0]["source"]["iteration"], rows[0]["source"]["slot"]
+    bound = sorted(places.values())[len(places) // 2]
+    solved = {k for k, r in places.items() if r is not None and r > 0}
+    cases = {
+        "where": (Selection([iteration], [slot], [0]), lambda k: k[:2] == (iteration, slot) and k[3] == 0),
+        "reward": (Selection(min_reward=bound), lambda k: places[k] >= bound),
+        "failed": (Selection(filters=["failed"]), None),
+        "solved": (Selection(filters=["solved"]), None),
+    }
+    found = {}
+    for name, (selection, wanted) in cases.items():
+        export(RUN, "trl-sft", tmp_path / name, selection=selection, root=project)
+        sources = [
+            json.loads(line)["source"] for line in (tmp_path / name / "train.jsonl").read_text().splitlines()
+        ]
+        found[name] = {(s["iteration"], s["slot"], s["proposal"], s["rollout"]) for s in sources}
+        if wanted:
+            assert found[name] == {k for k in places if wanted(k)}
+    assert found["failed"] | found["solved"] == set(places)
+    assert not found["failed"] & found["solved"]
+    assert found["solved"]
+    assert solved
+
+
+def test_names_of_others_stay_inside_the_card_s_block(undisturbed, tmp_path):
+    """A run's folder may be named by anybody; nothing that it says ends the block or begins a heading."""
+    evil = "``` --- # owned <script> [x](javascript:1)"
+    for name in ("runs", "provenance"):
+        shutil.copytree(undisturbed.parents[2] / name, tmp_path / name)
+    (tmp_path / "runs" / "full").rename(tmp_path / "runs" / evil)
+    record = json.loads((tmp_path / "provenance" / "full.json").read_text())
+    record["config"]["arms"][evil] = record["config"]["arms"]["full"]
+    (tmp_path / "provenance" / f"{evil}.json").write_text(json.dumps({**record, "arm": evil}))
+    made = export(f"{evil}/seed-0", "datasets", tmp_path / "out", root=tmp_path)
+    card = (made.place / "README.md").read_text()
+    assert [line for line in card.splitlines() if line.startswith(("#", "```", "---"))] == [
+        *("---", "---", "# Rollouts of an RLAnything run", "```json", "```"),
+    ]
+    assert json.loads(card.partition("```json\n")[2].partition("\n```")[0])["run"] == f"{evil}/seed-0"
+
+
+def test_values_are_valid_unicode_and_finite():
+    value = {"a\ud800": ["\udfff", float("nan"), float("inf"), 1.5, None, True, ("é", {"k": -float("inf")})]}
+    assert texts.clean(value) == {"a\\ud800": ["\\udfff", None, None, 1.5, None, True, ["é", {"k": None}]]}
+    assert json.loads(texts.json_text(value)) == texts.clean(value)
+    assert texts.json_text("\u2028").isascii()
+    assert texts.mean([None, 1, 2.0]) == 1.5
+    assert texts.mean([None]) is None

@@ -1,0 +1,185 @@
+"""Notes: kept in the browser by the run, found, exported, imported, and built into a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from view_cases import SETTINGS, made, steps_run
+
+from rlanything.core.errors import ConfigError
+from rlanything.view import notes as noting
+from rlanything.view.notes import FORMAT, read_notes
+
+pytestmark = pytest.mark.integration
+MINE = {"iteration": 0, "slot": 3, "rewrite": 0, "rollout": 2, "step": 1, "text": "why did it turn?"}
+OTHER = {**MINE, "iteration": 1, "rollout": 0, "step": None, "text": "built in"}
+
+
+def file_of(*notes: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    run = {"run": SETTINGS["run"], "identity": SETTINGS["identity"]}
+    return {"format": FORMAT, **run, "notes": list(notes), **changes}
+
+
+def write_note(tab, settled, key: str, text: str) -> None:
+    """With the keyboard alone: on the current step, or on the rollout."""
+    tab.keyboard.press(key)
+    settled("document.activeElement.tagName === 'TEXTAREA'")
+    tab.keyboard.type(text)
+    tab.keyboard.press("Escape")
+
+
+def exported(tab, button: str) -> tuple[str, str]:
+    with tab.expect_download() as waited:
+        tab.click(button)
+    return waited.value.suggested_filename, Path(waited.value.path()).read_text()
+
+
+@pytest.mark.parametrize("single", [False, True], ids=["folder", "single"])
+def test_a_note_is_kept_found_exported_and_imported(server, tab, tmp_path, look, settled, counted, single):
+    folder, url = server
+    name = "noted.html" if single else "noted"
+    made(folder / name, steps_run(), single=single, identity=f"{name}/full/seed-0")
+    at = (folder / name).as_uri() if single else f"{url}/{name}/"
+    look(f"{at}#i=0&s=3&r=2&t=1")
+    write_note(tab, settled, "m", "strangely n p j\nturned?")
+    look(f"{at}#i=1&s=3")
+    write_note(tab, settled, "m", "whole rollout")
+    look(f"{at}#i=0&s=3&r=2&t=1")
+    assert tab.input_value("#step-1 textarea") == "strangely n p j\nturned?", (
+        "it is there after loading again"
+    )
+    assert tab.locator("#list .marks a", has_text="✎").count() == 2
+    tab.fill("#words", "strange")
+    counted("1 of 7")
+    tab.fill("#words", "")
+    tab.check("#filters input[value=noted]")
+    counted("2 of 7")
+    tab.click("#notes > summary")
+    assert tab.inner_text("#notes summary") == "Notes (2)"
+    links = tab.locator("#written a")
+    assert links.all_inner_texts() == [
+        "Iteration 0, slot 3, rollout 2, step 1",
+        "Iteration 1, slot 3, rollout 0",
+    ]
+    links.nth(1).click()
+    settled("location.hash.startsWith('#i=1&s=3&r=0')")
+
+    called, text = exported(tab, "#as-json")
+    assert called == "full-seed-0-notes.json"
+    found = json.loads(text)
+    assert found["notes"][0] == {**MINE, "text": "strangely n p j\nturned?"}
+    (tmp_path / "notes.json").write_text(text)
+    assert (
+        read_notes(tmp_path / "notes.json", {**SETTINGS, "identity": f"{name}/full/seed-0"}) == found["notes"]
+    )
+    called, text = exported(tab, "#as-markdown")
+    assert called == "full-seed-0-notes.md"
+    assert "## Iteration 0, slot 3, rollout 2, step 1\n\n> strangely n p j\n> turned?\n" in text
+
+    tab.evaluate("localStorage.clear()")
+    look(f"{at}#i=0&s=3&r=2&t=1")
+    assert tab.inner_text("#notes summary") == "Notes"
+    write_note(tab, settled, "m", "mine")
+    tab.set_input_files("#import", str(tmp_path / "notes.json"))
+    settled("document.getElementById('noted').textContent === ' (2)'")
+    settled("document.querySelector('#step-1 textarea')")
+    assert tab.input_value("#step-1 textarea") == "mine\n\nstrangely n p j\nturned?", "both texts stay"
+    tab.fill("#step-1 textarea", " ")
+    look(f"{at}#i=0&s=3&r=2&t=1")
+    assert tab.inner_text("#notes summary") == "Notes (1)", "an empty note is none"
+    tab.evaluate("localStorage.clear()")
+    assert tab.problems == []
+
+
+def test_notes_of_two_tabs_do_not_overwrite_each_other(site, browser):
+    context = browser.new_context()
+    first, second = context.new_page(), context.new_page()
+    for step, tab in enumerate((first, second)):
+        tab.goto(f"{site}/votes/#i=0&s=3&r=0&t={step}")
+        tab.wait_for_selector("body[data-shown]", state="attached")
+    for step, tab in enumerate((first, second)):
+        tab.click(f"#step-{step} .note summary")
+        tab.fill(f"#step-{step} textarea", f"of tab {step}")
+    for tab in (first, second):
+        tab.get_by_text("Notes (2)").wait_for()
+        assert [n["text"] for n in json.loads(tab.evaluate("packed(index)"))["notes"]] == [
+            "of tab 0",
+            "of tab 1",
+        ]
+    context.close()
+
+
+WRONG = [
+    ("{", "not JSON"),
+    ("[]", "not notes that a page exported"),
+    (json.dumps(file_of(MINE, identity="other", run="<b>x")), "notes on another run"),
+    (json.dumps(file_of(*[MINE] * (noting.MOST + 1))), str(noting.MOST)),
+    *(
+        (json.dumps(file_of({**MINE, **change})), said)
+        for change, said in [
+            ({"slot": -1}, "slot"),
+            ({"slot": 1.5}, "slot"),
+            ({"rewrite": 2}, "rewrite"),
+            ({"step": "x"}, "step"),
+            ({"text": ""}, "text"),
+            ({"text": 7}, "text"),
+            ({"text": "x" * (noting.LONGEST + 1)}, "text"),
+        ]
+    ),
+]
+
+
+def test_notes_that_are_none_are_refused_by_page_and_command_and_nothing_changes(
+    site, tab, tmp_path, look, settled
+):
+    look(f"{site}/votes/#i=0&s=3&r=2&t=1")
+    for k, (text, said) in enumerate(WRONG):
+        file = tmp_path / f"{k}.json"
+        file.write_text(text)
+        with pytest.raises(ConfigError, match=said):
+            read_notes(file, SETTINGS)
+        tab.evaluate("document.getElementById('problem').hidden = true")
+        tab.set_input_files("#import", str(file))
+        settled("!document.getElementById('problem').hidden")
+        assert said in tab.inner_text("#problem")
+    assert tab.evaluate("[localStorage.length, notesOf(index).length]") == [0, 0]
+    assert tab.problems == []
+
+
+def test_a_file_of_notes_that_is_too_large_or_no_file_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "notes.json").write_text(json.dumps(file_of(MINE)))
+    assert read_notes(tmp_path / "notes.json", SETTINGS) == [MINE]
+    with pytest.raises(ConfigError, match=r"--notes .*absent\.json: No such file"):
+        read_notes(tmp_path / "absent.json", SETTINGS)
+    monkeypatch.setattr(noting, "MOST_MB", 0)
+    with pytest.raises(ConfigError, match="more than 0 MB"):
+        read_notes(tmp_path / "notes.json", SETTINGS)
+
+
+def test_notes_that_are_built_in_are_shown_searched_and_linked(server, tab, look, counted):
+    folder, url = server
+    made(folder / "built", steps_run(), notes=[MINE, OTHER, {**MINE, "slot": 77}])
+    look(f"{url}/built/#i=0&s=3&r=2")
+    assert tab.inner_text("#step-1 p.note") == "Note in this page: why did it turn?"
+    tab.check("#filters input[value=noted]")
+    counted("2 of 7")
+    tab.fill("#words", "built")
+    counted("1 of 7")
+    tab.click("#notes > summary")
+    assert "slot 77, rollout 2, step 1 (not in this page)" in tab.inner_text("#written")
+    assert json.loads(tab.evaluate("packed(index)"))["notes"] == [], "only the reader's own are exported"
+    assert tab.problems == []
+
+
+def test_a_browser_that_keeps_nothing_says_so(site, tab, look, settled):
+    look(f"{site}/votes/#i=0&s=3&r=0")
+    tab.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('no room'); }; }")
+    tab.keyboard.press("m")
+    settled("document.activeElement.tagName === 'TEXTAREA'")
+    tab.keyboard.type("x")
+    settled("!document.getElementById('problem').hidden")
+    assert "this browser does not keep the note (no room); export the notes" in tab.inner_text("#problem")
+    assert json.loads(tab.evaluate("packed(index)"))["notes"][0]["text"] == "x"
