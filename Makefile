@@ -38,6 +38,8 @@ export OMP_NUM_THREADS := 1
 export OMP_WAIT_POLICY := PASSIVE
 export DVC_NO_ANALYTICS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Images of containers often forbid compiled files. Every start would then compile the project and its tests again.
+unexport PYTHONDONTWRITEBYTECODE
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 # The embedded models need no hub. With real checkpoints: HF_HUB_OFFLINE=0 make repro
 HF_HUB_OFFLINE ?= 1
@@ -59,7 +61,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray web params repro rehearse sweep plots verify-repro test test-slow fuzz lint lint-containers bench clean
+.PHONY: help venv install install-dev alfworld ray trackers exports web params repro rehearse sweep plots verify-repro test test-slow fuzz lint lint-containers bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,8 +144,17 @@ plots: install  ## Draw the page of `dvc plots`; from then on all of it is drawn
 ray: install  ## Install Ray without its dashboard, which is what its tests need (a wheel of 79 MB)
 	python -m pip install --quiet "ray>=2.60,<3"
 
+trackers: install  ## Install TensorBoard, Weights & Biases and MLflow, which tests write to without a network
+	python -m pip install --quiet --editable ".[trackers]"
+
+# verifiers wants other versions of some packages, so it has an environment of its own.
+exports: install  ## Install what tests open exports with: inspect_ai, datasets, TRL (0.4 GB), verifiers in .rla/ (0.6 GB)
+	python -m pip install --quiet --editable ".[exports]"
+	"$(PYTHON)" -m venv .rla/verifiers
+	.rla/verifiers/bin/python -m pip install --quiet "verifiers>=0.4,<0.5"
+
 test: install-dev  ## Install and run the tests, except the slow ones
-	python -m pytest -n $(JOBS) --dist loadgroup -m "not slow"
+	python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m "not slow"
 
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow

@@ -30,8 +30,8 @@ def machine() -> Measured:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of the children that still run."""
-    children = [child.cpu_times() for child in psutil.Process().children()]
+    """CPU time of this process and of its descendants that still run."""
+    children = [child.cpu_times() for child in psutil.Process().children(recursive=True)]
     return time.process_time() + sum(times.user + times.system for times in children)
 
 

@@ -56,7 +56,9 @@ def build_parser() -> argparse.ArgumentParser:
     """The parser of every command."""
     from rlanything.buffer.views.cli.commands import add_commands as add_buffer
     from rlanything.checks.cli import add_checks
+    from rlanything.compare.cli import add_compare, add_run_page
     from rlanything.exams.commands import add_commands as add_livebench
+    from rlanything.exports.cli import add_export
     from rlanything.repro.cli import add_commands as add_proof
     from rlanything.repro.cli import replayed
     from rlanything.rollouts.cli import add_commands as add_rollouts
@@ -70,13 +72,15 @@ def build_parser() -> argparse.ArgumentParser:
     commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_config(commands)
     add_stages(commands, shown)
+    add_run_page(commands)
     add_plan(commands)
     _add_rehearse(commands)
     _add_sweep(commands)
     add_checks(commands)
     add_buffer(commands, replayed)
-    add_rollouts(commands)
+    add_export(add_rollouts(commands))
     add_view(commands)
+    add_compare(commands)
     add_watch(commands)
     add_env(commands)
     add_livebench(commands)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -22,18 +23,46 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 """Of a browser in a test."""
 
 
-SHARED = ("checks", "golden", "pipeline", "repro", "stages")
-"""Folders whose files make a project or train a model for all of their tests."""
+def pytest_collectstart() -> None:
+    """The garbage collector would go through a million objects of torch and of the tests again and again."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """The objects of imports and of collected tests stay to the end: the garbage collector need not look at them."""
+    gc.freeze()
+    gc.enable()
+
+
+SHARED = {
+    *("checks", "golden", "pipeline", "repro", "report", "stages", "sweep", "view"),
+    *("test_benchmarks.py", "test_docs.py"),
+}
+"""Files, and folders whose files make a project, train a model or start a browser for all of their tests."""
+ALONE = ("test_golden_runs.py", "test_report_stage.py", "test_sweep_worker.py")
+"""Files there whose tests are long and share little."""
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker of xdist has all tests that share a fixture: making a project takes a minute or more."""
+    """Groups for xdist, and modules with long tests first: short tests then fill the last seconds of both workers."""
     for item in items:
-        if "coding_project" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("coding"))
-        elif item.path.parent.name in SHARED and item.path.name != "test_golden_runs.py":
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if name := group(item):
+            item.add_marker(pytest.mark.xdist_group(name))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        marks = "integration", "xdist_group"
+        long = {item.path for item in items if any(map(item.get_closest_marker, marks))}
+        items.sort(key=lambda item: item.path not in long)
+
+
+def group(item: pytest.Item) -> str | None:
+    """One worker has all tests that share a fixture: making a project takes a minute or more."""
+    fixtures, folders = getattr(item, "fixturenames", ()), item.path.relative_to(ROOT).parts
+    if "coding_project" in fixtures:
+        return "coding"
+    if "pipeline" in folders and "finished" in fixtures:
+        return "pipeline"
+    return item.path.stem if SHARED & set(folders) and item.path.name not in ALONE else None
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -30,6 +30,14 @@ except SystemExit:
 """
 
 
+def returning(code: int, root: Path, *words: str) -> str:
+    """A program that runs one command in the project `root`, which must end with this exit code."""
+    return f"""
+from rlanything.cli import main
+assert main(["--root", {str(root)!r}, *{list(words)!r}]) == {code}
+"""
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -56,12 +64,22 @@ def test_the_measurement_sees_heavy_modules():
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(("config", "check"), 0), (("train", "--arm", "ful"), 2), (("train", "--arm", "full", "x.y=1"), 2)],
+    [
+        (("config", "check"), 0),
+        (("train", "--arm", "ful"), 2),
+        (("train", "--arm", "full", "x.y=1"), 2),
+        (("plan", "--device", "H100", "--json"), 0),
+    ],
 )
-def test_checks_load_neither_torch_nor_dvc(words, code):
+def test_checks_and_plans_load_neither_torch_nor_dvc(words, code):
     """A typo is answered at once. Hydra composes overrides, so it may be loaded."""
-    program = f"""
-from rlanything.cli import main
-assert main(["--root", {str(ROOT)!r}, *{list(words)!r}]) == {code}
-"""
+    assert set(heavy_modules_after(returning(code, ROOT, *words))) <= {"hydra"}
+
+
+def test_a_plan_for_this_cpu_measures_it_with_torch():
+    assert "torch" in heavy_modules_after(returning(0, ROOT, "plan", "--device", "cpu", "--json"))
+
+
+def test_replay_loads_neither_torch_nor_dvc(undisturbed):
+    program = returning(0, undisturbed.parents[2], "replay", "full", "signals.lambda=0.5")
     assert set(heavy_modules_after(program)) <= {"hydra"}

@@ -69,6 +69,7 @@ def test_it_shows_a_run(recorded, undisturbed):
     assert "outcome " in text(outputs["rollout"])
     assert "mean_vote" in text(outputs["rollout"])
     assert text(outputs["reasons"]).count(" -> ") > 0
+    assert "'votes rows': " in text(outputs["tables"])
 
 
 def test_cells_that_need_a_run_say_what_is_missing(recorded):
@@ -97,4 +98,4 @@ def test_it_uses_public_names_alone_and_the_cells_that_read_runs_are_marked():
     source = ["".join(cell["source"]) for cell in CODE]
     assert not any("._" in text or "import _" in text for text in source)
     tagged = [cell["id"] for cell in CODE if RUN in cell["metadata"].get("tags", ())]
-    assert tagged == ["versions", "diff", "rollout", "reasons"]
+    assert tagged == ["versions", "diff", "rollout", "reasons", "tables"]

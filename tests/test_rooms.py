@@ -18,8 +18,8 @@ ATTACKS = [ROOT / "tests" / "envs" / "coding" / "sandbox" / "attacks"]
 """Data of tests, one program a file."""
 MOST = 16
 OUR_ROOT = "RLAnythingError"
-STAYS_INSIDE = {"GoneError"}
-"""Exceptions of the program that runs in a sandbox without this package; none of them leaves it."""
+STAYS_INSIDE = {"GoneError", "Refused"}
+"""Exceptions of programs that run without this package, in a sandbox or behind a bridge; none of them leaves it."""
 
 
 def shown(path: Path) -> str:

@@ -23,6 +23,7 @@ from rlanything.engines.native import NativeEngine
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.engines.vllm import support
 from rlanything.engines.vllm.engine import VllmEngine
+from rlanything.engines.vllm.served.engine import VllmServers
 
 SIZES = {"0.4M": (96, 288, 3, 3, 1), "5M": (256, 704, 6, 8, 2), "18M": (448, 1216, 8, 14, 2)}
 """Hidden size, intermediate size, layers, heads and key-value heads by name. Heads have size 32."""
@@ -75,6 +76,7 @@ def engines(model: PreTrainedModel) -> Iterator[tuple[str, Engine]]:
         say(str(error))
         return
     yield "vllm", VllmEngine(model, tokenizer, cache_gib=1.0)
+    yield "vllm_servers", VllmServers(model, tokenizer, cache_gib=1.0)
 
 
 def measure(size: str, work: Workload = WORK, repeats: int = REPEATS) -> Results:
@@ -90,7 +92,7 @@ def measure(size: str, work: Workload = WORK, repeats: int = REPEATS) -> Results
             for name, engine in opened.items():
                 say(f"{size}: {name}, round {repeat + 1} of {repeats}")
                 for kind, do in kinds(work).items():
-                    engine.sync()
+                    engine.sync(1)
                     seconds, ids = timed(engine, do)
                     found = results[kind].setdefault(name, Measured())
                     found.seconds.append(seconds)

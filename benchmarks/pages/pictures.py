@@ -1,6 +1,6 @@
 """The pictures of docs/view.md, from pages that `rlanything view` wrote of the two recorded experiments:
 
-rlanything view full --output /tmp/votes
+rlanything view full --against policy --output /tmp/votes
 rlanything --root .rla/coding-default view full --output /tmp/tests
 python -m benchmarks.pages.pictures /tmp/votes /tmp/tests
 """
@@ -22,10 +22,13 @@ FOLDER = Path("docs/view")
 
 @dataclass(frozen=True)
 class Shot:
-    """page: of which run. found: what its address asks for. at: what the picture begins with. width: in pixels."""
+    """page: of which run. found: what its address asks for. key: what is pressed then.
+
+    at: what the picture begins with. width: in pixels."""
 
     page: str
     found: str = ""
+    key: str = ""
     at: str = ""
     width: int = 1200
     colours: str = "light"
@@ -33,9 +36,11 @@ class Shot:
 
 SHOTS: Mapping[str, Shot] = {
     "rollout": Shot("votes", "f=disputed,against,trains"),
-    "steps": Shot("votes", "f=disputed,against,trains", ".step:has(.vote.good):has(.vote.bad)"),
+    "steps": Shot("votes", "f=disputed,against,trains", at=".step:has(.vote.good):has(.vote.bad)"),
+    "beside": Shot("votes", "q=mug clean&f=failed", key="c", at="#side-by-side"),
+    "bars": Shot("votes", "h=outcome_-1_0"),
     "search": Shot("votes", "q=mug clean&f=failed", colours="dark"),
-    "programs": Shot("tests", "f=against,failed", "#task h2"),
+    "programs": Shot("tests", "f=against,failed", at="#task h2"),
     "phone": Shot("votes", width=390),
 }
 """By the picture's name."""
@@ -70,6 +75,9 @@ def take(browser: Any, url: str, shot: Shot, file: Path) -> None:
     tab.wait_for_selector("body[data-shown]", state="attached")
     if shot.found:
         tab.click("#list .marks a:not(.off)")
+        tab.wait_for_selector(f"body[data-shown='{tab.evaluate('location.hash')}']", state="attached")
+    if shot.key:
+        tab.keyboard.press(shot.key)
         tab.wait_for_selector(f"body[data-shown='{tab.evaluate('location.hash')}']", state="attached")
     if shot.at:
         tab.evaluate("at => document.querySelector(at).scrollIntoView()", shot.at)

@@ -5,6 +5,7 @@
 The iterations of a real run are repeated under new numbers until there are so many rollouts. Each measurement is
 made in a new browser context, so nothing is in a cache of the browser. First view: from the navigation until list, task
 and steps are drawn. Search: from the last letter until the list is drawn, with the files of the words not yet loaded.
+Distributions: from opening them until the bars are drawn. Bar: from a click on one until list and bars are drawn.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
 from rlanything.rollouts import runs, select
 from rlanything.view.environment import knowledge
-from rlanything.view.export import facts, write
+from rlanything.view.facts import facts
 from rlanything.view.history import history
 from rlanything.view.iteration import IterationPage, iteration_page
+from rlanything.view.writing import Source, write
 
 TIMES = 5
 PATIENCE_MS = 120_000
@@ -68,6 +70,31 @@ def search(browser: Any, url: str, words: str) -> tuple[float, str]:
     return taken, said
 
 
+def bars(browser: Any, url: str) -> tuple[float, float, str]:
+    """Seconds until the distributions are drawn, seconds of a click on a bar, and what the page says after it."""
+    tab = browser.new_context().new_page()
+    tab.goto(url)
+    tab.wait_for_selector("body[data-shown]", state="attached", timeout=PATIENCE_MS)
+    opened_s: float = tab.evaluate(_DISTRIBUTIONS) / 1000
+    clicked_s: float = tab.evaluate(_BAR) / 1000
+    said: str = tab.inner_text("#shown")
+    tab.context.close()
+    return opened_s, clicked_s, said
+
+
+_DISTRIBUTIONS = """() => new Promise(done => {
+  const began = performance.now(), fold = document.getElementById('bars');
+  fold.addEventListener('toggle', () => requestAnimationFrame(() => done(performance.now() - began)));
+  fold.open = true;
+})"""
+_BAR = """() => new Promise(done => {
+  const began = performance.now();
+  new MutationObserver((_, seen) => {
+    seen.disconnect();
+    requestAnimationFrame(() => done(performance.now() - began));
+  }).observe(document.getElementById('chosen'), {childList: true});
+  document.querySelector('[data-name=outcome] .bar').click();
+})"""
 _SEARCH = """words => new Promise(done => {
   const began = performance.now();
   const drawn = () => requestAnimationFrame(() => done(performance.now() - began));
@@ -108,11 +135,11 @@ def make(name: str, root: Path, rollouts: int, place: Path) -> None:
     real = sum(len(group["rollouts"]) for page in pages for group in page.groups)
     print(f"read {real:,} rollouts of {safe(run.name)} in {time.monotonic() - began:.1f} s")
     began = time.monotonic()
-    made = write(place, facts(run), repeated(pages, rollouts), history(run.stored.buffers))
+    made = write(place, [Source(facts(run), repeated(pages, rollouts), history(run.stored.buffers))])
     size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 1e6
     index = (place / "data/index.json.gz").stat().st_size / 1e6
     print(
-        f"wrote {made.rollouts:,} rollouts of {made.iterations} iterations in {time.monotonic() - began:.1f} s: "
+        f"wrote {made.rollouts[0]:,} rollouts of {made.iterations[0]} iterations in {time.monotonic() - began:.1f} s: "
         f"{size:.0f} MB, index {index:.1f} MB",
         flush=True,
     )
@@ -126,6 +153,9 @@ def measure(place: Path) -> None:
         for words in SEARCHES:
             found = [search(browser, url, words) for _ in range(TIMES)]
             _show(f"search {words!r}", [taken for taken, _ in found], found[0][1])
+        drawn = [bars(browser, url) for _ in range(TIMES)]
+        _show("distributions", [taken for taken, _, _ in drawn])
+        _show("bar 'no success'", [taken for _, taken, _ in drawn], drawn[0][2])
         print(f"chromium {browser.version}; {here['cpu']}, {here['cores']} cores at load {here['load']}")
 
 

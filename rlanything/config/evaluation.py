@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from rlanything.config.models import Checkpoint
 from rlanything.config.section import LISTED, Positive, Section, Temperature
+from rlanything.core.printable import safe
 
 BASE = "base"
 """Stands for an arm where results are named: the first policy and reward model, which never trained."""
@@ -18,8 +18,13 @@ CONTROLS = (BASE, BASE_COOLED)
 """What is measured beside the arms: nothing of it is trained."""
 ORACLE = "oracle"
 """Stands for a judge where labels are named: the environment knows which steps are good."""
-ARM_NAME = re.compile(r"[^./\x00-\x1f][^/\x00-\x1f]{0,99}")
-"""An arm names a folder."""
+FOLDER_NAME = "60 characters at most, each can be printed, no /, no . at the start"
+"""What `names_folder` asks, for messages."""
+
+
+def names_folder(name: str) -> bool:
+    """Whether an arm or judge may have this name, which names a folder or file: at most 240 bytes, of 255 allowed."""
+    return 0 < len(name) <= 60 and name.isprintable() and "/" not in name and not name.startswith(".")
 
 
 class Sampler(Checkpoint):
@@ -80,10 +85,9 @@ class EvaluateConfig(Section):
     @model_validator(mode="after")
     def _named(self) -> EvaluateConfig:
         for name in self.judges:
-            if not ARM_NAME.fullmatch(name) or name == ORACLE:
+            if not names_folder(name) or name == ORACLE:
                 raise ValueError(
-                    f"judges.{name}: a judge names a file: 100 characters at most, no /, no . at the start, and not "
-                    f"{ORACLE!r}"
+                    f"judges.{safe(name)}: a judge names a file: {FOLDER_NAME}, and not {ORACLE!r}"
                 )
         if self.labels == "judge" and not self.judges:
             raise ValueError(

@@ -18,19 +18,21 @@ from rlanything.config.algorithm import (
 )
 from rlanything.config.endpoints import NO_ENDPOINT, Endpoints
 from rlanything.config.evaluation import (
-    ARM_NAME,
     BASE,
     BASE_COOLED,
     CONTROLS,
+    FOLDER_NAME,
     ORACLE,
     EvaluateConfig,
     Sampler,
+    names_folder,
 )
 from rlanything.config.executor import ExecutorConfig
 from rlanything.config.models import BootstrapConfig, ModelConfig
 from rlanything.config.section import Named, Positive, Section
 from rlanything.config.tasks import TasksConfig
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.printable import safe
 
 
 class TrainConfig(Section):
@@ -88,7 +90,14 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _waits_for_environments(self) -> Config:
-        limit, longest = self.rollout.timeout_s, self.executor.timeout_s
+        limit, longest, own = self.rollout.timeout_s, self.executor.timeout_s, self.env.get("timeout", 0)
+        ours = str(self.env["_target_"]).startswith(
+            "envs."
+        )  # a family of others may mean something else by it
+        if ours and isinstance(own, int | float) and own > limit:
+            raise ValueError(
+                f"env.timeout = {own:g}: must be at most rollout.timeout_s = {limit:g}, which ends the episode first"
+            )
         if longest <= limit:
             raise ValueError(
                 f"executor.timeout_s = {longest:g}: must be above rollout.timeout_s = {limit:g}, or a worker whose "
@@ -142,12 +151,34 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _shows_pictures(self) -> Config:
+        """What else must hold where a model is shown pictures. The model itself is looked at when it is loaded."""
+        images, evaluate = self.model.images, self.evaluate
+        if not images.any:
+            return self
+        role = "policy" if images.policy else "reward"
+        where = f"model.images.{role} = {getattr(images, role)}"
+        if not str(self.engine.get("_target_")).endswith(".TransformersEngine"):
+            raise ValueError(f"{where}: only engine=transformers reads pictures")
+        for key, value, blank in (
+            ("judge.writes", self.judge.writes, "votes"),
+            ("train.strategy", self.train.strategy, "auto"),
+            ("train.devices", self.train.devices, 1),
+            ("endpoints.reward", self.endpoints.reward if images.reward else None, None),
+            ("endpoints.judges", dict(self.endpoints.judges) if images.reward else {}, {}),
+            ("evaluate.reward_policy", evaluate.reward_policy, None),
+            ("evaluate.solver", evaluate.solver, None),
+        ):
+            if value != blank:
+                raise ValueError(f"{where}: does not go with {key}, which must be {blank!r}; set either back")
+        return self
+
+    @model_validator(mode="after")
     def _trains_arms(self) -> Config:
         for name, arm in self.arms.items():
-            if not ARM_NAME.fullmatch(name) or name in CONTROLS:
+            if not names_folder(name) or name in CONTROLS:
                 raise ValueError(
-                    f"arms.{name}: an arm names a folder: 100 characters at most, no /, no . at the start, and not "
-                    f"{BASE!r} or {BASE_COOLED!r}"
+                    f"arms.{safe(name)}: an arm names a folder: {FOLDER_NAME}, and not {BASE!r} or {BASE_COOLED!r}"
                 )
             if self.judge_for(arm).is_oracle:
                 self._check_oracle(name)

@@ -52,6 +52,18 @@ class Checkpoint(Section):
     """Whether weights may be pickles (`pytorch_model.bin`): reading one can run code. Safetensors cannot."""
 
 
+class ImagesConfig(Section):
+    """How many of the latest pictures a model is shown with each prompt; 0: it reads text alone."""
+
+    policy: Annotated[int, Field(ge=0, le=64)] = 0
+    reward: Annotated[int, Field(ge=0, le=64)] = 0
+
+    @property
+    def any(self) -> bool:
+        """Whether a model is shown pictures."""
+        return bool(self.policy or self.reward)
+
+
 class ModelConfig(Section):
     """The three models, their prompts, and the formats of their answers."""
 
@@ -64,6 +76,23 @@ class ModelConfig(Section):
     verdict_format: Literal["word", "boxed"] = "boxed"
     context: Literal["chat", "history"] = "chat"
     """What policy and reward model see of an episode. The paper: history."""
+    images: ImagesConfig = ImagesConfig()
+
+    @model_validator(mode="after")
+    def _sees(self) -> ModelConfig:
+        for role in ("policy", "reward"):
+            shown = getattr(self.images, role)
+            if shown and self.embedded is not None:
+                raise ValueError(
+                    f"images.{role} = {shown}: embedded models read text alone. Use a checkpoint of Qwen2.5-VL or "
+                    "Qwen3-VL, or 0"
+                )
+            if shown and self.context != "history":
+                raise ValueError(
+                    f"images.{role} = {shown}: with context = {self.context} a prompt repeats the one before, and the "
+                    "latest pictures cannot be exchanged; needs context = history"
+                )
+        return self
 
 
 class SupervisedConfig(Section):

@@ -67,7 +67,10 @@ def answer_exam(
     return len(lost)
 
 
-SIZES = ("max_batch", "cache_gib", "max_batched_tokens", "prefix_caching", "eager", "tolerance")
+SIZES = (
+    *("max_batch", "cache_gib", "max_batched_tokens", "prefix_caching", "eager", "tolerance"),
+    *("replicas", "addresses", "folder", "start_s", "request_s", "restarts"),
+)
 """Arguments of engines that change no answer."""
 
 

@@ -3,25 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+from rlanything.core.errors import MachineError
 from rlanything.core.protocols import Engine
 from rlanything.core.timing import phase
 from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import Chat
 from rlanything.engines.openai.text_ids import TextChat
-from rlanything.loop.prompts import Message
+from rlanything.files.images import ImageStore
+from rlanything.loop.prompts import Message, Part
 from rlanything.loop.share import shared
+
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
+
+
+@dataclass(frozen=True)
+class Sight:
+    """How a model is shown pictures. last: how many, the latest ones. images: where they are."""
+
+    last: int
+    images: ImageStore
+    eyes: Eyes
+
+    def parts(self, seen: Sequence[str]) -> list[Part]:
+        """See `ChatModel.last_pictures`. Raises `FileError` for a picture that is missing."""
+        sizes = [(name, *self.images.size(name)) for name in seen[-self.last :]]
+        return [
+            {"type": "image", "image": name, "width": width, "height": height}
+            for name, width, height in sizes
+        ]
 
 
 class ChatModel:
-    """Engine and chat format of one model. Whoever makes one closes it: by `with`, or by `close`."""
+    """Engine and chat format of one model. Whoever makes one closes it: by `with`, or by `close`.
 
-    def __init__(self, engine: Engine, chat: Chat | TextChat, max_context: int) -> None:
+    sight: how it is shown pictures; None: it reads text alone.
+    """
+
+    def __init__(
+        self, engine: Engine, chat: Chat | TextChat, max_context: int, sight: Sight | None = None
+    ) -> None:
+        self.sight = sight
         self.engine = engine
         self.chat = chat
         self.max_context = max_context
+        self.version = 0
+        """Of the weights that sample, as `sync` has named them."""
         self.encode_choice = lru_cache(maxsize=65536)(self._encode_choice)
 
     def __enter__(self) -> Self:
@@ -42,10 +73,30 @@ class ChatModel:
         """Prompt ids of the next turn. They begin with exactly `prompt + response`."""
         return tuple(self.chat.extend(prompt, response, message))
 
+    def sync(self, version: int) -> None:
+        """Sample from the current weights from now on, and call them `version`."""
+        self.engine.sync(version)
+        self.version = version
+
+    def last_pictures(self, seen: Sequence[str]) -> list[Part]:
+        """The last of the pictures that were seen, by name, as parts of a message: as many as the model is shown."""
+        return [] if self.sight is None else self.sight.parts(seen)
+
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
-        """Sample every request."""
+        """Sample every request. Raises `MachineError` when other weights than those of the last `sync` sampled one.
+
+        So all turns of an episode, and all votes on it, are of one version.
+        """
         with phase("generate"):
-            return self.engine.generate(requests)
+            completions = self.engine.generate(requests)
+        others = sorted({found.version for found in completions} - {self.version})
+        if others:
+            raise MachineError(
+                f"the engine sampled with weights of version {', '.join(map(str, others))}, and those of version "
+                f"{self.version} were asked for: log-probs of mixed weights cannot train. What is published stays, and "
+                "the same command goes on from there"
+            )
+        return completions
 
     def fits(self, text: str, max_tokens: int) -> bool:
         """Whether a conversation that opens with `text`, and a reply of `max_tokens`, fit the context."""

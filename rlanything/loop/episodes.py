@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
-from rlanything.core.protocols import Environment, TaskFamily
+from rlanything.core.protocols import Environment, Prepares, TaskFamily
 from rlanything.core.types import Observation, Status, Task
 from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables
 
@@ -31,6 +31,7 @@ class Move:
 
     episode: a name of the episode that no other episode open at the time has. seed: of the episode. seen: what the
     environment said before the last action. timeout_s: longest time of each call of environment code, in seconds.
+    images: the names of the pictures that it showed with it.
     """
 
     episode: str
@@ -39,6 +40,11 @@ class Move:
     actions: tuple[str, ...]
     seen: str
     timeout_s: float
+    images: tuple[str, ...] = ()
+
+    def follows(self, observation: Observation) -> bool:
+        """Whether this is what the environment said and showed before the last action."""
+        return observation.text == self.seen and observation.image_names == self.images
 
     @property
     def key(self) -> tuple[str, int]:
@@ -94,6 +100,10 @@ class LocalHost:
 
     def play(self, moves: Sequence[Move]) -> list[Played]:
         """See `Host`. Raises what `family.environment` raises: it says that no episode can run here."""
+        if isinstance(self.family, Prepares):
+            starting = [(move.task, move.seed) for move in moves if not move.actions]
+            if starting:
+                self.family.prepare(starting)
         if isinstance(self.family, Prefetches):
             acting = [(move.task, move.actions[-1]) for move in moves if move.actions]
             if acting:
@@ -125,7 +135,7 @@ class LocalHost:
             return self._begin(move).played
         found = self._at(move, move.actions[:-1])
         ended = found.played.status is Status.OK  # the episode that is asked about had not
-        if ended or (found.played.status is None and found.played.observation.text != move.seen):
+        if ended or (found.played.status is None and not move.follows(found.played.observation)):
             found.played = Played(found.played.observation, Status.ENV_ERROR, error=OTHERWISE)
         if found.played.status is None:
             found.played = _step(

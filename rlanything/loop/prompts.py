@@ -8,10 +8,11 @@ a reply after its thought is read (`core.thoughts`).
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.thoughts import after_thought
@@ -38,19 +39,30 @@ PLACEHOLDERS = {
     "policy_turn": frozenset({"observation", "actions"}),
     "judge_system": frozenset[str](),
     "judge": frozenset({"observation", "action"}),
-    "policy_history": frozenset({"history", "observation", "actions"}),
+    "policy_history": frozenset({"opening", "history", "observation", "actions", "pictures"}),
     "policy_history_step": frozenset({"observation", "action"}),
-    "judge_history": frozenset({"prompt", "response", "action", "observation"}),
+    "judge_history": frozenset({"prompt", "response", "action", "observation", "before", "after"}),
     "label_system": frozenset[str](),
     "label": frozenset({"observation", "action"}),
-    "label_history": frozenset({"prompt", "response", "action", "observation"}),
+    "label_history": frozenset({"prompt", "response", "action", "observation", "before", "after"}),
     "critic": frozenset({"task", "steps"}),
     "critic_step": frozenset({"task", "step", "reasons"}),
     "adapter": frozenset({"facts", "direction", "accuracy", "critic"}),
 }
 """The placeholders that each template may use. `Prompts.load` refuses others."""
 
-Message = dict[str, str]
+PICTURES = {
+    "policy_history": ("policy", ("pictures",)),
+    "judge_history": ("reward", ("before", "after")),
+    "label_history": ("reward", ("before", "after")),
+}
+"""A template that shows pictures: the key of `model.images` that says how many, and where in the template."""
+_PLACES = re.compile(r"\$\$|\$(pictures|before|after)\b|\$\{(pictures|before|after)\}")
+
+Part = dict[str, Any]
+"""Of a message: {type: text, text}, or {type: image, image, width, height}."""
+Message = dict[str, Any]
+"""`role` and `content`: a text, or parts where the message shows pictures."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +110,38 @@ class Prompts:
         """The template `name` with its values."""
         return self.templates[name].substitute(values)
 
+    def require_places(self, images: Mapping[str, int]) -> None:
+        """Raise `ConfigError` where a template has no place for the pictures that its model is to be shown.
+
+        images: the section `model.images`.
+        """
+        for name, (role, places) in PICTURES.items():
+            if not images[role] or name not in self.templates:
+                continue
+            found = {a or b for a, b in _PLACES.findall(self.templates[name].template)}
+            missing = set(places[-images[role] :]) - found
+            if missing:
+                raise ConfigError(
+                    f"model.images.{role} = {images[role]}: the template {name}.txt of model.prompts must say where "
+                    f"pictures go; it lacks {', '.join(f'${place}' for place in sorted(missing))}"
+                )
+
+    def show(self, name: str, pictures: Mapping[str, Sequence[Part]], **values: str) -> str | list[Part]:
+        """The template `name` with its values, and with pictures at their places; a text where there are none."""
+        parts: list[Part] = []
+        text, at = self.templates[name].template, 0
+        for found in _PLACES.finditer(text):
+            place = found[1] or found[2]
+            if place is None:
+                continue  # $$ stands for $
+            parts.append({"type": "text", "text": Template(text[at : found.start()]).substitute(values)})
+            parts += pictures.get(place, ())
+            at = found.end()
+        parts.append({"type": "text", "text": Template(text[at:]).substitute(values)})
+        if any(pictures.values()):
+            return [part for part in parts if part["type"] == "image" or part["text"]]
+        return "".join(part["text"] for part in parts)
+
     def opening(self, observation: str, actions: Sequence[str]) -> list[Message]:
         """The messages of the policy's first prompt."""
         if not self.chats:
@@ -108,17 +152,24 @@ class Prompts:
         """The messages that open the judge's conversation about a trajectory."""
         return [*self._system("judge_system"), {"role": "user", "content": observation}]
 
-    def judge_question(self, observation: str, action: str, prompt: str = "", response: str = "") -> Message:
+    def judge_question(
+        self,
+        observation: str,
+        action: str,
+        prompt: str = "",
+        response: str = "",
+        pictures: tuple[Sequence[Part], Sequence[Part]] = ((), ()),
+    ) -> Message:
         """One user turn of the judge: the question about the step whose result is `observation`.
 
-        Where the episode is no conversation, `prompt` is what the policy read and `response` its whole reply.
+        Where the episode is no conversation, `prompt` is what the policy read and `response` its whole reply, and
+        `pictures` are those seen before the step and those of its result.
         """
         if self.chats:
             return {"role": "user", "content": self.fill("judge", observation=observation, action=action)}
-        asked = self.fill(
-            "judge_history", prompt=prompt, response=response, action=action, observation=observation
-        )
-        return {"role": "user", "content": asked}
+        shown = dict(zip(("before", "after"), pictures, strict=True))
+        texts = {"prompt": prompt, "response": response, "action": action, "observation": observation}
+        return {"role": "user", "content": self.show("judge_history", shown, **texts)}
 
     def test_question(self, opening: str) -> list[Message]:
         """The messages that ask the reward model for a unit test. `opening`: what the policy reads of the task."""
@@ -131,19 +182,26 @@ class Prompts:
         return {"role": "user", "content": asked}
 
     def history_turn(
-        self, past: Sequence[tuple[str, str]], observation: str, actions: Sequence[str]
+        self,
+        past: Sequence[tuple[str, str]],
+        observation: str,
+        actions: Sequence[str],
+        pictures: Sequence[Part] = (),
     ) -> Message:
         """The one user turn of a step: the earlier steps, the current observation and its actions.
 
-        past: (observation, action) of the earlier steps, without the policy's reasoning.
+        past: (observation, action) of the earlier steps, without the policy's reasoning. pictures: the latest ones.
         """
         lines = [
             self.fill("policy_history_step", observation=seen, action=done) + "\n" for seen, done in past
         ]
-        asked = self.fill(
-            "policy_history", history="".join(lines), observation=observation, actions=_numbered(actions)
-        )
-        return {"role": "user", "content": asked}
+        texts = {
+            "opening": past[0][0] if past else observation,
+            "history": "".join(lines),
+            "observation": observation,
+            "actions": _numbered(actions),
+        }
+        return {"role": "user", "content": self.show("policy_history", {"pictures": pictures}, **texts)}
 
     def action(self, reply: str, actions: Sequence[str]) -> tuple[str, bool]:
         """(action, valid) read from the policy's reply. An unreadable reply is never a command."""
@@ -184,6 +242,17 @@ class Prompts:
     def _system(self, name: str) -> list[Message]:
         text = self.fill(name)
         return [{"role": "system", "content": text}] if text else []
+
+
+def parts_of(message: Message) -> list[Part]:
+    """The parts of a message; a text is one part."""
+    content = message["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def text_of(message: Message) -> str:
+    """What a message says, without its pictures."""
+    return "".join(part["text"] for part in parts_of(message) if part["type"] == "text")
 
 
 def _template(path: Path, allowed: frozenset[str]) -> Template:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 
 from rlanything.config import RolloutConfig
-from rlanything.core.protocols import TaskFamily
+from rlanything.core.protocols import Limited, TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Completion, Observation, Request, Status, Step, Task, Trajectory
+from rlanything.files.images import ImageStore
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import Prompt, next_prompt
 from rlanything.loop.episodes import Host, Move, Played
@@ -54,6 +55,7 @@ class _Episode:
     seed: int
     observation: Observation = field(default_factory=lambda: Observation(""))
     first_observation: str = ""
+    first_images: tuple[str, ...] = ()
     prompt: Prompt = field(default_factory=Prompt)
     steps: list[Step] = field(default_factory=list)
     status: Status | None = None
@@ -68,7 +70,8 @@ class _Episode:
     def move(self, timeout_s: float, *further: str) -> Move:
         """Its actions so far, and a further one."""
         actions = (*(step.action for step in self.steps), *further)
-        return Move(self.name, self.task, self.seed, actions, self.observation.text, timeout_s)
+        seen = self.observation
+        return Move(self.name, self.task, self.seed, actions, seen.text, timeout_s, seen.image_names)
 
     def take(self, played: Played) -> None:
         """Take over the environment's answer."""
@@ -77,11 +80,20 @@ class _Episode:
 
 
 class RolloutWorker:
-    """Runs episodes of one family with one policy."""
+    """Runs episodes of one family with one policy.
+
+    images: where the pictures that environments show are kept. None: they are not kept, and no step names them.
+    """
 
     def __init__(
-        self, family: TaskFamily, policy: ChatModel, prompts: Prompts, config: RolloutConfig
+        self,
+        family: TaskFamily,
+        policy: ChatModel,
+        prompts: Prompts,
+        config: RolloutConfig,
+        images: ImageStore | None = None,
     ) -> None:
+        self.images = images
         self.family = family
         self.policy = policy
         self.prompts = prompts
@@ -102,6 +114,14 @@ class RolloutWorker:
             for a in assignments
             for rollout in range(a.rollouts)
         ]
+        most = self.family.most_open if isinstance(self.family, Limited) else len(episodes)
+        for start in range(0, len(episodes), max(most, 1)):
+            self._play(episodes[start : start + most], sampling)
+        ended = iter([self._close(e) for e in episodes])
+        return [list(islice(ended, assignment.rollouts)) for assignment in assignments]
+
+    def _play(self, episodes: Sequence[_Episode], sampling: Sampling) -> None:
+        """Play episodes to their end, all of them together."""
         host = host_of(self.family)
         try:
             self._open(host, episodes)
@@ -114,8 +134,6 @@ class RolloutWorker:
         finally:
             self.policy.release([e.name for e in episodes])
             host.clear()
-        ended = iter([self._close(e) for e in episodes])
-        return [list(islice(ended, assignment.rollouts)) for assignment in assignments]
 
     def _open(self, host: Host, episodes: Sequence[_Episode]) -> None:
         """Start the episodes."""
@@ -123,6 +141,7 @@ class RolloutWorker:
         for episode, played in zip(episodes, host.play(moves), strict=True):
             episode.take(played)
             episode.first_observation = episode.observation.text
+            episode.first_images = self._kept(episode.observation)
             if episode.status is None:
                 episode.prompt = self._prompt(episode)
 
@@ -156,14 +175,22 @@ class RolloutWorker:
     def _prompt(self, episode: _Episode) -> Prompt:
         """What the policy reads next."""
         past = episode.first_observation, episode.steps
-        return next_prompt(self.policy, self.prompts, *past, episode.observation)
+        return next_prompt(self.policy, self.prompts, *past, episode.observation, episode.first_images)
 
     def _step(self, episode: _Episode, completion: Completion, reply: str, chosen: tuple[str, bool]) -> Step:
         """The step that was just taken. chosen: the action, and whether it is valid."""
         return Step(
             episode.prompt.ids, completion.ids, completion.logprobs, completion.allowed, *chosen,
             episode.observation.text, episode.prompt.text, "" if self.prompts.chats else reply,
+            self._kept(episode.observation), episode.prompt.images,
         )  # fmt: skip
+
+    def _kept(self, observation: Observation) -> tuple[str, ...]:
+        """The names of an observation's pictures, which are in the store from now on."""
+        if self.images is None:
+            return ()
+        self.images.add(observation.images)
+        return observation.image_names
 
     def _request(self, episode: _Episode, turn: int, sampling: Sampling) -> Request:
         constrained = self.config.decoding == "constrained"
@@ -180,6 +207,7 @@ class RolloutWorker:
             choices=choices,
             session=episode.name if chats else "",
             group="" if chats else f"{episode.slot}/{episode.task.task_id}",
+            images=episode.prompt.images,
         )
 
     def _shut(self, host: Host, episodes: Sequence[_Episode]) -> None:
@@ -200,4 +228,5 @@ class RolloutWorker:
             outcome=1 if episode.success else -1,
             status=episode.status or Status.TRUNCATED,
             error=episode.error,
+            first_images=episode.first_images,
         )

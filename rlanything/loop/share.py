@@ -10,12 +10,11 @@ Environments round nothing, so their answers are the same everywhere.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
-
-import torch.distributed as processes
 
 from rlanything.core.errors import MachineError
 from rlanything.core.protocols import TaskFamily
@@ -39,11 +38,22 @@ def together() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if not (processes.is_available() and processes.is_initialized()):
+        if not divided():
             raise
-        if isinstance(error, processes.DistError) or "gloo" in str(error):
+        from torch.distributed import DistError
+
+        if isinstance(error, DistError) or "gloo" in str(error):
             raise MachineError(f"{LOST} ({str(error).partition('. ')[0]})") from None
         raise
+
+
+def divided() -> bool:
+    """Whether this process is one of several of a run. Who has not loaded torch is not: replay must not wait for it."""
+    if "torch.distributed" not in sys.modules:
+        return False
+    import torch.distributed as processes
+
+    return processes.is_available() and processes.is_initialized()
 
 
 @contextmanager
@@ -67,8 +77,10 @@ def shared(work: Sequence[Work], do: Callable[[Sequence[Work]], list[Result]]) -
     All processes must call this with the same work. Raises `ValueError` when `do` returns another number of
     results.
     """
-    if not (processes.is_available() and processes.is_initialized()):
+    if not divided():
         return _checked(do(work), len(work))
+    import torch.distributed as processes
+
     rank, world = processes.get_rank(), processes.get_world_size()
     mine = _checked(do(work[rank::world]), len(work[rank::world]))
     parts: list[list[Result]] = [[] for _ in range(world)]

@@ -13,7 +13,7 @@ import psutil
 from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
-from rlanything.core.protocols import Engine, TaskFamily
+from rlanything.core.protocols import Engine, Pictured, TaskFamily
 from rlanything.planning import samplers
 from rlanything.planning.declared_class import declared_class
 from rlanything.planning.samplers import NATIVE
@@ -22,7 +22,7 @@ from rlanything.runs.executors import cluster
 
 FLOAT = 4
 """Bytes of a float32 weight."""
-GIVEN = ("model", "tokenizer")
+GIVEN = ("model", "tokenizer", "eyes")
 """Arguments that the program passes to an engine. All others come from the section `engine`."""
 
 
@@ -48,7 +48,9 @@ def check(config: Config, root: Path, *, engine: bool = True, data: bool = True)
         targets.permit(section, name)
     arguments(config.env, "env", TaskFamily)
     if data and targets.is_ours(config.env):
-        families.check_splits(build.family(config), config.tasks)
+        family = build.family(config)
+        families.check_splits(family, config.tasks)
+        pictures(config, family)
     for folder in (None, *(sampler.prompts for sampler in config.evaluate.samplers)):
         build.prompts(config, root, folder)
     memory(config)
@@ -59,6 +61,26 @@ def check(config: Config, root: Path, *, engine: bool = True, data: bool = True)
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
+
+
+def pictures(config: Config, family: TaskFamily) -> None:
+    """Raise `ConfigError` where agents must see pictures and get none, or models are to be shown some and none come."""
+    images, observe = config.model.images, config.env.get("observe")
+    shown = isinstance(family, Pictured) and family.pictures
+    if isinstance(family, Pictured) and family.only_pictures and not images.policy:
+        raise ConfigError(
+            f"env.observe = {observe!r}: the screen is a picture only, and model.images.policy = 0 shows the policy "
+            "none. Allowed: model.images.policy of at least 1 (the paper: 3), or env.observe=tree or both, which has "
+            "the accessibility tree as text (docs/gui.md)"
+        )
+    if images.any and not shown:
+        role = "policy" if images.policy else "reward"
+        why = f"with env.observe = {observe!r} the" if isinstance(family, Pictured) else "this"
+        raise ConfigError(
+            f"model.images.{role} = {getattr(images, role)}: {why} environment shows no pictures. Set "
+            "model.images.policy and model.images.reward to 0, or use an environment with pictures, as env=desktop "
+            "with env.observe=both"
+        )
 
 
 def machine(config: Config) -> None:

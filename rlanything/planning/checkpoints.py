@@ -66,7 +66,15 @@ def _check_folder(key: str, folder: Path, config: Config) -> None:
     file = folder / "config.json"
     if not file.is_file():
         raise ConfigError(f"{key}: no config.json there: not a checkpoint as `save_pretrained` writes it")
-    kind = read_object(file).get("model_type")
+    found = read_object(file)
+    shown = config.model.images.model_dump().get(key.split(".")[1], 0)
+    if shown and not isinstance(found.get("vision_config"), dict):
+        role = key.split(".")[1]
+        raise ConfigError(
+            f"{key}: model.images.{role} = {shown}, and this checkpoint reads text alone (its config.json has no "
+            "vision_config); use one of Qwen2.5-VL or Qwen3-VL, or 0"
+        )
+    kind = found.get("model_type")
     if config.engine[targets.TARGET] == NATIVE and kind not in NATIVE_TYPES:
         raise ConfigError(
             f"{key}: engine=native cannot run model_type {str(kind)[:40]!r}, only {' and '.join(NATIVE_TYPES)}; use "

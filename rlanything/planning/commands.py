@@ -30,6 +30,7 @@ ASSUMED = {
     "rewritten_share": (float, "expected share of an iteration's tasks that are rewritten; default: 1"),
     "opening_tokens": (int, "tokens of instructions and first observation with its commands; default: 400"),
     "turn_tokens": (int, "tokens of a later observation with its commands; default: 100"),
+    "picture_tokens": (int, "tokens of a picture; default: one for 32 x 32 pixels of env.screen"),
     "past_tokens": (int, "tokens of an observation alone, as a history holds it; default: 50"),
     "guide_tokens": (int, "tokens of the instructions of judge (history), critic and adapter; default: 350"),
 }

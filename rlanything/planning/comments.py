@@ -23,6 +23,7 @@ STATED = (
     "env/alfworld_data.yaml",
     "env/coding.yaml",
     "env/coding_data.yaml",
+    "env/osworld.yaml",
     "model/*.yaml",
 )
 """Files in which every key has a source in its comment if the paper or its code has a value for it."""

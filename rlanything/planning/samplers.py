@@ -8,7 +8,8 @@ from rlanything.core.errors import ConfigError, UserError
 
 NATIVE = "rlanything.engines.native.NativeEngine"
 VLLM = "rlanything.engines.vllm.engine.VllmEngine"
-READ_ONCE = (NATIVE, VLLM)
+SERVERS = "rlanything.engines.vllm.served.engine.VllmServers"
+READ_ONCE = (NATIVE, VLLM, SERVERS)
 """Engines that read a common beginning of prompts once."""
 
 
@@ -19,26 +20,29 @@ def check(config: Config) -> None:
         raise ConfigError(
             f"train.accelerator = {train.accelerator!r}: {engine} samples on the CPU only; use engine=transformers"
         )
-    if engine == VLLM:
+    if engine == VLLM and (train.devices > 1 or train.strategy != "auto"):
+        raise ConfigError(
+            f"train.devices = {train.devices}, train.strategy = {train.strategy!r}: engine=vllm runs in the trainer's "
+            "process and needs its process group; allowed: train.devices=1 and train.strategy=auto, or "
+            "engine=vllm_servers, or engine=transformers"
+        )
+    if engine in (VLLM, SERVERS):
         _check_vllm(config)
 
 
 def _check_vllm(config: Config) -> None:
-    """The process of vLLM has one process group, and vLLM needs it for itself."""
+    """What both forms of vLLM need."""
     from rlanything.engines.vllm import support
+    from rlanything.engines.vllm.served.settings import CHECKED, check_serving
 
     train = config.train
-    if train.devices > 1 or train.strategy != "auto":
-        raise ConfigError(
-            f"train.devices = {train.devices}, train.strategy = {train.strategy!r}: engine=vllm runs in the trainer's "
-            "process and needs its process group; allowed: train.devices=1 and train.strategy=auto, or "
-            "engine=transformers"
-        )
     if train.accelerator == "mps":
         raise ConfigError("train.accelerator = 'mps': vLLM runs on cpu and cuda; use engine=transformers")
     try:
-        support.check_installed()
+        if not config.engine.get("addresses"):
+            support.check_installed()
         support.check_settings(**{k: v for k, v in config.engine.items() if k in support.CHECKED})
+        check_serving(**{k: v for k, v in config.engine.items() if k in CHECKED})
         if (sizes := config.model.embedded) is not None:
             advice = (
                 f"Change model.embedded.hidden = {sizes.hidden} or model.embedded.heads = {sizes.heads}, or use "

@@ -36,7 +36,9 @@ def render(
     if len(found) > 1:
         lines.append(f"{'all':<14}{_hours(together(found)):>86}   (what they share counted once)")
     return (
-        "\n".join([*lines, "", *_verdicts(found), *_bills(config, found), *_notes(upper, found), _MORE])
+        "\n".join(
+            [*lines, "", *_verdicts(found), *_bills(config, found), *_notes(config, upper, found), _MORE]
+        )
         + "\n"
     )
 
@@ -131,8 +133,8 @@ def _bills(config: Config, found: Sequence[Estimate]) -> list[str]:
     return [line for arm, lines in bills.items() if lines for line in (f"{arm}:", *lines)]
 
 
-def _notes(upper: bool, found: Sequence[Estimate]) -> list[str]:
-    """What the numbers are."""
+def _notes(config: Config, upper: bool, found: Sequence[Estimate]) -> list[str]:
+    """What the numbers are, and what they leave out."""
     bounds = (
         "Upper bounds: every episode and reply as long as it may be, every task rewritten. For what you expect: "
         "--episode-share, --reply-share, --rewritten-share"
@@ -140,4 +142,13 @@ def _notes(upper: bool, found: Sequence[Estimate]) -> list[str]:
     hours = (
         "Hours are by a model of the device, with base models and evaluation, without environment and files."
     )
-    return [*([bounds] if upper else []), *([hours] if found else [])]
+    seen = (
+        "model.images: models that are shown pictures train on one device today. More are priced here, and "
+        "`rlanything config check` refuses them (docs/gui.md)"
+    )
+    several = [each for each in found if each.devices > 1 or (each.nearest and each.nearest[0].devices > 1)]
+    return [
+        *([bounds] if upper else []),
+        *([hours] if found else []),
+        *([seen] if config.model.images.any and several else []),
+    ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -18,14 +19,17 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
+    Qwen2_5_VLForConditionalGeneration,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3VLForConditionalGeneration,
 )
 from transformers.models.qwen2 import Qwen2Tokenizer
 
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.rehearsal import sighted
 
 VOCAB = 2048
 """Tokens of a stand-in's tokenizer, its marks left out."""
@@ -71,6 +75,8 @@ class Architecture:
     special: tuple[str, ...]
     end: str
     thinks: bool = False
+    patch: int | None = None
+    """Pixels of a side of what the model's eyes read at once; None: it reads text alone."""
 
     def tokenizer(self, texts: Iterable[str]) -> PreTrainedTokenizerBase:
         """A byte-level tokenizer learned from the texts, of the class that real checkpoints have."""
@@ -98,9 +104,15 @@ class Architecture:
             eos_token_id=tokenizer.eos_token_id,
             pad_token_id=tokenizer.pad_token_id,
             bos_token_id=None,
+            **({} if self.patch is None else sighted.ids(tokenizer)),
         )
         torch.manual_seed(seed)
         return self.model(config)
+
+    def save_eyes(self, folder: Path) -> None:
+        """Write the image processor of a model that reads pictures."""
+        if self.patch is not None:
+            sighted.processor(self.patch).save_pretrained(str(folder))
 
 
 def _qwen(texts: Iterable[str]) -> PreTrainedTokenizerBase:
@@ -138,6 +150,24 @@ ARCHITECTURES = {
         ("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
         "<|im_end|>",
         True,
+    ),
+    "qwen2_5_vl": Architecture(
+        sighted.qwen2_5_vl,
+        Qwen2_5_VLForConditionalGeneration,
+        _qwen,
+        sighted.TEMPLATE,
+        ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *sighted.MARKS),
+        "<|im_end|>",
+        patch=14,
+    ),
+    "qwen3_vl": Architecture(
+        sighted.qwen3_vl,
+        Qwen3VLForConditionalGeneration,
+        _qwen,
+        sighted.TEMPLATE,
+        ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *sighted.MARKS),
+        "<|im_end|>",
+        patch=16,
     ),
     "llama": Architecture(
         LlamaConfig,

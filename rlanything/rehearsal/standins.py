@@ -77,6 +77,7 @@ class StandIns:
         )
         with atomic.whole(self.root / source.path) as folder:
             checkpoint.save(model, tokenizer, folder)
+            chosen.save_eyes(folder)
 
     def _demonstration(self, task: Task) -> Demonstration:
         seed = derive_seed(self.config.seed, "rehearse", task.task_id)

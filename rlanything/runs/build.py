@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from rlanything.engines.openai.engine import OpenAIEngine
     from rlanything.engines.placement import Role
-    from rlanything.loop.chat_model import ChatModel
+    from rlanything.files.images import ImageStore
+    from rlanything.loop.chat_model import ChatModel, Sight
 
 
 REPLIES = Path(".rla/replies")
@@ -57,7 +58,9 @@ def prompts(config: Config, root: Path, folder: str | None = None) -> Prompts:
     project = Path(os.path.abspath(root))
     if project not in Path(os.path.abspath(root / chosen)).parents:
         raise ConfigError(f"model.prompts = {chosen}: must be a folder in the project, {project}")
-    return Prompts.load(root / chosen, model.action_format, model.verdict_format, model.context)
+    loaded = Prompts.load(root / chosen, model.action_format, model.verdict_format, model.context)
+    loaded.require_places(model.images.model_dump())
+    return loaded
 
 
 def load(
@@ -126,8 +129,12 @@ def served(engine: OpenAIEngine) -> ChatModel:
     return ChatModel(engine, TextChat(), engine.endpoint.context)
 
 
-def judge(config: Config, checkpoint: Checkpoint, root: Path, role: str = "reward") -> ChatModel:
+def judge(
+    config: Config, checkpoint: Checkpoint, root: Path, role: str = "reward", images: ImageStore | None = None
+) -> ChatModel:
     """A model that only measures: the endpoint that serves the role where there is one, else the checkpoint.
+
+    images: the pictures of what it judges. Whoever judges is shown as many as the reward model.
 
     The endpoint's replies are kept for all measurements: every arm asks the same questions about the same panel.
     """
@@ -136,16 +143,59 @@ def judge(config: Config, checkpoint: Checkpoint, root: Path, role: str = "rewar
     engine = endpoint(config, role, root / REPLIES / role)
     if engine is not None:
         return served(engine)
-    return chat_model(config, *load(config, checkpoint, root, Role.FROZEN))
+    model, tokenizer = load(config, checkpoint, root, Role.FROZEN)
+    return chat_model(config, model, tokenizer, sight(config, "reward", checkpoint, root, model, images))
 
 
-def chat_model(config: Config, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> ChatModel:
+def chat_model(
+    config: Config,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    seen: Sight | None = None,
+) -> ChatModel:
     """The model with the configured engine and with the chat format of its tokenizer. The caller closes it.
 
+    seen: how it is shown pictures; None: it reads text alone.
     Raises `ConfigError` for an engine that cannot be made, or that cannot run this model.
     """
     from rlanything.engines.chat import Chat
     from rlanything.loop.chat_model import ChatModel
 
-    engine = targets.instantiate(config.engine, "engine", Engine, model=model, tokenizer=tokenizer)
-    return ChatModel(engine, Chat(tokenizer), model.config.max_position_embeddings)
+    eyes = seen.eyes if seen else None
+    more = {} if eyes is None else {"eyes": eyes}
+    engine = targets.instantiate(config.engine, "engine", Engine, model=model, tokenizer=tokenizer, **more)
+    positions = model.config.get_text_config().max_position_embeddings
+    return ChatModel(engine, Chat(tokenizer, eyes), positions, seen)
+
+
+def sight(
+    config: Config,
+    role: str,
+    checkpoint: Checkpoint,
+    root: Path,
+    model: PreTrainedModel,
+    images: ImageStore | None,
+) -> Sight | None:
+    """How the model of a role (`policy` or `reward`) is shown pictures; None where it is shown none.
+
+    images: where the pictures are. Raises `ConfigError` for a checkpoint that reads text alone.
+    """
+    last = getattr(config.model.images, role)
+    if not last:
+        return None
+    from rlanything.engines.sight import eyes
+    from rlanything.loop.chat_model import Sight
+
+    if images is None:
+        raise ConfigError(f"model.images.{role} = {last}: what is asked here shows models no pictures")
+    try:
+        found = eyes.load(sources.source(checkpoint, root), checkpoint.revision, model, images.get)
+    except ConfigError as error:
+        raise ConfigError(f"model.images.{role} = {last}: {error}") from None
+    return Sight(last, images, found)
+
+
+def text_alone(config: Config, what: str) -> None:
+    """Raise `ConfigError` where models are to be shown pictures, and `what` shows them none."""
+    if config.model.images.any:
+        raise ConfigError(f"model.images: {what} shows models no pictures; set policy and reward to 0")

@@ -18,10 +18,14 @@ from rlanything.engines import sources
 from rlanything.files.hashes import file_hashes, files_in
 from rlanything.runs.imports import code_hashes, packages, targets
 from rlanything.runs.machine import versions
+from rlanything.targets import TARGET
 
 FOLDERS = ("data", "models")
 FINAL = ("labels", "judges", "reward_policy", "solver", "solver_tries", "cooling")
 """Keys of `evaluate` that only matter after the training. No run depends on them."""
+SERVERS = "VllmServers"
+SERVED = ("addresses", "folder", "start_s", "request_s", "restarts")
+"""A class of engine, and those of its arguments that say where and how long its servers run. They change no result."""
 TRAIN = "rlanything.stages.train"
 """The module of the stage that makes a run."""
 
@@ -62,14 +66,16 @@ def made_from(config: Config, root: Path, arm: str) -> Origin:
 def run_config(config: Config, arm: str) -> dict[str, Any]:
     """The part of the configuration that decides the results of the arm's run.
 
-    Left out: other arms, workers, the executor, loggers, sections that only other stages read, and how an endpoint is
-    asked."""
+    Left out: other arms, workers, the executor, loggers, sections that only other stages read, how an endpoint is
+    asked, and where the servers of an engine are."""
     relevant = config.model_dump(
         mode="json", by_alias=True, exclude={"arms", "scale", "bootstrap", "tasks", "endpoints", "executor"}
     )
     relevant |= _endpoints(config, arm)
     for name in ("workers", "loggers"):
         relevant["train"].pop(name)
+    if relevant["engine"][TARGET].endswith(f".{SERVERS}"):
+        relevant["engine"] = {key: x for key, x in relevant["engine"].items() if key not in SERVED}
     for name in FINAL:
         relevant["evaluate"].pop(name)
     return {**relevant, "panels": config.tasks.measures, "arms": {arm: config.arm(arm).model_dump()}}

@@ -3,8 +3,9 @@
     <run>/lock                     held by the process that trains here; contains its pid and host
     <run>/iterations/0007/         one iteration: metrics.json, events.jsonl, buffer.jsonl, rollouts.jsonl.gz,
                                    tests.jsonl.gz where the reward model writes tests, critics.jsonl.gz where a model is
-                                   the critic, manifest.json, and, for the last two only, state.ckpt (both models, both
-                                   optimizers, loop state)
+                                   the critic, images.jsonl.gz where its rollouts name pictures, manifest.json, and, for
+                                   the last two only, state.ckpt (both models, both optimizers, loop state)
+    <run>/images/                  the pictures of all iterations (`files.images`)
     <run>/finished/                the whole run as DVC tracks it, when it is finished
 
 When every seed of an arm is finished, `place` copies all of them to runs/<arm>/ with one rename. It does not copy them
@@ -28,9 +29,10 @@ from typing import Any
 from rlanything.buffer import TaskBuffer, append_events, read_events, read_snapshot, write_snapshot
 from rlanything.core.errors import MachineError
 from rlanything.core.types import Json
-from rlanything.files import atomic, locks, manifest
+from rlanything.files import atomic, images, locks, manifest
 from rlanything.files.atomic import write_text
 from rlanything.files.hashes import tree_hash
+from rlanything.files.images import ImageStore
 from rlanything.files.reader import FileError, read_object, read_text
 from rlanything.files.records import write_json, write_lines
 from rlanything.loop.iteration import IterationResult
@@ -48,6 +50,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.iterations = path / "iterations"
+        self.images = ImageStore(path / images.FOLDER)
 
     def lock(self) -> AbstractContextManager[None]:
         """Lock the folder. Raises `ConfigError` naming the holder when another process holds the lock."""
@@ -65,6 +68,7 @@ class RunFolder:
         usable = self.usable(say)
         for damaged in self.published()[len(usable) :]:
             atomic.remove(damaged)
+        images.clear(self.images.folder, {name for folder in usable for name in _pictures(folder)})
         return len(usable)
 
     def usable(self, say: Callable[[str], None]) -> list[Path]:
@@ -142,6 +146,7 @@ class RunFolder:
             )
         with atomic.whole(self.finished) as folder:
             self._export(folder, start)
+            self._export_images(folder / images.FOLDER)
             finish(folder)
             write_text(self._sealed, tree_hash(folder))
 
@@ -184,6 +189,16 @@ class RunFolder:
                 shutil.copyfile(record, place / f"iter_{k:04d}{RECORD}")
         rows = "".join(json.dumps(row, sort_keys=True) + "\n" for row in self.metrics())
         write_text(temporary / "metrics.jsonl", rows)
+
+    def _export_images(self, folder: Path) -> None:
+        """Copy the pictures that the iterations name, with their content compared. Raises `MachineError`."""
+        try:
+            for iteration in self.published():
+                self.images.copy_to(folder, _pictures(iteration))
+        except FileError as error:
+            raise MachineError(
+                f"{error}. Put the picture back, or remove {self.path} to train the seed again"
+            ) from None
 
 
 def place(runs: Sequence[RunFolder], target: Path) -> None:
@@ -235,9 +250,15 @@ def _damage(folders: Sequence[Path]) -> str | None:
             return f"{folder.parent / _name(number)}: the iteration is gone, but {folder.name} is there"
         before = folders[number - 1] if number else None
         found = manifest.damage(folder, before, () if folder == folders[-1] else (STATE,))
+        found = found or ImageStore(folder.parents[1] / images.FOLDER).damage(_pictures(folder))
         if found is not None:
             return found
     return None
+
+
+def _pictures(folder: Path) -> dict[str, int]:
+    """Name -> bytes of the pictures that the rollouts of an iteration name."""
+    return images.sizes(folder / f"{images.FOLDER}{RECORD}")
 
 
 def _plain(value: Any) -> Any:

@@ -31,6 +31,11 @@ class Layout:
         return self.root / "models" / f"{panel}.jsonl.gz"
 
     @property
+    def panel_images(self) -> Path:
+        """The pictures that the trajectories of the reward panels name."""
+        return self.root / "models" / "images"
+
+    @property
     def labels(self) -> Path:
         """The reward panels of the final measurement, where they are not those of the bootstrap."""
         return self.root / "labels"

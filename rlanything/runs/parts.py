@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,9 +19,11 @@ from rlanything.engines import checkpoint
 from rlanything.engines.openai.engine import OpenAIEngine
 from rlanything.engines.openai.usage import Usage
 from rlanything.engines.placement import SHARDED, Role
+from rlanything.files.images import FOLDER as IMAGES
+from rlanything.files.images import ImageStore
 from rlanything.learn.module import JointModule
 from rlanything.loop.adapt import Adapter
-from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.loop.iteration import Loop
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import RolloutWorker
@@ -61,6 +63,8 @@ class Model:
         Module.to(self.whole, "cpu", self.network.dtype)
         self.whole.load_state_dict(weights)
         checkpoint.save(self.whole, self.tokenizer, folder)
+        if self.chat.sight is not None:
+            self.chat.sight.eyes.save(folder)
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ class Parts:
     loop: Loop
     module: JointModule
     curve: Curve
+    images: ImageStore
+    """The pictures that the environments show, in the live folder."""
 
     def spent(self, processes: int) -> dict[str, float]:
         """What the replies of endpoints cost since the last call, as metrics; all `processes` of the run together."""
@@ -104,9 +110,11 @@ def make_parts(config: Config, run: RunId, engines: ExitStack) -> Parts:
     family, prompts = build.family(config), build.prompts(config, run.root)
     endpoints = _endpoints(config, arm, run)  # before minutes of work: an endpoint may be missing
     served = {role: engines.enter_context(build.served(engine)) for role, engine in endpoints.items()}
-    policy = _model(config, config.model.policy, run.root, Role.TRAINED, engines)
-    reward = None if "reward" in served else _reward(config, arm, run, engines)
-    rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout)
+    images = ImageStore(run.live / IMAGES, Layout(run.root).panel_images)
+    shown = partial(_sight, config, run.root, images)
+    policy = _model(config, config.model.policy, run.root, Role.TRAINED, engines, partial(shown, "policy"))
+    reward = None if "reward" in served else _reward(config, arm, run, engines, partial(shown, "reward"))
+    rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout, images)
     kind = kind_of(config)
     judge = reward.chat if reward else served.get("reward")
     loop = Loop(
@@ -121,7 +129,7 @@ def make_parts(config: Config, run: RunId, engines: ExitStack) -> Parts:
     evaluation = kind.evaluation(config, family, judge, prompts) if judge else None
     curve = Curve(config, arm, run_seed, Layout(run.root), rollout_worker, evaluation)
     module = _module(config, run, policy, reward)
-    return Parts(arm, run_seed, policy, reward, endpoints, kind, loop, module, curve)
+    return Parts(arm, run_seed, policy, reward, endpoints, kind, loop, module, curve, images)
 
 
 def _endpoints(config: Config, arm: ArmConfig, run: RunId) -> dict[str, OpenAIEngine]:
@@ -143,10 +151,28 @@ def _adapter(
     return Adapter(family, model, prompts, config.adaptation)
 
 
-def _model(config: Config, source: Checkpoint, root: Path, role: Role, engines: ExitStack) -> Model:
+def _blind(_source: Checkpoint, _network: PreTrainedModel) -> Sight | None:
+    return None
+
+
+def _sight(
+    config: Config, root: Path, images: ImageStore, role: str, source: Checkpoint, network: PreTrainedModel
+) -> Sight | None:
+    return build.sight(config, role, source, root, network, images)
+
+
+def _model(
+    config: Config,
+    source: Checkpoint,
+    root: Path,
+    role: Role,
+    engines: ExitStack,
+    sight: Callable[[Checkpoint, PreTrainedModel], Sight | None] = _blind,
+) -> Model:
     network, tokenizer = build.load(config, source, root, role)
     if role is Role.FROZEN or config.train.strategy != SHARDED:
-        chat = engines.enter_context(build.chat_model(config, network, tokenizer))
+        seen = sight(source, network)
+        chat = engines.enter_context(build.chat_model(config, network, tokenizer, seen))
         return Model(network, tokenizer, chat, network)
     from rlanything.learn.sharding import CopyEngine
 
@@ -156,12 +182,18 @@ def _model(config: Config, source: Checkpoint, root: Path, role: Role, engines: 
     return Model(network, tokenizer, chat, copy)
 
 
-def _reward(config: Config, arm: ArmConfig, run: RunId, engines: ExitStack) -> Model | None:
+def _reward(
+    config: Config,
+    arm: ArmConfig,
+    run: RunId,
+    engines: ExitStack,
+    sight: Callable[[Checkpoint, PreTrainedModel], Sight | None],
+) -> Model | None:
     """The reward model; None where the oracle judges."""
     if config.judge_for(arm).is_oracle:
         return None
     role = Role.TRAINED if arm.train_reward else Role.FROZEN
-    return _model(config, _reward_checkpoint(config, arm, run), run.root, role, engines)
+    return _model(config, _reward_checkpoint(config, arm, run), run.root, role, engines, sight)
 
 
 def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint:
@@ -182,6 +214,7 @@ def _module(config: Config, run: RunId, policy: Model, reward: Model | None) -> 
         first["reward"] = _reward_checkpoint(config, arm, run)
     if config.learn.kl_reference != "base":
         first = {}
+    models = {"policy": policy, "reward": reward}
     references = {name: build.load(config, of, run.root, Role.FROZEN)[0] for name, of in first.items()}
     return JointModule(
         config.learn,
@@ -189,4 +222,5 @@ def _module(config: Config, run: RunId, policy: Model, reward: Model | None) -> 
         reward.network if reward and arm.train_reward else None,
         references.get("policy"),
         references.get("reward"),
+        {name: model.chat.sight.eyes for name, model in models.items() if model and model.chat.sight},
     )

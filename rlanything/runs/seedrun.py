@@ -15,6 +15,7 @@ from rlanything.core.records.rollouts import proposal_from_json, proposal_to_jso
 from rlanything.core.splits import TRAIN
 from rlanything.core.timing import phase
 from rlanything.core.types import Json
+from rlanything.files.images import FOLDER as IMAGES
 from rlanything.learn.batches import empty_batches, make_batches
 from rlanything.learn.callbacks import EndTogether, PublishIteration, write_dvclive
 from rlanything.learn.datamodule import ExperienceDataModule
@@ -119,7 +120,7 @@ class SeedRun:
         for model in (self.parts.policy, self.parts.reward):
             with phase("weights"):
                 if model is not None:
-                    model.chat.engine.sync()
+                    model.chat.sync(self.state.iteration)
         iteration, updates = self.state.iteration, self.config.learn.updates
         panels = self.parts.curve.measure(iteration)
         place = {"iteration": iteration, "tokens_before": self.state.tokens}
@@ -171,6 +172,7 @@ class SeedRun:
                 # Every process must take part in saving a checkpoint; only the first one writes a file.
                 save_checkpoint(self.run_id.live / STATE)
             trainer.strategy.barrier()
+            self.parts.images.discard_added(_named(result) if self.config.train.save_rollouts else ())
         self._report(finished, first=trainer.is_global_zero)
         return self.metrics
 
@@ -179,6 +181,8 @@ class SeedRun:
         if not self.config.train.save_rollouts:
             return {}
         found = {"rollouts": episode_records(result.groups), **self.parts.kind.records(result.groups)}
+        if named := _named(result):
+            found[IMAGES] = self.parts.images.listed(named)
         if self.parts.arm.adapt and self.config.adaptation.critic == "model":
             found[CRITICS] = [record.to_json() for record in result.critics]
         return found
@@ -239,3 +243,8 @@ class SeedRun:
                 key.removeprefix(f"{name}."): x for key, x in weights.items() if key.startswith(f"{name}.")
             }
             model.save(own, folder / "checkpoints" / name)
+
+
+def _named(result: IterationResult) -> set[str]:
+    """The names of the pictures of an iteration's rollouts."""
+    return {name for group in result.groups for t in group.trajectories for name in t.images}

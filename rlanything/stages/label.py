@@ -18,6 +18,7 @@ from rlanything.core.seeds import derive_seed
 from rlanything.engines import sources
 from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
+from rlanything.files.images import ImageStore
 from rlanything.files.records import read_lines, write_lines
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
@@ -102,5 +103,6 @@ def _judge(config: Config, root: Path, name: str) -> Iterator[PanelEvaluation]:
     source = config.evaluate.judges[name]
     prompts = build.prompts(config, root, source.prompts).for_labels
     asking = config.asking(m=source.votes, **source.sampling)
-    with build.judge(config, source, root, judge_role(name)) as judge:
+    images = ImageStore(Layout(root).panel_images)
+    with build.judge(config, source, root, judge_role(name), images) as judge:
         yield kind_of(config).evaluation(asking, build.family(config), judge, prompts)

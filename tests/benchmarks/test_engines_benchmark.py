@@ -16,7 +16,7 @@ TINY = Workload(
 
 def test_every_installed_engine_does_the_same_work():
     found = measure("0.4M", TINY, repeats=1)
-    known = {"native", "transformers"} | ({"vllm"} if support.version() else set())
+    known = {"native", "transformers"} | ({"vllm", "vllm_servers"} if support.version() else set())
     assert {kind: set(by_engine) for kind, by_engine in found.items()} == dict.fromkeys(
         ("turns", "actions", "votes"), known
     )

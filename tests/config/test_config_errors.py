@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from rlanything.config import load, parse
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import safe
 from rlanything.planning import check
 from rlanything.rewards.kind import kind_of
 
@@ -157,10 +158,12 @@ def test_a_missing_section_is_named(name):
         parse(data)
 
 
-@pytest.mark.parametrize("name", ["../../x", "/tmp/x", "", ".hidden", "base", "a/b", "a\n", "x" * 101])
+@pytest.mark.parametrize(
+    "name", ["../../x", "/tmp/x", "", ".hidden", "base", "a/b", "a\n", "a\x9bb", "a\u202eb", "x" * 61]
+)
 def test_an_arm_that_could_not_name_a_folder_is_refused(name):
     arms = {**PARAMS["arms"], name: PARAMS["arms"]["full"]}
-    assert f"arms.{name}: an arm names a folder" in problem(arms=arms)
+    assert f"arms.{safe(name)}: an arm names a folder" in problem(arms=arms)
 
 
 def test_a_message_stays_short_however_long_the_value():

@@ -8,9 +8,11 @@ import pytest
 from rlanything.cli import main
 from rlanything.config import ExecutorConfig, parse
 from rlanything.core.errors import ConfigError
+from rlanything.engines.vllm.served import settings
+from rlanything.exams.answering import SIZES
 from rlanything.planning import compose
 from rlanything.runs.executors import cluster
-from rlanything.runs.fingerprint import run_config
+from rlanything.runs.fingerprint import SERVED, run_config
 
 ROOT = Path(__file__).parents[2]
 REFUSED = {
@@ -21,6 +23,8 @@ REFUSED = {
     'executor=ray executor.address="ray://head:10001"': r"Addresses of Ray's client \(ray://\) are not supported",
     "executor=processes executor.patience_s=2000": r"patience_s = 2000 must be below timeout_s = 1800",
     "executor=processes executor.timeout_s=50": r"timeout_s = 50: must be above rollout.timeout_s = 60",
+    "env.timeout=61": r"env.timeout = 61: must be at most rollout.timeout_s = 60",
+    "env=web rollout.timeout_s=30": r"env.timeout = 45: must be at most rollout.timeout_s = 30",
     "executor=ray executor.cpus=-1": r"executor.cpus = -1",
     "executor.form=rya": r"executor.form = 'rya': Input should be 'inline', 'processes' or 'ray'",
 }
@@ -36,6 +40,16 @@ def test_where_environments_run_is_no_part_of_a_run():
     inline, ray = (parse(compose.compose([f"executor={form}"], ROOT)) for form in ("inline", "ray"))
     assert inline.executor != ray.executor
     assert run_config(inline, "full") == run_config(ray, "full")
+
+
+def test_where_servers_of_models_are_is_no_part_of_a_run():
+    ours, given, more = (
+        parse(compose.compose(["engine=vllm_servers", *overrides], ROOT))
+        for overrides in ((), ("engine.addresses=[http://a:1]", "engine.restarts=9"), ("engine.replicas=2",))
+    )
+    assert run_config(ours, "full") == run_config(given, "full") != run_config(more, "full")
+    assert not set(SERVED) & run_config(ours, "full")["engine"].keys()
+    assert {*SERVED, "replicas"} == set(settings.CHECKED) <= set(SIZES)
 
 
 def test_everything_in_one_process_is_the_same_run():

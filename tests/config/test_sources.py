@@ -20,6 +20,7 @@ EXPERIMENTS = ROOT / "experiments"
 PAPER: dict[Setting, tuple[str, ...]] = {
     "alfworld": ("scale=paper",),
     "coding": ("scale=paper", "env=coding_data"),
+    "osworld": ("scale=paper", "env=osworld"),
 }
 """The commands of the paper's experiments."""
 
@@ -39,7 +40,7 @@ def leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield dotted, value
 
 
-OF_THE_PROJECT = ("envs.alfworld.", "envs.coding.", "envs.web.")
+OF_THE_PROJECT = ("envs.alfworld.", "envs.coding.", "envs.web.", "envs.desktop.")
 """Environments that stand for settings of the paper. A user's own has nothing in the paper to be compared with."""
 
 

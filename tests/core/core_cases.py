@@ -15,6 +15,8 @@ votes = st.lists(st.sampled_from([1, -1, None]), min_size=1, max_size=8)
 ids = st.lists(st.integers(0, 200_000), max_size=8).map(tuple)
 logprobs = st.floats(-50.0, 0.0)
 texts = st.text(max_size=20)
+names = st.lists(st.integers(0, 3).map(lambda k: f"{k:064x}"), max_size=2).map(tuple)
+"""Of pictures."""
 
 
 @st.composite
@@ -25,7 +27,8 @@ def steps(draw, before):
     response = draw(ids)
     allowed = tuple((token, token + 1) for token in response) if draw(st.booleans()) else ()
     chances = tuple(draw(logprobs) for _ in response)
-    return Step(prompt, response, chances, allowed, draw(texts), draw(st.booleans()), draw(texts))
+    said = draw(texts), draw(st.booleans()), draw(texts)
+    return Step(prompt, response, chances, allowed, *said, images=draw(names))
 
 
 @st.composite
@@ -45,6 +48,7 @@ def trajectories(draw):
         outcome=draw(outcomes),
         status=draw(st.sampled_from(Status)),
         error=draw(texts),
+        first_images=draw(names),
     )
 
 

@@ -124,3 +124,19 @@ def test_a_vote_of_an_endpoint_has_no_log_probs():
 def test_a_lone_surrogate_in_a_reply_is_read_back():
     found = replace(episode((1,)), first_observation="\ud800")
     assert trajectory_from_json(through_json(trajectory_to_json(found))) == found
+
+
+def test_a_record_without_pictures_does_not_speak_of_them():
+    record = trajectory_to_json(episode((1, 5)))
+    assert "first_images" not in record
+    assert "images" not in record["steps"][0]
+
+
+@pytest.mark.parametrize("name", ["../secret", "A" * 64, "0" * 63, 7])
+def test_a_picture_is_named_by_64_hex_digits_and_by_nothing_else(name):
+    record = trajectory_to_json(episode((1, 5)))
+    record["steps"][0]["images"] = [name]
+    with pytest.raises(ValueError, match=r"steps\.0\.images\.0"):
+        trajectory_from_json(record)
+    with pytest.raises(ValueError, match=r"first_images\.0"):
+        trajectory_from_json({**trajectory_to_json(episode()), "first_images": [name]})

@@ -15,6 +15,7 @@ from fuzz_target import HERE, Target, file_of
 
 from rlanything.buffer.views.find.measurements import read_measurements
 from rlanything.buffer.views.find.runs import open_run
+from rlanything.compare.recorded import read_learning, read_summary
 from rlanything.config import Config
 from rlanything.files.manifest import damage, seal
 from rlanything.files.reader import read_objects
@@ -147,6 +148,10 @@ def _panel(from_json: Callable[[Any], Any]) -> Callable[[Path], None]:
 METRICS = str(RUN / "metrics.jsonl")
 ROLLOUTS = str(RUN / "rollouts" / ARCHIVE)
 TESTS = str(RUN / "tests" / ARCHIVE)
+SUMMARY = (
+    b'{"full": {"in_domain": {"mean": 0.5, "low": 0.4, "high": null, "vs_base": {"mean": 0.1, "p": 0.04}}}}'
+)
+CURVE = b"arm,seed,iteration,metric,value\nfull,0,5,in_domain,0.52\nfull,0,5,mu,1.2\n"
 TARGETS = [
     Target(
         "archive",
@@ -196,6 +201,14 @@ TARGETS = [
         lambda: plain("evaluation/full.json")()[1:],
         "json",
         file="full.json",
+    ),
+    Target("summary", file_of("summary.json", read_summary), lambda: [SUMMARY], "json", file="summary.json"),
+    Target(
+        "learning",
+        file_of("learning.csv", read_learning),
+        lambda: [CURVE],
+        words=CURVE.split(b","),
+        file="learning.csv",
     ),
     Target(
         "provenance",

@@ -90,5 +90,5 @@ def test_rows_sampled_before_a_weight_change_show_it_until_the_engine_syncs(mode
         for parameter in moving.parameters():
             parameter.mul_(1.05)
     assert largest(log_ratios(moving, episodes(engine, choices=False))) > TOLERANCE
-    engine.sync()
+    engine.sync(1)
     assert largest(log_ratios(moving, episodes(engine, choices=False))) < TOLERANCE

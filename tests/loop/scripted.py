@@ -1,6 +1,7 @@
 """A small world for the loop: environments, engines and a chat format that do what a test's script says.
 
 An episode asks for "win" or "lose" at every step; it succeeds when every action was "win". Token ids are code points.
+A task with `shows` shows a picture with every observation.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from collections.abc import Callable, Sequence
 from string import Template
 from types import SimpleNamespace
 
+from image_cases import png
+
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig, ArmConfig, JudgeConfig, RolloutConfig, SignalsConfig
+from rlanything.core.images import Image
 from rlanything.core.types import Completion, InvalidProposal, Observation, Request, StepResult, Task
 from rlanything.loop.adapt import Adapter
 from rlanything.loop.chat_model import ChatModel
@@ -66,6 +70,7 @@ class Engine:
         self.script = script
         self.batches: list[list[Request]] = []
         self.released: list[str] = []
+        self.version = 0
 
     @property
     def asked(self) -> list[Request]:
@@ -77,12 +82,14 @@ class Engine:
 
     def _complete(self, text: str) -> Completion:
         ids = (*_ids(text), END)
-        return Completion(ids, tuple(-0.1 * (k + 1) for k in range(len(ids))), ((),) * len(ids), True)
+        logprobs = tuple(-0.1 * (k + 1) for k in range(len(ids)))
+        return Completion(ids, logprobs, ((),) * len(ids), True, self.version)
 
     def release(self, sessions: Sequence[str]) -> None:
         self.released += sessions
 
-    def sync(self) -> None: ...
+    def sync(self, version: int) -> None:
+        self.version = version
 
     def close(self) -> None: ...
 
@@ -111,7 +118,8 @@ class Levels:
         self._fault("close")
 
     def _seen(self, text: str) -> Observation:
-        return Observation(text, tuple(self.task.payload.get("actions", ACTIONS)))
+        shown = (Image(png(shade=self.done)),) if self.task.payload.get("shows") else ()
+        return Observation(text, tuple(self.task.payload.get("actions", ACTIONS)), shown)
 
     def _fault(self, where: str) -> None:
         fault = self.task.payload.get("fault", "")
@@ -177,10 +185,10 @@ def chat_model(script: Callable[[Request], str], max_context: int = 10_000) -> C
 
 
 def rollout_worker(
-    script: Callable[[Request], str], *, max_context: int = 10_000, spoken=None, **changed
+    script: Callable[[Request], str], *, max_context: int = 10_000, spoken=None, images=None, **changed
 ) -> RolloutWorker:
     config = RolloutConfig(**{"max_tokens": 8, "timeout_s": 5.0, **changed})
-    return RolloutWorker(Family(), chat_model(script, max_context), spoken or prompts(), config)
+    return RolloutWorker(Family(), chat_model(script, max_context), spoken or prompts(), config, images)
 
 
 def winning(wins: dict[int, int]) -> Callable[[Request], str]:

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 from scripted import ACTIONS, Chat, prompts, read, rollout_worker, task
 
+from rlanything.core.errors import MachineError
 from rlanything.core.types import Status
 from rlanything.loop.episodes import deadline
 from rlanything.loop.rollout import Assignment, Sampling
@@ -177,3 +178,34 @@ def test_a_reply_without_an_index_never_acts_even_when_it_spells_out_an_action()
     (trajectory,) = run(rollout_worker(always_win, spoken=prompts("boxed_index")), Assignment(0, task(1), 1))
     assert not any(s.valid for s in trajectory.steps)
     assert trajectory.outcome == -1
+
+
+def test_an_episode_of_two_versions_of_the_weights_is_refused():
+    acting = rollout_worker(always_win)
+    engine = acting.policy.engine
+    acting.policy.sync(4)
+    assert run(acting, Assignment(0, task(1), 1))
+
+    def changed_after_the_first_turn(request):
+        engine.version = 3 + len(engine.batches)
+        return "win"
+
+    engine.batches.clear()
+    engine.script = changed_after_the_first_turn
+    with pytest.raises(MachineError, match=r"weights of version 5, and those of version 4 were asked for"):
+        run(acting, Assignment(0, task(1), 1))
+
+
+def test_a_family_with_few_places_plays_its_episodes_in_parts_with_the_same_results():
+    together, parts = rollout_worker(by_seed), rollout_worker(by_seed)
+    parts.family.most_open = 3
+    opened = []
+
+    def prepare(work):
+        opened.append(len(work))
+        assert parts.family.closed == sum(opened[:-1]), "the part before has ended"
+
+    parts.family.prepare = prepare
+    work = [Assignment(slot, task(slot), 4) for slot in range(2)]
+    assert run(parts, *work) == run(together, *work)
+    assert opened == [3, 3, 2]

@@ -19,6 +19,13 @@ def test_make_help_describes_every_target():
     assert set(phony[1].split()) == described
 
 
+def test_the_workers_of_make_test_keep_tests_together_that_share_a_fixture(request):
+    """Some versions of pytest and xdist together ignore groups, and say nothing."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("needs workers: pytest -n 2 --dist loadgroup")
+    assert request.node.nodeid.endswith("@test_project_files")
+
+
 def test_make_repro_of_another_scale_leaves_the_real_results_alone():
     result = subprocess.run(
         ["make", "--dry-run", "repro", "SCALE=smoke"], cwd=ROOT, capture_output=True, text=True, check=True

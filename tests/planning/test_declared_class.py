@@ -19,6 +19,7 @@ ENGINES = [
     "rlanything.engines.native.NativeEngine",
     "rlanything.engines.transformers.TransformersEngine",
     "rlanything.engines.vllm.engine.VllmEngine",
+    "rlanything.engines.vllm.served.engine.VllmServers",
 ]
 
 

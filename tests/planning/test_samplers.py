@@ -1,4 +1,4 @@
-"""What the engine `vllm` cannot do is refused before any work, with what is allowed."""
+"""What the engines `vllm` and `vllm_servers` cannot do is refused before any work, with what is allowed."""
 
 from __future__ import annotations
 
@@ -49,6 +49,32 @@ def test_what_cannot_run_is_refused(installed, override, words):
         check.check(composed(override), ROOT)
 
 
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("model.embedded.heads=2", "engine: attention heads of size 48"),
+        ("engine.restarts=-1", "engine: restarts = -1: must be a whole number of at least 0"),
+        ("engine.addresses=[a]", "engine: addresses: 'a' must have the form http://HOST:PORT"),
+        ("+engine.replica=2", r"engine\.replica: unknown; did you mean 'replicas'"),
+        ("train.accelerator=mps", r"train\.accelerator = 'mps'"),
+    ],
+)
+def test_what_servers_cannot_run_is_refused(installed, override, words):
+    with pytest.raises(ConfigError, match=words):
+        check.check(composed("engine=vllm_servers", override), ROOT)
+
+
+def test_servers_leave_the_process_group_to_the_trainer(installed):
+    check.check(composed("engine=vllm_servers", "train.devices=2", "train.strategy=ddp"), ROOT)
+
+
+def test_given_servers_need_no_vllm_here(monkeypatch):
+    monkeypatch.setattr(support, "version", lambda: None)
+    with pytest.raises(ConfigError, match="engine: vLLM is not installed"):
+        check.check(composed("engine=vllm_servers"), ROOT)
+    check.check(composed("engine=vllm_servers", "engine.addresses=[http://gpu:8001]"), ROOT)
+
+
 def test_vllm_must_be_installed(monkeypatch):
     monkeypatch.setattr(support, "version", lambda: None)
     with pytest.raises(ConfigError, match=r"engine: vLLM is not installed; install it with `pip install"):
@@ -66,4 +92,21 @@ def test_a_plan_counts_the_copies_and_the_cache():
     own = {part.name: part.bytes for part in found["vllm"].lasting if "vLLM" in part.name}
     assert own == {"vLLM's copy": 4 * size.parameters, "vLLM's keys and values": 2**30}
     assert max(p.bytes for p in found["vllm"].passing) <= max(p.bytes for p in found["native"].passing)
-    assert samplers.VLLM in samplers.READ_ONCE
+    assert {samplers.VLLM, samplers.SERVERS} <= set(samplers.READ_ONCE)
+
+
+def test_a_plan_counts_what_the_servers_have():
+    size = embedded_size(composed().model.embedded, "models/policy")
+    sizes = dict.fromkeys(("policy", "reward", "adapter"), size)
+
+    def served(*overrides: str) -> dict[tuple[str, str], float]:
+        config = composed("engine=vllm_servers", *overrides)
+        work = workload(config, "full", dict.fromkeys(sizes, 4096), Assumptions())
+        parts = memory(config, "full", sizes, work, 1).lasting
+        return {(part.name, part.model): part.bytes for part in parts if "servers" in part.name}
+
+    found = served("engine.replicas=2")
+    assert {model for _, model in found} == set(sizes)
+    assert found["its servers' copies", "policy"] == 2 * 4 * size.parameters
+    assert found["its servers' keys and values", "reward"] == 2 * 2**30
+    assert served("engine.addresses=[http://gpu:8001]") == {}

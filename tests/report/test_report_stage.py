@@ -122,7 +122,7 @@ def test_an_arm_looks_the_same_everywhere():
 
 
 def test_a_broken_input_leaves_the_old_report_alone(tmp_path):
-    project(tmp_path)
+    project(tmp_path, ("base", "full"), seeds=1)
     report.write_report(config(), tmp_path)
     before = contents(tmp_path / "report")
     (tmp_path / "evaluation" / "full.json").write_text("{")

@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from image_cases import png
 from live_cases import in_training
 from stage_cases import small
 
 from rlanything.cli import main
 from rlanything.core.coding_signals import program_advantages
 from rlanything.core.errors import ConfigError
+from rlanything.core.images import Image
 from rlanything.core.signals import policy_advantages
+from rlanything.files.images import ImageStore
 from rlanything.files.records import write_json
 from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.rewards.kind import KINDS
@@ -122,6 +125,29 @@ def test_without_a_selection_it_says_what_can_be_selected(root, capsys):
 def test_what_is_unknown_names_the_nearest(root, capsys, words, said):
     assert main(["--root", str(root), "rollouts", "show", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_pictures_are_shown_as_their_files_with_their_sizes(root, capsys):
+    shown, missing = Image(png(40, 30)), "0" * 64
+    run = root / "runs" / ARM / SEED
+    ImageStore(run / "images").add([shown])
+
+    def show_pictures(record):
+        record["trajectory"]["first_images"] = [shown.sha256]
+        for step in record["trajectory"]["steps"]:
+            step["images"] = [missing]
+
+    for path in (run / "rollouts").glob("*.gz"):
+        edit(path, show_pictures)
+    assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    file = f"images/{shown.sha256[:2]}/{shown.sha256}.png"
+    assert f" picture {shown.sha256[:12]} 40 x 30, {len(shown.png):,} bytes {file} " in out
+    assert f" picture {missing[:12]} " in out
+    assert "no such file; a record names this picture" in out
+    page = show(ARM, root=root)
+    assert page["first_images"][0]["file"] == file
+    assert all(picture["problem"] for step in page["steps"] for picture in step["images"])
 
 
 def test_a_run_in_training_is_shown_as_the_finished_one_will_be(undisturbed, tmp_path):

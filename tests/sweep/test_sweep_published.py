@@ -214,8 +214,7 @@ def test_chromium_shows_the_page_and_refuses_nothing(published, browser):
     assert set(figures) == {"history", "front", "slices", "contour", "importances", "adaptation", "fresh"}
 
 
-@pytest.mark.parametrize("width", [390, 800, 1400])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (800, "light"), (1400, "dark")])
 def test_the_page_fits_the_screen(published, browser, width, scheme):
     page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
     page.goto((published / "page.html").as_uri())
@@ -230,8 +229,10 @@ def test_the_page_fits_the_screen(published, browser, width, scheme):
         "all => all.map(panel => panel.getBoundingClientRect().width)",
     )
     assert min(panels) > 150
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
-    assert dark == (scheme == "dark")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
+        assert dark == (scheme == "dark")
     page.close()
 
 

@@ -48,6 +48,7 @@ class _Measured:
 
     def __init__(self, config: Config, layout: Layout, declared: Adaptation, run: Run) -> None:
         self.config, self.root, self.declared, self.run = config, layout.root, declared, run
+        build.text_alone(config, "this check")
         self.family, self.prompts = build.family(config), build.prompts(config, layout.root)
         self.run_seed = derive_seed(config.seed, CHECK, run.seed)
         stored = open_run(layout.run(declared.arm, run.seed))

@@ -135,6 +135,7 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], one: 
 
     build.one_thread()
     config, corruption = parse(data), Corruption.model_validate(declared)
+    build.text_alone(config, "this check")
     layout = Layout(root)
     lines = list(read_lines(layout.reward_panel(corruption.panel), "rlanything bootstrap"))
     panel = parsed(lines, LabelledTrajectory.from_json)

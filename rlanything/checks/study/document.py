@@ -10,6 +10,7 @@ from rlanything.checks.study.figure import NAME
 from rlanything.checks.study.results import Found, Row
 from rlanything.checks.study.verdict import Verdict
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
+from rlanything.report.results.metrics import DECLARED
 
 
 def to_json(found: Found) -> dict[str, Any]:
@@ -21,6 +22,7 @@ def to_json(found: Found) -> dict[str, Any]:
             arm: {name: asdict(value) for name, value in values.items()}
             for arm, values in found.values.items()
         },
+        "rewriting": {arm: [asdict(part) for part in parts] for arm, parts in found.rewriting.items()},
         "declared": found.study.model_dump(mode="json"),
     }
 
@@ -57,6 +59,8 @@ def to_markdown(found: Found, name: str) -> str:
         _hypotheses(found),
         "## Arms\n\nPercent, or tasks for accepted tasks, with 95 % intervals.\n\n" + _arms(found),
     ]
+    if found.rewriting:
+        parts.append(_rewriting(found))
     return "\n\n".join(parts) + "\n"
 
 
@@ -91,3 +95,25 @@ def _arms(found: Found) -> str:
         for arm, values in found.values.items()
     ]
     return markdown_table(["arm", *(metric.short for metric in shown)], rows).rstrip()
+
+
+def _rewriting(found: Found) -> str:
+    text = (
+        "## Accepted tasks over time\n\nAccepted rewrites a seed, the policy's accuracy on accepted tasks when they "
+        "are rolled out, and the share of rolled-out tasks in the band. The last two are percent. The 95 % intervals "
+        "are over seeds."
+    )
+    tasks, percent = DECLARED["accepted_tasks"], DECLARED["rm_process_plain"]  # a count and a share
+    rows = [
+        [
+            code(arm),
+            f"{part.first} to {part.last}",
+            interval(part.accepted, tasks),
+            interval(part.accuracy, percent),
+            interval(part.band, percent),
+        ]
+        for arm, parts in found.rewriting.items()
+        for part in parts
+    ]
+    table = markdown_table(["arm", "iterations", "accepted", "accuracy on accepted", "in the band"], rows)
+    return f"{text}\n\n{table.rstrip()}"

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from rlanything.checks.study.declare import Hypothesis, Study
 from rlanything.checks.study.registration import Registration
+from rlanything.checks.study.rewriting import Part, parts_of
 from rlanything.checks.study.verdict import Pair, Tested, Verdict, both_tests
 from rlanything.config import Config
 from rlanything.report.results.comparison import Comparison
+from rlanything.report.results.curves import read_curves
 from rlanything.report.results.evaluations import Panels, read_evaluation
 from rlanything.report.results.metrics import Metric, metrics_for
 from rlanything.report.results.statistics import Contrast, Estimate
@@ -35,17 +37,21 @@ class Row:
 
 @dataclass(frozen=True)
 class Found:
-    """Everything that a study found. values: arm -> name of a metric -> mean and interval."""
+    """Everything that a study found. values: arm -> name of a metric -> mean and interval.
+
+    rewriting: arm -> what became of its tasks over time, for the arms that accepted rewrites.
+    """
 
     study: Study
     registration: Registration
     metrics: tuple[Metric, ...]
     rows: tuple[Row, ...]
     values: Mapping[str, Mapping[str, Estimate]]
+    rewriting: Mapping[str, tuple[Part, ...]]
 
 
 def read(root: Path, study: Study, config: Config, registration: Registration) -> Found:
-    """What the workspace at `root` holds. Raises `ReportError` for an evaluation that cannot be read."""
+    """What the workspace at `root` holds. Raises `ReportError` for a result that cannot be read."""
     layout = Layout(root)
     panels = {
         name: read_evaluation(layout.evaluation(name), name)
@@ -62,7 +68,8 @@ def read(root: Path, study: Study, config: Config, registration: Registration) -
         }
         for arm in panels
     }
-    return Found(study, registration, metrics, tuple(_rows(study, panels, metrics)), values)
+    rows = tuple(_rows(study, panels, metrics))
+    return Found(study, registration, metrics, rows, values, parts_of(read_curves(root, panels)))
 
 
 def _rows(study: Study, panels: Panels, metrics: tuple[Metric, ...]) -> list[Row]:

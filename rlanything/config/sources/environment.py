@@ -32,6 +32,17 @@ ENVIRONMENT: dict[str, Row] = {
     "env.most_pages": row(ours("bounds memory; changes no result")),
     "env.chromium": row(ours("where the browser is")),
     "env.pages": row(ours("where the pages are")),
+    "env.command": row(ours("how OSWorld's own program is reached")),
+    "env.tasks": row(ours("where the tasks are")),
+    "env.templates": row(ours("where the paper's templates are")),
+    "env.index": row(ours("the 361 tasks that need no account of Google Drive")),
+    "env.ood_apps": row(paper(["multi_apps", "chrome"], "3.1.2: Multiple Apps and Chrome")),
+    "env.reward_apps": row(paper(["multi_apps"], "C.2: Multiple Apps")),
+    "env.worlds": row(ours("12 x 8 episodes at a time; changes no result")),
+    "env.observe": row(paper("screenshot", "C.4")),
+    "env.screen": row(ours("OSWorld's own size")),
+    "env.start": row(ours("a world can hang")),
+    "env.evaluators": row(ours("pin it for a record")),
     "env.tests": row(code(8, "data/preprocess_data.ipynb: at most")),
     "env.train_tests": row(ours("the paper's benchmarks come with their tests")),
     "env.problems": row(ours("where the files are")),
@@ -56,6 +67,8 @@ ENVIRONMENT: dict[str, Row] = {
 
 _VLLM = ours("of the engine `vllm`; changes results by rounding only")
 
+_SERVERS = ours("of the servers of vLLM; changes results by rounding only")
+
 ENGINE: dict[str, Row] = {
     **{
         f"engine.{key}": row(ours("the models of the paper are not behind endpoints"))
@@ -69,4 +82,10 @@ ENGINE: dict[str, Row] = {
     "engine.prefix_caching": row(_VLLM),
     "engine.eager": row(_VLLM),
     "engine.tolerance": row(_VLLM),
+    "engine.replicas": row(_SERVERS),
+    "engine.addresses": row(_SERVERS),
+    "engine.folder": row(_SERVERS),
+    "engine.start_s": row(_SERVERS),
+    "engine.request_s": row(_SERVERS),
+    "engine.restarts": row(_SERVERS),
 }

@@ -19,6 +19,7 @@ GENERAL: dict[str, Row] = {
 }
 
 _ALFWORLD = ours("a panel of the text games; generated problems have it too")
+_RELEASED = "the release's files hold 222 of these applications"
 _POLICY = row(paper(["policy"], "3.1.2"))
 _BENCHMARK = row(paper(["policy", "reward"], "3.1.3 and Table 1: Code, UT and Detect on each"))
 
@@ -35,9 +36,13 @@ TASKS: dict[str, Row] = {
     "tasks.train": row(
         paper(3500, "3.1.2: 3.5k", ours="the whole official split, 3553 games"),
         paper(4500, "3.1.2, CodeContests of difficulty 2 and less"),
-        paper(230, "3.1.4; 295 with the templates of C.7"),
+        paper(
+            230,
+            "3.1.4; 295 with the templates of C.7",
+            ours="the release's files hold 222, with 294 templates",
+        ),
     ),
-    **_panel("in_domain", row(paper(140, "3.1.2"), _ALFWORLD, paper(230, "3.1.2")), _POLICY),
+    **_panel("in_domain", row(paper(140, "3.1.2"), _ALFWORLD, paper(230, "3.1.2", ours=_RELEASED)), _POLICY),
     **_panel("out_of_domain", row(paper(134, "3.1.2"), _ALFWORLD, paper(139, "3.1.2")), _POLICY),
     **_panel(
         "reward_panel",
@@ -70,7 +75,7 @@ MODEL: dict[str, Row] = {
     "model.action_format": row(
         paper("boxed_index", "C.4"),
         ours("the reply is the answer; the environment finds the program in it"),
-        ours("C.4 has tool calls, which are not there yet"),
+        ours("C.4 has tool calls; the environment finds them in the reply"),
     ),
     "model.verdict_format": row(paper("boxed", "C.5")),
     "model.context": row(
@@ -78,6 +83,10 @@ MODEL: dict[str, Row] = {
         paper("chat", "C.4, C.5: a system turn and a user turn; a program is one step"),
         paper("history", "C.4, C.5"),
     ),
+    "model.images.policy": row(
+        ours("everything is read as text"), osworld=paper(3, "C.4: the three latest")
+    ),
+    "model.images.reward": row(ours("everything is read as text"), osworld=paper(2, "C.5: the two latest")),
 }
 
 TRAIN: dict[str, Row] = {
@@ -112,7 +121,7 @@ EVALUATE: dict[str, Row] = {
     "evaluate.labels": row(
         paper("judge", "C.2", ours="the environment has an exact oracle"),
         ours("a test is right or wrong by the right programs"),
-        paper("judge", "C.2", ours="this setting is not there yet"),
+        paper("judge", "C.2"),
     ),
     "evaluate.judges": row(
         ours("none where the oracle labels; the paper has 8 votes of Qwen3-32B, and of gpt-oss-20b")
@@ -129,7 +138,7 @@ EVALUATE: dict[str, Row] = {
         paper(
             {"path": "Qwen/Qwen3-32B"}, "3.2.9", ours="beside the policy it does not fit on a device of 80 GB"
         ),
-        osworld=paper({"path": "Qwen/Qwen3-VL-32B-Thinking"}, "3.2.9", ours="this setting is not there yet"),
+        osworld=paper({"path": "Qwen/Qwen3-VL-32B-Thinking"}, "3.2.9", ours="a solver is shown no pictures"),
     ),
     "evaluate.solver_tries": row(paper(16, "3.2.9")),
 }

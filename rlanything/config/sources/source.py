@@ -14,6 +14,8 @@ from rlanything.config import Config
 from rlanything.core.types import Json
 
 Setting = Literal["alfworld", "coding", "osworld"]
+GUI = "envs.desktop.osworld."
+"""Where the class of the paper's GUI setting is."""
 SETTINGS: dict[Setting, str] = {"alfworld": "ALFWorld", "coding": "coding", "osworld": "OSWorld"}
 """The paper's three settings and how they are written."""
 
@@ -113,7 +115,9 @@ def row(alfworld: Source, coding: Source | None = None, osworld: Source | None =
 def setting_of(config: Config) -> Setting:
     """The paper's setting that a configuration is compared with."""
     # This room is below rewards/, so `rewards.kind` cannot be asked.
-    return "coding" if config.judge.writes == "tests" else "alfworld"
+    if config.judge.writes == "tests":
+        return "coding"
+    return "osworld" if str(config.env.get("_target_", "")).startswith(GUI) else "alfworld"
 
 
 def same(value: object, reference: Json) -> bool:

@@ -28,6 +28,8 @@ class Assumptions:
     """Tokens of an observation without commands, as it stands in a history and in the prompts of judge and critic."""
     guide_tokens: int = 350
     """Tokens of the instructions in the prompts of a critic, an adapter and (with histories) a judge."""
+    picture_tokens: int = 0
+    """Tokens of a picture, where `env.screen` declares pictures; 0: those of Qwen's models, one for 32 x 32 pixels."""
     action_tokens: int = 16
     """Tokens of a command in a history or in a judge's prompt."""
     summary_tokens: int = 60
@@ -46,3 +48,5 @@ class Assumptions:
         for name in LENGTHS:
             if not 0 < (count := getattr(self, name)) <= 1 << 20:
                 raise ConfigError(f"--{name.replace('_', '-')} {count}: must be from 1 to {1 << 20}")
+        if not 0 <= self.picture_tokens <= 1 << 20:
+            raise ConfigError(f"--picture-tokens {self.picture_tokens}: must be from 0 to {1 << 20}")

@@ -13,7 +13,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from rlanything.config import Config
-from rlanything.engines.placement import Role, dtype
+from rlanything.engines.placement import Role, weight_bytes
 from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.measuring import StageWork
 from rlanything.planning.costs.sizes import Size
@@ -45,7 +45,7 @@ def hours(
     phases = {}
     for calls in work.calls:
         role = Role.TRAINED if calls.model in learns else Role.FROZEN
-        width = dtype(config.train.precision, role).itemsize
+        width = weight_bytes(config.train.precision, role)
         phases[calls.name] = _sampling(config, calls, sizes[calls.model], width, device, devices)
     forward = (
         config.learn.kl_reference == "base",
@@ -75,7 +75,7 @@ def stage_hours(
     seconds = 0.0
     for calls in stage.calls:
         role = Role.TRAINED if stage.training and calls.model in learns else Role.FROZEN
-        width = dtype(config.train.precision, role).itemsize
+        width = weight_bytes(config.train.precision, role)
         count = devices if stage.training else 1
         seconds += _sampling(config, calls, sizes[calls.model], width, device, count)
     rounds = _rounds(config, device) if stage.every_seed else 1

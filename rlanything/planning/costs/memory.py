@@ -9,15 +9,15 @@ all tensors of one layer at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlanything.config import Config
-from rlanything.engines.placement import SHARDED, Role, dtype
+from rlanything.engines.placement import SHARDED, Role, weight_bytes
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
-from rlanything.planning.samplers import NATIVE, VLLM
+from rlanything.planning.samplers import NATIVE, SERVERS, VLLM
 from rlanything.targets import TARGET
 
 HALF, FULL = 2, 4
@@ -58,7 +58,7 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     loaded = {"policy": True, "reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
     used = [name for name, is_loaded in loaded.items() if is_loaded]
     shards = devices if train.strategy == SHARDED else 1
-    trained, frozen = (dtype(train.precision, role).itemsize for role in (Role.TRAINED, Role.FROZEN))
+    trained, frozen = (weight_bytes(train.precision, role) for role in (Role.TRAINED, Role.FROZEN))
     lasting: list[Part] = []
     for name in used:
         if name in learns:
@@ -81,13 +81,31 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
         lasting.append(
             Part("vLLM's keys and values", "all", float(config.engine.get("cache_gib", 1.0)) * 2**30)
         )
+    if config.engine[TARGET] == SERVERS and not config.engine.get("addresses"):
+        lasting += _served(
+            config, {name: sizes[name].parameters * _copied(config, width[name]) for name in used}
+        )
     return Memory(tuple(lasting), tuple(passing))
+
+
+def _served(config: Config, copies: Mapping[str, float]) -> list[Part]:
+    """What vLLM's servers have on this machine. copies: bytes of each model's weights."""
+    replicas = int(config.engine.get("replicas", 1))
+    cache = float(config.engine.get("cache_gib", 1.0)) * 2**30
+    return [
+        part
+        for name, weights in copies.items()
+        for part in (
+            Part("its servers' copies", name, replicas * weights),
+            Part("its servers' keys and values", name, replicas * cache),
+        )
+    ]
 
 
 def _trained(config: Config, name: str, count: int, devices: int) -> list[Part]:
     """What a model of `count` parameters that trains has on a device at all times."""
     train = config.train
-    trained, frozen = (dtype(train.precision, role).itemsize for role in (Role.TRAINED, Role.FROZEN))
+    trained, frozen = (weight_bytes(train.precision, role) for role in (Role.TRAINED, Role.FROZEN))
     share = count * trained / (devices if train.strategy == SHARDED else 1)
     found = [
         Part("weights", name, share),
@@ -205,7 +223,7 @@ def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int
     """
     rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
-    if config.engine[TARGET] == VLLM:
+    if config.engine[TARGET] in (VLLM, SERVERS):
         cache = 0  # it has its place from the start
     logits = 2 * rows * size.vocab * FULL
     prompts = rows * (calls.longest - calls.written / calls.count)

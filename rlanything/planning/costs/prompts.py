@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rlanything.config import Config
+from rlanything.planning.costs import pictures
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.rewards.kind import kind_of
 
@@ -76,7 +77,10 @@ def policy_prompts(config: Config, positions: int, given: Assumptions, max_steps
         grown = reply(config.rollout.max_tokens, given) + given.turn_tokens
     else:
         grown = given.past_tokens + given.action_tokens
-    prompts = [given.opening_tokens + step * grown for step in range(episode_steps(max_steps, given))]
+    prompts = [
+        given.opening_tokens + step * grown + pictures.of_prompt(config, given, step)
+        for step in range(episode_steps(max_steps, given))
+    ]
     return _fitting(prompts, positions - config.rollout.max_tokens)
 
 
@@ -100,7 +104,13 @@ def questions(config: Config, acted: Sequence[int], positions: int, given: Assum
     else:
         own = given.turn_tokens + said + given.action_tokens + given.guide_tokens
         around = given.guide_tokens + said + given.action_tokens + given.past_tokens
-        asked = [prompt + around for prompt in acted]
+        # The policy's text, with pictures of its own: those before and after the step.
+        seen = pictures.of_question(config, given)
+        own += seen
+        asked = [
+            prompt - pictures.of_prompt(config, given, step) + seen + around
+            for step, prompt in enumerate(acted)
+        ]
     fitting = _fitting(asked, positions - config.judge.max_tokens)
     return Questions(tuple(fitting), own, config.judge.m, reply(config.judge.max_tokens, given))
 

@@ -104,7 +104,7 @@ def from_fields(
         "vocab": reader.number("vocab_size"),
         "positions": reader.number("max_position_embeddings"),
     }
-    parameters, tied = built or _built(fields, place)
+    parameters, tied = built or _built(data if "vision_config" in data else fields, place)
     return Size(
         parameters=parameters,
         hidden=hidden,
@@ -113,7 +113,7 @@ def from_fields(
         attention=heads * head,
         kv=kv_heads * head,
         tied=tied,
-        normed_heads=fields.get("model_type") == "qwen3",
+        normed_heads=fields.get("model_type") in ("qwen3", "qwen3_vl_text"),
         source=source,
         **sizes,
     )
@@ -136,9 +136,9 @@ class _Fields:
 
 
 def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool]:
-    """(parameters, whether embedding and output layer are tied) of the architecture, built on the device `meta`."""
+    """(parameters, whether embedding and output layer are tied) of an architecture, built on the device `meta`."""
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
     from rlanything.engines.untrusted_load import NO_CODE
 
@@ -146,7 +146,9 @@ def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool]:
     try:
         config = AutoConfig.for_model(str(kept.pop("model_type", None)), **kept)
         with torch.device("meta"):
-            model = AutoModelForCausalLM.from_config(config, **NO_CODE)
+            # A model with eyes has its vision tower in the count: it is loaded with the rest.
+            maker = AutoModelForImageTextToText if "vision_config" in kept else AutoModelForCausalLM
+            model = maker.from_config(config, **NO_CODE)
     except Exception as error:  # an untrusted file can cause any error in the library
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ConfigError(f"{place}: no model can be built from its config.json ({reason})") from None

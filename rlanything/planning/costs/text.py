@@ -24,7 +24,7 @@ def render(config: Config, estimates: Sequence[Estimate], given: Assumptions) ->
         f"device     {first.name}, {gb(first.memory)}, {first.half_flops / GB:,.0f} GFLOP/s in bfloat16, "
         f"{first.full_flops / GB:,.0f} in float32, {first.bandwidth / GB:,.0f} GB/s ({first.source})",
         f"devices    {estimates[0].devices}, strategy {config.train.strategy}, precision {config.train.precision}",
-        *_assumed(given, first),
+        *_assumed(config, given, first),
     ]
     for found in estimates:
         lines += ["", f"arm {found.arm}", *_memory(found), *_work(found), *verdict(found)]
@@ -48,7 +48,9 @@ def as_json(estimate: Estimate) -> dict[str, Json]:
     return {**fields, "work": work, "memory": memory, "nearest": nearest}
 
 
-def _assumed(given: Assumptions, device: Device) -> list[str]:
+def _assumed(config: Config, given: Assumptions, device: Device) -> list[str]:
+    each = f"{given.picture_tokens} tokens" if given.picture_tokens else "a token for 32 x 32 pixels"
+    images = config.model.images
     return [
         f"assumed    episodes {given.episode_share:.0%} of their limit of steps, replies {given.reply_share:.0%} of "
         f"their max_tokens, {given.rewritten_share:.0%} of the tasks rewritten",
@@ -56,6 +58,9 @@ def _assumed(given: Assumptions, device: Device) -> list[str]:
         f"           {given.opening_tokens} of an opening, {given.turn_tokens} of a turn, {given.past_tokens} of an "
         f"observation alone, {given.action_tokens} of a command, {given.guide_tokens} of a guide, "
         f"{given.summary_tokens} of a summary;",
+        f"           of pictures, where env.screen declares them: {images.policy} in a prompt of the policy, "
+        f"{images.reward} in a question,",
+        f"           each {each};",
         f"           {device.of_flops:.0%} of these operations, {device.of_bandwidth:.0%} "
         f"of the bandwidth, {1000 * LAYER_S:.1f} ms a layer and decoding step; {USABLE:.0%} of the memory usable",
     ]

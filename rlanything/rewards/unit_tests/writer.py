@@ -47,6 +47,11 @@ class Examined:
     lesson: Lesson | None = None
 
     @property
+    def images(self) -> tuple[str, ...]:
+        """None: programs are text."""
+        return ()
+
+    @property
     def replies(self) -> tuple[UnitTest, ...]:
         """The tests."""
         return self.tests

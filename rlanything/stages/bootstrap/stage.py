@@ -10,6 +10,7 @@ complete and consistent. Models are trained in .rla/bootstrap/<key>/, so that fi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from rlanything.config import Checkpoint, Config
@@ -21,6 +22,8 @@ from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.atomic import clear_leftovers
 from rlanything.files.hashes import file_hashes, files_in
+from rlanything.files.images import ImageStore
+from rlanything.files.images import clear as clear_images
 from rlanything.files.records import write_json, write_lines
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.panel import measure_policy, success_rate
@@ -124,13 +127,16 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
 
     Raises `ConfigError` when an embedded reward model is too bad to train with. A real checkpoint is not refused.
     """
-    policy_pair = build.load(config, config.model.policy, root, Role.FROZEN)
+    network, tokenizer = build.load(config, config.model.policy, root, Role.FROZEN)
+    images = ImageStore(layout.panel_images)
+    seen = build.sight(config, "policy", config.model.policy, root, network, images)
     with (
         opened(config),
-        build.chat_model(config, *policy_pair) as policy,
-        build.judge(config, config.model.reward, root) as reward,
+        build.chat_model(config, network, tokenizer, seen) as policy,
+        build.judge(config, config.model.reward, root, images=images) as reward,
     ):
-        report, objections = _measure(config, root, layout, policy, reward)
+        store = images if config.model.images.any else None
+        report, objections = _measure(config, root, layout, policy, reward, store)
     said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
     if objections and config.model.embedded is not None:
         raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
@@ -139,21 +145,32 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
 
 
 def _measure(
-    config: Config, root: Path, layout: Layout, policy: ChatModel, reward: ChatModel
+    config: Config,
+    root: Path,
+    layout: Layout,
+    policy: ChatModel,
+    reward: ChatModel,
+    images: ImageStore | None,
 ) -> tuple[dict[str, float], list[str]]:
-    """Write the reward panels. Returns the numbers for bootstrap.json, and why the reward model is too bad."""
+    """Write the reward panels. Returns the numbers for bootstrap.json, and why the reward model is too bad.
+
+    images: where the pictures that the panels name are kept.
+    """
     prompts, family = build.prompts(config, root), build.family(config)
-    worker = RolloutWorker(family, policy, prompts, config.rollout)
+    worker = RolloutWorker(family, policy, prompts, config.rollout, images)
+    named: set[str] = set()
     evaluation = kind_of(config).evaluation(config, family, reward, prompts)
     report, objections = _solved(config, layout, worker), []
     for name in (panels := config.tasks.reward_panels):
         tasks = read_tasks(layout.tasks(name))
         tried = try_tasks(config, tasks, worker)
+        named.update(chain.from_iterable(trajectory.images for trajectory in tried))
         panel = evaluation.panel(tasks, tried)
         first = evaluation.assess(panel)
         write_lines(layout.reward_panel(name), panel)
         report |= keyed({"panel_success": solved(tried)} | first.metrics, name, panels)
         objections += [f"panel {name}: {first.objection}"] if first.objection else []
+    clear_images(layout.panel_images, named)
     return report, objections
 
 

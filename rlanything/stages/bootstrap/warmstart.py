@@ -1,7 +1,8 @@
 """Warm starts of the embedded models: supervised training on data of the environment's teacher.
 
 The policy learns from an expert's noisy demonstrations. The reward model learns from the data of its kind (`rewards`).
-The adapter learns from the teacher's rewrites, in a second process while the other two train.
+The adapter learns from the teacher's rewrites: in a second process while the other two train, or after them where
+`train.workers` is 1.
 
 A finished model is kept. A start after a kill only trains the missing models.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
@@ -32,7 +34,7 @@ from rlanything.rewards.protocols import Demonstration, WarmStart
 from rlanything.rewards.requirements import teacher
 from rlanything.runs import build, families
 from rlanything.runs.progress.ticker import Ticker
-from rlanything.runs.workers import beside
+from rlanything.runs.workers import Child, beside
 from rlanything.stages.bootstrap.tokenizer import train_tokenizer
 
 CORPUS_DEMOS = 1000
@@ -54,9 +56,14 @@ def train(config: Config, root: Path, work: Path) -> None:
     tokenizer = _tokenizer(config, family, prompts, taught, tasks, demos)
     with atomic.whole(work / "tokenizer") as folder:
         tokenizer.save_pretrained(str(folder))
-    with beside(train_adapter, config.model_dump(by_alias=True), root, work) as adapter:
+    call = config.model_dump(by_alias=True), root, work
+    # Another process takes seconds to start, and a core that others may need.
+    alone = config.train.workers == 1
+    process: AbstractContextManager[Child | None] = nullcontext() if alone else beside(train_adapter, *call)
+    with process as adapter:
         policy = _kept(work / "policy", tokenizer, lambda: _policy(config, tokenizer, prompts, demos))
-        adapter.check()  # raises early if the adapter's training has failed
+        if adapter is not None:
+            adapter.check()  # raises early if the adapter's training has failed
         practice = tasks[-config.bootstrap.reward.episodes :]
         with build.chat_model(config, policy, tokenizer) as chat_model:
             _kept(
@@ -64,11 +71,14 @@ def train(config: Config, root: Path, work: Path) -> None:
                 tokenizer,
                 lambda: _reward(config, taught, chat_model, tokenizer, practice),
             )
-        adapter.result()
+        if adapter is not None:
+            adapter.result()
+        else:
+            train_adapter(*call)
 
 
 def train_adapter(data: dict[str, object], root: Path, work: Path) -> None:
-    """Train the adapter. Called in its own process, after the tokenizer was written."""
+    """Train the adapter, in a process of its own or in this one, after the tokenizer was written."""
     build.one_thread()
     tokenizer = AutoTokenizer.from_pretrained(str(work / "tokenizer"), **NO_CODE)
     _kept(work / "adapter", tokenizer, lambda: _adapter(parse(data), root, tokenizer))

@@ -38,7 +38,7 @@ def root(tmp_path) -> Path:
 
 @pytest.mark.parametrize(
     "phase",
-    ["load", "learn", *(pytest.param(p, marks=pytest.mark.slow) for p in ("rollout", "publish", "export"))],
+    ["learn", *(pytest.param(p, marks=pytest.mark.slow) for p in ("load", "rollout", "publish", "export"))],
 )
 def test_a_seed_that_fails_ends_the_training_at_once(root, phase):
     code, said = fails(root, TRAIN, phase)

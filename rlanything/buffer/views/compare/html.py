@@ -11,9 +11,14 @@ from rlanything.buffer.views.compare.text import counts_line, histogram, inside_
 from rlanything.buffer.views.compare.three_way import agreement_line, shared_line, verdicts_line
 from rlanything.buffer.views.compare.two_way import SCHEMA
 from rlanything.buffer.views.tasks.word_diff import word_diff
+from rlanything.pages.frame import Section
 
 _LISTED = 12
 """Values that the concentration shows."""
+_SECTIONS = (
+    Section("difficulty", "Difficulty"),
+    Section("concentration", "Where the change concentrates"),
+)
 _TWO = (("slot", "n"), ("versions", ""), ("change", ""), ("old", "n"), ("new", "n"), ("task", ""))
 _THREE = (
     *(("slot", "n"), ("verdict", "")),
@@ -34,7 +39,7 @@ def diff_html(page: Mapping[str, Any]) -> str:
         "concentration": [row for row in page["concentration"] if row["ratio"] > 1][:_LISTED],
         "foot": f"rlanything buffer diff, schema {SCHEMA}",
     }
-    return document("diff.html.jinja", _TWO, [_row(row) for row in page["slots"] or []], values)
+    return document("diff.html.jinja", _TWO, [_row(row) for row in page["slots"] or []], values, _SECTIONS)
 
 
 def three_html(page: Mapping[str, Any]) -> str:

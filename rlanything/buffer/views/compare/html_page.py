@@ -1,58 +1,41 @@
 """The frame of a comparison's page: one file that loads nothing else, with a table of slots to filter and sort.
 
 The slots are in the page as JSON, and the page's script makes the table from text nodes only. So text of tasks stays
-text. A content security policy lets the browser run that one script, known by its hash, and load nothing.
+text. The look and the policy are those of all pages (`rlanything.pages`).
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from rlanything.buffer.views.compare.field_lines import field_line, field_lines
 from rlanything.buffer.views.tasks.word_diff import Part
 from rlanything.buffer.views.terminal import share
 from rlanything.core.printable import safe
+from rlanything.pages import frame
 
 Cell = dict[str, Any]
 """What a cell shows, and `sort`, the value that it is sorted by; null comes last."""
 _TEMPLATES = Path(__file__).with_name("templates")
-
-
-def _visible(value: object) -> object:
-    """Text without hidden characters; everything that a template prints passes here, and is escaped after it."""
-    return safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-_ENVIRONMENT = Environment(
-    loader=FileSystemLoader(_TEMPLATES),
-    autoescape=True,
-    trim_blocks=True,
-    keep_trailing_newline=True,
-    undefined=StrictUndefined,
-    finalize=_visible,
-)
+_TOP, _SLOTS = "result", frame.Section("slots-of-both", "Slots")
 
 
 def document(
-    template: str, columns: Sequence[tuple[str, str]], rows: Sequence[Cell], values: Mapping[str, Any]
+    template: str,
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Cell],
+    values: Mapping[str, Any],
+    sections: Sequence[frame.Section] = (),
 ) -> str:
-    """The whole page. columns: name and class ('n' for numbers). values: what the template needs beside the table."""
-    script = (_TEMPLATES / "page.js").read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return _ENVIRONMENT.get_template(template).render(
-        values,
-        style=Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8")),
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
-        data={"columns": columns, "rows": rows},
-    )
+    """The whole page.
+
+    columns: name and class ('n' for numbers). values, sections: what the template needs beside the table.
+    """
+    style, script = ((_TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    shown = {**values, "start": _TOP, "data": {"columns": columns, "rows": rows}}
+    return frame.page(shown, [*sections, _SLOTS], _TEMPLATES / template, style=style, scripts=[script])
 
 
 def slot_row(slot: int, kinds: Sequence[str], cells: Sequence[Cell], words: Sequence[str]) -> dict[str, Any]:
