@@ -20,6 +20,7 @@ from rlanything.report.results.details import Extras
 from rlanything.report.results.equal_tokens import at_equal_tokens
 from rlanything.report.results.metrics import Metric
 from rlanything.report.results.paper import ORDER
+from rlanything.rewards.kind import name_of
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def notes(found: Compared) -> Iterator[str]:
     if len(environments) > 1:
         each = "; ".join(f"{side.letter}: {code(side.environment)}" for side in found.sides)
         yield f"The environments differ ({each}), so tasks, accuracies and task buffers cannot be compared."
-    if len({side.config.judge.writes for side in found.sides if side.config is not None}) > 1:
+    if len({name_of(side.config) for side in found.sides if side.config is not None}) > 1:
         yield "One side votes on steps, another writes unit tests: their reward models have no metric in common."
     for side in found.sides:
         yield from (f"{code(side.label)}: {note}." for note in side.notes)

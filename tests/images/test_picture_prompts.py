@@ -27,7 +27,7 @@ from rlanything.rewards.step_votes.judge import Judge
 
 NAMES = [Image(png(shade=k)).sha256 for k in range(5)]
 """What the small world shows: at first, and after each of four steps."""
-GUI = ROOT / "experiments" / "prompts" / "paper" / "gui"
+OSWORLD = ROOT / "experiments" / "prompts" / "paper" / "osworld"
 SPOKEN = {
     "policy_history": "play\n$history$pictures$observation|$actions",
     "judge_history": "judge $before then $action then $after: $observation? [$prompt] [$response]",
@@ -122,7 +122,7 @@ def test_a_template_without_a_place_for_pictures_is_refused_where_they_are_to_be
 def test_the_shipped_prompts_for_screens_have_what_the_paper_shows(world):
     """Policy: all earlier actions as text, the latest pictures, the task. RM: two pictures, the action between them."""
     kind, store, _, trajectories = world
-    loaded_prompts = Prompts.load(GUI, "verbatim", "boxed", "history")
+    loaded_prompts = Prompts.load(OSWORLD, "verbatim", "boxed", "history")
     loaded_prompts.require_places({"policy": 3, "reward": 2})
     part = {"type": "image", "image": NAMES[0], "width": 4, "height": 3}
     past = [("the task and a page", "click 1"), ("another page", "type 2 x")]
@@ -130,13 +130,15 @@ def test_the_shipped_prompts_for_screens_have_what_the_paper_shows(world):
     before, shown, after = content
     assert shown == part
     assert before["text"].count("the task and a page") == 1
-    assert before["text"].index("- click 1\n") < before["text"].index("- type 2 x\n")
-    assert "another page" not in before["text"] + after["text"]
+    answered = [before["text"].index(f"Your answer: {action}\n") for _, action in past]
+    assert answered == sorted(answered)
+    assert "now" in before["text"][answered[1] :]
+    assert "The newest screenshot shows the screen as it is now." in after["text"]
     judge = Judge(chat_model(kind, store, 2), loaded_prompts, JudgeConfig(m=1, max_tokens=4))
     text = loaded(kind)[1].decode(judge.asked(trajectories[0])[1].ids)
     first, between, _ = text.split("<|vision_start|>")
-    assert first.endswith("The screen before the action:\n")
-    assert f"The action that was read from it: {trajectories[0].steps[1].action}\n" in between
+    assert first.endswith("The screen before the step:\n")
+    assert f"The answer that was read from it: {trajectories[0].steps[1].action}\n" in between
 
 
 @pytest.mark.parametrize("said", ["$pictures", "${pictures}", "$$pictures", "$before", "<|image_pad|>"])

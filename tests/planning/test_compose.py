@@ -18,6 +18,8 @@ ELSEWHERE = [("engine", "openai")]
 """An option that has a place of its own: engine@endpoints.adapter=openai (tests/config/test_endpoint_config.py)."""
 CHOICES = [(group, option) for group, options in GROUPS.items() if group != "arm" for option in options]
 CHOICES = [choice for choice in CHOICES if choice not in ELSEWHERE]
+WITH = {"osworld": ["scale=paper"]}
+"""Options that need another one: a virtual machine may take longer than an episode of the default scale."""
 SETTINGS = sorted(path.stem for path in (ROOT / "experiments" / "setting").glob("*.yaml"))
 
 
@@ -39,7 +41,7 @@ def test_the_groups_are_the_documented_ones():
 
 @pytest.mark.parametrize(("group", "option"), CHOICES)
 def test_every_option_composes_and_validates(group, option):
-    config = parse(compose.compose([f"{group}={option}"], ROOT))
+    config = parse(compose.compose([f"{group}={option}", *WITH.get(option, [])], ROOT))
     check.arguments(config.env, "env", TaskFamily)
     check.arguments(config.engine, "engine", Engine)
     model = config.model

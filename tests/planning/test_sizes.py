@@ -28,6 +28,8 @@ PUBLISHED = {
     "Qwen/Qwen2.5-14B-Instruct": 14_770_033_664,
     "Qwen/Qwen3-4B": 4_022_468_096,
     "Qwen/Qwen3-32B": 32_762_123_264,
+    "Qwen/Qwen3-VL-8B-Thinking": 8_767_123_696,
+    "Qwen/Qwen3-VL-32B-Thinking": 33_357_390_064,
 }
 """Parameters as the model cards' files hold them."""
 

@@ -83,9 +83,7 @@ MODEL: dict[str, Row] = {
         paper("chat", "C.4, C.5: a system turn and a user turn; a program is one step"),
         paper("history", "C.4, C.5"),
     ),
-    "model.images.policy": row(
-        ours("everything is read as text"), osworld=paper(3, "C.4: the three latest")
-    ),
+    "model.images.policy": row(ours("everything is read as text"), osworld=paper(3, "C.4: the three latest")),
     "model.images.reward": row(ours("everything is read as text"), osworld=paper(2, "C.5: the two latest")),
 }
 
