@@ -30,7 +30,7 @@ from rlanything.view.environment import knowledge
 from rlanything.view.facts import facts
 from rlanything.view.history import history
 from rlanything.view.iteration import IterationPage, iteration_page
-from rlanything.view.writing import Source, write
+from rlanything.view.writing import Source, free, write
 
 TIMES = 5
 PATIENCE_MS = 120_000
@@ -135,7 +135,9 @@ def make(name: str, root: Path, rollouts: int, place: Path) -> None:
     real = sum(len(group["rollouts"]) for page in pages for group in page.groups)
     print(f"read {real:,} rollouts of {safe(run.name)} in {time.monotonic() - began:.1f} s")
     began = time.monotonic()
-    made = write(place, [Source(facts(run), repeated(pages, rollouts), history(run.stored.buffers))])
+    made = write(
+        free(place, False), [Source(facts(run), repeated(pages, rollouts), history(run.stored.buffers))]
+    )
     size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file()) / 1e6
     index = (place / "data/index.json.gz").stat().st_size / 1e6
     print(

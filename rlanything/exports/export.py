@@ -48,14 +48,13 @@ def export(
     run, _ = runs.find(name, root)
     numbers = selection.check(run, environment)
     _require_kind(run, kind, FORMATS[kind])
-    places.require_free(place)
-    place = place.resolve()
+    output = places.free(place)
     known = knowledge(run, root, asked=environment)
     reader = Reader(run, selection, template_of(run), known)
-    with places.whole(place) as folder:
+    with places.whole(output) as folder:
         counts, front = FORMATS[kind].write(folder, reader, numbers)
         (folder / CARD).write_text(card(kind, reader, counts, front), encoding="ascii")
-    return Made(place, {**reader.counts, **counts}, list(reader.notes))
+    return Made(output.place, {**reader.counts, **counts}, list(reader.notes))
 
 
 def _require_kind(run: NamedRun, kind: str, found: Format) -> None:

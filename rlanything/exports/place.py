@@ -10,35 +10,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rlanything.core.errors import ConfigError
 from rlanything.exports.texts import json_text
-from rlanything.files import atomic
+from rlanything.files import outputs
 from rlanything.files.hashes import sha256
+from rlanything.files.outputs import Output
 from rlanything.files.reader import FileError, read_object
 
 RECORD = ".rlanything-export"
 
 
-def require_free(place: Path) -> None:
-    """Raise `ConfigError` unless the folder can be written, or replaced."""
-    if place.is_symlink():
-        raise ConfigError(f"--output {place}: is a link; name what it points to, or another place")
-    atomic.check_writable(place.resolve().parent)
-    if not place.exists():
-        return
-    if not place.is_dir():
-        raise ConfigError(f"--output {place}: is a file; an export is a folder")
-    if why := _foreign(place):
-        raise ConfigError(f"--output {place}: is not replaced: {why}; name another folder")
+def free(place: Path) -> Output:
+    """The place of an export. Raises `ConfigError` unless the folder can be written, or replaced."""
+    return outputs.output(place, _problem)
 
 
 @contextmanager
-def whole(place: Path) -> Iterator[Path]:
-    """An empty folder to write an export into; it becomes `place` when the block ends well. Raises `OSError`."""
-    with atomic.whole(place) as folder:
+def whole(output: Output) -> Iterator[Path]:
+    """An empty folder to write an export into; it becomes the output when the block ends well. Raises `OSError`."""
+    with output.folder() as folder:
         yield folder
         listed = {name: sha256(folder / name) for name in _files(folder)}
         (folder / RECORD).write_text(json_text({"files": listed}) + "\n", encoding="ascii")
+
+
+def _problem(place: Path) -> str:
+    if not place.is_dir():
+        return "is a file; an export is a folder"
+    why = _foreign(place)
+    return f"is not replaced: {why}; name another folder" if why else ""
 
 
 def _foreign(place: Path) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
-from rlanything.files import atomic
 from rlanything.rollouts import runs, select
 from rlanything.rollouts.runs import NamedRun
 from rlanything.view.environment import Knowledge, knowledge
@@ -17,8 +16,7 @@ from rlanything.view.facts import facts
 from rlanything.view.history import history
 from rlanything.view.iteration import IterationPage, iteration_page
 from rlanything.view.notes import read_notes
-from rlanything.view.site import is_folder, is_single
-from rlanything.view.writing import Made, Source, write
+from rlanything.view.writing import Made, Source, free, write
 
 REPORTED_S = 5.0
 
@@ -48,13 +46,13 @@ def export(
     wanted = [select.with_rollouts(run) for run in found]
     about = [facts(run) for run in found]
     kept = read_notes(notes, about[0]) if notes else []
-    _require_free(place, single)
+    output = free(place, single)
     parts = zip(found, wanted, about, strict=True)
     sources = [
         _source(run, knowledge(run, root, asked=environment), iterations, said)
         for run, iterations, said in parts
     ]
-    return write(place.resolve(), sources, single=single, notes=kept)
+    return write(output, sources, single=single, notes=kept)
 
 
 def _source(run: NamedRun, known: Knowledge, iterations: Sequence[int], about: Mapping[str, Json]) -> Source:
@@ -70,17 +68,3 @@ def _counted(pages: Iterator[IterationPage], name: str, count: int) -> Iterator[
             said = time.monotonic()
             print(f"view: {done} of {count} iterations of {name}", file=sys.stderr, flush=True)
         yield page
-
-
-def _require_free(place: Path, single: bool) -> None:
-    """Only a page that was made here is replaced: a folder is replaced whole."""
-    if place.is_symlink():
-        raise ConfigError(f"--output {place}: is a link; name what it points to, or another place")
-    atomic.check_writable(place.resolve().parent)
-    if single and place.is_dir():
-        raise ConfigError(f"--output {place}: is a folder; name a file, e.g. view.html")
-    if place.exists() and not (is_single(place) if single else is_folder(place)):
-        raise ConfigError(
-            f"--output {place}: exists and is no page of `rlanything view`, or holds more than one; "
-            f"name another {'file' if single else 'folder'}"
-        )

@@ -20,7 +20,6 @@ from markupsafe import Markup
 
 from rlanything.core.look import COLOURS
 from rlanything.core.types import Json
-from rlanything.files import atomic
 
 PAGE = Path(__file__).with_name("page")
 STYLE = "view.css"
@@ -67,8 +66,8 @@ class Site:
         for name in SCRIPTS:
             (self.folder / name).write_bytes((PAGE / name).read_bytes())
 
-    def single(self, title: str, file: Path) -> None:
-        """The page with all parts inside, as one file. Raises `OSError`."""
+    def single(self, title: str) -> str:
+        """The page with all parts inside, as one text. Raises `OSError`."""
         scripts = [(PAGE / name).read_text(encoding="utf-8") for name in SCRIPTS]
         style = _style()
         parts = {name: base64.b64encode(data).decode() for name, data in self.parts()}
@@ -79,7 +78,7 @@ class Site:
             "style_hash": _digest(style),
             "parts": parts,
         }
-        atomic.write_text(file, _render({"title": title, "single": True, **values}))
+        return _render({"title": title, "single": True, **values})
 
 
 def is_folder(place: Path) -> bool:

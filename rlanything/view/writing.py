@@ -10,16 +10,17 @@ from tempfile import TemporaryDirectory
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
 from rlanything.core.types import Json
-from rlanything.files import atomic
+from rlanything.files.outputs import Output, output
 from rlanything.view.filters import FILTERS
 from rlanything.view.history import FILES as HISTORY_FILES
 from rlanything.view.iteration import IterationPage
 from rlanything.view.rows import STATUSES, Rows
-from rlanything.view.site import Site
+from rlanything.view.site import Site, is_folder, is_single
 from rlanything.view.words import FILES, Words
 
 MOST_MB = 64
 """The largest single file: a browser reads it whole before it shows anything."""
+_OTHER = "exists and is no page of `rlanything view`, or holds more than one"
 BESIDE = "against"
 """The folder inside `data/` with the parts of the run that the first is compared with."""
 
@@ -43,22 +44,40 @@ class Made:
     notes: dict[str, None] = field(default_factory=dict)
 
 
+def free(place: Path, single: bool) -> Output:
+    """The place of a page: a folder, or with `single` a file. Only a page that was made here is replaced.
+
+    Raises `ConfigError` for a place that holds something else."""
+    return output(place, _not_a_file if single else _not_a_folder)
+
+
+def _not_a_file(place: Path) -> str:
+    if place.is_dir():
+        return "is a folder; name a file, e.g. view.html"
+    return "" if is_single(place) else f"{_OTHER}; name another file"
+
+
+def _not_a_folder(place: Path) -> str:
+    return "" if is_folder(place) else f"{_OTHER}; name another folder"
+
+
 def write(
-    place: Path, sources: Sequence[Source], *, single: bool = False, notes: Sequence[Json] = ()
+    place: Output, sources: Sequence[Source], *, single: bool = False, notes: Sequence[Json] = ()
 ) -> Made:
     """Write a page of a run, and of another beside it if there are two sources. It appears whole or not at all.
 
-    notes: on the first run, as `notes.read_notes` gives them."""
+    place: as `free` gives it, for the same `single`. notes: on the first run, as `notes.read_notes` gives them.
+    Raises `OSError`."""
     title = safe(f"rlanything view {' against '.join(str(one.about['run']) for one in sources)}")
     if single:
         with TemporaryDirectory() as folder:
             site = Site(Path(folder))
-            made = _fill(site, place, sources, notes)
+            made = _fill(site, place.place, sources, notes)
             _require_small(site)
-            site.single(title, place)
+            place.write_text(site.single(title))
     else:
-        with atomic.whole(place) as folder:
-            made = _fill(Site(folder), place, sources, notes)
+        with place.folder() as folder:
+            made = _fill(Site(folder), place.place, sources, notes)
             Site(folder).page(title)
     return made
 

@@ -12,11 +12,12 @@ import pytest
 from live_cases import in_training
 
 from rlanything.cli import main
+from rlanything.core.errors import ConfigError
 from rlanything.exports import texts
 from rlanything.exports.export import export
 from rlanything.exports.formats import FORMATS
 from rlanything.exports.place import RECORD
-from rlanything.exports.reading import KNOWN_FILTERS, Selection
+from rlanything.exports.reading import KNOWN_FILTERS, Reader, Selection
 from rlanything.files.hashes import tree_hash
 
 pytestmark = pytest.mark.integration
@@ -101,6 +102,24 @@ def test_an_export_is_replaced_only_as_it_was_written(project, tmp_path, capsys)
         assert why in capsys.readouterr().err
     (place / RECORD).write_text("{}")
     assert asked(project, place) == 2
+
+
+def test_names_beside_the_export_and_the_first_of_two_exports_stay(project, tmp_path, monkeypatch):
+    for name in (".old-out", ".tmp-out"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.tex").write_text("x")
+    real, place = Reader.iterations, tmp_path / "out"
+
+    def raced(self, numbers):
+        monkeypatch.setattr(Reader, "iterations", real)
+        assert asked(project, place, kind="trl-unpaired") == 0
+        yield from real(self, numbers)
+
+    monkeypatch.setattr(Reader, "iterations", raced)
+    with pytest.raises(ConfigError, match="was made or changed while this command ran"):
+        export(RUN, "trl-sft", place, root=project)
+    assert '"format": "trl-unpaired"' in (place / "README.md").read_text()
+    assert all((tmp_path / name / "thesis.tex").is_file() for name in (".old-out", ".tmp-out"))
 
 
 def test_a_damaged_run_leaves_nothing(undisturbed, tmp_path, capsys):

@@ -81,6 +81,20 @@ def test_a_page_with_a_file_of_mine_in_it_stays(project, tmp_path, mine):
     assert contents(tmp_path) == before
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_names_beside_the_page_and_the_first_of_two_pages_stay(tmp_path, single):
+    for name in (".old-page", ".tmp-page"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.tex").write_text("x")
+    place = tmp_path / "page"
+    late = writing.free(place, single)
+    view_cases.made(place, view_cases.steps_run(), single=single)
+    before = contents(tmp_path)
+    with pytest.raises(ConfigError, match="was made or changed while this command ran"):
+        writing.write(late, [view_cases.source(view_cases.programs_run())], single=single)
+    assert contents(tmp_path) == before
+
+
 def test_another_file_and_a_link_stay(project, tmp_path):
     params = tmp_path / "params.yaml"
     params.write_text("seed: 0\n")

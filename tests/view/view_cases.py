@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.view.iteration import IterationPage
-from rlanything.view.writing import Made, Source, write
+from rlanything.view.writing import Made, Source, free, write
 
 Text = Callable[[str], str]
 SETTINGS = {
@@ -208,4 +208,4 @@ def made(
     if against is not None:
         other = {"run": text("outcome/seed-0"), "identity": "beef/outcome/seed-0"}
         sources.append(source(against, text, **{**about, **other}))
-    return write(place, sources, single=single, notes=notes or [])
+    return write(free(place, single), sources, single=single, notes=notes or [])
