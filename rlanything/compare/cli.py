@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlanything.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rlanything.files.outputs import Output
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -39,15 +42,17 @@ def add_compare(commands: Subparsers[Any]) -> None:
 def _compare(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.cli.output import print_text, screen
     from rlanything.compare.comparison import compare
+    from rlanything.compare.figures import free
     from rlanything.compare.page import comparison_page
     from rlanything.compare.sides import sides
     from rlanything.compare.text import short
 
     root = args.root.resolve()
+    output = None if args.output is None else free(args.output)
     found = compare(sides(args.rev, args.names, root), root)
     print_text(short(found, screen()))
-    if args.output is not None:
-        _write(args.output, comparison_page(found))
+    if output is not None:
+        _write(output, comparison_page(found))
     return 0
 
 
@@ -78,20 +83,18 @@ def _report(args: argparse.Namespace, stage: Callable[[argparse.Namespace], int]
     if args.overrides:
         raise ConfigError(f"--run shows what was recorded; it takes no {args.overrides[0]!r}")
     from rlanything.buffer.views.cli.output import print_text
+    from rlanything.compare.figures import free
     from rlanything.compare.run.page import headline, single_page
     from rlanything.compare.run.single import single
     from rlanything.core.printable import one_line
 
+    output = free(args.output or Path("run.html"))
     found = single(args.run_name, args.root.resolve())
     print_text(one_line(headline(found).replace("`", "").replace("\\|", "|")) + "\n")
-    _write(args.output or Path("run.html"), single_page(found))
+    _write(output, single_page(found))
     return 0
 
 
-def _write(file: Path, page: str) -> None:
-    from rlanything.files.atomic import write_text
-
-    if file.is_dir():
-        raise ConfigError(f"{file}: a folder, not a file")
-    write_text(file, page)
-    print(f"wrote {file}")
+def _write(output: Output, page: str) -> None:
+    output.write_text(page)
+    print(f"wrote {output.place}")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rlanything.compare.comparison import Compared, cells, headline, joint, notes
-from rlanything.compare.figures import page_of
+from rlanything.compare.figures import COMPARISON, page_of
 from rlanything.compare.origins import buffers, made_from
 from rlanything.compare.tables import difference_table, settings_table, side_table, value_table
 from rlanything.report.declared_figures import Drawing
@@ -21,12 +21,9 @@ from rlanything.report.sections.parts import bullets, image
 from rlanything.report.sections.reward_model import reward_model
 from rlanything.report.sections.theory import theory
 
-TITLE = "Comparison"
-
-
 def comparison_page(found: Compared) -> str:
     """The whole page; equal sides give equal text."""
-    return page_of(TITLE, comparison_md(found), _charts(found))
+    return page_of(COMPARISON, comparison_md(found), _charts(found))
 
 
 def comparison_md(found: Compared) -> str:
@@ -35,7 +32,7 @@ def comparison_md(found: Compared) -> str:
 
 
 def _head(found: Compared) -> str:
-    return f"# {TITLE}\n\n**{headline(found)}**\n\n{side_table(found)}{bullets(list(notes(found)))}"
+    return f"# {COMPARISON}\n\n**{headline(found)}**\n\n{side_table(found)}{bullets(list(notes(found)))}"
 
 
 def _result(found: Compared) -> str:

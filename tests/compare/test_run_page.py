@@ -11,6 +11,7 @@ from report_cases import config, evaluation, metrics
 
 from rlanything.buffer import TaskBuffer, write_snapshot
 from rlanything.cli import main
+from rlanything.compare.figures import free
 from rlanything.compare.run.page import single_md
 from rlanything.compare.run.single import single
 from rlanything.report.results.evaluations import read_evaluation
@@ -91,7 +92,9 @@ def test_a_run_in_training_shows_what_is_published(tmp_path):
         (["full/seed-0"], "the page of one run: report --run full/seed-0"),
         (["--run", "full", "signals.lambda=1"], "it takes no 'signals.lambda=1'"),
         (["--output", "x.html"], "only with --run"),
-        (["--run", "full", "--output", "."], "a folder, not a file"),
+        (["--run", "no run", "--output", "."], "--output .: is a folder, not a file"),
+        (["--run", "no run", "--output", "params.yaml"], "exists and is no page of a run or of a comparison"),
+        (["--run", "no run", "--output", "params.yaml/x"], "cannot be written to"),
     ],
 )
 def test_what_cannot_be_shown_is_said(root, capsys, monkeypatch, words, said):
@@ -116,6 +119,7 @@ def test_the_page_in_a_browser(root, tmp_path, tab, capsys):
     file = tmp_path / "run.html"
     assert main(["--root", str(root), "report", "--run", "full/seed-0", "--output", str(file)]) == 0
     assert f"wrote {file}" in capsys.readouterr().out
+    assert free(file).problem(file) == "", "a page may be made again"
     tab.goto(file.as_uri())
     assert tab.title() == "Run full/seed-0"
     assert tab.inner_text("h1 + p").startswith("full/seed-0: Accuracy in-domain")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rlanything.compare.figures import page_of
+from rlanything.compare.figures import RUN, page_of
 from rlanything.compare.run.parts import made_from, not_concluded, tasks, troubles
 from rlanything.compare.run.single import Single
 from rlanything.config import BASE
@@ -25,7 +25,7 @@ from rlanything.report.sections.theory import theory
 
 def single_page(found: Single) -> str:
     """The whole page; equal runs give equal text."""
-    return page_of(f"Run {plain(found.name)}", single_md(found), charts(found.data))
+    return page_of(f"{RUN} {plain(found.name)}", single_md(found), charts(found.data))
 
 
 def single_md(found: Single) -> str:
@@ -74,7 +74,7 @@ def _head(found: Single) -> str:
             "The final checkpoints were not measured (`rlanything evaluate`), so the curves are all there is."
         )
     return (
-        f"# Run {code(found.name)}\n\n**{headline(found)}**\n\n"
+        f"# {RUN} {code(found.name)}\n\n**{headline(found)}**\n\n"
         f"Arm {code(found.arm)}, seed {seeds}. Scale {code(config.scale)}, environment {code(config.env['_target_'])}, "
         f"{config.train.iterations} iterations of {config.rollout.tasks} tasks x {config.rollout.rollouts} rollouts.\n"
         + bullets(state)
