@@ -21,6 +21,7 @@ from rlanything.report.sections.parts import bullets, image
 from rlanything.report.sections.reward_model import reward_model
 from rlanything.report.sections.theory import theory
 
+
 def comparison_page(found: Compared) -> str:
     """The whole page; equal sides give equal text."""
     return page_of(COMPARISON, comparison_md(found), _charts(found))

@@ -18,7 +18,6 @@ from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import Estimate, Panel
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
-from rlanything.runs.provenance import flat
 
 PARAMS = "params.yaml"
 NO_TEST = (
@@ -43,8 +42,8 @@ def of_project(letter: str, name: str, kind: str, folder: Path, revision: str = 
     if not panels and summary:
         notes.append(NO_TEST)
     arms = {arm: _arm(folder, arm, panels.get(arm, {}), summary.get(arm, {}), curves) for arm in found}
-    settings = flat(raw) if config is None else settings_of(config)
-    return Side(letter, name, kind, arms, settings, config, tuple(notes), revision)
+    settings = settings_of(raw if config is None else config)
+    return Side(letter, name, kind, arms, *settings, config, tuple(notes), revision)
 
 
 def _config(raw: Mapping[str, Any]) -> tuple[Config | None, list[str]]:

@@ -1,6 +1,7 @@
 """The settings in which sides differ.
 
-Texts of sections whose options may hold private paths, addresses or keys are not shown, only that they differ.
+A page is passed on, and settings of other versions and other people's classes may hold anything. So a text is shown
+only where it is a choice or a name of the experiment. Of others it is said that they differ.
 """
 
 from __future__ import annotations
@@ -13,15 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlanything.compare.side import Side
-from rlanything.report.configuration import HIDDEN
+from rlanything.config.endpoints import SECRETS
+from rlanything.report.configuration import HIDDEN, SECTIONS
 from rlanything.report.formatting import NONE
 
-PRIVATE = ("env.", "engine.")
-"""Of these, numbers and single words are shown."""
-SECRET = ("endpoints.", *HIDDEN)
-"""Of these, numbers are."""
-UNSHOWN = "(a text)"
+TEXTS = ("seed", "scale", *SECTIONS, "arm", "arms")
+"""Sections with keys of our own. Their texts are shown, except paths and addresses."""
+WORDS = ("env", "engine", "executor")
+"""Of these, texts of one word are shown, e.g. `fast`: classes have options of their own."""
+UNSHOWN = "(not shown)"
+_SECRET = re.compile(
+    rf"{SECRETS.pattern}|passw|passphrase|credential|(access|private)[-_]?key", re.IGNORECASE
+)
+"""Names whose values are never shown, wherever they stand."""
+_PLACE = re.compile(r"[/~\\$]|\w:\\|.*(://|@)", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]{1,30}")
+_CLASS = re.compile(r"[\w.]{1,200}")
 _LONGEST = 120
 
 
@@ -34,8 +42,8 @@ class Setting:
 
 
 def differing(sides: Sequence[Side]) -> list[Setting]:
-    """The keys that differ, in the order of the configuration. Arms that are compared are called `arm`."""
-    every = [_renamed(side, sides) for side in sides]
+    """The keys that differ, in the order of the configuration, those of arms last."""
+    every = _named(sides)
     known = [found for found in every if found]  # a side whose settings are not known differs in none
     keys = list(dict.fromkeys(key for found in known for key in found))
     return [
@@ -45,29 +53,29 @@ def differing(sides: Sequence[Side]) -> list[Setting]:
     ]
 
 
-def _renamed(side: Side, sides: Sequence[Side]) -> dict[str, Any]:
-    """The settings; where single arms are compared, the switches of each side's arm are `arm.<switch>`.
+def _named(sides: Sequence[Side]) -> list[dict[str, Any]]:
+    """The settings of each side. Where single arms are compared, those of each side's arm are `arm.<switch>`.
 
     Otherwise arms that only one side declares are left out: they are named as such elsewhere.
     """
-    if any(len(other.arms) > 1 for other in sides):
-        declared = Counter(arm for other in sides for arm in {_arm_of(key) for key in other.settings})
-        return {
-            key: of for key, of in side.settings.items() if not _arm_of(key) or declared[_arm_of(key)] > 1
-        }
-    own = f"arms.{next(iter(side.arms))}."
-    found = {}
-    for key, value in side.settings.items():
-        if key.startswith(own):
-            found[f"arm.{key.removeprefix(own)}"] = value
-        elif not key.startswith("arms."):
-            found[key] = value
+    if all(len(side.arms) == 1 for side in sides):
+        own = [side.switches.get(next(iter(side.arms)), {}) for side in sides]
+        return [{**side.settings, **_under("arm", of)} for side, of in zip(sides, own, strict=True)]
+    declared = Counter(arm for side in sides for arm in side.switches)
+    return [{**side.settings, **_shared(side, declared)} for side in sides]
+
+
+def _shared(side: Side, declared: Mapping[str, int]) -> dict[str, Any]:
+    """The switches of the arms that another side declares, too."""
+    found: dict[str, Any] = {}
+    for arm, of in side.switches.items():
+        if declared[arm] > 1:
+            found |= _under(f"arms.{arm}", of)
     return found
 
 
-def _arm_of(key: str) -> str:
-    """The arm whose switch a key is; '' for other keys. An arm's name may have dots in it."""
-    return key.removeprefix("arms.").rpartition(".")[0] if key.startswith("arms.") else ""
+def _under(prefix: str, switches: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{prefix}.{name}": value for name, value in switches.items()}
 
 
 def _shown(key: str, found: Mapping[str, Any]) -> str:
@@ -82,10 +90,19 @@ def _shown(key: str, found: Mapping[str, Any]) -> str:
 
 def _is_public(key: str, value: Any) -> bool:
     """Whether a value may be shown on a page that is passed on."""
-    if isinstance(value, list):
+    if isinstance(value, Mapping):
+        return all(_is_public(f"{key}.{name}", item) for name, item in value.items())
+    if isinstance(value, (list, tuple)):
         return all(_is_public(key, item) for item in value)
-    if key.startswith(SECRET):
-        return not isinstance(value, (str, dict))
-    if key.startswith(PRIVATE) and not key.endswith("._target_"):
-        return not isinstance(value, dict) and (not isinstance(value, str) or bool(_WORD.fullmatch(value)))
-    return True
+    if any(_SECRET.search(part) for part in key.split(".")):
+        return value is None
+    return not isinstance(value, str) or _is_public_text(key, value)
+
+
+def _is_public_text(key: str, text: str) -> bool:
+    section = key.partition(".")[0]
+    if key.endswith("._target_"):
+        return bool(_CLASS.fullmatch(text))
+    if section in WORDS:
+        return bool(_WORD.fullmatch(text))
+    return section in TEXTS and not key.startswith(HIDDEN) and not _PLACE.match(text)

@@ -42,13 +42,16 @@ class Arm:
 
 @dataclass(frozen=True)
 class Side:
-    """What a name means. kind: in words. config: None where this version cannot read it; settings: key -> value."""
+    """What a name means. kind: in words. config: None where this version cannot read it.
+
+    settings: key -> value, without those of arms. switches: of each declared arm key -> value."""
 
     letter: str
     name: str
     kind: str
     arms: Mapping[str, Arm]
     settings: Mapping[str, Any]
+    switches: Mapping[str, Mapping[str, Any]]
     config: Config | None
     notes: Sequence[str] = ()
     revision: str = ""
@@ -78,9 +81,15 @@ def of_runs(letter: str, found: Single, name: str = "") -> Side:
     )
     seeds = ", ".join(map(str, found.seeds))
     kind = f"arm {arm}, seed {seeds}" if found.finished else f"arm {arm}, seed {seeds}, in training"
-    return Side(letter, name or found.name, kind, {arm: one}, settings_of(data.config), data.config)
+    return Side(letter, name or found.name, kind, {arm: one}, *settings_of(data.config), data.config)
 
 
-def settings_of(config: Config) -> dict[str, Any]:
-    """Every setting by its dotted name."""
-    return flat(config.model_dump(mode="json", by_alias=True))
+def settings_of(config: Config | Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Every setting by its dotted name, and those of each arm, whose names may have dots in them.
+
+    config: as it was read where this version cannot check it; arms that are no mapping are left out."""
+    raw = config.model_dump(mode="json", by_alias=True) if isinstance(config, Config) else config
+    arms = raw.get("arms")
+    declared = arms if isinstance(arms, Mapping) else {}
+    switches = {str(arm): flat(of) for arm, of in declared.items() if isinstance(of, Mapping)}
+    return flat({key: value for key, value in raw.items() if key != "arms"}), switches

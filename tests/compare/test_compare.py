@@ -77,7 +77,7 @@ def test_panels_and_environments_that_differ_are_said(root, tmp_path):
     assert "The environments differ" in said
     assert "`A .` alone has `outcome`, `policy`." in said
     shown = {row.key: row.values for row in found.settings}
-    assert shown["env.secret"] == ("(a text)", "–"), "a text of the environment may be private"
+    assert shown["env.secret"] == ("(not shown)", "–"), "a text of the environment may be private"
     assert "do not print" not in comparison_md(found)
 
 
