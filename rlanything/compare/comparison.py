@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rlanything.compare.results import OTHER_TASKS, SAME, Difference, Group, differences, first, groups, value
+from rlanything.compare.results import Difference, Group, Why, differences, first, groups, value
 from rlanything.compare.settings import Setting, differing
 from rlanything.compare.side import Arm, Side
 from rlanything.config import CONTROLS, Config
@@ -60,13 +60,12 @@ def compare(sides: Sequence[Side], root: Path) -> Compared:
 
 def headline(found: Compared) -> str:
     """The result in one sentence: how far the second side is from the first, in success on the first panel."""
-    rows = [row for row in found.differences if row.side != first(row.group) and row.metric.is_success]
-    rows = [row for row in rows if row.group.arm not in CONTROLS]
+    rows = [row for row in found.differences if row.metric.is_success and row.group.arm not in CONTROLS]
     tested = [row for row in rows if row.found is not None]
     if not tested:
         why = rows[0].why if rows else "no arm was measured on both sides"
         return f"Nothing was tested, so it is open which side succeeds more often: {why}."
-    if all(row.paired_on == SAME for row in found.differences):
+    if all(row.same for row in found.differences):
         return f"{' and '.join(code(side.label) for side in found.sides)} have the same results."
     arm = next(
         (arm for arm in reversed(ORDER) if any(row.group.arm == arm for row in tested)), tested[0].group.arm
@@ -83,7 +82,7 @@ def sentence(found: Compared, row: Difference) -> str:
     relation = "equals" if mean == 0.0 else "is above" if mean > 0 else "is below"
     doubt = "" if contrast.clear or mean == 0.0 else ", no clear difference"
     arm = f" in arm {code(row.group.arm)}" if row.group.arm and not found.single else ""
-    if row.paired_on == SAME:
+    if row.same:
         return f"{code(two.label)} and {code(one.label)}{arm}: the same results, {found.contents.title(row.metric)}."
     points = interval(contrast.difference, row.metric, sign=True)
     where = f"{code(one.label)}{arm}, {found.contents.title(row.metric)}"
@@ -111,10 +110,10 @@ def notes(found: Compared) -> Iterator[str]:
 
 def _panels(found: Compared) -> Iterator[str]:
     """Panels that were made anew between the sides."""
-    names = dict.fromkeys(row.metric.short for row in found.differences if row.why == OTHER_TASKS)
+    names = dict.fromkeys(row.metric.short for row in found.differences if row.why is Why.OTHER_TASKS)
     if names:
         yield f"Measured on different tasks, so not compared: {', '.join(names)}."
-    if any(" of " in row.paired_on for row in found.differences):
+    if any(row.paired_on is not None and row.paired_on.partly for row in found.differences):
         yield "Some panels share a part of their tasks only: differences are over what both have."
 
 

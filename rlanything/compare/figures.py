@@ -38,7 +38,7 @@ def page_of(title: str, text: str, charts: Iterable[Chart]) -> str:
 
 
 def free(file: Path) -> Output:
-    """The place of a page, for `output.write_text`. Raises `ConfigError` for one that holds anything but such a page."""
+    """The place of a page, for `output.write_text`. Raises `ConfigError` for one that holds something else."""
     return output(file, _problem)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
@@ -24,11 +25,40 @@ from rlanything.report.results.statistics import (
     paired,
 )
 
-ONLY_SUMMARY = "only a summary is recorded"
-OTHER_TASKS = "other tasks"
-"""Why nothing is tested."""
-SAME = "the same results"
-"""What stands in place of a test where both sides have the same answers."""
+
+class Why(StrEnum):
+    """Why nothing is tested."""
+
+    ONE_SIDE = "measured on one side only"
+    ONLY_SUMMARY = "only a summary is recorded"
+    OTHER_TASKS = "other tasks"
+    NO_SEED = "no seed in common"
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """What a test is over: seeds, and tasks of the `every` that the larger panel has. same: all answers are alike.
+
+    tasks and every are None for a metric that is no share of tasks."""
+
+    seeds: int
+    tasks: int | None
+    every: int | None
+    same: bool
+
+    @property
+    def partly(self) -> bool:
+        """Whether the panels share some of their tasks only."""
+        return self.tasks != self.every
+
+    def __str__(self) -> str:
+        """In words; there is no test where all answers are alike."""
+        if self.same:
+            return "the same results"
+        seeds = f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
+        if self.tasks is None:
+            return seeds
+        return f"{seeds}, {self.tasks}{f' of {self.every}' if self.partly else ''} tasks"
 
 
 @dataclass(frozen=True)
@@ -43,15 +73,20 @@ class Group:
 class Difference:
     """A side against the first one, by one metric. found: None where nothing was compared, for the reason in `why`.
 
-    paired_on: seeds and tasks of the test. Where both sides have the same results there is no p.
+    paired_on: seeds and tasks of what was compared. Where both sides have the same results there is no p.
     """
 
     group: Group
     metric: Metric
     side: int
     found: Contrast | None
-    why: str = ""
-    paired_on: str = ""
+    why: Why | None = None
+    paired_on: Pairing | None = None
+
+    @property
+    def same(self) -> bool:
+        """Whether both sides have the same results."""
+        return self.paired_on is not None and self.paired_on.same
 
 
 def groups(sides: Sequence[Side]) -> list[Group]:
@@ -104,25 +139,20 @@ def _rows(group: Group, metric: Metric) -> Iterator[Difference]:
 def _difference(group: Group, metric: Metric, side: int, arm: Arm, reference: Arm) -> Difference:
     pair = [of.panels.get(metric.name) for of in (arm, reference)]
     if any(value(of, metric) is None for of in (arm, reference)):
-        return Difference(group, metric, side, None, "measured on one side only")
+        return Difference(group, metric, side, None, Why.ONE_SIDE)
     upper, lower = pair
     if upper is None or lower is None:
-        return Difference(group, metric, side, None, ONLY_SUMMARY)
+        return Difference(group, metric, side, None, Why.ONLY_SUMMARY)
     upper = _same_seed(upper, lower)
     if not set(upper.tasks) & set(lower.tasks):
-        return Difference(group, metric, side, None, OTHER_TASKS)
+        return Difference(group, metric, side, None, Why.OTHER_TASKS)
     found = contrast(upper, lower)
     if found is None:
-        return Difference(group, metric, side, None, "no seed in common")
-    if _identical(upper, lower):
-        return Difference(group, metric, side, replace(found, p=None), paired_on=SAME)
-    return Difference(group, metric, side, found, paired_on=_paired_on(upper, lower, metric))
-
-
-def _identical(upper: Panel, lower: Panel) -> bool:
-    """Whether every answer is the same, as those of one frozen model are: then there is nothing to test."""
-    left, right = paired(upper, lower)
-    return np.array_equal(left.hits, right.hits) and np.array_equal(left.totals, right.totals)
+        return Difference(group, metric, side, None, Why.NO_SEED)
+    pairing = _pairing(upper, lower, metric)
+    if pairing.same:
+        found = replace(found, p=None)
+    return Difference(group, metric, side, found, paired_on=pairing)
 
 
 def _same_seed(upper: Panel, lower: Panel) -> Panel:
@@ -132,10 +162,10 @@ def _same_seed(upper: Panel, lower: Panel) -> Panel:
     return upper
 
 
-def _paired_on(upper: Panel, lower: Panel, metric: Metric) -> str:
-    left, _ = paired(upper, lower)
-    seeds, tasks = len(left.seeds), len(left.tasks)
-    every = max(len(upper.tasks), len(lower.tasks))
-    shared = f"{tasks}" if tasks == every else f"{tasks} of {every}"
-    noun = "seed" if seeds == 1 else "seeds"
-    return f"{seeds} {noun}, {shared} tasks" if metric.is_share else f"{seeds} {noun}"
+def _pairing(upper: Panel, lower: Panel, metric: Metric) -> Pairing:
+    """Answers of one frozen model are the same on both sides: then there is nothing to test."""
+    left, right = paired(upper, lower)
+    same = np.array_equal(left.hits, right.hits) and np.array_equal(left.totals, right.totals)
+    if not metric.is_share:
+        return Pairing(len(left.seeds), None, None, same)
+    return Pairing(len(left.seeds), len(left.tasks), max(len(upper.tasks), len(lower.tasks)), same)

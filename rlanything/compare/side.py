@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlanything.compare.run.named import arm_of, seed_of
+from rlanything.compare.run.named import seed_of
 from rlanything.compare.run.single import Single
 from rlanything.config import Config
 from rlanything.report.results.curves import Run
@@ -69,7 +69,7 @@ class Side:
 
 def of_runs(letter: str, found: Single, name: str = "") -> Side:
     """The side of some runs of one arm. name: that of the user, where the runs are of another project."""
-    data, arm = found.data, arm_of(found.runs[0])
+    data, arm = found.data, found.arm
     one = Arm(
         arm,
         panels=data.comparison.panels.get(arm, {}),

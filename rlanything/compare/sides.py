@@ -11,6 +11,7 @@ from rlanything.compare.revision import of_revision, resolve
 from rlanything.compare.run.single import single
 from rlanything.compare.side import Side, of_runs
 from rlanything.core.errors import ConfigError
+from rlanything.rollouts.runs import NoRun
 from rlanything.workspaces import places
 
 MOST = 8
@@ -35,9 +36,7 @@ def _side(letter: str, name: str, root: Path) -> Side:
     within = _project(where, root) if colon else None
     try:
         return of_runs(letter, single(run, within), name) if within else of_runs(letter, single(name, root))
-    except ConfigError as error:
-        if not str(error).startswith("no run "):
-            raise
+    except NoRun as error:
         if not within and resolve(name, root) is not None:
             return of_revision(letter, name, root)
         raise ConfigError(f"{error}. {_others(root)}") from None

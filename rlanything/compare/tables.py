@@ -48,7 +48,12 @@ def _tested(row: Difference) -> list[str]:
     if row.found is None:
         return [NONE, NONE, NONE, f"not tested: {row.why}"]
     clear = "yes" if row.found.clear else "no"
-    return [interval(row.found.difference, row.metric, sign=True), p_text(row.found.p), clear, row.paired_on]
+    return [
+        interval(row.found.difference, row.metric, sign=True),
+        p_text(row.found.p),
+        clear,
+        str(row.paired_on),
+    ]
 
 
 def _title(found: Compared, group: Group, metric: Metric) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out
 from rlanything.compare.comparison import Compared, headline, notes
-from rlanything.compare.results import SAME, first, value
+from rlanything.compare.results import first, value
 from rlanything.core.printable import one_line, safe
 from rlanything.report.formatting import NONE, interval, p_text
 
@@ -40,13 +40,17 @@ def _settings(found: Compared, screen: Screen) -> str:
 
 
 def _differences(found: Compared, screen: Screen) -> str:
-    rows, shown = [], [row for row in found.differences if row.paired_on != SAME]
+    rows, shown = [], [row for row in found.differences if not row.same]
     for row in shown:
         pair = f"{found.sides[first(row.group)].letter}, {found.sides[row.side].letter}"
         tested = (
             [NONE, NONE, f"not tested: {row.why}"]
             if row.found is None
-            else [interval(row.found.difference, row.metric, sign=True), p_text(row.found.p), row.paired_on]
+            else [
+                interval(row.found.difference, row.metric, sign=True),
+                p_text(row.found.p),
+                str(row.paired_on),
+            ]
         )
         arm = [] if found.single else [safe(row.group.arm)]
         both = (row.group.of[i] for i in (first(row.group), row.side))

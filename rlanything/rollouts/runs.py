@@ -23,6 +23,10 @@ from rlanything.runs import origins
 LIVE = Path(".rla", "live")
 
 
+class NoRun(ConfigError):
+    """A name means no run of the project; the message has the nearest name."""
+
+
 @dataclass(frozen=True)
 class Terms:
     """By what a run's replies became rewards, and whose tokenizers its tokens are of. env: its environment."""
@@ -52,17 +56,22 @@ class NamedRun:
         """Arm and seed, e.g. full/seed-0."""
         return "/".join(self.stored.folder.parts[-2:])
 
+    @property
+    def arm(self) -> str:
+        """The name of its arm."""
+        return self.stored.folder.resolve().parent.name
+
 
 def find(name: str, root: Path) -> tuple[NamedRun, Sequence[str]]:
     """The first run that `name` (an arm, a run or a path) means, and the names of all of them.
 
-    A finished run comes before one in training. Raises `ConfigError` with the nearest name."""
+    A finished run comes before one in training. Raises `NoRun` with the nearest name."""
     folders = _named(name, root)
     if not folders:
         there = [*find_runs(root / RUNS), *_live(root)]
         known = {_short(run, root) for run in there} | {run.parent.name for run in there}
         hint = unknown(name, known) if known else "this project has no run yet; `rlanything train` makes one"
-        raise ConfigError(f"no run {name!r}: {hint}")
+        raise NoRun(f"no run {name!r}: {hint}")
     return open_run(folders[0]), [_short(folder, root) for folder in folders]
 
 

@@ -12,8 +12,9 @@ from report_cases import config, evaluation, write_evaluation
 from rlanything.cli import main
 from rlanything.compare.comparison import compare, headline, notes
 from rlanything.compare.page import comparison_md
-from rlanything.compare.results import ONLY_SUMMARY
+from rlanything.compare.results import Pairing, Why
 from rlanything.compare.sides import sides
+from rlanything.core.errors import ConfigError
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast, corrected
 
@@ -36,7 +37,7 @@ def test_arms_are_paired_by_seed_and_task_and_corrected_together(root):
     panels = [read_evaluation(root / f"evaluation/{arm}.json", arm) for arm in ("full", "outcome")]
     wanted = corrected({m: contrast(panels[0][m], panels[1][m]) for m in panels[0]})
     assert {row.metric.name: row.found for row in found.differences} == wanted
-    assert found.differences[0].paired_on == "2 seeds, 24 tasks"
+    assert str(found.differences[0].paired_on) == "2 seeds, 24 tasks"
     assert {row.key: row.values for row in found.settings} == {
         "arm.step_votes": ("false", "true"), "arm.train_reward": ("false", "true"), "arm.adapt": ("false", "true"),
     }  # fmt: skip
@@ -45,14 +46,14 @@ def test_arms_are_paired_by_seed_and_task_and_corrected_together(root):
 
 def test_one_frozen_model_on_both_sides_is_no_comparison(root):
     rows = {row.metric.name: row for row in compared(root, "outcome", "policy").differences}
-    assert rows["rm_process"].paired_on == "the same results"
+    assert str(rows["rm_process"].paired_on) == "the same results"
     assert rows["rm_process"].found.p is None
     assert rows["in_domain"].found.p is not None
 
 
 def test_two_seeds_are_compared_task_by_task(root):
     found = compared(root, "full/seed-0", "full/seed-1")
-    assert found.differences[0].paired_on == "1 seed, 24 tasks"
+    assert str(found.differences[0].paired_on) == "1 seed, 24 tasks"
     assert found.settings == []
     text = comparison_md(found)
     assert "one seed each, and not the same one" in text
@@ -71,7 +72,7 @@ def test_panels_and_environments_that_differ_are_said(root, tmp_path):
     write_evaluation(other, data)
     found = compared(root, ".", str(other))
     rows = {(row.group.arm, row.metric.name): row for row in found.differences}
-    assert rows["full", "in_domain"].why == "other tasks"
+    assert rows["full", "in_domain"].why is Why.OTHER_TASKS
     assert rows["full", "out_of_domain"].found is not None
     said = " ".join(notes(found))
     assert "The environments differ" in said
@@ -83,7 +84,7 @@ def test_panels_and_environments_that_differ_are_said(root, tmp_path):
 
 def test_a_revision_is_read_from_git_and_nothing_is_claimed_without_its_tasks(root, capsys):
     found = compared(root, ".", revisions=["HEAD"])
-    assert {row.why for row in found.differences} == {ONLY_SUMMARY}
+    assert {row.why for row in found.differences} == {Why.ONLY_SUMMARY}
     first = found.sides[0]
     assert first.arms["full"].recorded["in_domain"].mean == pytest.approx(0.6, abs=0.1)
     assert first.arms["full"].curves[1]["panel/in_domain"].keys() == {0, 6, 12, 18, 24}
@@ -186,3 +187,23 @@ def test_a_project_beside_itself_has_the_same_results(root, capsys):
     assert found.settings == []
     assert main(["--root", str(root), "compare", ".", str(root)]) == 0
     assert f"the same results on both sides: {len(found.differences)} more" in capsys.readouterr().out
+
+
+def test_what_is_said_follows_values_and_no_words(root, tmp_path):
+    """A message that begins as another, or the same results on a part of the tasks, misleads nobody."""
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    data = evaluation("full", 2)
+    for seed in data["seeds"].values():
+        seed["in_domain"] = dict(list(seed["in_domain"].items())[:8])
+    write_evaluation(other, data)
+    found = compared(root, ".", str(other))
+    partly = [row for row in found.differences if row.paired_on is not None and row.paired_on.partly]
+    assert [(row.group.arm, row.metric.name, row.paired_on) for row in partly] == [
+        ("full", "in_domain", Pairing(2, 8, 24, same=True))
+    ]
+    assert str(Pairing(2, 8, 24, same=False)) == "2 seeds, 8 of 24 tasks"
+    assert "Some panels share a part of their tasks only" in " ".join(notes(found))
+    (other / "no run here").symlink_to(other / "runs")
+    with pytest.raises(ConfigError, match=r"^no run here: holds runs of several arms .*; name one of them$"):
+        compared(other, "no run here", "full")

@@ -10,12 +10,11 @@ from typing import Any
 from rlanything.buffer.views.find.names import RUNS
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
-from rlanything.files.reader import read_object
 from rlanything.files.yaml_file import read_mapping
 from rlanything.repro import run_rules
 from rlanything.rollouts import runs
+from rlanything.rollouts.origin import origin_of
 from rlanything.rollouts.runs import NamedRun
-from rlanything.runs import origins
 
 _SEED = re.compile(r"seed-(\d{1,9})")
 _MERGED = ("train", "evaluate", "arms")
@@ -41,32 +40,22 @@ def seed_of(run: NamedRun) -> int:
     return int(found[1])
 
 
-def arm_of(run: NamedRun) -> str:
-    """The name of its arm."""
-    return run.stored.folder.resolve().parent.name
-
-
 def config_of(found: Sequence[NamedRun]) -> Config:
     """The configuration of runs of one arm, with this arm alone. Raises `ConfigError`."""
-    run, arm = found[0], arm_of(found[0])
+    run, arm = found[0], found[0].arm
     config = run_rules.own(run.stored.folder).config if run.finished else _live(run)
     return config.model_copy(update={"arms": {arm: config.arm(arm)}})
 
 
 def _live(run: NamedRun) -> Config:
     """That of the project, with everything that decides the run as the run keeps it."""
-    own = origin_of(run).get("config", {})
+    own = origin_of(run).config
     data: dict[str, Any] = read_mapping(run.root / "params.yaml")
     for section, value in own.items():
         if section in data:
             merged = section in _MERGED and isinstance(value, dict) and isinstance(data[section], dict)
             data[section] = {**data[section], **value} if merged else value
     return parse(data)
-
-
-def origin_of(run: NamedRun) -> dict[str, Any]:
-    """What a run in training was made from. Raises `ConfigError`."""
-    return read_object(run.stored.folder.parent / origins.FILE, "start the training again")
 
 
 def _folder(name: str, root: Path) -> Path:

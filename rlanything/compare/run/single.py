@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rlanything.buffer.views import diff
-from rlanything.compare.run.named import arm_of, config_of, named, origin_of, seed_of
+from rlanything.compare.run.named import config_of, named, seed_of
 from rlanything.compare.run.staged import alone
 from rlanything.config import BASE, BASE_COOLED, Config
-from rlanything.core.errors import ConfigError
 from rlanything.report.report_data import ReportData, gathered
 from rlanything.report.results.evaluations import Panels, read_evaluation
+from rlanything.rollouts.origin import origin_of
 from rlanything.rollouts.runs import NamedRun
 from rlanything.runs import provenance
-from rlanything.runs.fingerprint import Origin
 from rlanything.runs.layout import Layout
 
 
@@ -36,7 +35,7 @@ class Single:
     @property
     def arm(self) -> str:
         """The name of the arm."""
-        return arm_of(self.runs[0])
+        return self.runs[0].arm
 
     @property
     def seeds(self) -> list[int]:
@@ -65,9 +64,9 @@ def single(name: str, root: Path) -> Single:
     found = named(name, root)
     config = config_of(found)
     with alone(found) as place:
-        data = _gathered(config, place, arm_of(found[0]))
+        data = _gathered(config, place, found[0].arm)
     counts = {seed_of(run): _counts(run) for run in found}
-    shown = found[0].name if len(found) == 1 else arm_of(found[0])
+    shown = found[0].name if len(found) == 1 else found[0].arm
     return Single(shown, found, data, counts, _record(found[0]))
 
 
@@ -92,9 +91,6 @@ def _counts(run: NamedRun) -> Mapping[str, int]:
 def _record(run: NamedRun) -> Mapping[str, Any]:
     """The record of a finished run; of one in training, what it keeps of it."""
     if run.finished:
-        return provenance.read(run.root, arm_of(run))
+        return provenance.read(run.root, run.arm)
     own = origin_of(run)
-    parts = {part: own.get(part, {}) for part in ("config", "code", "inputs", "packages")}
-    if wrong := [part for part, value in parts.items() if not isinstance(value, dict)]:
-        raise ConfigError(f"{run.stored.folder.parent}: {wrong[0]} of the run's origin is no mapping")
-    return {**parts, "fingerprint": Origin(**parts).fingerprint, "seeds": {}, "panels": None, "starts": []}
+    return {**asdict(own), "fingerprint": own.fingerprint, "seeds": {}, "panels": None, "starts": []}

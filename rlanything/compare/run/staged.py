@@ -16,7 +16,7 @@ from typing import Any
 from rlanything.buffer.storage import FOLDER as BUFFER
 from rlanything.buffer.storage import START
 from rlanything.buffer.views.find.live import live_run
-from rlanything.compare.run.named import arm_of, seed_of
+from rlanything.compare.run.named import seed_of
 from rlanything.config import BASE, BASE_COOLED
 from rlanything.files.reader import read_object
 from rlanything.report.results.evaluations import EVALUATE
@@ -29,7 +29,7 @@ ROLLOUTS = "rollouts"
 @contextmanager
 def alone(found: Sequence[NamedRun]) -> Iterator[Path]:
     """The project of these runs of one arm. Raises `FileError` for a file that cannot be read."""
-    root, arm = found[0].root, arm_of(found[0])
+    root, arm = found[0].root, found[0].arm
     with TemporaryDirectory(prefix="rlanything-") as folder:
         place = Path(folder)
         for run in found:
