@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from rlanything import __version__
 from rlanything.core.types import Json
-from rlanything.files.reader import read_object
 from rlanything.rewards.kind import name_of
+from rlanything.rollouts.origin import fingerprint_of
 from rlanything.rollouts.runs import NamedRun
-from rlanything.runs import origins, provenance
-from rlanything.runs.fingerprint import Origin
 
 
 def facts(run: NamedRun) -> dict[str, Json]:
@@ -27,14 +25,5 @@ def facts(run: NamedRun) -> dict[str, Json]:
 
 
 def identity(run: NamedRun) -> str:
-    """The fingerprint of the run with its arm and seed: the same while it trains and afterwards, and on every machine.
-
-    Raises `ConfigError` for a record that cannot be read."""
-    arm = run.stored.folder.parent
-    if run.finished:
-        fingerprint = provenance.read(run.root, arm.name)["fingerprint"]
-    else:
-        origin = read_object(arm / origins.FILE)
-        parts = (origin.get(name, {}) for name in ("config", "code", "inputs", "packages"))
-        fingerprint = Origin(*parts).fingerprint
-    return f"{fingerprint}/{run.name}"
+    """The fingerprint of the run with its arm and seed. Raises `ConfigError` for a record that cannot be read."""
+    return f"{fingerprint_of(run)}/{run.name}"

@@ -174,12 +174,100 @@ def test_notes_that_are_built_in_are_shown_searched_and_linked(server, tab, look
     assert tab.problems == []
 
 
-def test_a_browser_that_keeps_nothing_says_so(site, tab, look, settled):
-    look(f"{site}/votes/#i=0&s=3&r=0")
-    tab.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('no room'); }; }")
-    tab.keyboard.press("m")
-    settled("document.activeElement.tagName === 'TEXTAREA'")
-    tab.keyboard.type("x")
-    settled("!document.getElementById('problem').hidden")
-    assert "this browser does not keep the note (no room); export the notes" in tab.inner_text("#problem")
-    assert json.loads(tab.evaluate("packed(index)"))["notes"][0]["text"] == "x"
+FILL = """() => {
+  localStorage.setItem('other', 'x');
+  for (let size = 1 << 22; size >= 1; size >>= 1) {
+    try { localStorage.setItem('other', localStorage.getItem('other') + 'x'.repeat(size)); } catch {}
+  }
+}"""
+"""Until the browser has no room for one character more."""
+
+
+def texts(tab) -> list[str]:
+    return [note["text"] for note in json.loads(tab.evaluate("packed(index)"))["notes"]]
+
+
+def lost_soon(tab, many: str) -> bool:
+    return f"{many} of your notes would be lost with this tab" in tab.inner_text("#unstored")
+
+
+@pytest.fixture
+def alone(browser):
+    """A tab that may be closed with notes in it that are nowhere else."""
+    context = browser.new_context()
+    yield context.new_page()
+    context.close()
+
+
+def test_notes_for_which_a_browser_has_no_room_stay_in_the_tab(site, alone, tmp_path):
+    alone.goto(f"{site}/votes/#i=0&s=3&r=0")
+    alone.wait_for_selector("body[data-shown]", state="attached")
+    alone.evaluate(FILL)
+    for step in (0, 1):
+        alone.click(f"#step-{step} .note summary")
+        alone.fill(f"#step-{step} textarea", f"of step {step}")
+    assert texts(alone) == ["of step 0", "of step 1"], "the second note does not take the first one away"
+    assert lost_soon(alone, "2 changes")
+    assert alone.evaluate("localStorage.getItem(storedAs(index))") is None
+    (tmp_path / "more.json").write_text(json.dumps(file_of(MINE, OTHER)))
+    alone.set_input_files("#import", str(tmp_path / "more.json"))
+    alone.get_by_text("Notes (4)").wait_for()
+    assert lost_soon(alone, "4 changes")
+    alone.click("#notes > summary")
+    assert len(json.loads(exported(alone, "#as-json")[1])["notes"]) == 4
+    alone.evaluate("location.hash = '#i=1&s=3&r=0'")
+    alone.get_by_text("built in").first.wait_for()
+    assert lost_soon(alone, "4 changes"), "it is still said on another rollout"
+
+    alone.evaluate("localStorage.removeItem('other')")
+    alone.fill("#rollout > .note textarea", "room again")
+    assert alone.is_hidden("#unstored")
+    stored = json.loads(alone.evaluate("localStorage.getItem(storedAs(index))"))["notes"]
+    assert {note["text"] for note in stored} == {"of step 0", "of step 1", MINE["text"], "room again"}
+
+
+def test_notes_that_a_browser_may_not_keep_stay_in_the_tab(server, alone, tmp_path):
+    """A page without an origin of its own may not use the browser's storage at all."""
+    folder, url = server
+    made(folder / "barred.html", steps_run(), single=True)
+    policy = {"Content-Security-Policy": "sandbox allow-scripts allow-downloads", "Content-Type": "text/html"}
+    alone.route("**/barred.html", lambda route: route.fulfill(response=route.fetch(), headers=policy))
+    alone.goto(f"{url}/barred.html#i=0&s=3&r=2&t=1")
+    alone.wait_for_selector("body[data-shown]", state="attached")
+    assert alone.is_hidden("#unstored"), "nothing is lost yet"
+    alone.click("#step-0 .note summary")
+    alone.fill("#step-0 textarea", "mine")
+    (tmp_path / "more.json").write_text(json.dumps(file_of(MINE, OTHER)))
+    alone.set_input_files("#import", str(tmp_path / "more.json"))
+    alone.get_by_text("Notes (3)").wait_for()
+    assert texts(alone) == ["mine", MINE["text"], OTHER["text"]]
+    assert lost_soon(alone, "3 changes")
+    assert alone.input_value("#step-1 textarea") == MINE["text"], "imported notes are shown"
+
+
+def test_stored_notes_that_cannot_be_read_are_put_aside_before_they_are_overwritten(site, alone):
+    alone.goto(f"{site}/votes/#i=0&s=3&r=0")
+    alone.wait_for_selector("body[data-shown]", state="attached")
+    alone.evaluate("localStorage.setItem(storedAs(index), 'torn')")
+    alone.evaluate(FILL)
+    alone.click("#step-0 .note summary")
+    alone.fill("#step-0 textarea", "new")
+    assert lost_soon(alone, "1 change")
+    assert alone.evaluate("localStorage.getItem(storedAs(index))") == "torn", "there is no room for a copy"
+    alone.evaluate("localStorage.removeItem('other')")
+    alone.fill("#step-0 textarea", "newer")
+    assert alone.evaluate("localStorage.getItem(storedAs(index) + ' (unread)')") == "torn"
+    assert texts(alone) == ["newer"]
+    assert alone.is_hidden("#unstored")
+
+
+def test_an_import_that_fails_at_its_last_note_takes_none(site, alone, tmp_path):
+    alone.goto(f"{site}/votes/#i=0&s=3&r=2&t=1")
+    alone.wait_for_selector("body[data-shown]", state="attached")
+    alone.click("#step-1 .note summary")
+    alone.fill("#step-1 textarea", "x" * noting.LONGEST)
+    file = tmp_path / "long.json"
+    file.write_text(json.dumps(file_of(OTHER, MINE)))
+    alone.set_input_files("#import", str(file))
+    alone.get_by_text("longer together than").wait_for()
+    assert texts(alone) == ["x" * noting.LONGEST]

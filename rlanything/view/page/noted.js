@@ -20,6 +20,20 @@ function drawNote(place, index, spot) {
   }, 'note', Boolean(mine));
 }
 
+// Stays until the browser has stored every note.
+function tellUnstored(error) {
+  const place = document.getElementById('unstored');
+  const many = [...unstored.values()].reduce((sum, notes) => sum + notes.size, 0);
+  place.hidden = !many;
+  if (many && error) {
+    place.textContent = visible('This browser does not keep notes (' + error.message + '). ' + count(many, 'change')
+      + ' of your notes would be lost with this tab: export them before you close it.');
+  }
+}
+
+// The browser asks before it closes a tab with notes that are nowhere else.
+function leaving(event) { if (!document.getElementById('unstored').hidden) event.preventDefault(); }
+
 function tried(act) { try { act(); } catch (error) { tell(error); } }
 
 // What depends on notes is drawn again, but not where the reader is writing.
@@ -80,6 +94,7 @@ function makeNotes() {
   document.getElementById('as-json').addEventListener('click', () => download(named() + '.json', 'application/json', packed(index)));
   document.getElementById('as-markdown').addEventListener('click', () => download(named() + '.md', 'text/markdown', inMarkdown(index)));
   document.getElementById('import').addEventListener('change', event => imported(event.target).catch(tell));
+  window.addEventListener('beforeunload', leaving);
   window.addEventListener('storage', event => {
     if (event.key !== storedAs(index)) return;
     readNotes(index);
