@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rlanything.core.types import Task
@@ -13,21 +14,26 @@ from rlanything.rollouts.page import rollout_page
 from rlanything.rollouts.runs import NamedRun
 from rlanything.rollouts.select import Chosen, Tries
 from rlanything.view.environment import Knowledge
+from rlanything.view.screens import files, point, screens
 from rlanything.view.tokens import Tokens, read_ahead
 
 _OF_GROUP = ("slot", "task", "rewrite", "accuracy", "tests")
 _OF_ROLLOUT = ("rollout", "outcome", "status", "error", "trains_policy", "why_not", "first_observation")
-_IN_TOKENS = ("prompt", "prompt_tokens", "response_tokens", "step")
+_LEFT_OUT = ("prompt", "prompt_tokens", "response_tokens", "step", "images")
+"""Of a step: what stands with the tokens, and the pictures, which stand with the rollout."""
 
 
 @dataclass(frozen=True)
 class IterationPage:
-    """groups: one a task, with its rollouts. tokens: what `Tokens.page` returns. notes: what could not be shown."""
+    """groups: one a task, with its rollouts. tokens: what `Tokens.page` returns. notes: what could not be shown.
+
+    pictures: name -> file of those that the rollouts show."""
 
     iteration: int
     groups: Sequence[Mapping[str, Any]]
     tokens: Mapping[str, Any]
     notes: Sequence[str]
+    pictures: Mapping[str, Path] = field(default_factory=dict)
 
 
 def iteration_page(run: NamedRun, iteration: int, known: Knowledge) -> IterationPage:
@@ -38,7 +44,8 @@ def iteration_page(run: NamedRun, iteration: int, known: Knowledge) -> Iteration
     groups = [_group(run, stored, tries, known, tokens, notes) for tries in select.grouped(stored.episodes)]
     notes |= dict.fromkeys(filter(None, [known.problem, *tokens.problems]))
     run.decoded.clear()
-    return IterationPage(iteration, groups, tokens.page(), list(notes))
+    shown = files(run, [rollout for group in groups for rollout in group["rollouts"]])
+    return IterationPage(iteration, groups, tokens.page(), list(notes), shown)
 
 
 def _group(
@@ -64,13 +71,17 @@ def _group(
 
 def _rollout(page: Mapping[str, Any], task: Task | None, known: Knowledge, episode: Any) -> dict[str, Any]:
     (beside,) = [row for row in page["rollouts"] if row["rollout"] == page["rollout"]]
-    facts = known.of(task, episode.trajectory)
+    facts, seen = known.of(task, episode.trajectory), screens(page)
+    steps = [
+        {**{name: value for name, value in step.items() if name not in _LEFT_OUT}, **fact}
+        for step, fact in zip(page["steps"], facts, strict=True)
+    ]
+    for step, before in zip(steps, seen, strict=False):
+        step["point"] = point(step["action"], before)
     return {
         **{name: page[name] for name in _OF_ROLLOUT},
         "reward": beside["reward"],
         "advantage": beside["advantage"],
-        "steps": [
-            {**{name: value for name, value in step.items() if name not in _IN_TOKENS}, **fact}
-            for step, fact in zip(page["steps"], facts, strict=True)
-        ],
+        "steps": steps,
+        **({"screens": seen} if seen else {}),
     }

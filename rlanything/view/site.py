@@ -1,7 +1,7 @@
 """The files of a page: a folder whose parts load when they are opened, or one file with all of them.
 
-Parts are gzipped JSON. The page reads them with `fetch` and never as scripts. A policy in the page lets the browser run
-the page's own scripts only, and load nothing from elsewhere.
+Parts are gzipped JSON, and pictures PNG. The page reads parts with `fetch` and never as scripts. A policy in the page
+lets the browser run the page's own scripts only, and load nothing from elsewhere.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from rlanything.core.images.png import NAME
 from rlanything.core.look import COLOURS
 from rlanything.core.types import Json
 
@@ -25,12 +26,23 @@ PAGE = Path(__file__).with_name("page")
 STYLE = "view.css"
 SCRIPTS = (
     *("address.js", "data.js", "text.js", "notes.js", "search.js", "bars.js", "barred.js", "list.js"),
-    *("noted.js", "task.js", "steps.js", "parting.js", "pairs.js", "beside.js", "controls.js", "view.js"),
+    *(
+        "noted.js",
+        "pictures.js",
+        "task.js",
+        "steps.js",
+        "parting.js",
+        "pairs.js",
+        "beside.js",
+        "controls.js",
+        "view.js",
+    ),
 )
 """In the order in which they are loaded; each uses what those before it define."""
 _LEVEL = 6
 _INDEX = "index.html"
 _DATA = "data"
+_PICTURES = "pictures"
 _SUFFIX = ".json.gz"
 _FIRST = b"<!doctype html>\n<!-- A page of rlanything view in one file. -->\n"
 """How a single file begins; `page/index.html.jinja` writes it."""
@@ -51,6 +63,18 @@ class Site:
         path = self.folder / _DATA / f"{self.prefix}{name}{_SUFFIX}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(_json(value).encode("ascii"), _LEVEL, mtime=0))
+
+    def picture(self, name: str, file: Path) -> None:
+        """A picture by its sha256, once for all runs of the page. Raises `OSError`."""
+        path = self.folder / _DATA / _PICTURES / f"{name}.png"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.read_bytes())
+
+    def pictures(self) -> Iterator[tuple[str, bytes]]:
+        """(name, PNG) of the pictures so far."""
+        for path in sorted((self.folder / _DATA / _PICTURES).glob("*.png")):
+            yield path.stem, path.read_bytes()
 
     def parts(self) -> Iterator[tuple[str, bytes]]:
         """(name, gzipped JSON) of the parts so far."""
@@ -77,6 +101,7 @@ class Site:
             "style": Markup(style),
             "style_hash": _digest(style),
             "parts": parts,
+            "pictures": {name: base64.b64encode(png).decode() for name, png in self.pictures()},
         }
         return _render({"title": title, "single": True, **values})
 
@@ -101,7 +126,8 @@ def is_single(file: Path) -> bool:
 def _written(path: Path, data: Path) -> bool:
     if path.is_symlink():
         return False
-    return path.is_dir() or path.parent == data.parent or path.name.endswith(_SUFFIX)
+    picture = path.parent == data / _PICTURES and path.suffix == ".png" and bool(NAME.fullmatch(path.stem))
+    return path.is_dir() or path.parent == data.parent or path.name.endswith(_SUFFIX) or picture
 
 
 def _style() -> str:

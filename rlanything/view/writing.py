@@ -96,6 +96,8 @@ def _fill_run(site: Site, made: Made, source: Source, more: Mapping[str, Json]) 
     for page in source.pages:
         site.part(f"iterations/{page.iteration}", page.groups)
         site.part(f"tokens/{page.iteration}", page.tokens)
+        for name, file in page.pictures.items():
+            site.picture(name, file)
         rows.add(page)
         words.add(page)
         iterations += 1
@@ -120,7 +122,7 @@ def _filters(source: Source) -> dict[str, Json]:
 
 
 def _require_small(site: Site) -> None:
-    size = sum(len(data) for _, data in site.parts()) * 4 // 3
+    size = sum(len(data) for _, data in (*site.parts(), *site.pictures())) * 4 // 3
     if size > MOST_MB << 20:
         raise ConfigError(
             f"--single-file: {size >> 20} MB, and at most {MOST_MB} MB open well in a browser; write a folder instead"

@@ -106,8 +106,10 @@ def tokens(groups: list[dict[str, Any]], text: Text) -> dict[str, Any]:
     }
 
 
-def page(iteration: int, groups: list[dict[str, Any]], text: Text = SAME) -> IterationPage:
-    return IterationPage(iteration, groups, tokens(groups, text), [])
+def page(
+    iteration: int, groups: list[dict[str, Any]], text: Text = SAME, pictures: dict[str, Path] | None = None
+) -> IterationPage:
+    return IterationPage(iteration, groups, tokens(groups, text), [], pictures or {})
 
 
 def past(slot: int, text: Text) -> dict[str, Any]:

@@ -16,6 +16,8 @@ function drawRollout(place, index, group, rollout) {
   add(place, 'h3', 'First observation');
   addText(place, 'div', rollout.first_observation, 'said');
   rollout.steps.forEach((step, k) => drawStep(place, index, group, rollout, step, k));
+  const last = rollout.steps.length;
+  if (rollout.screens) drawPictures(place, rollout.screens[last], last ? 'after the last step' : 'first', null);
 }
 
 function drawStep(place, index, group, rollout, step, k) {
@@ -23,6 +25,7 @@ function drawStep(place, index, group, rollout, step, k) {
   part.id = 'step-' + k;
   part.tabIndex = -1;
   link(add(part, 'h3'), {t: k}, 'Step ' + k);
+  if (rollout.screens) drawPictures(part, rollout.screens[k], 'before step ' + k, step.point);
   addText(part, 'pre', step.action, 'action');
   if (!step.valid) add(part, 'p', 'The reply holds no valid action:', 'crashed');
   if (!step.valid && step.response) addText(part, 'pre', step.response);

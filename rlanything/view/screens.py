@@ -1,0 +1,77 @@
+"""The pictures of a rollout for a page: which were seen before each step, and where on them its action points.
+
+Two forms of tool calls name places: `computer_use` of Qwen's models from 0 to 999, whatever the size of the screen, and
+OSWorld's `computer_13` in pixels (docs/gui.md). An action on an element by its number names no place. Actions are
+untrusted texts: JSON is read, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rlanything.core.types import Json
+from rlanything.files.images import FOLDER, ImageStore
+from rlanything.rollouts.runs import NamedRun
+
+GRID = 999
+"""The largest coordinate of `computer_use`."""
+LONGEST = 20_000
+"""Characters of an action that are read, from its end."""
+_CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_SHOWN = ("sha256", "width", "height", "problem")
+
+
+def screens(page: Mapping[str, Any]) -> list[list[Json]]:
+    """The pictures before each step of a rollout's page (`rollouts.page`), then those after the last step.
+
+    [] where the rollout has no picture. Of each its name and size, or why it cannot be shown."""
+    every = [page["first_images"], *(step["images"] for step in page["steps"])]
+    if not any(every):
+        return []
+    return [[{name: one[name] for name in _SHOWN} for one in seen] for seen in every]
+
+
+def point(action: str, seen: Sequence[Mapping[str, Any]]) -> list[float] | None:
+    """Where an action points on the last picture that was seen: shares of its width and height, from its upper left.
+
+    None where the action names no place inside it."""
+    size = (seen[-1]["width"], seen[-1]["height"]) if seen else (None, None)
+    call = _call(action)
+    if call is None or None in size:
+        return None
+    given = call.get("parameters", call.get("arguments", call))
+    if not isinstance(given, Mapping):
+        return None
+    relative = call.get("name") == "computer_use"
+    pair = given.get("coordinate") if relative else [given.get("x"), given.get("y")]
+    if not isinstance(pair, list) or len(pair) != 2:
+        return None
+    shares = [_share(value, GRID if relative else side) for value, side in zip(pair, size, strict=True)]
+    return [share for share in shares if share is not None] if None not in shares else None
+
+
+def files(run: NamedRun, rollouts: Sequence[Mapping[str, Any]]) -> dict[str, Path]:
+    """Name -> file of the pictures that `screens` gave for these rollouts and that can be read."""
+    store = ImageStore(run.stored.folder / FOLDER)
+    seen = (one for rollout in rollouts for some in rollout.get("screens", ()) for one in some)
+    return {one["sha256"]: store.path(one["sha256"]) for one in seen if not one["problem"]}
+
+
+def _call(action: str) -> Mapping[str, Any] | None:
+    text = action[-LONGEST:]
+    calls = _CALL.findall(text)
+    try:
+        found = json.loads(calls[0] if calls else text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _share(value: Any, most: int) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        return None
+    return round(value / most, 4)
