@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
 from rlanything.exports.reading import Reader
 from rlanything.exports.texts import clean
-from rlanything.files.reader import read_object
+from rlanything.rollouts.origin import fingerprint_of
 from rlanything.rollouts.runs import NamedRun
-from rlanything.runs import origins, provenance
-from rlanything.runs.fingerprint import Origin
+from rlanything.runs import provenance
 from rlanything.view.export import facts
 
 _TITLE = "# Rollouts of an RLAnything run"
@@ -29,35 +26,30 @@ _TEXT = (
 
 def about(run: NamedRun) -> dict[str, Json]:
     """The run, how its replies became rewards, its fingerprint, and the git commit of its last start, where known."""
-    arm = run.stored.folder.parent.name
-    if run.finished:
-        record = provenance.read(run.root, arm)
-        starts = record["starts"]
-        commit = (starts[-1]["git"] or {}).get("commit") if starts else None
-        return {**facts(run), "fingerprint": record["fingerprint"], "revision": commit}
-    path = run.stored.folder.parent / origins.FILE
-    return {**facts(run), "fingerprint": _fingerprint(read_object(path)), "revision": None}
+    return {**facts(run), "fingerprint": fingerprint_of(run), "revision": _revision(run)}
 
 
-def _fingerprint(origin: Mapping[str, Any]) -> str | None:
-    """The fingerprint of a run in training; None for an origin that lacks a part."""
-    try:
-        return Origin(origin["config"], origin["code"], origin["inputs"], {}).fingerprint
-    except (LookupError, TypeError, ValueError, ConfigError):
+def _revision(run: NamedRun) -> str | None:
+    """The commit of the last start. It is not known of a run in training, nor where the run was not started."""
+    if not run.finished:
         return None
+    starts = provenance.read(run.root, run.arm)["starts"]
+    commit: str | None = (starts[-1]["git"] or {}).get("commit") if starts else None
+    return commit
 
 
 def card(kind: str, reader: Reader, counts: Mapping[str, int], front: Sequence[str] = ()) -> str:
     """README.md. front: lines of YAML between the marks, of our own words."""
     selection = reader.selection
     asked = {
-        "iterations": list(selection.iterations),
-        "slots": list(selection.slots),
-        "rollouts": list(selection.rollouts),
-        "filters": list(selection.filters),
+        "iterations": list(selection.iterations) or None,
+        "slots": list(selection.slots) or None,
+        "rollouts": list(selection.rollouts) or None,
+        "filters": list(selection.filters) or None,
         "min_reward": selection.min_reward,
     }
-    facts_of = {"format": kind, **about(reader.run), "selection": {k: v for k, v in asked.items() if v}}
+    chosen = {name: value for name, value in asked.items() if value is not None}  # 0 is a bound as well
+    facts_of = {"format": kind, **about(reader.run), "selection": chosen}
     told = {**facts_of, "counts": {**reader.counts, **counts}, "notes": list(reader.notes)}
     lines = [*(["---", *front, "---", ""] if front else []), _TITLE, "", _TEXT, "", "```json"]
     return "\n".join([*lines, json.dumps(clean(told), indent=1), "```", ""])

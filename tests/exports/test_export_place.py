@@ -189,6 +189,12 @@ def test_names_of_others_stay_inside_the_card_s_block(undisturbed, tmp_path):
     assert json.loads(card.partition("```json\n")[2].partition("\n```")[0])["run"] == f"{evil}/seed-0"
 
 
+def test_a_bound_of_zero_is_recorded(project, tmp_path):
+    export(RUN, "trl-sft", tmp_path / "out", selection=Selection([0], min_reward=0.0), root=project)
+    told = (tmp_path / "out" / "README.md").read_text().partition("```json\n")[2].partition("\n```")[0]
+    assert json.loads(told)["selection"] == {"iterations": [0], "min_reward": 0.0}
+
+
 def test_values_are_valid_unicode_and_finite():
     value = {"a\ud800": ["\udfff", float("nan"), float("inf"), 1.5, None, True, ("é", {"k": -float("inf")})]}
     assert texts.clean(value) == {"a\\ud800": ["\\udfff", None, None, 1.5, None, True, ["é", {"k": None}]]}

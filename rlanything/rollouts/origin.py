@@ -1,0 +1,31 @@
+"""What a run was made from: the one place that knows its fingerprint, in training and afterwards."""
+
+from __future__ import annotations
+
+from rlanything.core.errors import ConfigError
+from rlanything.files.reader import read_object
+from rlanything.rollouts.runs import NamedRun
+from rlanything.runs import origins, provenance
+from rlanything.runs.fingerprint import Origin
+
+PARTS = ("config", "code", "inputs", "packages")
+
+
+def origin_of(run: NamedRun) -> Origin:
+    """What a run in training was made from, as its live folder says. Raises `ConfigError` naming a part of it."""
+    path = run.stored.folder.parent / origins.FILE
+    found = read_object(path, "start the training again")
+    for part in PARTS:
+        if not isinstance(found.get(part), dict):
+            raise ConfigError(f"{path}: {part} is no mapping; start the training again")
+    return Origin(*(found[part] for part in PARTS))
+
+
+def fingerprint_of(run: NamedRun) -> str:
+    """The hash of a run's configuration, code and inputs: the same while it trains and afterwards, on every machine.
+
+    Raises `ConfigError` for a record that cannot be read."""
+    if not run.finished:
+        return origin_of(run).fingerprint
+    found: str = provenance.read(run.root, run.arm)["fingerprint"]
+    return found
