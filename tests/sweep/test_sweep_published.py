@@ -236,6 +236,20 @@ def test_the_page_fits_the_screen(published, browser, width, scheme):
     page.close()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 800, 1400])
+def test_axe_finds_nothing_serious_in_the_page(published, browser, width, scheme):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="needs: pip install 'rlanything[dev]'"
+    )
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    page.goto((published / "page.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
+    found = axe.Axe().run(page).response["violations"]
+    page.close()
+    assert [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found if rule["impact"] != "minor"] == []
+
+
 def test_a_key_that_is_declared_so_has_a_log_axis_however_narrow(tmp_path):
     narrow = {"low": 0.5, "high": 2.0, "log": True}
     board = make(
