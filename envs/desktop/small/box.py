@@ -34,10 +34,12 @@ FILES = Path(__file__).parent
 PROGRAM = (
     "envs.desktop.small.world",
     "envs.desktop.small.desktop",
+    "envs.desktop.small.faults",
     "envs.desktop.small.hands",
     "envs.desktop.small.home",
     "envs.desktop.small.tree",
     "envs.desktop.small.pictures",
+    "envs.desktop.small.taskfile",
     "envs.desktop.small.verdicts",
 )
 """The modules that run in the box. They are part of what a run depends on (`runs/imports.py` finds these names)."""

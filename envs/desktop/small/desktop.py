@@ -15,6 +15,7 @@ import hands  # type: ignore[import-not-found, unused-ignore]
 import home  # type: ignore[import-not-found, unused-ignore]
 import pictures  # type: ignore[import-not-found, unused-ignore]
 import tree  # type: ignore[import-not-found, unused-ignore]
+from faults import BadTask  # type: ignore[import-not-found, unused-ignore]
 from hands import SCREEN  # type: ignore[import-not-found, unused-ignore]
 from home import HOME, RUN, STATE  # type: ignore[import-not-found, unused-ignore]
 
@@ -56,13 +57,17 @@ class Desktop:
         tree.connect(STARTING)
 
     def reset(self, task: dict[str, Any]) -> None:
-        """End the last application, empty the home, write the files and start the application."""
+        """End the last application, empty the home, write the files and start the application.
+
+        Raises `BadTask` for what no desktop can do. Any other exception says that this desktop does not work.
+        """
+        self.check_running()
         self._end()
         home.fill(task)
         hands.xdo("mousemove", str(SCREEN[0] - 2), str(SCREEN[1] - 2))
-        command = [str(word) for word in task["launch"]]
+        command = task["launch"]
         if shutil.which(command[0]) is None:
-            raise FileNotFoundError(f"{command[0]} is not installed: apt install {command[0]}")
+            raise BadTask(f"{command[0]} is not installed: apt install {command[0]}")
         self._apps = [
             subprocess.Popen(
                 command, cwd=HOME, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -92,6 +97,7 @@ class Desktop:
                 raise RuntimeError("a server of the desktop has ended")
 
     def _alive(self, name: str) -> bool:
+        self.check_running()
         if self._apps[0].poll() not in (None, 0):  # 0: it has handed over to another process of its own
             raise RuntimeError(f"{name} ended with status {self._apps[0].poll()}")
         return True

@@ -6,6 +6,7 @@ A check is an object with one of the keys `file`, `folder`, `absent`, `cell` and
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,32 @@ from xml.etree import ElementTree
 Items = Callable[[], Iterable[tuple[str, str, str, bool]]]
 LARGEST = 2**20
 """Bytes of a file that are read."""
+_CELL = re.compile(r"[A-Z][1-9][0-9]{0,4}")
 GNUMERIC = "{http://www.gnumeric.org/v10.dtd}"
 
 
+def flaw(check: object) -> str:
+    """What is wrong with a check, or ''."""
+    kind = next((name for name in KINDS if name in check), None) if isinstance(check, dict) else None
+    if not isinstance(check, dict) or kind is None:
+        return f"a check has one of the keys {', '.join(KINDS)}"
+    needed, more = KEYS[kind]
+    if not set(needed) <= check.keys() <= {*needed, *more}:
+        may = f"and may have {', '.join(more)}" if more else "and no more"
+        return f"a check of the kind {kind} has the keys {', '.join(needed)} {may}"
+    texts = [one for value in check.values() for one in (value if isinstance(value, list) else [value])]
+    if not all(isinstance(text, str) and "\0" not in text for text in texts):
+        return f"a value in a check of the kind {kind} is no text"
+    if any(isinstance(value, list) is not (name in LISTS) for name, value in check.items()):
+        return f"only {' and '.join(LISTS)} are lists"
+    if "cell" in check and not _CELL.fullmatch(check["cell"]):
+        return "a cell is a letter and a number, such as B3"
+    return ""
+
+
 def holds(check: dict[str, Any], home: Path, items: Items) -> bool:
-    """Whether a check holds. Raises `ValueError` for an unknown one: that is no verdict."""
-    kind = next((name for name in KINDS if name in check), None)
-    if kind is None:
-        raise ValueError(f"a check has one of the keys {', '.join(KINDS)}")
+    """Whether a check without a `flaw` holds."""
+    kind = next(name for name in KINDS if name in check)
     return KINDS[kind](check, home, items)
 
 
@@ -74,3 +93,9 @@ def _shown(check: dict[str, Any], _home: Path, items: Items) -> bool:
 KINDS: dict[str, Callable[[dict[str, Any], Path, Items], bool]] = {
     "file": _file, "folder": _folder, "absent": _absent, "cell": _cell, "shown": _shown,
 }  # fmt: skip
+KEYS = {
+    "file": (("file",), ("equals", "contains")), "folder": (("folder",), ("holds",)), "absent": (("absent",), ()),
+    "cell": (("cell", "of", "value"), ()), "shown": (("shown",), ("role",)),
+}  # fmt: skip
+"""The keys that a check of a kind has, and those that it may have."""
+LISTS = ("contains", "holds")

@@ -3,7 +3,7 @@
 
 A program of its own, which runs in a box (`box`) with the system's Python: it needs the module `gi` with Atspi, and
 nothing of this project but the modules beside it. `desktop` has the servers and the application, `hands` mouse and
-keyboard, `home` the folder, `tree` and `pictures` what is shown, `verdicts` the checks.
+keyboard, `home` the folder, `tree` and `pictures` what is shown, `taskfile` what a task is, `verdicts` the checks.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from typing import Any
 
 import hands  # type: ignore[import-not-found, unused-ignore]
 import pictures  # type: ignore[import-not-found, unused-ignore]
+import taskfile  # type: ignore[import-not-found, unused-ignore]
 import tree  # type: ignore[import-not-found, unused-ignore]
 import verdicts  # type: ignore[import-not-found, unused-ignore]  # beside this file, in the box
 from desktop import Desktop  # type: ignore[import-not-found, unused-ignore]
-from hands import SCREEN, Refused  # type: ignore[import-not-found, unused-ignore]
+from faults import BadTask, Refused  # type: ignore[import-not-found, unused-ignore]
+from hands import SCREEN  # type: ignore[import-not-found, unused-ignore]
 from home import HOME  # type: ignore[import-not-found, unused-ignore]
 
 VERSION = 1
@@ -45,7 +47,7 @@ class Server:
         try:
             return {"id": number, "ok": self._do(str(do), request)}
         except Exception as error:
-            kind = {"reset": "task", "evaluate": "evaluator"}.get(str(do), "world")
+            kind = {BadTask: "task", Refused: "protocol"}.get(type(error), "world")
             message = f"{type(error).__name__}: {error}"[:2000]
             return {"id": number, "error": {"kind": kind, "message": message}}
 
@@ -54,6 +56,7 @@ class Server:
             self._asked = {name: request.get(name) for name in ("screenshot", "tree")}
             return {"version": VERSION, "world": "small", "screen": list(SCREEN), "facts": {}}
         if do == "reset":
+            taskfile.check(request.get("task"))
             self._task = request["task"]
             self._desktop.reset(self._task)
             return self._sight(False)
@@ -67,6 +70,7 @@ class Server:
             self._desktop.calm()
             return self._sight(ended)
         if do == "evaluate":
+            self._desktop.check_running()
             return {"score": float(self._succeeded())}
         raise Refused("do must be one of hello, reset, step, evaluate")
 

@@ -55,10 +55,49 @@ def test_an_evaluator_that_raises_is_an_error_and_the_world_goes_on(world):
     world.reset(content("t", {"func": "raise"}), 0)
     with pytest.raises(TaskFailed, match="ValueError: the file is gone"):
         world.evaluate()
-    with pytest.raises(TaskFailed, match="no such snapshot"):
-        world.reset(content("t", TYPED, config="raise"), 0)
     world.reset(content("t", TYPED), 0)
     assert world.evaluate() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ({"id": "t", "instruction": "x", "evaluator": TYPED}, "KeyError: 'config'"),
+        (content("t", {"func": "no such metric"}), "no such metric"),
+        (content("t", TYPED, config=[{}]), "Setup step 1 failed: 'type'"),
+        (
+            content("t", TYPED, config=[{"type": "download"}]),
+            "Setup step 1 failed: Setup Download - Invalid URL",
+        ),
+    ],
+)
+def test_a_task_that_is_wrong_is_its_own_fault_and_the_world_goes_on_reverted(world, task, message):
+    with pytest.raises(TaskFailed, match=message):
+        world.reset(task, 0)
+    world.reset(content("t", {"func": "reverted"}), 0)
+    assert world.evaluate() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (content("t", TYPED, config="no snapshot"), "no such snapshot"),
+        (content("t", TYPED, config="no machine"), "the provider has no machine"),
+        (content("t", TYPED, config=[{"type": "unreachable"}]), "Setup step 1 failed: the machine does not"),
+        (content("t", {"func": "unreachable"}), "ConnectionResetError: the machine does not answer"),
+    ],
+)
+def test_a_machine_that_fails_is_a_fault_of_the_world_and_replaced(task, message):
+    pool = Pool(settings(), 1)
+    world = pool.take()
+    with pytest.raises(WorldError, match=message) as caught:
+        world.reset(task, 0), world.evaluate()
+    assert not isinstance(caught.value, TaskFailed)
+    pool.give_back(world)
+    fresh = pool.take()
+    assert fresh is not world
+    fresh.reset(content("t", TYPED), 0)
+    fresh.close()
 
 
 @pytest.mark.parametrize(
