@@ -40,6 +40,7 @@ class Server:
         self._desktop = Desktop()
         self._asked: dict[str, Any] = {}
         self._task: dict[str, Any] = {}
+        self._gave_up = False
 
     def answer(self, request: Any) -> dict[str, Any]:
         """The answer to one request."""
@@ -57,25 +58,31 @@ class Server:
             return {"version": VERSION, "world": "small", "screen": list(SCREEN), "facts": {}}
         if do == "reset":
             taskfile.check(request.get("task"))
-            self._task = request["task"]
+            self._task, self._gave_up = request["task"], False
             self._desktop.reset(self._task)
             return self._sight(False)
         if do == "step":
-            ended = False
-            for action in request["actions"]:
-                if action.get("action_type") in ("DONE", "FAIL"):
-                    ended = True
-                else:
-                    hands.act(action)
-            self._desktop.calm()
-            return self._sight(ended)
+            return self._sight(self._act(request["actions"]))
         if do == "evaluate":
             self._desktop.check_running()
             return {"score": float(self._succeeded())}
         raise Refused("do must be one of hello, reset, step, evaluate")
 
+    def _act(self, actions: list[dict[str, Any]]) -> bool:
+        """Perform actions, and wait until the screen is calm. Whether the last one ended the task."""
+        said = ""
+        for action in actions:
+            said = action.get("action_type", "")
+            if said not in ("DONE", "FAIL"):
+                hands.act(action)
+        self._gave_up = said == "FAIL"
+        self._desktop.calm()
+        return said in ("DONE", "FAIL")
+
     def _succeeded(self) -> bool:
-        """Whether all checks hold, now or soon."""
+        """Whether all checks hold, now or soon. No task here is infeasible, so an agent that gave up has failed."""
+        if self._gave_up:
+            return False
         until = time.monotonic() + VERIFYING
         while not all(verdicts.holds(check, HOME, tree.items) for check in self._task["checks"]):
             if time.monotonic() > until:

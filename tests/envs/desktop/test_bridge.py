@@ -51,6 +51,14 @@ def test_a_task_that_cannot_be_done_is_solved_by_saying_so(world):
     assert world.evaluate() == 1.0
 
 
+def test_giving_up_a_task_that_can_be_done_is_no_success(world):
+    for last, score in [("FAIL", 0.0), ("DONE", 1.0)]:
+        world.reset(content("t", TYPED), 0)
+        world.step([typing("a<b")])
+        assert world.step([{"action_type": last}]).done
+        assert world.evaluate() == score
+
+
 def test_an_evaluator_that_raises_is_an_error_and_the_world_goes_on(world):
     world.reset(content("t", {"func": "raise"}), 0)
     with pytest.raises(TaskFailed, match="ValueError: the file is gone"):

@@ -139,6 +139,16 @@ def test_experts_succeed(desktop, name, key):
     assert solved(desktop, task(name, key))
 
 
+def test_giving_up_is_no_success_even_where_the_checks_hold(desktop):
+    made = task("terminal-make", "evaluator1")
+    environment = desktop.environment()
+    for last, succeeded in [("fail", False), ("done", True)]:
+        *commands, _ = desktop.expert(made)
+        played = list(play(environment, environment.reset(made, 0), [*commands, "wait", last]))
+        assert (played[-1][1].done, played[-1][1].success) == (True, succeeded)
+    environment.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "key"), EVERY)
 def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key):
