@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ PATIENCE = 800
 """Milliseconds that an application may take for one answer: one that hangs is shown without its inside."""
 STATES = ("showing", "visible", "focused", "checked", "selected", "pressed", "expanded", "enabled")
 SERVERS = ("at-spi-bus-laun", "dbus-daemon", "at-spi2-registr", "openbox", "Xvfb")
+_NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]|\\ufffc")
 SPACE = "https://accessibility.ubuntu.example.org/ns"
 
 
@@ -128,5 +130,5 @@ def _text(node: Any) -> str:
 
 
 def _clean(text: str) -> str:
-    """A text without the signs that XML has no code for."""
-    return "".join(sign for sign in text if sign >= " " or sign in "\n\t").replace("￼", "")
+    """A text without what is no character of XML 1.0, and without the sign that stands for an embedded object."""
+    return _NO_XML.sub("", text)

@@ -15,6 +15,7 @@ import pytest
 from scripted import chat_model, prompts, read
 
 from envs.desktop.bridge.answers import TaskFailed, WorldError
+from envs.desktop.play import screen
 from envs.desktop.small import box
 from envs.desktop.small.expert import named, play
 from envs.desktop.small.family import DesktopFamily, task_file
@@ -268,6 +269,29 @@ def test_folders_without_rights_are_removed(desktop):
     found = [{"folder": ".", "holds": []}, {"absent": "/tmp/c"}]
     world.reset({**SHELL, "checks": found}, 0)
     assert world.evaluate() == 1.0
+    desktop._pool.give_back(world)
+
+
+def test_what_an_agent_did_to_its_files_is_a_verdict_and_no_error(desktop):
+    world = desktop._pool.take()
+    for command, checks in [
+        ("mkdir a; touch a/b; chmod 0 a", [{"file": "a/b"}]),
+        ("mkdir a; chmod 0 a", [{"folder": "a", "holds": []}]),
+        ("echo x > a.gnumeric; chmod 0 a.gnumeric", [{"cell": "A1", "of": "a.gnumeric", "value": ""}]),
+        ("mkfifo a.gnumeric", [{"cell": "A1", "of": "a.gnumeric", "value": ""}]),
+    ]:
+        world.reset({**SHELL, "checks": checks}, 0)
+        typed(world, f"{command}\n")
+        assert world.evaluate() == 0.0
+    desktop._pool.give_back(world)
+
+
+def test_signs_that_xml_does_not_have_leave_the_tree_readable(desktop):
+    world = desktop._pool.take()
+    text = "one\x1b\x7f\x85\ufffe\uffff\U0001f600two"
+    sight = world.reset({"launch": ["mousepad", "a.txt"], "files": {"a.txt": f"{text}\n"}, "checks": []}, 0)
+    values = [item.value for item in screen.read(sight.tree, world.hello.screen).items]
+    assert any("one" in value and "two" in value for value in values)
     desktop._pool.give_back(world)
 
 
