@@ -11,13 +11,20 @@ HOME = Path("/home/user")
 RUN = Path("/run/user")
 STATE = RUN / "state"
 """What applications remember: settings, caches, histories."""
+WRITABLE = (HOME, RUN, Path("/tmp"), Path("/dev/shm"))
+"""The folders of the box in which anything can be left."""
 SETTINGS = "[Settings]\ngtk-cursor-blink=0\ngtk-enable-animations=0\n"
 """For GTK: a blinking cursor would make equal screens different pictures."""
 
 
-def fill(task: dict[str, Any]) -> None:
-    """Remove what the last episode left, and write the files of a task. Raises `BadTask` for files that cannot be."""
-    _empty()
+def present() -> frozenset[Path]:
+    """What is there now, in the folders in which anything can be left."""
+    return frozenset(place for folder in WRITABLE for place in folder.iterdir())
+
+
+def fill(task: dict[str, Any], kept: frozenset[Path]) -> None:
+    """Remove all but `kept`, and write the files of a task. Raises `BadTask` for files that cannot be."""
+    _empty(kept)
     try:
         for name in task.get("folders", []):
             _inside(name).mkdir(parents=True, exist_ok=True)
@@ -36,11 +43,10 @@ def _inside(name: str) -> Path:
     return path
 
 
-def _empty() -> None:
+def _empty(kept: frozenset[Path]) -> None:
     """Remove what an episode left, and write the settings of the next one."""
     HOME.chmod(0o700)
-    left = [*HOME.iterdir(), *(place for place in Path("/tmp").iterdir() if not place.name.startswith(".X"))]
-    for place in [*left, *([STATE] if STATE.exists() else [])]:
+    for place in present() - kept:
         _remove(place)
     settings = STATE / "CONFIG" / "gtk-3.0" / "settings.ini"
     settings.parent.mkdir(parents=True)

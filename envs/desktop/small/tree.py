@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
@@ -20,7 +19,6 @@ LONGEST = 2000
 PATIENCE = 800
 """Milliseconds that an application may take for one answer: one that hangs is shown without its inside."""
 STATES = ("showing", "visible", "focused", "checked", "selected", "pressed", "expanded", "enabled")
-SERVERS = ("at-spi-bus-laun", "dbus-daemon", "at-spi2-registr", "openbox", "Xvfb")
 _NO_XML = re.compile("[^\\t\\n\\r\\x20-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]|\\ufffc")
 SPACE = "https://accessibility.ubuntu.example.org/ns"
 
@@ -38,14 +36,6 @@ def connect(limit: float) -> None:
             if time.monotonic() > until:
                 raise
             time.sleep(0.05)
-
-
-def is_server(place: Path) -> bool:
-    """Whether a process in /proc belongs to the desktop and not to an application."""
-    try:
-        return (place / "comm").read_text().strip() in SERVERS
-    except OSError:
-        return True
 
 
 def has_window() -> bool:

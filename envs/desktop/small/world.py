@@ -2,20 +2,19 @@
 """A small desktop: Xvfb, openbox and real applications, served over the protocol of docs/gui.md.
 
 A program of its own, which runs in a box (`box`) with the system's Python: it needs the module `gi` with Atspi, and
-nothing of this project but the modules beside it. `desktop` has the servers and the application, `hands` mouse and
-keyboard, `home` the folder, `tree` and `pictures` what is shown, `taskfile` what a task is, `verdicts` the checks.
+nothing of this project but the modules beside it. `guard` is around all of it, `desktop` has the servers and the
+application, `hands` mouse and keyboard, `home` the folder, `tree` and `pictures` what is shown, `taskfile` what a task
+is, and `verdicts` the checks.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import os
-import signal
-import sys
 import time
 from typing import Any
 
+import guard  # type: ignore[import-not-found, unused-ignore]
 import hands  # type: ignore[import-not-found, unused-ignore]
 import pictures  # type: ignore[import-not-found, unused-ignore]
 import taskfile  # type: ignore[import-not-found, unused-ignore]
@@ -27,8 +26,6 @@ from hands import SCREEN  # type: ignore[import-not-found, unused-ignore]
 from home import HOME  # type: ignore[import-not-found, unused-ignore]
 
 VERSION = 1
-INSIDE = "/world/world.py"
-"""Where this file is in the box."""
 VERIFYING = 3.0
 """Longest wait until what an application writes is there, seconds: a verdict that does not hold by then is final."""
 
@@ -102,16 +99,11 @@ class Server:
 
 def main() -> None:
     """Answer requests until the input ends."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    requests, answers = guard.begin()
     server = Server()
-    try:
-        for line in sys.stdin.buffer:
-            out.write(json.dumps(server.answer(json.loads(line))) + "\n")
-            out.flush()
-    finally:
-        if __file__ == INSIDE:  # the box lasts as long as anything in it
-            os.kill(-1, signal.SIGKILL)
+    for line in requests:
+        answers.write(json.dumps(server.answer(json.loads(line))) + "\n")
+        answers.flush()
 
 
 if __name__ == "__main__":

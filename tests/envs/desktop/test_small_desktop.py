@@ -12,6 +12,7 @@ from statistics import median
 
 import psutil
 import pytest
+from desktop_cases import SHELL, typed
 from scripted import chat_model, prompts, read
 
 from envs.desktop.bridge.answers import TaskFailed, WorldError
@@ -34,14 +35,6 @@ QUICK = [
     ("files-rename", "evaluator1"),
     ("sheet-value", "evaluator2"),
 ]
-
-
-SHELL = {"launch": ["lxterminal", "--command=/bin/sh"], "files": {}, "checks": []}
-
-
-def typed(world, text: str):
-    """What the world shows after a text was typed."""
-    return world.step([{"action_type": "TYPING", "text": text}, {"action_type": "WAIT", "seconds": 1}])
 
 
 def task(name: str, key: str, row: int = 0) -> Task:
