@@ -209,19 +209,19 @@ def describe() -> dict[str, str]:
     digest = hashlib.sha256()
     for path in sorted((root / "evaluators").rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    facts = {"evaluators": digest.hexdigest()}
+    commit = _commit(Path(desktop_env.__file__).resolve())
+    return {"evaluators": digest.hexdigest(), **({"commit": commit} if commit else {})}
+
+
+def _commit(module: Path) -> str:
+    """The commit of the repository that has this file, or ''. A repository around an installed package has not."""
+    asked = ["git", "-C", str(module.parent)]
     try:
-        found = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-        )
-        facts["commit"] = found.stdout.strip()
+        for words in (["ls-files", "--error-unmatch", module.name], ["rev-parse", "HEAD"]):
+            said = subprocess.run([*asked, *words], capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
-        pass
-    return facts
+        return ""
+    return said.stdout.strip()
 
 
 def options(arguments: list[str] | None) -> dict[str, Any]:
@@ -263,13 +263,13 @@ def maker(chosen: dict[str, Any]) -> Callable[[bool], Any]:
 def main(arguments: list[str] | None = None) -> None:
     """Answer requests until the input ends."""
     chosen = options(arguments)
-    facts = {**describe(), "provider": chosen["provider_name"]}
-    if chosen["describe"]:
-        print(json.dumps(facts, indent=1))
-        return
-    # OSWorld and what it imports print to standard output, which belongs to the protocol.
+    # OSWorld and what it imports print to standard output, also when they are imported. It belongs to the protocol.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    facts = {**describe(), "provider": chosen["provider_name"]}
+    if chosen["describe"]:
+        print(json.dumps(facts, indent=1), file=out, flush=True)
+        return
     server = Server(maker(chosen), facts, chosen)
     try:
         for line in sys.stdin.buffer:

@@ -95,6 +95,13 @@ def test_a_program_that_takes_too_much_memory_is_refused(world):
     assert run(world, LARGE, {"file": "said", "equals": "refused"}) == 1.0
 
 
+def waited(world, command: str) -> None:
+    """Type a command, and wait for what it does."""
+    typed(world, command)
+    for _ in range(30):
+        world.step([{"action_type": "WAIT", "seconds": 1}])
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [("f(){ f|f& }; f\n", "more than 256 processes"), ("python3 a.py\n", "more than 2147483648 bytes")],
@@ -106,9 +113,7 @@ def test_programs_that_take_too_much_together_end_the_desktop_and_cost_its_episo
     world.reset({**SHELL, "files": {"a.py": MANY}}, 0)
     inside = psutil.Process(world._lines._process.pid).children(recursive=True)
     with pytest.raises(WorldError, match=message):
-        typed(world, command)
-        for _ in range(30):
-            world.step([{"action_type": "WAIT", "seconds": 1}])
+        waited(world, command)
     desktop._pool.give_back(world)
     until = time.monotonic() + 60
     while any(process.is_running() for process in inside) and time.monotonic() < until:

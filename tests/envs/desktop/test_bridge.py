@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 import time
 
 import pytest
-from desktop_cases import BRIDGE, SCREEN, content, liar, settings
+from desktop_cases import BRIDGE, SCREEN, STUB, content, liar, settings
 
 from envs.desktop.bridge import osworld_bridge
 from envs.desktop.bridge.answers import TaskFailed, WorldError, WorldTimeout
@@ -249,9 +251,31 @@ def test_a_command_that_is_missing_is_named():
         Pool(settings(("no-such-world",)), 1).ready()
 
 
+def described(stub=STUB) -> dict[str, str]:
+    command = [word if word != str(STUB) else str(stub) for word in BRIDGE]
+    return json.loads(
+        subprocess.run([*command, "--describe"], capture_output=True, text=True, check=True).stdout
+    )
+
+
 def test_the_digest_of_the_evaluators_needs_no_virtual_machine():
-    found = subprocess.run([*BRIDGE, "--describe"], capture_output=True, text=True, check=True)
-    assert '"evaluators"' in found.stdout
+    assert len(described()["evaluators"]) == 64
+
+
+def test_a_commit_is_that_of_a_repository_that_has_the_package_and_not_of_one_around_it(tmp_path):
+    project = tmp_path / "project"
+    installed = project / "venv" / "site-packages"
+    shutil.copytree(STUB, installed)
+    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "a project"], check=True)
+    assert "commit" not in described(installed)
+    subprocess.run([*git, "add", "-f", "venv/site-packages/desktop_env"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "OSWorld"], check=True)
+    head = subprocess.run(
+        [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert described(installed)["commit"] == head
 
 
 def test_the_pool_gives_no_more_worlds_than_there_are():
