@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
 
+import psutil
 import pytest
 from desktop_cases import BRIDGE, SCREEN, STUB, content, liar, settings
 
@@ -221,6 +223,40 @@ def test_a_late_answer_is_a_timeout_and_never_taken_for_another():
     with pytest.raises(WorldError, match="failed earlier"):
         world.evaluate()
     world._lines.close(0.1)
+
+
+def test_what_a_world_writes_to_standard_error_is_read_and_its_end_is_kept():
+    body = "[sys.stderr.write('x' * 2**20) for _ in range(64)]; sys.exit('out of memory')"
+    world = World(settings(liar(body)))
+    with pytest.raises(WorldError, match=r"it wrote: x{100,600}out of memory$"):
+        world.reset({}, 0)
+    assert max(map(_size, os.listdir("/proc/self/fd"))) < 2**25
+    world.close()
+
+
+def _size(name: str) -> int:
+    """Bytes of an open file of this process that has no name, else 0."""
+    place = f"/proc/self/fd/{name}"
+    try:
+        return os.stat(place).st_size if os.readlink(place).endswith("(deleted)") else 0
+    except OSError:
+        return 0
+
+
+def test_nothing_that_a_world_started_is_left_when_it_has_ended():
+    body = (
+        "import subprocess; left = [subprocess.Popen(['sleep', '300'], start_new_session=own) for own in (0, 1)];"
+        "error = {'kind': 'task', 'message': f'{left[0].pid} {left[1].pid}'};"
+        "print(json.dumps({'id': ID, 'error': error}), flush=True)"
+    )
+    world = World(settings(liar(body)))
+    with pytest.raises(TaskFailed) as caught:
+        world.reset({}, 0)
+    started = [psutil.Process(int(number)) for number in str(caught.value).split()]
+    assert all(process.is_running() for process in started)
+    world.close()
+    _gone, left = psutil.wait_procs(started, timeout=30)
+    assert left == []
 
 
 @pytest.mark.parametrize(
