@@ -7,9 +7,9 @@ import os
 import select
 import signal
 import subprocess
-import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
 import psutil
@@ -20,24 +20,26 @@ from rlanything.core.printable import one_line
 
 CHUNK = 2**20
 LAST_WORDS = 600
-"""Bytes of what a command wrote to standard error that an error quotes."""
+"""Bytes of what a command wrote to standard error that are kept, and that an error quotes."""
+ENDING = 0.5
+"""Seconds that an error waits for the rest of what a command writes."""
 
 
 class Lines:
     """A running command. Raises `MachineError` where it cannot be started."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `close`
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, start_new_session=True,
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
                 env=None if environment is None else dict(environment),
             )  # fmt: skip
         except OSError as error:
-            self._errors.close()
             raise MachineError(f"{command[0]!r} cannot be started: {error.strerror}") from None
         assert self._process.stdin is not None
         assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._errors = _Tail(self._process.stderr)
         self._to, self._from = self._process.stdin.fileno(), self._process.stdout.fileno()
         os.set_blocking(self._to, False)
         os.set_blocking(self._from, False)
@@ -55,31 +57,29 @@ class Lines:
             raise WorldError(f"the world is gone ({error.strerror}){self.last_words()}") from None
 
     def close(self, patience: float) -> None:
-        """End the command: its input ends, and after `patience` seconds it is killed with all that it started."""
+        """End the command: its input ends, and after `patience` seconds it is killed. So is all that it started."""
+        started = _started([self._process.pid])  # once it has ended, nobody knows whose they were
         with contextlib.suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(patience)
-        left = _started(self._process.pid)
+        started |= _started(
+            [self._process.pid, *(process.pid for process in started if process.is_running())]
+        )
         with contextlib.suppress(OSError):  # also what it left behind
             os.killpg(self._process.pid, signal.SIGKILL)
-        for process in left:
+        for process in started:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
-        self._errors.close()
 
     def last_words(self) -> str:
         """The end of what the command wrote to standard error, for a message."""
-        with contextlib.suppress(OSError, ValueError):
-            size = self._errors.seek(0, os.SEEK_END)
-            self._errors.seek(max(0, size - LAST_WORDS))
-            text = one_line(self._errors.read().decode("utf-8", "replace"))
-            return f"; it wrote: {text}" if text else ""
-        return ""
+        text = one_line(self._errors.read().decode("utf-8", "replace"))
+        return f"; it wrote: {text}" if text else ""
 
     def _send(self, data: bytes, until: float) -> None:
         left = memoryview(data)
@@ -109,12 +109,32 @@ class Lines:
         return line
 
 
-def _started(number: int) -> list[psutil.Process]:
-    """What a command has started and what that has started, as far as it runs."""
-    try:
-        return psutil.Process(number).children(recursive=True)
-    except psutil.Error:
-        return []
+class _Tail:
+    """Reads a stream as long as anything is written to it, and keeps the end. A command never waits to be read."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._kept = stream, b""
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    def read(self) -> bytes:
+        """The last bytes. A stream whose writers are ending gets a moment to end."""
+        self._thread.join(ENDING)
+        return self._kept
+
+    def _follow(self) -> None:
+        with self._stream:
+            while data := os.read(self._stream.fileno(), CHUNK):
+                self._kept = (self._kept + data)[-LAST_WORDS:]
+
+
+def _started(numbers: Iterable[int]) -> set[psutil.Process]:
+    """What these processes have started and what that has started, as far as it runs."""
+    found = set[psutil.Process]()
+    for number in numbers:
+        with contextlib.suppress(psutil.Error):
+            found.update(psutil.Process(number).children(recursive=True))
+    return found
 
 
 def _wait(reading: list[int], writing: list[int], until: float) -> None:

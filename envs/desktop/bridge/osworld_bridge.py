@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,10 @@ LONGEST_MESSAGE = 2000
 ENDINGS = ("DONE", "FAIL")
 QUOTES = {"'", "\\"}
 """Keys that OSWorld puts into Python code between single quotes: they are typed instead, which it quotes properly."""
+
+
+OF_TASK = {"_set_task_info", "setup"}
+"""Functions of OSWorld in which a task file is read and its set-up is performed."""
 
 
 class Refused(Exception):
@@ -49,9 +54,7 @@ class Server:
         except Refused as error:
             return _error(number, "protocol", str(error))
         except Exception as error:
-            kinds = {"reset": "task", "evaluate": "evaluator"}
-            kind = kinds.get(request.get("do"), "world")
-            return _error(number, kind, f"{type(error).__name__}: {error}")
+            return _error(number, fault(request.get("do"), error), f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
         """Stop the virtual machine."""
@@ -78,7 +81,12 @@ class Server:
             raise Refused("task must be an object")
         if self._env is None:
             self._env = self._make(self._asked["tree"])
-        observation = self._env.reset(task_config=task)
+        try:
+            observation = self._env.reset(task_config=task)
+        except Exception:
+            # OSWorld notes this only after a set-up that succeeded, and else would not revert the machine next time.
+            self._env.is_environment_used = True
+            raise
         if self._options[
             "settle"
         ]:  # OSWorld's own runs wait for the applications as well, and look again then
@@ -109,6 +117,24 @@ class Server:
             raise RuntimeError("OSWorld returned no screenshot")
         encoded = base64.b64encode(picture).decode("ascii") if picture else None
         return {"screenshot": encoded, "tree": tree, "done": done}
+
+
+def fault(do: Any, error: BaseException) -> str:
+    """Whose fault an error is: `task`, `evaluator` or `world`.
+
+    A task is at fault where OSWorld reads its file, or performs its set-up, and an evaluator where it runs. All else is
+    a fault of the machine or its provider. So is an `OSError` under any of it, among them those of `requests`: nobody
+    was reached.
+    """
+    chain = [error]
+    while (cause := chain[-1].__cause__ or chain[-1].__context__) is not None and cause not in chain:
+        chain.append(cause)
+    if any(isinstance(one, OSError) for one in chain):
+        return "world"
+    called = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
+    if do == "reset":
+        return "task" if called & OF_TASK else "world"
+    return "evaluator" if do == "evaluate" else "world"
 
 
 def plain(action: Any) -> list[Any]:
@@ -183,19 +209,19 @@ def describe() -> dict[str, str]:
     digest = hashlib.sha256()
     for path in sorted((root / "evaluators").rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    facts = {"evaluators": digest.hexdigest()}
+    commit = _commit(Path(desktop_env.__file__).resolve())
+    return {"evaluators": digest.hexdigest(), **({"commit": commit} if commit else {})}
+
+
+def _commit(module: Path) -> str:
+    """The commit of the repository that has this file, or ''. A repository around an installed package has not."""
+    asked = ["git", "-C", str(module.parent)]
     try:
-        found = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
-        )
-        facts["commit"] = found.stdout.strip()
+        for words in (["ls-files", "--error-unmatch", module.name], ["rev-parse", "HEAD"]):
+            said = subprocess.run([*asked, *words], capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
-        pass
-    return facts
+        return ""
+    return said.stdout.strip()
 
 
 def options(arguments: list[str] | None) -> dict[str, Any]:
@@ -237,13 +263,13 @@ def maker(chosen: dict[str, Any]) -> Callable[[bool], Any]:
 def main(arguments: list[str] | None = None) -> None:
     """Answer requests until the input ends."""
     chosen = options(arguments)
-    facts = {**describe(), "provider": chosen["provider_name"]}
-    if chosen["describe"]:
-        print(json.dumps(facts, indent=1))
-        return
-    # OSWorld and what it imports print to standard output, which belongs to the protocol.
+    # OSWorld and what it imports print to standard output, also when they are imported. It belongs to the protocol.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    facts = {**describe(), "provider": chosen["provider_name"]}
+    if chosen["describe"]:
+        print(json.dumps(facts, indent=1), file=out, flush=True)
+        return
     server = Server(maker(chosen), facts, chosen)
     try:
         for line in sys.stdin.buffer:

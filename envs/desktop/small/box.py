@@ -30,14 +30,19 @@ ETC = (
     "mime.types",
     "mailcap",
 )
+PLACES = (("/home/user", 2**27), ("/tmp", 2**27), ("/run/user", 2**26), ("/dev/shm", 2**26))
+"""Where the programs in the box may write, each with its size in bytes; it is memory. Nothing else is writable."""
 FILES = Path(__file__).parent
 PROGRAM = (
     "envs.desktop.small.world",
     "envs.desktop.small.desktop",
+    "envs.desktop.small.faults",
+    "envs.desktop.small.guard",
     "envs.desktop.small.hands",
     "envs.desktop.small.home",
     "envs.desktop.small.tree",
     "envs.desktop.small.pictures",
+    "envs.desktop.small.taskfile",
     "envs.desktop.small.verdicts",
 )
 """The modules that run in the box. They are part of what a run depends on (`runs/imports.py` finds these names)."""
@@ -65,14 +70,19 @@ def command() -> tuple[str, ...]:
     for name in ETC:
         mounts += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     # Not --die-with-parent: its parent is a thread, and worlds are started by threads that end. The program ends with
-    # its input, and with it everything in the box.
-    own = ["--unshare-all", "--new-session", "--clearenv", "--uid", "1000", "--gid", "1000"]
-    folders = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--perms", "0700", "--tmpfs", "/run"]
-    home = ["--tmpfs", "/home", "--dir", "/home/user", "--dir", "/run/user", "--chdir", "/home/user"]
+    # its input. It is the first process of the box, so with it everything in the box ends.
+    own = ["--unshare-all", "--new-session", "--as-pid-1", "--clearenv", "--uid", "1000", "--gid", "1000"]
+    folders = ["--proc", "/proc", "--dev", "/dev", *(word for place in PLACES for word in _writable(*place))]
+    closed = ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/home/user"]
     path = ["--setenv", "PATH", "/usr/bin:/bin:/usr/sbin:/sbin", "--setenv", "HOME", "/home/user"]
-    program = [*_program(), PYTHON, "-I", "-c"]
-    run = "import sys; sys.path.insert(0, '/world'); import world; world.main()"
-    return ("bwrap", *own, *mounts, *folders, *home, *path, *program, run)
+    program = _program()
+    run = [PYTHON, "-I", "-c", "import sys; sys.path.insert(0, '/world'); import world; world.main()"]
+    return ("bwrap", *own, *mounts, *folders, *program, *closed, *path, *run)
+
+
+def _writable(place: str, size: int) -> list[str]:
+    """Options that make an empty folder of at most `size` bytes."""
+    return ["--perms", "0700", "--size", str(size), "--tmpfs", place]
 
 
 def _program() -> list[str]:

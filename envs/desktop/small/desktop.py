@@ -15,6 +15,7 @@ import hands  # type: ignore[import-not-found, unused-ignore]
 import home  # type: ignore[import-not-found, unused-ignore]
 import pictures  # type: ignore[import-not-found, unused-ignore]
 import tree  # type: ignore[import-not-found, unused-ignore]
+from faults import BadTask  # type: ignore[import-not-found, unused-ignore]
 from hands import SCREEN  # type: ignore[import-not-found, unused-ignore]
 from home import HOME, RUN, STATE  # type: ignore[import-not-found, unused-ignore]
 
@@ -54,15 +55,20 @@ class Desktop:
         self._serve("openbox")
         _until(_has_manager, "openbox", STARTING)  # a window that opens before it never gets the keyboard
         tree.connect(STARTING)
+        self._kept, self._running = home.present() - {STATE}, _processes()
 
     def reset(self, task: dict[str, Any]) -> None:
-        """End the last application, empty the home, write the files and start the application."""
+        """End the last application, empty the home, write the files and start the application.
+
+        Raises `BadTask` for what no desktop can do. Any other exception says that this desktop does not work.
+        """
+        self.check_running()
         self._end()
-        home.fill(task)
+        home.fill(task, self._kept)
         hands.xdo("mousemove", str(SCREEN[0] - 2), str(SCREEN[1] - 2))
-        command = [str(word) for word in task["launch"]]
+        command = task["launch"]
         if shutil.which(command[0]) is None:
-            raise FileNotFoundError(f"{command[0]} is not installed: apt install {command[0]}")
+            raise BadTask(f"{command[0]} is not installed: apt install {command[0]}")
         self._apps = [
             subprocess.Popen(
                 command, cwd=HOME, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -86,26 +92,29 @@ class Desktop:
             time.sleep(QUIET)
 
     def check_running(self) -> None:
-        """Raise where the application or a server has ended."""
-        for server in self._servers:
-            if server.poll() is not None:
-                raise RuntimeError("a server of the desktop has ended")
+        """Raise where a server has ended, or a process that one of them has started."""
+        if any(server.poll() is not None for server in self._servers) or not self._running <= _processes():
+            raise RuntimeError("a server of the desktop has ended")
 
     def _alive(self, name: str) -> bool:
+        self.check_running()
         if self._apps[0].poll() not in (None, 0):  # 0: it has handed over to another process of its own
             raise RuntimeError(f"{name} ended with status {self._apps[0].poll()}")
         return True
 
     def _end(self) -> None:
-        """Kill every process but this one, the servers and their own."""
-        kept = {os.getpid(), 1, *(server.pid for server in self._servers)}
-        for place in Path("/proc").glob("[0-9]*"):
-            number = int(place.name)
-            if number not in kept and not tree.is_server(place):
-                _kill(number)
-        for app in self._apps:
-            app.wait()
+        """Kill every process that was not there before the first task, until there is none."""
+        _until(self._alone, "the end of the last application", STARTING)
         self._apps = []
+
+    def _alone(self) -> bool:
+        """Whether only the servers run. Others are killed."""
+        for app in self._apps:
+            app.poll()  # collects it
+        others = _processes() - self._running
+        for number in others:
+            _kill(number)
+        return not others
 
     def _serve(self, *command: str) -> None:
         if shutil.which(command[0]) is None:
@@ -139,6 +148,11 @@ def _has_focus() -> bool:
         found = subprocess.run(["xdotool", what], capture_output=True, timeout=20, check=False)
         said.append(found.stdout.strip() if found.returncode == 0 else b"")
     return said[0] != b"" and said[0] == said[1] and tree.has_focus()
+
+
+def _processes() -> frozenset[int]:
+    """All processes of the box: this one, the first one, the servers and what they started, and the applications."""
+    return frozenset(int(place.name) for place in Path("/proc").glob("[0-9]*"))
 
 
 def _kill(number: int) -> None:

@@ -9,6 +9,8 @@ import subprocess
 import time
 from typing import Any
 
+from faults import Refused  # type: ignore[import-not-found, unused-ignore]
+
 SCREEN = (1024, 768)
 LONGEST_TEXT = 2000
 SHORT, SLOW = 12, 250
@@ -20,10 +22,6 @@ KEYS = {
     "shift": "shift", "super": "super", " ": "space", **{f"f{n}": f"F{n}" for n in range(1, 13)},
 }  # fmt: skip
 BUTTONS = {"left": "1", "middle": "2", "right": "3"}
-
-
-class Refused(Exception):
-    """A request that is not one of the protocol."""
 
 
 def act(action: dict[str, Any]) -> None:

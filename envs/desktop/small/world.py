@@ -2,31 +2,30 @@
 """A small desktop: Xvfb, openbox and real applications, served over the protocol of docs/gui.md.
 
 A program of its own, which runs in a box (`box`) with the system's Python: it needs the module `gi` with Atspi, and
-nothing of this project but the modules beside it. `desktop` has the servers and the application, `hands` mouse and
-keyboard, `home` the folder, `tree` and `pictures` what is shown, `verdicts` the checks.
+nothing of this project but the modules beside it. `guard` is around all of it, `desktop` has the servers and the
+application, `hands` mouse and keyboard, `home` the folder, `tree` and `pictures` what is shown, `taskfile` what a task
+is, and `verdicts` the checks.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import os
-import signal
-import sys
 import time
 from typing import Any
 
+import guard  # type: ignore[import-not-found, unused-ignore]
 import hands  # type: ignore[import-not-found, unused-ignore]
 import pictures  # type: ignore[import-not-found, unused-ignore]
+import taskfile  # type: ignore[import-not-found, unused-ignore]
 import tree  # type: ignore[import-not-found, unused-ignore]
 import verdicts  # type: ignore[import-not-found, unused-ignore]  # beside this file, in the box
 from desktop import Desktop  # type: ignore[import-not-found, unused-ignore]
-from hands import SCREEN, Refused  # type: ignore[import-not-found, unused-ignore]
+from faults import BadTask, Refused  # type: ignore[import-not-found, unused-ignore]
+from hands import SCREEN  # type: ignore[import-not-found, unused-ignore]
 from home import HOME  # type: ignore[import-not-found, unused-ignore]
 
 VERSION = 1
-INSIDE = "/world/world.py"
-"""Where this file is in the box."""
 VERIFYING = 3.0
 """Longest wait until what an application writes is there, seconds: a verdict that does not hold by then is final."""
 
@@ -38,6 +37,7 @@ class Server:
         self._desktop = Desktop()
         self._asked: dict[str, Any] = {}
         self._task: dict[str, Any] = {}
+        self._gave_up = False
 
     def answer(self, request: Any) -> dict[str, Any]:
         """The answer to one request."""
@@ -45,7 +45,7 @@ class Server:
         try:
             return {"id": number, "ok": self._do(str(do), request)}
         except Exception as error:
-            kind = {"reset": "task", "evaluate": "evaluator"}.get(str(do), "world")
+            kind = {BadTask: "task", Refused: "protocol"}.get(type(error), "world")
             message = f"{type(error).__name__}: {error}"[:2000]
             return {"id": number, "error": {"kind": kind, "message": message}}
 
@@ -54,24 +54,32 @@ class Server:
             self._asked = {name: request.get(name) for name in ("screenshot", "tree")}
             return {"version": VERSION, "world": "small", "screen": list(SCREEN), "facts": {}}
         if do == "reset":
-            self._task = request["task"]
+            taskfile.check(request.get("task"))
+            self._task, self._gave_up = request["task"], False
             self._desktop.reset(self._task)
             return self._sight(False)
         if do == "step":
-            ended = False
-            for action in request["actions"]:
-                if action.get("action_type") in ("DONE", "FAIL"):
-                    ended = True
-                else:
-                    hands.act(action)
-            self._desktop.calm()
-            return self._sight(ended)
+            return self._sight(self._act(request["actions"]))
         if do == "evaluate":
+            self._desktop.check_running()
             return {"score": float(self._succeeded())}
         raise Refused("do must be one of hello, reset, step, evaluate")
 
+    def _act(self, actions: list[dict[str, Any]]) -> bool:
+        """Perform actions, and wait until the screen is calm. Whether the last one ended the task."""
+        said = ""
+        for action in actions:
+            said = action.get("action_type", "")
+            if said not in ("DONE", "FAIL"):
+                hands.act(action)
+        self._gave_up = said == "FAIL"
+        self._desktop.calm()
+        return said in ("DONE", "FAIL")
+
     def _succeeded(self) -> bool:
-        """Whether all checks hold, now or soon."""
+        """Whether all checks hold, now or soon. No task here is infeasible, so an agent that gave up has failed."""
+        if self._gave_up:
+            return False
         until = time.monotonic() + VERIFYING
         while not all(verdicts.holds(check, HOME, tree.items) for check in self._task["checks"]):
             if time.monotonic() > until:
@@ -91,16 +99,11 @@ class Server:
 
 def main() -> None:
     """Answer requests until the input ends."""
-    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    requests, answers = guard.begin()
     server = Server()
-    try:
-        for line in sys.stdin.buffer:
-            out.write(json.dumps(server.answer(json.loads(line))) + "\n")
-            out.flush()
-    finally:
-        if __file__ == INSIDE:  # the box lasts as long as anything in it
-            os.kill(-1, signal.SIGKILL)
+    for line in requests:
+        answers.write(json.dumps(server.answer(json.loads(line))) + "\n")
+        answers.flush()
 
 
 if __name__ == "__main__":

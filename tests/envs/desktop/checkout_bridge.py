@@ -23,12 +23,12 @@ sys.path.insert(1, str(Path(__file__).parent / "stub" / "desktop_env"))  # the p
 
 
 class Empty(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds every module that nothing else finds."""
+    """Finds every module that nothing else finds. The standard library asks for modules of other systems."""
 
     def find_spec(self, name, path=None, target=None):
         return (
             None
-            if name.startswith("desktop_env")
+            if name.partition(".")[0] in {"desktop_env", *sys.stdlib_module_names}
             else importlib.machinery.ModuleSpec(name, self, is_package=True)
         )
 

@@ -21,6 +21,8 @@ BRIDGE = (
     sys.executable, "-c", RUN, str(STUB), str(osworld_bridge.__file__), "--provider_name", "docker", "--pause", "0",
     "--settle", "0", "--before_evaluation", "0", "--screen_width", str(SCREEN[0]), "--screen_height", str(SCREEN[1]),
 )  # fmt: skip
+SHELL = {"launch": ["lxterminal", "--command=/bin/sh"], "files": {}, "checks": []}
+"""A terminal on the small desktop."""
 LIAR = """
 import json, sys, time
 for line in sys.stdin:
@@ -105,3 +107,8 @@ def task(evaluator: dict, **more) -> Task:
         "content": content("t", evaluator, **more),
     }
     return Task("osworld", "Type it.", payload)
+
+
+def typed(world, text: str):
+    """What the world shows after a text was typed."""
+    return world.step([{"action_type": "TYPING", "text": text}, {"action_type": "WAIT", "seconds": 1}])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import subprocess
 import sys
 import time
 
+import psutil
 import pytest
-from desktop_cases import BRIDGE, SCREEN, content, liar, settings
+from desktop_cases import BRIDGE, SCREEN, STUB, content, liar, settings
 
 from envs.desktop.bridge import osworld_bridge
 from envs.desktop.bridge.answers import TaskFailed, WorldError, WorldTimeout
@@ -51,14 +55,61 @@ def test_a_task_that_cannot_be_done_is_solved_by_saying_so(world):
     assert world.evaluate() == 1.0
 
 
+def test_giving_up_a_task_that_can_be_done_is_no_success(world):
+    for last, score in [("FAIL", 0.0), ("DONE", 1.0)]:
+        world.reset(content("t", TYPED), 0)
+        world.step([typing("a<b")])
+        assert world.step([{"action_type": last}]).done
+        assert world.evaluate() == score
+
+
 def test_an_evaluator_that_raises_is_an_error_and_the_world_goes_on(world):
     world.reset(content("t", {"func": "raise"}), 0)
     with pytest.raises(TaskFailed, match="ValueError: the file is gone"):
         world.evaluate()
-    with pytest.raises(TaskFailed, match="no such snapshot"):
-        world.reset(content("t", TYPED, config="raise"), 0)
     world.reset(content("t", TYPED), 0)
     assert world.evaluate() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ({"id": "t", "instruction": "x", "evaluator": TYPED}, "KeyError: 'config'"),
+        (content("t", {"func": "no such metric"}), "no such metric"),
+        (content("t", TYPED, config=[{}]), "Setup step 1 failed: 'type'"),
+        (
+            content("t", TYPED, config=[{"type": "download"}]),
+            "Setup step 1 failed: Setup Download - Invalid URL",
+        ),
+    ],
+)
+def test_a_task_that_is_wrong_is_its_own_fault_and_the_world_goes_on_reverted(world, task, message):
+    with pytest.raises(TaskFailed, match=message):
+        world.reset(task, 0)
+    world.reset(content("t", {"func": "reverted"}), 0)
+    assert world.evaluate() == 1.0
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (content("t", TYPED, config="no snapshot"), "no such snapshot"),
+        (content("t", TYPED, config="no machine"), "the provider has no machine"),
+        (content("t", TYPED, config=[{"type": "unreachable"}]), "Setup step 1 failed: the machine does not"),
+        (content("t", {"func": "unreachable"}), "ConnectionResetError: the machine does not answer"),
+    ],
+)
+def test_a_machine_that_fails_is_a_fault_of_the_world_and_replaced(task, message):
+    pool = Pool(settings(), 1)
+    world = pool.take()
+    with pytest.raises(WorldError, match=message) as caught:
+        world.reset(task, 0), world.evaluate()
+    assert not isinstance(caught.value, TaskFailed)
+    pool.give_back(world)
+    fresh = pool.take()
+    assert fresh is not world
+    fresh.reset(content("t", TYPED), 0)
+    fresh.close()
 
 
 @pytest.mark.parametrize(
@@ -174,6 +225,40 @@ def test_a_late_answer_is_a_timeout_and_never_taken_for_another():
     world._lines.close(0.1)
 
 
+def test_what_a_world_writes_to_standard_error_is_read_and_its_end_is_kept():
+    body = "[sys.stderr.write('x' * 2**20) for _ in range(64)]; sys.exit('out of memory')"
+    world = World(settings(liar(body)))
+    with pytest.raises(WorldError, match=r"it wrote: x{100,600}out of memory$"):
+        world.reset({}, 0)
+    assert max(map(_size, os.listdir("/proc/self/fd"))) < 2**25
+    world.close()
+
+
+def _size(name: str) -> int:
+    """Bytes of an open file of this process that has no name, else 0."""
+    place = f"/proc/self/fd/{name}"
+    try:
+        return os.stat(place).st_size if os.readlink(place).endswith("(deleted)") else 0
+    except OSError:
+        return 0
+
+
+def test_nothing_that_a_world_started_is_left_when_it_has_ended():
+    body = (
+        "import subprocess; left = [subprocess.Popen(['sleep', '300'], start_new_session=own) for own in (0, 1)];"
+        "error = {'kind': 'task', 'message': f'{left[0].pid} {left[1].pid}'};"
+        "print(json.dumps({'id': ID, 'error': error}), flush=True)"
+    )
+    world = World(settings(liar(body)))
+    with pytest.raises(TaskFailed) as caught:
+        world.reset({}, 0)
+    started = [psutil.Process(int(number)) for number in str(caught.value).split()]
+    assert all(process.is_running() for process in started)
+    world.close()
+    _gone, left = psutil.wait_procs(started, timeout=30)
+    assert left == []
+
+
 @pytest.mark.parametrize(
     ("hello", "message"),
     [
@@ -202,9 +287,31 @@ def test_a_command_that_is_missing_is_named():
         Pool(settings(("no-such-world",)), 1).ready()
 
 
+def described(stub=STUB) -> dict[str, str]:
+    command = [word if word != str(STUB) else str(stub) for word in BRIDGE]
+    return json.loads(
+        subprocess.run([*command, "--describe"], capture_output=True, text=True, check=True).stdout
+    )
+
+
 def test_the_digest_of_the_evaluators_needs_no_virtual_machine():
-    found = subprocess.run([*BRIDGE, "--describe"], capture_output=True, text=True, check=True)
-    assert '"evaluators"' in found.stdout
+    assert len(described()["evaluators"]) == 64
+
+
+def test_a_commit_is_that_of_a_repository_that_has_the_package_and_not_of_one_around_it(tmp_path):
+    project = tmp_path / "project"
+    installed = project / "venv" / "site-packages"
+    shutil.copytree(STUB, installed)
+    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "a project"], check=True)
+    assert "commit" not in described(installed)
+    subprocess.run([*git, "add", "-f", "venv/site-packages/desktop_env"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "OSWorld"], check=True)
+    head = subprocess.run(
+        [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert described(installed)["commit"] == head
 
 
 def test_the_pool_gives_no_more_worlds_than_there_are():

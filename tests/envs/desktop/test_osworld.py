@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.desktop import rewording
-from envs.desktop.bridge.answers import TaskFailed, WorldTimeout
+from envs.desktop.bridge.answers import TaskFailed, WorldError, WorldTimeout
 from envs.desktop.osworld.files import TaskFileError
 from envs.desktop.osworld.tasks import task_file, templates
 from rlanything.core.errors import MachineError
@@ -161,10 +161,15 @@ def test_errors_are_no_failures_of_the_policy(made):
     environment.reset(task({"func": "raise"}), 0)
     with pytest.raises(TaskFailed, match="the file is gone"):
         environment.step("done")
-    with pytest.raises(TaskFailed, match="no such snapshot"):
-        environment.reset(task(TYPED, config="raise"), 0)
+    with pytest.raises(TaskFailed, match="Invalid URL"):
+        environment.reset(task(TYPED, config=[{"type": "download"}]), 0)
     environment.close()
     assert made._pool.starts == 1
+    with pytest.raises(WorldError, match="no such snapshot"):
+        environment.reset(task(TYPED, config="no snapshot"), 0)
+    environment.reset(task(TYPED), 0)
+    environment.close()
+    assert made._pool.starts == 2
 
 
 def test_a_turn_is_made_in_all_worlds_at_the_same_time(files):

@@ -89,12 +89,28 @@ def test_the_real_verdicts(world):
     world.reset(task("infeasible"), 0)
     world.step([{"action_type": "DONE"}])
     assert world.evaluate() == 0.0
-    world.reset(task("typed", result={"type": "stub", "value": "x"}), 0)
-    world.step([{"action_type": "FAIL"}])
-    assert world.evaluate() == 0.0
+    for last, score in [("FAIL", 0.0), ("DONE", 1.0)]:
+        world.reset(task("typed", result={"type": "stub", "value": "done"}), 0)
+        world.step([{"action_type": last}])
+        assert world.evaluate() == score
     world.reset(task("typed", result={"type": "stub"}), 0)
     with pytest.raises(TaskFailed, match="KeyError: 'value'"):
         world.evaluate()
+
+
+def test_a_task_file_that_is_wrong_is_its_own_fault(world):
+    done = task("typed", result={"type": "stub", "value": "done"})
+    wrong = [
+        ({**done, "config": [{"type": "no_such", "parameters": {}}]}, "cannot find init function"),
+        ({**done, "config": [{"type": "download", "parameters": {"files": [{"url": "", "path": ""}]}}]}, "Invalid URL"),
+        ({**done, "config": [{"type": "sleep", "parameters": {"minutes": 1}}]}, "unexpected keyword argument"),
+        ({"id": "t"}, "KeyError: 'instruction'"),
+    ]  # fmt: skip
+    for one, message in wrong:
+        with pytest.raises(TaskFailed, match=message):
+            world.reset(one, 0)
+    world.reset(done, 0)
+    assert world.evaluate() == 1.0
 
 
 def test_every_task_file_is_read():

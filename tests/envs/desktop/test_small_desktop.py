@@ -12,9 +12,11 @@ from statistics import median
 
 import psutil
 import pytest
+from desktop_cases import SHELL, typed
 from scripted import chat_model, prompts, read
 
 from envs.desktop.bridge.answers import TaskFailed, WorldError
+from envs.desktop.play import screen
 from envs.desktop.small import box
 from envs.desktop.small.expert import named, play
 from envs.desktop.small.family import DesktopFamily, task_file
@@ -131,6 +133,16 @@ def test_experts_succeed(desktop, name, key):
     assert solved(desktop, task(name, key))
 
 
+def test_giving_up_is_no_success_even_where_the_checks_hold(desktop):
+    made = task("terminal-make", "evaluator1")
+    environment = desktop.environment()
+    for last, succeeded in [("fail", False), ("done", True)]:
+        *commands, _ = desktop.expert(made)
+        played = list(play(environment, environment.reset(made, 0), [*commands, "wait", last]))
+        assert (played[-1][1].done, played[-1][1].success) == (True, succeeded)
+    environment.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "key"), EVERY)
 def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key):
@@ -195,25 +207,106 @@ def test_what_is_typed_stays_text_and_there_is_no_network(desktop):
     desktop._pool.give_back(world)
 
 
-def test_applications_that_crash_hang_or_are_missing_are_errors_of_the_task(desktop):
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"launch": ["no-such-app"]}, "no-such-app is not installed: apt install no-such-app"),
+        ({"launch": "mousepad"}, "launch must be a program and its arguments"),
+        ({"lunch": []}, "keys among launch, begin"),
+        ({"begin": ["ctrl+nonsense"]}, "begin: the key is unknown"),
+        ({"files": {"../../etc/x": ""}}, "outside the home"),
+        ({"files": {"a": "", "a/b": ""}}, "two files of a task have one place"),
+        ({"checks": [{"unknown": 1}]}, "a check has one of the keys"),
+        ({"checks": [{"cell": "B3", "of": "a"}]}, "has the keys cell, of, value"),
+        ({"checks": [{"cell": "AB", "of": "a", "value": ""}]}, "a cell is a letter and a number"),
+        ({"checks": [{"folder": "a", "holds": "b"}]}, "only contains and holds are lists"),
+        ({"checks": [{"file": 1}]}, "is no text"),
+    ],
+)
+def test_a_task_that_is_wrong_is_its_own_fault_and_the_desktop_goes_on(desktop, more, message):
     world = desktop._pool.take()
-    for launch, message in [
-        (["false"], "false ended with status 1"),
-        (["sleep", "60"], "the window of sleep did not appear"),
-        (["no-such-app"], "no-such-app is not installed: apt install no-such-app"),
-    ]:
-        with pytest.raises(TaskFailed, match=message):
-            world.reset({"launch": launch, "files": {}, "checks": [], "patience": 3}, 0)
-    with pytest.raises(TaskFailed, match="outside the home"):
-        world.reset({"launch": ["mousepad"], "files": {"../../etc/x": ""}, "checks": []}, 0)
-    shell = {"launch": ["lxterminal", "--command=/bin/sh"], "files": {}, "checks": [{"unknown": 1}]}
-    world.reset(shell, 0)
-    with pytest.raises(TaskFailed, match="a check has one of the keys"):
-        world.evaluate()
-    frozen = world.step([{"action_type": "TYPING", "text": "kill -STOP $PPID\n"}])
-    assert "lxterminal" not in frozen.tree or "terminal" in frozen.tree
-    assert world.reset({**shell, "checks": []}, 0).tree.count("terminal") >= 1
+    with pytest.raises(TaskFailed, match=message):
+        world.reset({"launch": ["mousepad"], "checks": [], **more}, 0)
+    assert not world.broken
     desktop._pool.give_back(world)
+
+
+@pytest.mark.parametrize(
+    ("launch", "message"),
+    [(["false"], "false ended with status 1"), (["sleep", "60"], "the window of sleep did not appear")],
+)
+def test_an_application_that_crashes_or_hangs_is_no_fault_of_the_task_and_the_desktop_is_replaced(
+    desktop, launch, message
+):
+    world = desktop._pool.take()
+    with pytest.raises(WorldError, match=message) as caught:
+        world.reset({"launch": launch, "checks": [], "patience": 3}, 0)
+    assert not isinstance(caught.value, TaskFailed)
+    assert world.broken
+    desktop._pool.give_back(world)
+
+
+def test_an_application_that_stops_is_left_out_of_the_tree(desktop):
+    world = desktop._pool.take()
+    world.reset(SHELL, 0)
+    frozen = typed(world, "kill -STOP $PPID\n")
+    assert "lxterminal" not in frozen.tree or "terminal" in frozen.tree
+    assert world.reset(SHELL, 0).tree.count("terminal") >= 1
+    desktop._pool.give_back(world)
+
+
+def test_folders_without_rights_are_removed(desktop):
+    world = desktop._pool.take()
+    world.reset(SHELL, 0)
+    typed(world, "mkdir -p a/b /tmp/c/d; touch a/b/e; chmod 0 a/b a /tmp/c ~\n")
+    found = [{"folder": ".", "holds": []}, {"absent": "/tmp/c"}]
+    world.reset({**SHELL, "checks": found}, 0)
+    assert world.evaluate() == 1.0
+    desktop._pool.give_back(world)
+
+
+def test_what_an_agent_did_to_its_files_is_a_verdict_and_no_error(desktop):
+    world = desktop._pool.take()
+    for command, checks in [
+        ("mkdir a; touch a/b; chmod 0 a", [{"file": "a/b"}]),
+        ("mkdir a; chmod 0 a", [{"folder": "a", "holds": []}]),
+        ("echo x > a.gnumeric; chmod 0 a.gnumeric", [{"cell": "A1", "of": "a.gnumeric", "value": ""}]),
+        ("mkfifo a.gnumeric", [{"cell": "A1", "of": "a.gnumeric", "value": ""}]),
+    ]:
+        world.reset({**SHELL, "checks": checks}, 0)
+        typed(world, f"{command}\n")
+        assert world.evaluate() == 0.0
+    desktop._pool.give_back(world)
+
+
+def test_signs_that_xml_does_not_have_leave_the_tree_readable(desktop):
+    world = desktop._pool.take()
+    text = "one\x1b\x7f\x85\ufffe\uffff\U0001f600two"
+    sight = world.reset({"launch": ["mousepad", "a.txt"], "files": {"a.txt": f"{text}\n"}, "checks": []}, 0)
+    values = [item.value for item in screen.read(sight.tree, world.hello.screen).items]
+    assert any("one" in value and "two" in value for value in values)
+    desktop._pool.give_back(world)
+
+
+@pytest.mark.parametrize("name", ["Xvfb", "dbus-daemon", "openbox"])
+def test_a_desktop_without_one_of_its_servers_is_replaced(desktop, name):
+    environment = desktop.environment()
+    environment.reset(task("terminal-make", "evaluator1"), 0)
+    world = environment._world
+    for process in psutil.Process(world._lines._process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ended with the one before it
+            if process.name() == name:
+                process.kill()
+                while process.status() != psutil.STATUS_ZOMBIE:
+                    time.sleep(0.01)
+    environment.close()  # an agent that leaves this behind has ended its episode
+    assert not world.broken
+    with pytest.raises(WorldError, match="a server of the desktop has ended") as caught:
+        environment.reset(task("terminal-make", "evaluator1"), 0)
+    assert not isinstance(caught.value, TaskFailed)
+    assert world.broken
+    environment.reset(task("terminal-make", "evaluator1"), 0)
+    environment.close()
 
 
 def test_a_desktop_ends_with_the_process_that_started_it_and_not_with_its_thread(desktop):

@@ -3,3 +3,5 @@
 It has the constructor's arguments, `reset(task_config)`, `step(action, pause)`, `evaluate()`, `close()`, `_get_obs()`
 and the keys of an observation, and no virtual machine.
 """
+
+print("OSWorld prints when its package is imported")

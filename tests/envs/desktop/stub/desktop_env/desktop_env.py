@@ -30,6 +30,18 @@ TREE = """<desktop-frame xmlns:st="https://accessibility.ubuntu.example.org/ns/s
 </desktop-frame>"""
 
 
+class SetupController:
+    def setup(self, config):
+        for number, one in enumerate(config if isinstance(config, list) else []):
+            try:
+                if one["type"] == "unreachable":
+                    raise ConnectionRefusedError("the machine does not answer")
+                if one["type"] != "nothing":
+                    raise Exception("Setup Download - Invalid URL () or path ().")
+            except Exception as error:
+                raise Exception(f"Setup step {number + 1} failed: {error}") from error
+
+
 class DesktopEnv:
     def __init__(
         self,
@@ -51,14 +63,26 @@ class DesktopEnv:
         assert snapshot_name == "init_state"
         self.screen_size, self.require_a11y_tree = screen_size, require_a11y_tree
         self.typed, self.action_history = "", []
+        self.setup_controller, self.is_environment_used = SetupController(), False
 
     def reset(self, task_config=None, seed=None, options=None):
         print("resetting")
         self.typed, self.action_history = "", []
+        self.reverted, self.is_environment_used = self.is_environment_used, False
         self.task = task_config
-        if task_config.get("config") == "raise":
+        if task_config.get("config") == "no snapshot":
             raise FileNotFoundError("no such snapshot")
+        if task_config.get("config") == "no machine":
+            raise RuntimeError("the provider has no machine")
+        self._set_task_info(task_config)
+        self.setup_controller.setup(self.config)
         return self._get_obs()
+
+    def _set_task_info(self, task_config):
+        self.config = task_config["config"]
+        {"raise": 0, "nan": 0, "infeasible": 0, "typed": 0, "unreachable": 0, "reverted": 0}[
+            task_config["evaluator"]["func"]
+        ]
 
     def step(self, action, pause=2):
         self.action_history.append(action)
@@ -78,8 +102,14 @@ class DesktopEnv:
             raise ValueError("the file is gone")
         if kind == "nan":
             return float("nan")
+        if kind == "unreachable":
+            raise ConnectionResetError("the machine does not answer")
+        if kind == "reverted":
+            return int(self.reverted)
         if kind == "infeasible":
             return int(self.action_history[-1] == "FAIL")
+        if self.action_history and self.action_history[-1] == "FAIL":
+            return 0
         return int(self.typed == self.task["evaluator"]["expected"])
 
     def close(self):

@@ -1,0 +1,125 @@
+"""The box around the small desktop: what programs that an agent starts can reach, and what they can use up."""
+
+from __future__ import annotations
+
+import time
+
+import psutil
+import pytest
+from desktop_cases import SHELL, typed
+
+from envs.desktop.bridge.answers import WorldError
+
+ATTACK = """
+import ctypes, os
+def tried(what):
+    try:
+        return "reached" if what() not in (-1, None) else "closed"
+    except OSError:
+        return "closed"
+for number in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
+    if "world.main" in open(f"/proc/{number}/cmdline").read():
+        at = f"/proc/{number}/"
+        print(*map(tried, [
+            lambda: os.readlink(at + "fd/3"), lambda: open(at + "fd/3", "w"), lambda: open(at + "fd/4", "w"),
+            lambda: open(at + "mem", "rb"), lambda: open(at + "environ"),
+            lambda: ctypes.CDLL(None).ptrace(16, number, 0, 0),
+        ]))
+os.kill(1, 9)
+print("still here")
+"""
+FILL = """
+import errno, os
+for place in ("/tmp", "/run/user", "/dev/shm", "/home/user", "/", "/dev", "/run", "/home", "/world"):
+    written = 0
+    try:
+        with open(place + "/big", "wb", buffering=0) as opened:
+            while True:
+                written += opened.write(bytes(2**20))
+    except OSError as error:
+        print(place, -(-written // 2**26), errno.errorcode[error.errno])
+    if place == "/home/user":
+        os.remove(place + "/big")
+"""
+FULL = """/tmp 2 ENOSPC
+/run/user 1 ENOSPC
+/dev/shm 1 ENOSPC
+/home/user 2 ENOSPC
+/ 0 EROFS
+/dev 0 EROFS
+/run 0 EROFS
+/home 0 EROFS
+/world 0 EROFS"""
+"""In pieces of 64 MB."""
+LARGE = """
+try:
+    bytearray(3 * 2**30)
+except MemoryError:
+    print("refused")
+"""
+MANY = """
+import os, time
+for _ in range(4):
+    if not os.fork():
+        taken = bytearray(1) * (700 * 2**20)
+        time.sleep(60)
+"""
+
+
+@pytest.fixture
+def world(desktop):
+    made = desktop._pool.take()
+    yield made
+    desktop._pool.give_back(made)
+
+
+def run(world, program: str, *checks) -> float:
+    """The verdict after a program was run in the terminal, with what it prints in the file `said`."""
+    world.reset({**SHELL, "files": {"a.py": program}, "checks": list(checks)}, 0)
+    typed(world, "python3 a.py > said\n")
+    return world.evaluate()
+
+
+def test_programs_of_an_agent_cannot_reach_the_process_that_says_the_verdict(world):
+    closed = " ".join(["closed"] * 6)
+    assert run(world, ATTACK, {"file": "said", "equals": f"{closed}\n{closed}\nstill here"}) == 1.0
+
+
+def test_a_program_that_fills_the_files_costs_its_episode_alone(world):
+    assert run(world, FILL, {"file": "said", "equals": FULL}) == 1.0
+    free = 'import os\nfor p in ("/tmp", "/run/user", "/dev/shm", "/home/user"):\n    print(os.path.exists(p + "/big"))'
+    assert run(world, free, {"file": "said", "equals": "\n".join(["False"] * 4)}) == 1.0
+
+
+def test_a_program_that_takes_too_much_memory_is_refused(world):
+    assert run(world, LARGE, {"file": "said", "equals": "refused"}) == 1.0
+
+
+def waited(world, command: str) -> None:
+    """Type a command, and wait for what it does."""
+    typed(world, command)
+    for _ in range(30):
+        world.step([{"action_type": "WAIT", "seconds": 1}])
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [("f(){ f|f& }; f\n", "more than 256 processes"), ("python3 a.py\n", "more than 2147483648 bytes")],
+)
+def test_programs_that_take_too_much_together_end_the_desktop_and_cost_its_episode_alone(
+    desktop, command, message
+):
+    world = desktop._pool.take()
+    world.reset({**SHELL, "files": {"a.py": MANY}}, 0)
+    inside = psutil.Process(world._lines._process.pid).children(recursive=True)
+    with pytest.raises(WorldError, match=message):
+        waited(world, command)
+    desktop._pool.give_back(world)
+    until = time.monotonic() + 60
+    while any(process.is_running() for process in inside) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(process.is_running() for process in inside)
+    fresh = desktop._pool.take()
+    assert fresh is not world
+    fresh.reset(SHELL, 0)
+    desktop._pool.give_back(fresh)
