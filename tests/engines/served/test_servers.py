@@ -71,6 +71,16 @@ def test_given_servers_get_the_whole_state_at_every_update(opened, model, folder
         assert not list(tmp_path.glob("rlanything-vllm-*"))
 
 
+def test_weights_that_are_being_loaded_have_no_name_that_is_asked_for(opened, model, folder):
+    with listening(folder) as (address, fake):
+        engine = opened(model, addresses=[address])
+        for version in range(2):
+            engine.sync(version)
+            engine.generate(REQUESTS)
+            assert fake.meanwhile[version] == f"loading {fake.version}"
+        assert not set(fake.meanwhile) & set(fake.salts)
+
+
 def test_one_name_for_two_states_is_two_names_for_a_server(opened, model, folder):
     with listening(folder) as (address, fake):
         engine = opened(model, addresses=[address])

@@ -22,6 +22,7 @@ from rlanything.engines.vllm.probe import WeightsMismatch
         ("drop", "disconnected"),
         ("500", "HTTP 500: no"),
         ("garbage", "the answer is no JSON"),
+        ("deep", "a server of vLLM was lost: /inference/v1/generate: the answer is nested too deeply"),
         ("short", "6 ids with 5 log-probs"),
         ("formless", "an answer of another form"),
         ("renamed", "'of another program' are the weights that sampled"),
