@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -113,18 +114,16 @@ class VllmServers(CopyingEngine[Fleet]):
         limits = Limits(
             serving.request_s, 2 * self._settings.max_batch
         )  # so that none waits for a free place
-        store = Store(self._model, self._dtype, serving.folder)
-        try:
-            given = self._addresses(store)
-        except BaseException:
-            store.close()
-            raise
-        start = partial(self._process, store=store)
-        servers = []
-        for number, address in enumerate(given):
-            folder = store.processes / f"server{number}"
-            folder.mkdir()
-            servers.append(Server(address, start, folder, limits, serving.start_s))
+        with ExitStack() as undo:
+            store = Store(self._model, self._dtype, serving.folder)
+            undo.callback(store.close)
+            start = partial(self._process, store=store)
+            servers = []
+            for number, address in enumerate(self._addresses(store)):
+                folder = store.processes / f"server{number}"
+                folder.mkdir()
+                servers.append(Server(address, start, folder, limits, serving.start_s))
+            undo.pop_all()
         return Fleet(servers, store, serving.restarts, self._accept, _say)
 
     def _addresses(self, store: Store) -> Sequence[str | None]:
@@ -137,7 +136,7 @@ class VllmServers(CopyingEngine[Fleet]):
     def _process(self, folder: Path, store: Store) -> Process:
         arguments = process.arguments(store.model, folder / process.SOCKET, self._settings)
         variables = process.environment(self._settings.device, folder)
-        return Process(self._program, arguments, variables, folder, store.folders)
+        return Process(self._program, arguments, variables, folder)
 
     def _take_over(self, instance: Fleet) -> None:
         instance.load(self._model.state_dict(), self._salt)

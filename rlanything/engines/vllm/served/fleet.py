@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 
 from torch import Tensor
@@ -75,10 +76,11 @@ class Fleet:
         return [found[number] for number in range(len(asked))]
 
     def close(self) -> None:
-        """End the servers that were started here, and remove the weights."""
-        for server in self._servers:
-            server.close()
-        self._store.close()
+        """End the servers that were started here, and remove the weights. All of it, also after an error."""
+        with ExitStack() as stack:
+            stack.callback(self._store.close)
+            for server in self._servers:
+                stack.callback(server.close)
 
     async def _round(self, parts: Sequence[Mapping[int, Ask]], found: Found) -> dict[int, LostError]:
         """Ask every server what is missing of its part. Returns which servers were lost, and why."""
