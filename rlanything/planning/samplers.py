@@ -42,7 +42,13 @@ def _check_vllm(config: Config) -> None:
         if not config.engine.get("addresses"):
             support.check_installed()
         support.check_settings(**{k: v for k, v in config.engine.items() if k in support.CHECKED})
-        check_serving(**{k: v for k, v in config.engine.items() if k in CHECKED})
+        serving = check_serving(**{k: v for k, v in config.engine.items() if k in CHECKED})
+        needed = serving.replicas * train.devices
+        if 0 < len(serving.addresses) < needed:
+            raise UserError(
+                f"addresses: {len(serving.addresses)} of them; each of train.devices = {train.devices} processes has "
+                f"engine.replicas = {serving.replicas} servers of its own for each model, so at least {needed}"
+            )
         if (sizes := config.model.embedded) is not None:
             advice = (
                 f"Change model.embedded.hidden = {sizes.hidden} or model.embedded.heads = {sizes.heads}, or use "

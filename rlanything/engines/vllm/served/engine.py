@@ -17,7 +17,7 @@ from rlanything.engines.vllm.budget import GIB
 from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
 from rlanything.engines.vllm.instance import Settings
 from rlanything.engines.vllm.served import process
-from rlanything.engines.vllm.served.addresses import CLAIMS
+from rlanything.engines.vllm.served.addresses import CLAIMS, own_part
 from rlanything.engines.vllm.served.fleet import Fleet
 from rlanything.engines.vllm.served.process import Process
 from rlanything.engines.vllm.served.server import Server
@@ -43,7 +43,8 @@ class VllmServers(CopyingEngine[Fleet]):
         eager: without CUDA graphs. They make a GPU faster and take memory.
         tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
         replicas: servers of one model. A session stays at one of them.
-        addresses: of servers that somebody else has started and ends; (): they are started here.
+        addresses: of servers that somebody else has started and ends; (): they are started here. The processes of a
+            training divide them.
         folder: where weights are written for the servers, as all of them see it; None: a temporary folder.
         start_s: the longest time that a server may take to come up, seconds.
         request_s: the longest time of one request, seconds. Then its server is lost.
@@ -131,7 +132,8 @@ class VllmServers(CopyingEngine[Fleet]):
         serving = self._serving
         if not serving.addresses:
             return [None] * serving.replicas
-        return CLAIMS.take(self, serving.addresses, serving.replicas, store.model, self._context)
+        own = own_part(serving.addresses)
+        return CLAIMS.take(self, own, serving.replicas, store.model, self._context)
 
     def _process(self, folder: Path, store: Store) -> Process:
         arguments = process.arguments(store.model, folder / process.SOCKET, self._settings)

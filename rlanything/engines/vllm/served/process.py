@@ -21,6 +21,9 @@ LINES, MOST = 20, 1 << 16
 _NOISE = re.compile(r"nanobind: | - (leaked|\.\.\. skipped) |.*resource_tracker|.*warnings\.warn")
 """Beginnings of lines that vLLM's libraries write at every end, after the line that matters."""
 
+_LAUNCH = re.compile(r"((LOCAL|GROUP|ROLE)_)?(RANK|WORLD_SIZE)|ROLE_NAME|MASTER_(ADDR|PORT)|TORCHELASTIC_\w+")
+"""What torchrun tells the processes of a training. A server has a process group of its own."""
+
 
 class Process:
     """A running server and all of its children. They end with this process, also when it is killed.
@@ -109,8 +112,9 @@ def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
 
 
 def environment(device: str, folder: Path) -> dict[str, str]:
-    """Of vLLM's server. Variables that the user has set stay, but for those that results depend on."""
-    found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+    """Of vLLM's server. Variables that the user has set stay, but for torchrun's and those that results depend on."""
+    given = {name: value for name, value in os.environ.items() if not _LAUNCH.fullmatch(name)}
+    found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **given}
     found |= {
         "VLLM_SERVER_DEV_MODE": "1",  # weights can be taken over
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # on a CPU one process less
