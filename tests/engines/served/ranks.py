@@ -18,7 +18,7 @@ from rlanything.engines.vllm import support
 from rlanything.engines.vllm.served.engine import VllmServers
 from rlanything.loop.share import shared
 
-REQUESTS = [Request((20, 30, seed + 40), seed, 8, session=f"{seed % 5}") for seed in range(24)]
+REQUESTS = [Request((20, 30, seed + 40), seed, 8, session=f"{seed}") for seed in range(24)]
 UPDATE = 1.03
 """What all weights are multiplied with."""
 
