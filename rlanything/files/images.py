@@ -9,7 +9,7 @@ pictures that nobody names. A picture is read through its name: other bytes unde
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,11 +43,18 @@ class ImageStore:
             atomic.write_bytes(path, image.png)
             self._added.add(image.sha256)
 
-    def discard_added(self, kept: Collection[str]) -> None:
-        """Remove the pictures that were added by this object since the last call, except `kept`."""
+    def discard_added(self, kept: Collection[str], barrier: Callable[[], object]) -> None:
+        """Remove the pictures that were added by this object since the last call, except `kept`.
+
+        barrier: waits until all processes that share the folder have called it. Before it, another one may still read
+        a picture. After the removal it is called again: else another one would find a picture that is about to go,
+        and not write it.
+        """
+        barrier()
         for name in self._added.difference(kept):
             self.path(name).unlink(missing_ok=True)
         self._added.clear()
+        barrier()
 
     def get(self, name: str) -> Image:
         """The picture of a name. Raises `FileError` where it is missing, no PNG, or another picture."""

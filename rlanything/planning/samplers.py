@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 from rlanything import targets
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError, UserError
@@ -33,7 +36,7 @@ def check(config: Config) -> None:
 def _check_vllm(config: Config) -> None:
     """What both forms of vLLM need."""
     from rlanything.engines.vllm import support
-    from rlanything.engines.vllm.served.settings import CHECKED, check_serving
+    from rlanything.engines.vllm.served.settings import Serving
 
     train = config.train
     if train.accelerator == "mps":
@@ -41,8 +44,14 @@ def _check_vllm(config: Config) -> None:
     try:
         if not config.engine.get("addresses"):
             support.check_installed()
-        support.check_settings(**{k: v for k, v in config.engine.items() if k in support.CHECKED})
-        check_serving(**{k: v for k, v in config.engine.items() if k in CHECKED})
+        support.Options(**_own(support.Options, config))
+        serving = Serving(**_own(Serving, config))
+        needed = serving.replicas * train.devices
+        if 0 < len(serving.addresses) < needed:
+            raise UserError(
+                f"addresses: {len(serving.addresses)} of them; each of train.devices = {train.devices} processes has "
+                f"engine.replicas = {serving.replicas} servers of its own for each model, so at least {needed}"
+            )
         if (sizes := config.model.embedded) is not None:
             advice = (
                 f"Change model.embedded.hidden = {sizes.hidden} or model.embedded.heads = {sizes.heads}, or use "
@@ -51,3 +60,9 @@ def _check_vllm(config: Config) -> None:
             support.check_heads(sizes.hidden // sizes.heads, train.accelerator, advice)
     except UserError as error:
         raise ConfigError(f"engine: {error}") from None
+
+
+def _own(of: type, config: Config) -> dict[str, Any]:
+    """The keys of the section `engine` that a dataclass has."""
+    names = {field.name for field in fields(of)}
+    return {name: value for name, value in config.engine.items() if name in names}

@@ -171,8 +171,8 @@ class SeedRun:
             else:
                 # Every process must take part in saving a checkpoint; only the first one writes a file.
                 save_checkpoint(self.run_id.live / STATE)
-            trainer.strategy.barrier()
-            self.parts.images.discard_added(_named(result) if self.config.train.save_rollouts else ())
+            kept = _named(result) if self.config.train.save_rollouts else ()
+            self.parts.images.discard_added(kept, trainer.strategy.barrier)
         self._report(finished, first=trainer.is_global_zero)
         return self.metrics
 

@@ -1,6 +1,7 @@
 """Where environments run: what is refused before any work, and that nothing of it belongs to a run."""
 
 import socket
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,7 @@ def test_where_servers_of_models_are_is_no_part_of_a_run():
     )
     assert run_config(ours, "full") == run_config(given, "full") != run_config(more, "full")
     assert not set(SERVED) & run_config(ours, "full")["engine"].keys()
-    assert {*SERVED, "replicas"} == set(settings.CHECKED) <= set(SIZES)
+    assert {*SERVED, "replicas"} == {field.name for field in fields(settings.Serving)} <= set(SIZES)
 
 
 def test_everything_in_one_process_is_the_same_run():

@@ -46,5 +46,9 @@ def damaged() -> dict[str, tuple[bytes, str]]:
         "no pixels in a row": (SIGNATURE + header(0, 3) + pixels + end, "0 x 3 pixels"),
         "too wide": (SIGNATURE + header(8193, 1) + pixels + end, "8193 x 1 pixels"),
         "too many pixels": (SIGNATURE + header(8192, 8192) + pixels + end, "at most 16,777,216"),
+        "too many chunks": (
+            good[: -len(end)] + chunk(b"teXt", b"") * ((1 << 14) - 2) + end,
+            "more than 16,384 chunks",
+        ),
         "too many bytes": (good + bytes((16 << 20) - len(good) + 1), "at most 16,777,216 are read"),
     }

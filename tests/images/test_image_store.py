@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,8 +94,35 @@ def test_what_was_added_in_vain_is_discarded_and_what_was_there_before_stays(tmp
     ImageStore(tmp_path).add(SHADES[:1])
     store = ImageStore(tmp_path)
     store.add(SHADES[:3])
-    store.discard_added({SHADES[1].sha256})
+    store.discard_added({SHADES[1].sha256}, lambda: None)
     assert {path.stem for path in files(tmp_path)} == {SHADES[0].sha256, SHADES[1].sha256}
+
+
+def test_no_process_takes_away_what_another_one_reads_or_sees_next(tmp_path):
+    """Two threads stand for two processes: one sees a picture in vain, and the other one sees it an iteration later."""
+    first, second, both = ImageStore(tmp_path), ImageStore(tmp_path), threading.Barrier(2, timeout=60)
+    seen, name = SHADES[:1], SHADES[0].sha256
+    first.add(seen)
+    second.add(seen)  # it is there
+
+    def late() -> None:
+        both.wait()
+        time.sleep(0.3)
+
+    def removing() -> None:
+        first.discard_added((), late)
+
+    def going_on() -> None:
+        time.sleep(0.3)
+        assert second.get(name) == SHADES[0]
+        second.discard_added((), both.wait)
+        second.add(seen)
+        time.sleep(0.6)
+        assert second.get(name) == SHADES[0]
+
+    with ThreadPoolExecutor(2) as threads:
+        for work in [threads.submit(removing), threads.submit(going_on)]:
+            work.result()
 
 
 def test_clearing_keeps_the_named_pictures_alone(tmp_path):

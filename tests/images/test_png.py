@@ -10,7 +10,7 @@ import PIL.Image
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from image_cases import damaged, png
+from image_cases import chunk, damaged, png
 
 from rlanything.core.images import Image
 from rlanything.core.types import Observation
@@ -38,6 +38,12 @@ def test_what_is_no_whole_png_is_refused_with_what_is_wrong(name):
     data, words = damaged()[name]
     with pytest.raises(ValueError, match=words):
         Image(data)
+
+
+def test_a_picture_has_as_many_chunks_as_are_allowed():
+    good, end = png(), chunk(b"IEND", b"")
+    most = good[: -len(end)] + chunk(b"teXt", b"") * ((1 << 14) - 3) + end
+    assert Image(most).width == Image(good).width
 
 
 @given(st.data())

@@ -31,7 +31,7 @@ def publish(folder: RunFolder, iteration: int, shown: list[Image]) -> None:
         write_lines(path / "images.jsonl.gz", store.listed({image.sha256 for image in shown}))
 
     folder.publish(iteration, write)
-    store.discard_added({image.sha256 for image in shown})
+    store.discard_added({image.sha256 for image in shown}, lambda: None)
 
 
 @pytest.fixture

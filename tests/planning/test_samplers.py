@@ -55,6 +55,7 @@ def test_what_cannot_run_is_refused(installed, override, words):
         ("model.embedded.heads=2", "engine: attention heads of size 48"),
         ("engine.restarts=-1", "engine: restarts = -1: must be a whole number of at least 0"),
         ("engine.addresses=[a]", "engine: addresses: 'a' must have the form http://HOST:PORT"),
+        ("engine.addresses=a", r"engine: addresses = 'a': must be a list, such as \[a\]"),
         ("+engine.replica=2", r"engine\.replica: unknown; did you mean 'replicas'"),
         ("train.accelerator=mps", r"train\.accelerator = 'mps'"),
     ],
@@ -66,6 +67,16 @@ def test_what_servers_cannot_run_is_refused(installed, override, words):
 
 def test_servers_leave_the_process_group_to_the_trainer(installed):
     check.check(composed("engine=vllm_servers", "train.devices=2", "train.strategy=ddp"), ROOT)
+
+
+def test_each_process_needs_given_servers_of_its_own(installed):
+    many = ["engine=vllm_servers", "train.devices=2", "engine.replicas=2"]
+    given = [f"http://gpu:{port}" for port in range(8001, 8005)]
+    check.check(composed(*many, f"engine.addresses=[{','.join(given)}]"), ROOT)
+    with pytest.raises(
+        ConfigError, match=r"engine: addresses: 3 of them; each of train\.devices = 2 .* at least 4"
+    ):
+        check.check(composed(*many, f"engine.addresses=[{','.join(given[:3])}]"), ROOT)
 
 
 def test_given_servers_need_no_vllm_here(monkeypatch):

@@ -19,6 +19,8 @@ MOST_SIDE = 8192
 """The most pixels in a row or a column."""
 MOST_PIXELS = 1 << 24
 """The most pixels of a picture: 4096 x 4096."""
+MOST_CHUNKS = 1 << 14
+"""The most chunks of a PNG: 1 KiB each, in the largest file. Programs write chunks of 8 KiB or more."""
 NAME = re.compile(r"[0-9a-f]{64}")
 """The name of a picture: sha256 of its bytes."""
 
@@ -32,7 +34,7 @@ class Image:
     """A picture. png: the bytes of a PNG file. The rest is read from them.
 
     sha256: its name, 64 hex digits. width, height: in pixels. Raises `ValueError`, saying what is wrong, for bytes that
-    are no whole PNG, and for a picture beyond `MOST_BYTES`, `MOST_SIDE` or `MOST_PIXELS`.
+    are no whole PNG, and for a picture beyond `MOST_BYTES`, `MOST_CHUNKS`, `MOST_SIDE` or `MOST_PIXELS`.
     """
 
     png: bytes = field(repr=False)
@@ -76,9 +78,15 @@ def _header(header: bytes) -> tuple[int, int]:
 
 
 def _chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """(kind, content) of each chunk. Raises `ValueError` where one is cut off or does not fit its checksum."""
-    at = len(_SIGNATURE)
+    """(kind, content) of each chunk. Raises `ValueError` where one is cut off or does not fit its checksum.
+
+    Also for more than `MOST_CHUNKS`: an empty one takes nine times its bytes in memory.
+    """
+    at, count = len(_SIGNATURE), 0
     while at < len(png):
+        count += 1
+        if count > MOST_CHUNKS:
+            raise ValueError(f"a PNG of more than {MOST_CHUNKS:,} chunks; so many are not read")
         end = at + 12 + int.from_bytes(png[at : at + 4])
         if end > len(png):
             raise ValueError("a PNG that is cut off: a chunk is longer than what is there")

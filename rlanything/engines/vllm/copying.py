@@ -14,7 +14,7 @@ from rlanything.engines.chat import stop_ids
 from rlanything.engines.decode import Draft, check_request
 from rlanything.engines.vllm import probe, support
 from rlanything.engines.vllm.asking import ask, take
-from rlanything.engines.vllm.instance import Ask
+from rlanything.engines.vllm.instance import Ask, Settings
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 Sampled = list[tuple[list[int], list[float]]]
@@ -42,25 +42,38 @@ class CopyingEngine(ABC, Generic[S]):
     Args:
         model: the module that is being trained; its weights are taken over at the start and at every `sync`.
         tokenizer: gives the ids that end a response.
-        dtype: number format of the copy, `float32` or `bfloat16`; `auto`: that of the module.
-        tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
+        options: how vLLM runs.
 
     Raises `ValueError` for a tokenizer without ids that end a response, heads of a size that vLLM does not have, and
     when vLLM is not installed in the version that is needed.
     """
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, dtype: str, tolerance: float | None
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, options: support.Options
     ) -> None:
         self._config = model.config.get_text_config()
         support.check_heads(head_size(model), model.device.type, "Use engine=native or engine=transformers")
         self._model, self._stops = model, frozenset(stop_ids(tokenizer))
-        self._dtype = DTYPES.get(dtype, model.dtype)
+        self._options, self._dtype = options, DTYPES.get(options.dtype, model.dtype)
         self._context: int = self._config.max_position_embeddings
-        self._tolerance = probe.TOLERANCE[self._dtype] if tolerance is None else tolerance
+        default = probe.TOLERANCE[self._dtype]
+        self._tolerance = default if options.tolerance is None else options.tolerance
         self._instance: S | None = None
         self._version = self._loads = 0
         self._closed = False
+
+    def _settings(self, cache_bytes: int) -> Settings:
+        """How vLLM is started with so much memory for keys and values."""
+        return Settings(
+            device=self._model.device.type,
+            dtype=str(self._dtype).removeprefix("torch."),
+            context=self._context,
+            max_batch=self._options.max_batch,
+            max_batched_tokens=self._options.max_batched_tokens,
+            cache_bytes=cache_bytes,
+            prefix_caching=self._options.prefix_caching,
+            eager=self._options.eager,
+        )
 
     @abstractmethod
     def _start(self) -> S:

@@ -9,7 +9,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from rlanything.engines.vllm import support
 from rlanything.engines.vllm.budget import GIB, SHARED
 from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
-from rlanything.engines.vllm.instance import Instance, Settings
+from rlanything.engines.vllm.instance import Instance
 
 
 class VllmEngine(CopyingEngine[Instance]):
@@ -18,13 +18,7 @@ class VllmEngine(CopyingEngine[Instance]):
     Args:
         model: the module that is being trained; vLLM takes over its weights at the start and at every `sync`.
         tokenizer: gives the ids that end a response.
-        max_batch: the most requests that are decoded together.
-        cache_gib: memory for keys and values, GiB, of all engines of the process together.
-        max_batched_tokens: the most tokens of one forward pass; longer prompts are read in parts.
-        dtype: number format of the copy, `float32` or `bfloat16`; `auto`: that of the module.
-        prefix_caching: whether common beginnings of prompts are read once.
-        eager: without CUDA graphs. They make a GPU faster and take memory.
-        tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
+        The rest: `support.Options`.
 
     Raises:
         ValueError: for values that are not allowed, a tokenizer without ids that end a response, heads of a size that
@@ -44,13 +38,11 @@ class VllmEngine(CopyingEngine[Instance]):
         eager: bool = True,
         tolerance: float | None = None,
     ) -> None:
-        support.check_settings(
+        options = support.Options(
             max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance
         )
         support.check_installed()
-        super().__init__(model, tokenizer, dtype, tolerance)
-        self._cache = int(cache_gib * GIB)
-        self._starting = (max_batch, max_batched_tokens, prefix_caching, eager)
+        super().__init__(model, tokenizer, options)
         SHARED.join(self)
 
     def close(self) -> None:
@@ -61,19 +53,9 @@ class VllmEngine(CopyingEngine[Instance]):
     def _start(self) -> Instance:
         SHARED.leave(self)
         SHARED.join(self)
-        part = SHARED.take(self, self._cache, self._context * token_bytes(self._model, self._dtype))
-        batch, tokens, caching, eager = self._starting
-        settings = Settings(
-            device=self._model.device.type,
-            dtype=str(self._dtype).removeprefix("torch."),
-            context=self._context,
-            max_batch=batch,
-            max_batched_tokens=tokens,
-            cache_bytes=part,
-            prefix_caching=caching,
-            eager=eager,
-        )
-        return Instance(self._model, settings)
+        total = int(self._options.cache_gib * GIB)
+        part = SHARED.take(self, total, self._context * token_bytes(self._model, self._dtype))
+        return Instance(self._model, self._settings(part))
 
     def _take_over(self, instance: Instance) -> None:
         instance.load(self._model.state_dict())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import metadata
 
 from rlanything.core.errors import UserError, unknown
@@ -55,38 +56,51 @@ def check_heads(size: int, device: str, advice: str) -> None:
     )
 
 
-CHECKED = ("max_batch", "cache_gib", "max_batched_tokens", "dtype", "prefix_caching", "eager", "tolerance")
-"""The arguments of the engine that `check_settings` has, with the same defaults."""
+@dataclass(frozen=True)
+class Options:
+    """How vLLM runs in the process and in servers: what the sections `engine` of both have in common, checked.
 
+    max_batch: the most requests that are decoded together.
+    cache_gib: memory for keys and values, GiB: of all engines of a process together, or of one server.
+    max_batched_tokens: the most tokens of one forward pass; longer prompts are read in parts.
+    dtype: number format of the copy, `float32` or `bfloat16`; `auto`: that of the module.
+    prefix_caching: whether common beginnings of prompts are read once.
+    eager: without CUDA graphs. They make a GPU faster and take memory.
+    tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
 
-def check_settings(
-    max_batch: int = 256,
-    cache_gib: float = 1.0,
-    max_batched_tokens: int = 8192,
-    dtype: str = "auto",
-    prefix_caching: bool = True,
-    eager: bool = True,
-    tolerance: float | None = None,
-) -> None:
-    """Raise `UnsupportedError` for values of the section `engine` that are not allowed."""
-    for name, value in (("cache_gib", cache_gib), ("max_batched_tokens", max_batched_tokens)):
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UnsupportedError(f"{name} = {value!r}: must be a number")
-    for name, switch in (("prefix_caching", prefix_caching), ("eager", eager)):
-        if not isinstance(switch, bool):
-            raise UnsupportedError(f"{name} = {switch!r}: must be true or false")
-    if tolerance is not None and not isinstance(tolerance, int | float):
-        raise UnsupportedError(f"tolerance = {tolerance!r}: must be a number, or null")
-    if max_batch < 1:
-        raise UnsupportedError(f"max_batch must be at least 1, got {max_batch}")
-    if max_batched_tokens < max_batch:
-        raise UnsupportedError(
-            f"max_batched_tokens must be at least max_batch = {max_batch}, got {max_batched_tokens}: a pass has one "
-            "token of each request"
-        )
-    if not 0 < cache_gib < float("inf"):
-        raise UnsupportedError(f"cache_gib must be above 0, got {cache_gib}")
-    if dtype not in FORMATS:
-        raise UnsupportedError(f"dtype = {dtype!r}: {unknown(dtype, FORMATS)}")
-    if tolerance is not None and not tolerance > 0:
-        raise UnsupportedError(f"tolerance must be above 0, or null, got {tolerance}")
+    Raises `UnsupportedError` for values that are not allowed.
+    """
+
+    max_batch: int = 256
+    cache_gib: float = 1.0
+    max_batched_tokens: int = 8192
+    dtype: str = "auto"
+    prefix_caching: bool = True
+    eager: bool = True
+    tolerance: float | None = None
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        if self.max_batch < 1:
+            raise UnsupportedError(f"max_batch must be at least 1, got {self.max_batch}")
+        if self.max_batched_tokens < self.max_batch:
+            raise UnsupportedError(
+                f"max_batched_tokens must be at least max_batch = {self.max_batch}, got {self.max_batched_tokens}: a "
+                "pass has one token of each request"
+            )
+        if not 0 < self.cache_gib < float("inf"):
+            raise UnsupportedError(f"cache_gib must be above 0, got {self.cache_gib}")
+        if self.dtype not in FORMATS:
+            raise UnsupportedError(f"dtype = {self.dtype!r}: {unknown(self.dtype, FORMATS)}")
+        if self.tolerance is not None and not self.tolerance > 0:
+            raise UnsupportedError(f"tolerance must be above 0, or null, got {self.tolerance}")
+
+    def _check_types(self) -> None:
+        for name, value in (("cache_gib", self.cache_gib), ("max_batched_tokens", self.max_batched_tokens)):
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise UnsupportedError(f"{name} = {value!r}: must be a number")
+        for name, switch in (("prefix_caching", self.prefix_caching), ("eager", self.eager)):
+            if not isinstance(switch, bool):
+                raise UnsupportedError(f"{name} = {switch!r}: must be true or false")
+        if self.tolerance is not None and not isinstance(self.tolerance, int | float):
+            raise UnsupportedError(f"tolerance = {self.tolerance!r}: must be a number, or null")

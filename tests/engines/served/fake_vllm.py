@@ -22,12 +22,16 @@ FAULTS = "FAKE_FAULTS"
 
 
 class Fake:
-    """A server. `version`, `loaded`: what it was told. `salts`, `sessions`: of the requests that it was asked."""
+    """A server. `version`, `loaded`: what it was told. `salts`, `asked`: of the requests that it was asked.
+
+    `meanwhile`: the versions that a request would have had while weights were loaded.
+    """
 
     def __init__(self, model: Path, faults: Path | None) -> None:
         self.model, self.faults = model, faults
         self.version = "default"
         self.loaded: list[str] = []
+        self.meanwhile: list[str] = []
         self.salts: list[str] = []
         self.asked: list[list[int]] = []
         self.app = web.Application()
@@ -51,6 +55,7 @@ class Fake:
         body = await request.json()
         assert body["method"] == "reload_weights"
         self.loaded.append(body["kwargs"]["weights_path"])
+        self.meanwhile.append(self.version)
         return web.json_response({"results": [None]})
 
     async def name(self, request: web.Request) -> web.Response:
@@ -77,6 +82,8 @@ class Fake:
             return web.Response(status=int(fault), text="no")
         if fault == "garbage":
             return web.Response(text="<html>")
+        if fault == "deep":
+            return web.Response(text="[" * 100_000)
         answer = self.answer(body, arguments["seed"])
         if fault == "short":
             answer["choices"][0]["logprobs"]["content"].pop()

@@ -71,6 +71,16 @@ def test_given_servers_get_the_whole_state_at_every_update(opened, model, folder
         assert not list(tmp_path.glob("rlanything-vllm-*"))
 
 
+def test_weights_that_are_being_loaded_have_no_name_that_is_asked_for(opened, model, folder):
+    with listening(folder) as (address, fake):
+        engine = opened(model, addresses=[address])
+        for version in range(2):
+            engine.sync(version)
+            engine.generate(REQUESTS)
+            assert fake.meanwhile[version] == f"loading {fake.version}"
+        assert not set(fake.meanwhile) & set(fake.salts)
+
+
 def test_one_name_for_two_states_is_two_names_for_a_server(opened, model, folder):
     with listening(folder) as (address, fake):
         engine = opened(model, addresses=[address])
@@ -84,13 +94,28 @@ def test_a_given_server_that_began_anew_gets_the_weights_again(opened, model, fo
     with listening(folder) as (address, fake):
         engine = opened(model, addresses=[address])
         expected = engine.generate(REQUESTS)
-        fake.version = "default"
+        fake.version, before = "default", set(fake.salts)
         assert engine.generate(REQUESTS) == expected
         assert len(fake.loaded) == 2
+        assert fake.salts[-1] not in before  # it has cached prefixes under the old name, with other weights
         assert (
             f"the server at {address} was lost: 'default' are the weights that sampled"
             in capfd.readouterr().err
         )
+
+
+def test_servers_sample_with_the_weights_alone_that_they_were_given(opened, model, folder):
+    with listening(folder) as (address, fake):
+        engine = opened(model, addresses=[address])
+        fleet = engine._start()
+        with pytest.raises(MachineError, match="the servers have no weights, and 'others' must sample"):
+            fleet.generate([ASK], "others")
+        fleet.close()
+        engine.generate(REQUESTS)
+        asked = len(fake.asked)
+        with pytest.raises(MachineError, match=r"the servers have 'weights 1 of \w+', and 'others' must"):
+            engine._instance.generate([ASK], "others")
+        assert len(fake.asked) == asked
 
 
 def test_a_given_server_that_is_gone_ends_the_run(opened, model, folder):

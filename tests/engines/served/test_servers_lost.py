@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import engine_cases as cases
 import pytest
-from served_cases import FAKE, REQUESTS, gone, pids, wait_until
+import torch
+from served_cases import FAKE, REQUESTS, gone, listening, pids, wait_until
 
 from rlanything.core.errors import MachineError, UserError
+from rlanything.engines.vllm.instance import save_config
 from rlanything.engines.vllm.probe import WeightsMismatch
+from rlanything.engines.vllm.served.store import Store
 
 
 @pytest.mark.parametrize(
@@ -22,6 +30,7 @@ from rlanything.engines.vllm.probe import WeightsMismatch
         ("drop", "disconnected"),
         ("500", "HTTP 500: no"),
         ("garbage", "the answer is no JSON"),
+        ("deep", "a server of vLLM was lost: /inference/v1/generate: the answer is nested too deeply"),
         ("short", "6 ids with 5 log-probs"),
         ("formless", "an answer of another form"),
         ("renamed", "'of another program' are the weights that sampled"),
@@ -104,7 +113,7 @@ from rlanything.engines.vllm import support
 from rlanything.engines.vllm.served.engine import VllmServers
 
 support.version = lambda: support.VERSION
-engine = VllmServers(cases.qwen2(), cases.tokenizer(), tolerance=1e9, folder=sys.argv[2])
+engine = VllmServers(cases.qwen2(), cases.tokenizer(), tolerance=1e9, folder=sys.argv[2], addresses=sys.argv[3:])
 engine._program = [sys.executable, sys.argv[1]]
 engine.generate([Request((5, 6), 0, 4)])
 print("ready", flush=True)
@@ -112,27 +121,95 @@ time.sleep(600)
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_servers_end_with_the_process_that_asked(faults, tmp_path, how):
+@pytest.fixture
+def asking(faults, tmp_path) -> Iterator[Callable[..., subprocess.Popen]]:
+    """Starts processes that have asked servers, and writes weights to the folder `weights`."""
     weights = tmp_path / "weights"
     weights.mkdir()
     tests, root = Path(__file__).parents[1], Path(__file__).parents[3]
     paths = os.pathsep.join([str(tests), str(root), os.environ.get("PYTHONPATH", "")])
-    asking = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(FAKE), str(weights)],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": paths},
-    )
-    assert asking.stdout is not None
-    assert asking.stdout.readline() == b"ready\n"
+    started = []
+
+    def start(*addresses: str) -> subprocess.Popen:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(FAKE), str(weights), *addresses],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+        started.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert list(weights.iterdir())
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_servers_end_with_the_process_that_asked(asking, faults, tmp_path, how):
+    process = asking()
     (group,) = pids(faults)
     assert not gone(group)
-    assert list(weights.iterdir())
-    os.kill(asking.pid, how)
-    asking.wait()
-    asking.stdout.close()
+    os.kill(process.pid, how)
+    process.wait()
     wait_until(lambda: gone(group))
-    wait_until(lambda: not list(weights.iterdir()))
+    wait_until(lambda: not list((tmp_path / "weights").iterdir()))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_weights_for_given_servers_go_with_the_process_that_asked(asking, tmp_path, how):
+    save_config(cases.qwen2(), tmp_path / "started")
+    with listening(tmp_path / "started") as (address, _):
+        process = asking(address)
+        os.kill(process.pid, how)
+        process.wait()
+        wait_until(lambda: not list((tmp_path / "weights").iterdir()))
+
+
+def test_when_a_second_server_cannot_start_the_first_is_ended(opened, faults, tmp_path):
+    once = (
+        "import os, sys, pathlib\n"
+        "if pathlib.Path(sys.argv[1]).exists(): raise SystemExit('no memory is left')\n"
+        "pathlib.Path(sys.argv[1]).touch(); os.execv(sys.executable, [sys.executable, *sys.argv[2:]])"
+    )
+    engine = opened(replicas=2, folder=str(tmp_path))
+    engine._program = [sys.executable, "-S", "-c", once, str(tmp_path / "one"), str(FAKE)]
+    with pytest.raises(UserError, match="no memory is left"):
+        engine.generate(REQUESTS)
+    (first,) = pids(faults)
+    wait_until(lambda: gone(first))
+    assert not list(tmp_path.glob("rlanything-vllm-*"))
+
+
+@pytest.mark.parametrize("part", ["engine.Server", "store.save_config"])
+def test_a_start_that_fails_leaves_no_folder(opened, monkeypatch, tmp_path, part):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(f"rlanything.engines.vllm.served.{part}", full)
+    with pytest.raises(OSError, match="No space left"):
+        opened().generate(REQUESTS)
+    assert not list(tmp_path.glob("rlanything-vllm-*"))
+
+
+@pytest.mark.parametrize("length", [32, 33, 40])
+def test_vllms_own_sockets_fit_into_the_folder_of_a_server(monkeypatch, length):
+    """They are named by a UUID. Where the folder of temporary files has a long name, another one is used."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        place = Path(short, "x" * (length - len(short) - 1))
+        place.mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(place))
+        store = Store(cases.qwen2(), torch.float32, None)
+        folder = store.processes / "server99" / "999"
+        folder.mkdir(parents=True)
+        with socket.socket(socket.AF_UNIX) as own:
+            own.bind(str(folder / str(uuid.uuid4())))
+        store.close()
+        assert not store.processes.exists()
 
 
 def test_a_servers_children_end_when_it_is_killed_alone(opened, faults):

@@ -1,7 +1,8 @@
 """Servers that somebody else has started: which of them is of a model, and which are free.
 
-One list is for all models of a run. A model takes servers that were started with its architecture, and that no other
-engine of the process has. What else would go wrong there, the probe of the engine notices.
+One list is for all models of a run. The processes of a training divide it. A model takes servers that were started with
+its architecture, and that no other engine of the process has. What else would go wrong there, the probe of the engine
+notices.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from weakref import WeakKeyDictionary
+
+from torch import distributed
 
 from rlanything.core.errors import UserError
 from rlanything.core.types import Json
@@ -28,6 +31,16 @@ SHAPE = (
 )
 """Keys of a configuration that must be equal for a server to take over a model's weights."""
 ANSWER_S = 10.0
+
+
+def own_part(addresses: Sequence[str]) -> Sequence[str]:
+    """The addresses for this process: under torchrun, process r of n has number r, r + n, r + 2n, ...
+
+    Two processes cannot have one server: each would take away the other's weights.
+    """
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return addresses
+    return addresses[distributed.get_rank() :: distributed.get_world_size()]
 
 
 class Claims:
@@ -96,6 +109,6 @@ async def _models(address: str) -> Json:
 def _configuration(folder: Path) -> Mapping[str, Json] | None:
     try:
         found = json.loads((folder / "config.json").read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +15,12 @@ from rlanything.core.errors import UserError
 from rlanything.engines.vllm import support
 from rlanything.engines.vllm.budget import GIB
 from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
-from rlanything.engines.vllm.instance import Settings
 from rlanything.engines.vllm.served import process
-from rlanything.engines.vllm.served.addresses import CLAIMS
+from rlanything.engines.vllm.served.addresses import CLAIMS, own_part
 from rlanything.engines.vllm.served.fleet import Fleet
 from rlanything.engines.vllm.served.process import Process
 from rlanything.engines.vllm.served.server import Server
-from rlanything.engines.vllm.served.settings import check_serving
+from rlanything.engines.vllm.served.settings import Serving
 from rlanything.engines.vllm.served.store import Store
 from rlanything.engines.vllm.served.wire import Limits
 
@@ -34,19 +34,7 @@ class VllmServers(CopyingEngine[Fleet]):
     Args:
         model: the module that is being trained; servers take over its weights at the start and at every `sync`.
         tokenizer: gives the ids that end a response.
-        max_batch: the most requests that one server decodes together.
-        cache_gib: memory of one server for keys and values, GiB.
-        max_batched_tokens: the most tokens of one forward pass; longer prompts are read in parts.
-        dtype: number format of the copy, `float32` or `bfloat16`; `auto`: that of the module.
-        prefix_caching: whether common beginnings of prompts are read once.
-        eager: without CUDA graphs. They make a GPU faster and take memory.
-        tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
-        replicas: servers of one model. A session stays at one of them.
-        addresses: of servers that somebody else has started and ends; (): they are started here.
-        folder: where weights are written for the servers, as all of them see it; None: a temporary folder.
-        start_s: the longest time that a server may take to come up, seconds.
-        request_s: the longest time of one request, seconds. Then its server is lost.
-        restarts: how many servers may be lost before the run ends.
+        The rest: `support.Options` and `settings.Serving`.
 
     Raises `ValueError` as `CopyingEngine`, and for values that are not allowed.
     """
@@ -70,25 +58,15 @@ class VllmServers(CopyingEngine[Fleet]):
         request_s: float = 600.0,
         restarts: int = 3,
     ) -> None:
-        support.check_settings(
+        options = support.Options(
             max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance
         )
-        self._serving = check_serving(replicas, addresses, folder, start_s, request_s, restarts)
+        self._serving = Serving(replicas, addresses, folder, start_s, request_s, restarts)
         if not addresses:
             support.check_installed()
-        super().__init__(model, tokenizer, dtype, tolerance)
-        self._settings = Settings(
-            device=model.device.type,
-            dtype=str(self._dtype).removeprefix("torch."),
-            context=self._context,
-            max_batch=max_batch,
-            max_batched_tokens=max_batched_tokens,
-            cache_bytes=int(cache_gib * GIB),
-            prefix_caching=prefix_caching,
-            eager=eager,
-        )
+        super().__init__(model, tokenizer, options)
         self._program, self._owner = process.PROGRAM, secrets.token_hex(8)
-        self._check_room(cache_gib)
+        self._check_room()
 
     @property
     def _salt(self) -> str:
@@ -100,31 +78,31 @@ class VllmServers(CopyingEngine[Fleet]):
         super().close()
         CLAIMS.leave(self)
 
-    def _check_room(self, cache_gib: float) -> None:
+    @property
+    def _cache_bytes(self) -> int:
+        return int(self._options.cache_gib * GIB)
+
+    def _check_room(self) -> None:
         least = self._context * token_bytes(self._model, self._dtype)
-        if self._settings.cache_bytes < least and not self._serving.addresses:
+        if self._cache_bytes < least and not self._serving.addresses:
             raise UserError(
-                f"engine.cache_gib = {cache_gib:g}: one sequence of the model's full context needs {least / GIB:.3g} "
-                f"GiB, so it must be at least {least / GIB:.3g}"
+                f"engine.cache_gib = {self._options.cache_gib:g}: one sequence of the model's full context needs "
+                f"{least / GIB:.3g} GiB, so it must be at least {least / GIB:.3g}"
             )
 
     def _start(self) -> Fleet:
         serving = self._serving
-        limits = Limits(
-            serving.request_s, 2 * self._settings.max_batch
-        )  # so that none waits for a free place
-        store = Store(self._model, self._dtype, serving.folder)
-        try:
-            given = self._addresses(store)
-        except BaseException:
-            store.close()
-            raise
-        start = partial(self._process, store=store)
-        servers = []
-        for number, address in enumerate(given):
-            folder = store.processes / f"server{number}"
-            folder.mkdir()
-            servers.append(Server(address, start, folder, limits, serving.start_s))
+        limits = Limits(serving.request_s, 2 * self._options.max_batch)  # so that none waits for a free place
+        with ExitStack() as undo:
+            store = Store(self._model, self._dtype, serving.folder)
+            undo.callback(store.close)
+            start = partial(self._process, store=store)
+            servers = []
+            for number, address in enumerate(self._addresses(store)):
+                folder = store.processes / f"server{number}"
+                folder.mkdir()
+                servers.append(Server(address, start, folder, limits, serving.start_s))
+            undo.pop_all()
         return Fleet(servers, store, serving.restarts, self._accept, _say)
 
     def _addresses(self, store: Store) -> Sequence[str | None]:
@@ -132,12 +110,14 @@ class VllmServers(CopyingEngine[Fleet]):
         serving = self._serving
         if not serving.addresses:
             return [None] * serving.replicas
-        return CLAIMS.take(self, serving.addresses, serving.replicas, store.model, self._context)
+        own = own_part(serving.addresses)
+        return CLAIMS.take(self, own, serving.replicas, store.model, self._context)
 
     def _process(self, folder: Path, store: Store) -> Process:
-        arguments = process.arguments(store.model, folder / process.SOCKET, self._settings)
-        variables = process.environment(self._settings.device, folder)
-        return Process(self._program, arguments, variables, folder, store.folders)
+        settings = self._settings(self._cache_bytes)
+        arguments = process.arguments(store.model, folder / process.SOCKET, settings)
+        variables = process.environment(settings.device, folder)
+        return Process(self._program, arguments, variables, folder)
 
     def _take_over(self, instance: Fleet) -> None:
         instance.load(self._model.state_dict(), self._salt)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 
 from torch import Tensor
@@ -50,17 +51,24 @@ class Fleet:
 
         Raises `MachineError` when servers were lost too often, and what `Server.bring_up` and `accept` raise.
         """
-        self._weights = Weights(self._store.write(weights), name)
+        self._weights = own = Weights(self._store.write(weights), name)
         for server in self._servers:
-            self._bring_up(server)
+            self._bring_up(server, own)
 
     def generate(self, asked: Sequence[Ask], salt: str) -> Sampled:
-        """Answers in the order of the questions, by the weights that were loaded last. Raises as `load`."""
+        """Answers in the order of the questions, by the weights that were loaded last, under the name `salt`.
+
+        Raises as `load`, and `MachineError` for the name of other weights.
+        """
+        weights = self._weights
+        if weights is None or weights.name != salt:
+            has = "no weights" if weights is None else repr(weights.name)
+            raise MachineError(f"the servers have {has}, and {salt!r} must sample; nothing was asked")
         found: Found = {}
         parts = divide(asked, len(self._servers))
         while len(found) < len(asked):
             for server in self._servers:
-                self._bring_up(server)
+                self._bring_up(server, weights)
             lost = asyncio.run(self._round(parts, found))
             for number, cause in lost.items():
                 missing = len(parts[number].keys() - found.keys())
@@ -68,10 +76,11 @@ class Fleet:
         return [found[number] for number in range(len(asked))]
 
     def close(self) -> None:
-        """End the servers that were started here, and remove the weights."""
-        for server in self._servers:
-            server.close()
-        self._store.close()
+        """End the servers that were started here, and remove the weights. All of it, also after an error."""
+        with ExitStack() as stack:
+            stack.callback(self._store.close)
+            for server in self._servers:
+                stack.callback(server.close)
 
     async def _round(self, parts: Sequence[Mapping[int, Ask]], found: Found) -> dict[int, LostError]:
         """Ask every server what is missing of its part. Returns which servers were lost, and why."""
@@ -87,12 +96,11 @@ class Fleet:
         await asyncio.gather(*(ask(number) for number in range(len(parts))))
         return lost
 
-    def _bring_up(self, server: Server) -> None:
+    def _bring_up(self, server: Server, weights: Weights) -> None:
         """Have a server run with the weights, and its samples accepted."""
-        assert self._weights is not None
         while True:
             try:
-                if server.bring_up(self._weights):
+                if server.bring_up(weights):
                     self._accept(partial(_alone, server))
                 return
             except LostError as error:

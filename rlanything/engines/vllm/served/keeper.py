@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,27 +19,22 @@ GRACE_S = 10.0
 """Seconds that the program has to end by itself after SIGTERM."""
 
 
-def main(folders: str, command: list[str]) -> None:
-    """Run `command` until it ends, or until nobody wants it any more; then `folders` are removed as well.
-
-    folders: with `os.pathsep` between them.
-    """
+def main(command: list[str]) -> None:
+    """Run `command` until it ends, or until nobody wants it any more."""
     parent = os.getppid()
     program = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     while program.poll() is None:
-        if _alone(parent):
+        if alone(parent):
             program.terminate()
             with suppress(subprocess.TimeoutExpired):
                 program.wait(GRACE_S)
-            for folder in folders.split(os.pathsep):
-                shutil.rmtree(folder, ignore_errors=True)
             break
     else:
         print(f"the server {_how(program.returncode)}", flush=True)
     os.killpg(0, signal.SIGKILL)
 
 
-def _alone(parent: int) -> bool:
+def alone(parent: int) -> bool:
     """Whether the process that asked has ended, or has closed the pipe. Waits a moment to find out."""
     ended, _, _ = select.select([0], [], [], LOOK_S)
     return bool(ended) or os.getppid() != parent
@@ -51,4 +45,4 @@ def _how(code: int) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1:])

@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,6 +21,9 @@ LINES, MOST = 20, 1 << 16
 _NOISE = re.compile(r"nanobind: | - (leaked|\.\.\. skipped) |.*resource_tracker|.*warnings\.warn")
 """Beginnings of lines that vLLM's libraries write at every end, after the line that matters."""
 
+_LAUNCH = re.compile(r"((LOCAL|GROUP|ROLE)_)?(RANK|WORLD_SIZE)|ROLE_NAME|MASTER_(ADDR|PORT)|TORCHELASTIC_\w+")
+"""What torchrun tells the processes of a training. A server has a process group of its own."""
+
 
 class Process:
     """A running server and all of its children. They end with this process, also when it is killed.
@@ -31,20 +33,13 @@ class Process:
         arguments: of the command.
         environment: of the server.
         folder: for the socket and the log.
-        remove: folders that are removed when this process ends without stopping the server.
     """
 
     def __init__(
-        self,
-        program: list[str],
-        arguments: list[str],
-        environment: dict[str, str],
-        folder: Path,
-        remove: Sequence[Path],
+        self, program: list[str], arguments: list[str], environment: dict[str, str], folder: Path
     ) -> None:
         self._log = folder / LOG
-        folders = os.pathsep.join(map(str, remove))
-        command = [sys.executable, "-m", keeper.__name__, folders, *program, *arguments]
+        command = [sys.executable, "-m", keeper.__name__, *program, *arguments]
         with self._log.open("ab") as log:
             self._keeper = subprocess.Popen(
                 command,
@@ -62,10 +57,8 @@ class Process:
 
     def stop(self) -> None:
         """Let it end by itself, within `keeper.GRACE_S`; then as `kill`."""
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            self._keeper.wait(keeper.GRACE_S + 5 * keeper.LOOK_S)
+            self._keeper.communicate(timeout=keeper.GRACE_S + 5 * keeper.LOOK_S)  # closes the pipe, and waits
         self.kill()
 
     def note_end(self) -> None:
@@ -77,10 +70,7 @@ class Process:
         """End it and its children now."""
         with suppress(ProcessLookupError):  # the group, of which a process may be left after its leader
             os.killpg(self._keeper.pid, signal.SIGKILL)
-        self._keeper.wait()
-        assert self._keeper.stdin is not None
-        with suppress(OSError):
-            self._keeper.stdin.close()
+        self._keeper.communicate()
 
     def last_words(self) -> str:
         """The end of its log, with nothing in it that moves a terminal's cursor."""
@@ -122,8 +112,9 @@ def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
 
 
 def environment(device: str, folder: Path) -> dict[str, str]:
-    """Of vLLM's server. Variables that the user has set stay, but for those that results depend on."""
-    found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+    """Of vLLM's server. Variables that the user has set stay, but for torchrun's and those that results depend on."""
+    given = {name: value for name, value in os.environ.items() if not _LAUNCH.fullmatch(name)}
+    found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **given}
     found |= {
         "VLLM_SERVER_DEV_MODE": "1",  # weights can be taken over
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # on a CPU one process less

@@ -51,6 +51,7 @@ class Server:
         self._process: Process | None = None
         self._started = 0
         self._has: Weights | None = None
+        self._name, self._loads = "", 0
         self._was_up = False
         self.address = address or ""
 
@@ -68,22 +69,30 @@ class Server:
         if self._process is None and not self._given:
             self._begin()
             self._await()
-            asyncio.run(self._with(lambda client: client.name(weights.name)))  # it began with them
+            name = self._new_name(weights)
+            asyncio.run(self._with(lambda client: client.name(name)))  # it began with them
         elif self._has != weights:
             self._await()
-            asyncio.run(self._with(lambda client: client.load(str(weights.folder), weights.name)))
+            name = self._new_name(weights)
+            asyncio.run(self._with(lambda client: client.load(str(weights.folder), name)))
         else:
             return False
-        self._has = weights
+        self._has, self._name = weights, name
         return True
+
+    def _new_name(self, weights: Weights) -> str:
+        """A name that this server never had. It may have cached prefixes under the last one, with other weights."""
+        self._loads += 1
+        return f"{weights.name}, given {self._loads}"
 
     async def generate(
         self, asked: Mapping[int, Ask], found: dict[int, tuple[list[int], list[float]]]
     ) -> None:
-        """See `wire.generate_all`."""
-        assert self._has is not None
+        """See `wire.generate_all`. Raises `LostError` also before `bring_up`."""
+        if self._has is None:
+            raise LostError(f"{self.what} has no weights yet")
         async with Client(self.address, self._limits) as client:
-            await generate_all(client, asked, self._has.name, found)
+            await generate_all(client, asked, self._name, found)
 
     def lose(self) -> str:
         """End what is left of it, so that `bring_up` begins anew. Returns the end of its log."""

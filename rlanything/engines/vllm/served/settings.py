@@ -9,53 +9,55 @@ from urllib.parse import urlsplit
 
 from rlanything.engines.vllm.support import UnsupportedError
 
-CHECKED = ("replicas", "addresses", "folder", "start_s", "request_s", "restarts")
-"""The arguments of the engine that `check_serving` has, with the same defaults."""
-
 
 @dataclass(frozen=True)
 class Serving:
-    """See `engine.VllmServers`."""
+    """Which servers there are and how long they may take: what only the section `engine` of servers has, checked.
 
-    replicas: int
-    addresses: tuple[str, ...]
-    folder: str | None
-    start_s: float
-    request_s: float
-    restarts: int
+    replicas: servers of one model. A session stays at one of them.
+    addresses: of servers that somebody else has started and ends; (): they are started here. The processes of a
+        training divide them.
+    folder: where weights are written for the servers, as all of them see it; None: a temporary folder.
+    start_s: the longest time that a server may take to come up, seconds.
+    request_s: the longest time of one request, seconds. Then its server is lost.
+    restarts: how many servers may be lost before the run ends.
 
+    Raises `UnsupportedError` for values that are not allowed.
+    """
 
-def check_serving(
-    replicas: int = 1,
-    addresses: Sequence[str] = (),
-    folder: str | None = None,
-    start_s: float = 900.0,
-    request_s: float = 600.0,
-    restarts: int = 3,
-) -> Serving:
-    """The settings. Raises `UnsupportedError` for values of the section `engine` that are not allowed."""
-    for name, count, least in (("replicas", replicas, 1), ("restarts", restarts, 0)):
-        if isinstance(count, bool) or not isinstance(count, int) or count < least:
-            raise UnsupportedError(f"{name} = {count!r}: must be a whole number of at least {least}")
-    for name, seconds in (("start_s", start_s), ("request_s", request_s)):
-        number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-        if not number or not 0 < seconds < float("inf"):
-            raise UnsupportedError(f"{name} = {seconds!r}: must be a number of seconds above 0")
-    if isinstance(addresses, str):
-        raise UnsupportedError(f"addresses = {addresses!r}: must be a list, such as [{addresses}]")
-    for address in addresses:
-        _check_address(str(address))
-    if len(set(addresses)) < len(addresses):
-        raise UnsupportedError("addresses: one is given twice")
-    if 0 < len(addresses) < replicas:
-        raise UnsupportedError(
-            f"addresses: {len(addresses)} of them, for replicas = {replicas} servers of each model"
-        )
-    if folder is not None and not Path(folder).is_absolute():
-        raise UnsupportedError(
-            f"folder = {folder!r}: must begin with /, because servers have folders of their own"
-        )
-    return Serving(replicas, tuple(addresses), folder, start_s, request_s, restarts)
+    replicas: int = 1
+    addresses: Sequence[str] = ()
+    folder: str | None = None
+    start_s: float = 900.0
+    request_s: float = 600.0
+    restarts: int = 3
+
+    def __post_init__(self) -> None:
+        for name, count, least in (("replicas", self.replicas, 1), ("restarts", self.restarts, 0)):
+            if isinstance(count, bool) or not isinstance(count, int) or count < least:
+                raise UnsupportedError(f"{name} = {count!r}: must be a whole number of at least {least}")
+        for name, seconds in (("start_s", self.start_s), ("request_s", self.request_s)):
+            number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+            if not number or not 0 < seconds < float("inf"):
+                raise UnsupportedError(f"{name} = {seconds!r}: must be a number of seconds above 0")
+        self._check_addresses()
+        if self.folder is not None and not Path(self.folder).is_absolute():
+            raise UnsupportedError(
+                f"folder = {self.folder!r}: must begin with /, because servers have folders of their own"
+            )
+
+    def _check_addresses(self) -> None:
+        addresses = self.addresses
+        if isinstance(addresses, str):
+            raise UnsupportedError(f"addresses = {addresses!r}: must be a list, such as [{addresses}]")
+        for address in addresses:
+            _check_address(str(address))
+        if len(set(addresses)) < len(addresses):
+            raise UnsupportedError("addresses: one is given twice")
+        if 0 < len(addresses) < self.replicas:
+            raise UnsupportedError(
+                f"addresses: {len(addresses)} of them, for replicas = {self.replicas} servers of each model"
+            )
 
 
 def _check_address(address: str) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
@@ -15,17 +17,20 @@ from transformers import PreTrainedModel
 
 from rlanything.core.errors import UserError
 from rlanything.engines.vllm.instance import save_config
+from rlanything.engines.vllm.served import remover
+from rlanything.engines.vllm.served.remover import remove
 
 FILE = "model.safetensors"
 PREFIX = "rlanything-vllm-"
-LONGEST = 40
-"""Characters of the folder of temporary files. A Unix socket's path has 107 at most."""
+LONGEST = 32
+"""Bytes of the path of the folder of temporary files, at most. A Unix socket's path has 107 at most: this folder's, 25
+of ours, `/server<n>/<start>` with five digits in all, and the 37 of the names of vLLM's own sockets."""
 
 
 class Store:
-    """Folders that only this user can open. They are removed at the end.
+    """Folders that only this user can open. They are removed at the end, also when this process is killed.
 
-    `model`: the weights, in the form of a checkpoint. `processes`: sockets and logs. `folders`: all there is.
+    `model`: the weights, in the form of a checkpoint. `processes`: sockets and logs.
 
     Args:
         model: gives the configuration.
@@ -37,13 +42,24 @@ class Store:
 
     def __init__(self, model: PreTrainedModel, dtype: torch.dtype, within: str | None) -> None:
         self._dtype = dtype
-        try:
-            self.model = Path(tempfile.mkdtemp(prefix=PREFIX, dir=within))
-        except OSError as error:
-            raise UserError(f"engine.folder = {within}: cannot be written ({error.strerror})") from None
-        self.processes = Path(tempfile.mkdtemp(prefix=PREFIX, dir=_short()))
-        self.folders = self.processes, self.model
-        save_config(model, self.model)
+        with ExitStack() as made:
+            self.model = _folder(within, f"engine.folder = {within}")
+            made.callback(remove, [self.model])
+            self.processes = _folder(
+                _short(), f"folder of temporary files, {_short() or tempfile.gettempdir()}"
+            )
+            made.callback(remove, [self.processes])
+            save_config(model, self.model)
+            self._folders = self.model, self.processes
+            command = [sys.executable, "-m", remover.__name__, *map(str, self._folders)]
+            self._remover = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,  # whoever reads the output of this process need not wait for it
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # a group of its own, which Ctrl-C does not reach
+            )
+            made.pop_all()
 
     def write(self, weights: Mapping[str, Tensor]) -> Path:
         """Write a whole state. Every tensor is written, also a tied one, under each of its names. Returns the folder.
@@ -57,8 +73,8 @@ class Store:
 
     def close(self) -> None:
         """Remove the folders."""
-        for folder in self.folders:
-            shutil.rmtree(folder, ignore_errors=True)
+        remove(self._folders)
+        self._remover.communicate()  # it ends with the pipe
 
     def _whole(self, tensor: Tensor) -> Tensor:
         """A copy in the memory of the CPU: no two tensors of a file may share memory."""
@@ -66,6 +82,14 @@ class Store:
         return tensor.detach().to("cpu", dtype, copy=True).contiguous()
 
 
+def _folder(within: str | None, what: str) -> Path:
+    """A new folder. Raises `UserError` that says of `what` why it cannot be made."""
+    try:
+        return Path(tempfile.mkdtemp(prefix=PREFIX, dir=within))
+    except OSError as error:
+        raise UserError(f"{what}: cannot be written ({error.strerror})") from None
+
+
 def _short() -> str | None:
     """The folder for folders of sockets; None: where the system has temporary files."""
-    return None if len(tempfile.gettempdir()) <= LONGEST else "/tmp"
+    return None if len(os.fsencode(tempfile.gettempdir())) <= LONGEST else "/tmp"

@@ -19,6 +19,8 @@ from rlanything.engines.vllm.support import KEY
 
 UNIX = "unix:"
 """How the address of a server at a Unix socket begins."""
+LOADING = "loading "
+"""How the name of weights begins that a server is taking over."""
 SHOWN = 300
 """How many characters of a server's words are shown."""
 NO_NUMBER = -9999.0
@@ -92,11 +94,17 @@ class Client:
             raise RefusedError(f"{told}; {HINTS[status]}" if status in HINTS else told)
         try:
             return json.loads(text) if text else None
+        except RecursionError:
+            raise LostError(f"{path}: the answer is nested too deeply: {one_line(text)[:SHOWN]}") from None
         except ValueError:
             raise LostError(f"{path}: the answer is no JSON: {one_line(text)[:SHOWN]}") from None
 
     async def load(self, folder: str, name: str) -> None:
-        """Let the server take over the weights in a folder, the whole state at once, and call them `name`."""
+        """Let the server take over the weights in a folder, the whole state at once, and call them `name`.
+
+        Meanwhile they have a name that nobody asks for: what is sampled from parts of two states is no answer.
+        """
+        await self.name(f"{LOADING}{name}")
         reload = {"method": "reload_weights", "kwargs": {"weights_path": folder}}
         await self.call("POST", "/collective_rpc", reload)
         await self.name(name)
