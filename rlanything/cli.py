@@ -147,7 +147,9 @@ def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
         "--steps", type=int, default=100, metavar="N", help="of each one's lessons; default: 100"
     )
     for role in ("policy", "reward", "adapter"):
-        rehearse.add_argument(f"--{role}", metavar="ARCHITECTURE", help="qwen2, qwen3, llama, qwen2_5_vl or qwen3_vl")
+        rehearse.add_argument(
+            f"--{role}", metavar="ARCHITECTURE", help="qwen2, qwen3, llama, qwen2_5_vl or qwen3_vl"
+        )
     rehearse.set_defaults(run=_rehearse)
 
 

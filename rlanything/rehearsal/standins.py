@@ -6,27 +6,35 @@ stand-in therefore sees the loop's own prompts with right answers (`lessons`) fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from transformers import PreTrainedModel
 
 from rlanything import targets
 from rlanything.config import Checkpoint, Config, SupervisedConfig
 from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.images import Image
 from rlanything.core.protocols import GeneratedData, TaskFamily
 from rlanything.core.seeds import derive_seed
+from rlanything.core.splits import TRAIN
 from rlanything.core.types import Direction, InvalidProposal
 from rlanything.engines import checkpoint
 from rlanything.files import atomic
+from rlanything.files.images import passing
 from rlanything.learn.packing import Row
 from rlanything.learn.supervised import fit
-from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.loop.prompts import Prompts
 from rlanything.rehearsal.architectures import Architecture, architecture
-from rlanything.rehearsal.lessons import Expert, ExpertLessons, Lessons, TeacherLessons
+from rlanything.rehearsal.expert_lessons import Expert, ExpertLessons
+from rlanything.rehearsal.lessons import Lessons, TeacherLessons
 from rlanything.rewards.kind import kind_of
 from rlanything.runs import build
 from rlanything.runs.progress.ticker import Ticker
-from rlanything.stages.bootstrap.warmstart import demonstration_rows, reply_rows
+from rlanything.stages.bootstrap.warmstart import reply_rows
 from rlanything.stages.tasks import make_splits
 
 POLICY, REWARD, ADAPTER = "policy", "reward", "adapter"
@@ -54,8 +62,28 @@ class StandIns:
         """Write one stand-in to its folder, whole or not at all. name: decides its first weights."""
         tokenizer = chosen.tokenizer(self._texts(chosen))
         model = chosen.fresh(tokenizer, derive_seed(self.config.seed, "rehearse", name) % 2**31)
-        with build.chat_model(self.config, model, tokenizer) as chat_model:
-            rows = self._rows(role, chosen, chat_model)
+        with self._sight(role, chosen, model) as seen:
+            with build.chat_model(self.config, model, tokenizer, seen) as chat_model:
+                rows = self._rows(role, chosen, chat_model)
+            self._teach(name, model, rows, seen)
+        with atomic.whole(self.root / path) as folder:
+            checkpoint.save(model, tokenizer, folder)
+            chosen.save_eyes(folder)
+
+    @contextmanager
+    def _sight(self, role: str, chosen: Architecture, model: PreTrainedModel) -> Iterator[Sight | None]:
+        """How the model is shown the pictures of the lessons; None where it is shown none."""
+        if role == ADAPTER or not self.lessons.images:
+            yield None
+            return
+        with passing() as images, TemporaryDirectory() as folder:
+            images.add(self.lessons.images)
+            chosen.save_eyes(Path(folder))
+            yield build.sight(self.config, role, Checkpoint(path=folder), self.root, model, images)
+
+    def _teach(
+        self, name: str, model: PreTrainedModel, rows: Sequence[Sequence[Row]], seen: Sight | None
+    ) -> None:
         ticker = Ticker(f"rehearse: {name}", self.settings.steps)
         fit(
             model,
@@ -63,16 +91,12 @@ class StandIns:
             self.settings,
             derive_seed(self.config.seed, "rehearse", "fit", name),
             lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
+            eyes=seen.eyes if seen else None,
         )
-        with atomic.whole(self.root / path) as folder:
-            checkpoint.save(model, tokenizer, folder)
-            chosen.save_eyes(folder)
 
     def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[list[Row]]:
         if role == POLICY:
-            return [
-                demonstration_rows(chat_model, self.prompts, demo, 0.0) for demo in self.lessons.demos
-            ]
+            return self.lessons.policy_rows(chat_model)
         if role == REWARD:
             return [[row] for row in self.lessons.reward_rows(chat_model)]
         return [reply_rows(chat_model, question, reply, 0.0) for question, reply in self._replies(chosen)]
@@ -118,8 +142,7 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
             free folder below the root.
         MachineError: before any work, where the environment cannot run on this machine.
     """
-    check(config, root, steps, kinds)
-    lessons = _lessons(config, root)
+    lessons = _lessons(config, root, check(config, root, steps, kinds))
     standins = StandIns(config, root, lessons, steps)
     made = []
     for name, (role, source) in _sources(config).items():
@@ -128,8 +151,8 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
     return made
 
 
-def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> None:
-    """Raise as `make` does, before any work."""
+def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> Sequence[Image]:
+    """Raise as `make` does, before any work. Returns what an episode shows at its start where one can begin now."""
     if config.model.embedded is not None:
         raise ConfigError(
             "model.embedded: these models are made by `bootstrap`; a rehearsal is for checkpoints"
@@ -140,17 +163,16 @@ def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> N
         _architecture(config, role, kinds)
     for name, (_, source) in _sources(config).items():
         _require_free(name, source.path, root)
-    if _is_expert(config):
-        _require_machine(config, root)
+    return _begun(config, root) if _is_expert(config) else ()
 
 
-def _lessons(config: Config, root: Path) -> Lessons:
+def _lessons(config: Config, root: Path, images: Sequence[Image]) -> Lessons:
     """What the stand-ins learn. Data that replaces a downloaded set is written where the environment needs one."""
     if _is_expert(config):
         family = build.family(config)
         assert isinstance(family, Expert)
         tasks = {task.task_id: task for found in make_splits(config, root).values() for task in found}
-        return ExpertLessons(config, build.prompts(config, root), family, list(tasks.values()))
+        return ExpertLessons(config, build.prompts(config, root), family, list(tasks.values()), images)
     generated = _generated(config)
     data = generated.stand_ins(config.tasks.drawn, config.seed)
     with atomic.whole(root / DATA) as folder:
@@ -201,12 +223,12 @@ def _require_free(name: str, path: str, root: Path) -> None:
         raise ConfigError(f"{name}.path = {path}: it exists, and is not overwritten; remove it first")
 
 
-def _require_machine(config: Config, root: Path) -> None:
-    """Begin one episode. Raises `MachineError` where that does not work."""
-    tasks = make_splits(config, root)
+def _begun(config: Config, root: Path) -> Sequence[Image]:
+    """The pictures that an episode begins with. Raises `MachineError` where none can begin."""
+    task = make_splits(config, root)[TRAIN][0]
     environment = build.family(config).environment()
     try:
-        environment.reset(next(iter(tasks.values()))[0], config.seed)
+        return environment.reset(task, config.seed).images
     except MachineError:
         raise
     except Exception as error:  # whatever an environment raises
