@@ -142,6 +142,8 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
             free folder below the root.
         MachineError: before any work, where the environment cannot run on this machine.
     """
+    for name, (_, source) in _sources(config).items():
+        _require_free(name, source.path, root)
     lessons = _lessons(config, root, check(config, root, steps, kinds))
     standins = StandIns(config, root, lessons, steps)
     made = []
@@ -152,7 +154,10 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
 
 
 def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> Sequence[Image]:
-    """Raise as `make` does, before any work. Returns what an episode shows at its start where one can begin now."""
+    """Raise as `make` does before any work, whatever lies in the folders of the models.
+
+    Returns the pictures that an episode begins with, where the environment needs no data.
+    """
     if config.model.embedded is not None:
         raise ConfigError(
             "model.embedded: these models are made by `bootstrap`; a rehearsal is for checkpoints"
@@ -161,8 +166,6 @@ def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> S
         raise ConfigError(f"--steps {steps}: must be at least 1")
     for role in ROLES:
         _architecture(config, role, kinds)
-    for name, (_, source) in _sources(config).items():
-        _require_free(name, source.path, root)
     return _begun(config, root) if _is_expert(config) else ()
 
 
