@@ -27,6 +27,8 @@ MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
 WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
 CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(SET))
 REHEARSAL := .rla/$(ENV)-rehearsal
+# A desktop has its tasks at hand; the others are rehearsed with data in the form of the downloaded set.
+REHEARSED := $(strip env=$(ENV)$(if $(filter desktop,$(ENV)),,_data) $(SET))
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_WEB := $(VENV)/.installed-web
@@ -113,11 +115,11 @@ else
 	$(call show,$(WORKSPACE))
 endif
 
-rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for models and data; ENV=coding for programs
-	@python -m rlanything config show scale=rehearsal env=$(ENV)_data $(SET) > /dev/null
+rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for models and data; ENV=coding, ENV=desktop
+	@python -m rlanything rehearse --check $(REHEARSED)
 	rm -rf $(REHEARSAL)
 	$(call fill,$(REHEARSAL))
-	cd $(REHEARSAL) && python -m rlanything rehearse env=$(ENV)_data $(SET) && python -m rlanything config pipeline && dvc repro
+	cd $(REHEARSAL) && python -m rlanything rehearse $(REHEARSED) && python -m rlanything config pipeline && dvc repro
 	$(call show,$(REHEARSAL))
 
 verify-repro: install $(NEEDED)  ## Run it all again from nothing and compare every byte (REV=... for a git revision)

@@ -141,10 +141,15 @@ def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     rehearse.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. env=coding_data")
     rehearse.add_argument(
+        "--check", action="store_true", help="only say whether it could be rehearsed here; write nothing"
+    )
+    rehearse.add_argument(
         "--steps", type=int, default=100, metavar="N", help="of each one's lessons; default: 100"
     )
     for role in ("policy", "reward", "adapter"):
-        rehearse.add_argument(f"--{role}", metavar="ARCHITECTURE", help="qwen2, qwen3 or llama")
+        rehearse.add_argument(
+            f"--{role}", metavar="ARCHITECTURE", help="qwen2, qwen3, llama, qwen2_5_vl or qwen3_vl"
+        )
     rehearse.set_defaults(run=_rehearse)
 
 
@@ -266,6 +271,9 @@ def _rehearse(args: argparse.Namespace) -> int:
     overrides = ["scale=rehearsal", *args.overrides]
     kinds = {role: getattr(args, role) for role in standins.ROLES if getattr(args, role)}
     config = parse(compose.compose(overrides, args.root))
+    if args.check:
+        standins.check(config, args.root, args.steps, kinds)
+        return 0
     for folder in standins.make(config, args.root, args.steps, kinds):
         print(f"{folder}: written")
     compose.write(params_file(args), overrides, args.root)

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import torch
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
@@ -18,6 +19,9 @@ from rlanything.core.seeds import derive_seed
 from rlanything.engines.prompt_trunks import common_prefix
 from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import NO_BRANCH, Row, micro_batches
+
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
 
 WARMUP = 0.05
 """Share of the steps over which the learning rate rises linearly; it then falls along a cosine to zero."""
@@ -91,11 +95,13 @@ def fit(
     seed: int,
     report: Callable[[int, int, float], None],
     micro_batch_tokens: int = 4096,
+    eyes: Eyes | None = None,
 ) -> float:
     """Maximise the weighted log-likelihood of the targets. Returns the mean loss of the last tenth of the steps.
 
     examples: the rows of each example. Each epoch goes through them in a new shuffled order.
-    `report(step, steps, loss)` is called after each step. The model is left in training mode.
+    `report(step, steps, loss)` is called after each step. The model is left in training mode. eyes: read the pictures
+    of rows that show some.
     """
     optimizers = _optimizers(model, config)
     model.train()
@@ -106,7 +112,7 @@ def fit(
                 group["lr"] = lr * schedule(step, config.steps)
             optimizer.zero_grad()
         batch = [row for k in _batch(len(examples), step, config.batch, seed) for row in examples[k]]
-        losses.append(_backward(model, batch, micro_batch_tokens))
+        losses.append(_backward(model, batch, micro_batch_tokens, eyes))
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer, _ in optimizers:
             optimizer.step()
@@ -115,12 +121,14 @@ def fit(
     return sum(tail) / len(tail)
 
 
-def _backward(model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: int) -> float:
+def _backward(
+    model: PreTrainedModel, batch: Sequence[Row], micro_batch_tokens: int, eyes: Eyes | None
+) -> float:
     """Compute the gradients of the batch's weighted mean loss. Returns this loss."""
     total = sum(sum(row.weight) for row in batch)
     loss = 0.0
     for micro in micro_batches(batch, micro_batch_tokens):
-        packed = pack(micro)
+        packed = pack(micro, eyes=eyes)
         part = -(packed.weight_n * target_logprobs(model, packed)).sum() / total
         part.backward()
         loss += float(part.detach())

@@ -66,7 +66,10 @@ _THOUGHTS = ("<think>", "</think>")
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A small model of one architecture. `thinks`: its replies begin with a thought in <think> tags."""
+    """A small model of one architecture.
+
+    thinks: its replies begin with a thought in <think> tags. opens: its chat template writes the first of these tags.
+    """
 
     config: Callable[..., PreTrainedConfig]
     model: Callable[..., PreTrainedModel]
@@ -75,6 +78,7 @@ class Architecture:
     special: tuple[str, ...]
     end: str
     thinks: bool = False
+    opens: bool = False
     patch: int | None = None
     """Pixels of a side of what the model's eyes read at once; None: it reads text alone."""
 
@@ -164,9 +168,11 @@ ARCHITECTURES = {
         sighted.qwen3_vl,
         Qwen3VLForConditionalGeneration,
         _qwen,
-        sighted.TEMPLATE,
+        sighted.THINKING,
         ("<|endoftext|>", "<|im_start|>", "<|im_end|>", *sighted.MARKS),
         "<|im_end|>",
+        thinks=True,
+        opens=True,
         patch=16,
     ),
     "llama": Architecture(

@@ -20,15 +20,20 @@ KEYS = ("vision_start_token_id", "vision_end_token_id", "image_token_id", "video
 """The keys of config.json that hold the ids of `MARKS`."""
 MOST_PIXELS = 64 * 28 * 28
 """A picture is made smaller than this, so that it takes at most 64 tokens."""
-TEMPLATE = (
-    "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n{% endif %}"
+_TURNS = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
     "{% if message.content is string %}{{ message.content }}"
     "{% else %}{% for part in message.content %}"
     "{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}"
     "{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
 )
+TEMPLATE = (
+    "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n{% endif %}"
+    f"{_TURNS}{{% endif %}}"
+)
+THINKING = f"{_TURNS}<think>\n{{% endif %}}"
+"""Of models that always think, as Qwen3-VL-8B-Thinking: the prompt begins the thought. Qwen3-VL adds no system turn."""
 _EYES = {"depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "in_channels": 3}
 
 

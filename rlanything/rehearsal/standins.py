@@ -1,107 +1,121 @@
 """Stand-ins for the checkpoints that a configuration names, taught just enough that some of their replies can be read.
 
 A model of random weights never writes an answer in a box, so a loop around it would only count unreadable replies. Each
-stand-in therefore sees the loop's own prompts with the teacher's answers for a hundred optimizer steps (`--steps`).
+stand-in therefore sees the loop's own prompts with right answers (`lessons`) for a hundred optimizer steps (`--steps`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from transformers import PreTrainedModel
 
 from rlanything import targets
 from rlanything.config import Checkpoint, Config, SupervisedConfig
-from rlanything.core.errors import ConfigError
-from rlanything.core.protocols import GeneratedData
+from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.images import Image
+from rlanything.core.protocols import GeneratedData, TaskFamily
 from rlanything.core.seeds import derive_seed
-from rlanything.core.types import Direction, InvalidProposal, Task
+from rlanything.core.splits import TRAIN
+from rlanything.core.types import Direction, InvalidProposal
 from rlanything.engines import checkpoint
 from rlanything.files import atomic
+from rlanything.files.images import passing
 from rlanything.learn.packing import Row
 from rlanything.learn.supervised import fit
-from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.loop.prompts import Prompts
 from rlanything.rehearsal.architectures import Architecture, architecture
+from rlanything.rehearsal.expert_lessons import Expert, ExpertLessons
+from rlanything.rehearsal.lessons import Lessons, TeacherLessons
 from rlanything.rewards.kind import kind_of
-from rlanything.rewards.protocols import Demonstration, WarmStart
-from rlanything.rewards.requirements import teacher
 from rlanything.runs import build
 from rlanything.runs.progress.ticker import Ticker
-from rlanything.stages.bootstrap.warmstart import demonstration_rows, reply_rows
+from rlanything.stages.bootstrap.warmstart import reply_rows
+from rlanything.stages.tasks import make_splits
 
-ROLES = {"policy": "qwen2", "reward": "llama", "adapter": "qwen3"}
+POLICY, REWARD, ADAPTER = "policy", "reward", "adapter"
+ROLES = {POLICY: "qwen2", REWARD: "llama", ADAPTER: "qwen3"}
 """The architecture of each model where the command names no other."""
+SIGHTED = "qwen3_vl"
+"""The same of a model that is shown pictures."""
 DATA = Path("checkpoints/data")
 """Where the settings of a rehearsal look for games and problems."""
-PRACTICE_STEPS = 2
-"""Steps of an episode on which the reward model's stand-in is taught: each costs the whole prompt of the policy."""
 THOUGHT = "<think>\nThe goal decides.\n</think>\n\n"
-"""What a stand-in with thoughts is taught to write before its answer."""
+"""What a stand-in with thoughts is taught to write before its answer, where its template does not begin a thought."""
 
 
 class StandIns:
-    """Makes the three stand-ins of one configuration.
+    """Makes the stand-ins of one configuration."""
 
-    family: of a generated world, whose teacher they learn from. tasks: those of the rehearsal itself; known by heart,
-    some are solved, and there is something to judge.
-    """
-
-    def __init__(
-        self, config: Config, root: Path, family: GeneratedData, tasks: Sequence[Task], steps: int
-    ) -> None:
+    def __init__(self, config: Config, root: Path, lessons: Lessons, steps: int) -> None:
         self.config = config
         self.root = root
         self.prompts: Prompts = build.prompts(config, root)
-        self.family = family
-        # A fresh model writes no command; constrained to commands, it acts at random, sometimes rightly.
-        practice = config.rollout.model_copy(update={"decoding": "constrained", "max_steps": PRACTICE_STEPS})
-        acting = config.model_copy(update={"rollout": practice})
-        self.taught: WarmStart = kind_of(config).warm_start(acting, family, self.prompts)
-        self.tasks = tasks
-        self.demos = [self._demonstration(task) for task in self.tasks]
-        self.settings = SupervisedConfig(episodes=len(self.tasks), steps=steps, batch=4)
+        self.lessons = lessons
+        self.settings = SupervisedConfig(episodes=len(lessons.tasks), steps=steps, batch=4)
 
-    def make(self, role: str, chosen: Architecture, source: Checkpoint) -> None:
-        """Write one stand-in to its folder, whole or not at all."""
+    def make(self, name: str, role: str, chosen: Architecture, path: str) -> None:
+        """Write one stand-in to its folder, whole or not at all. name: decides its first weights."""
         tokenizer = chosen.tokenizer(self._texts(chosen))
-        model = chosen.fresh(tokenizer, derive_seed(self.config.seed, "rehearse", role) % 2**31)
-        with build.chat_model(self.config, model, tokenizer) as chat_model:
-            rows = self._rows(role, chosen, chat_model)
-        ticker = Ticker(f"rehearse: {role}", self.settings.steps)
+        model = chosen.fresh(tokenizer, derive_seed(self.config.seed, "rehearse", name) % 2**31)
+        with self._sight(role, chosen, model) as seen:
+            with build.chat_model(self.config, model, tokenizer, seen) as chat_model:
+                rows = self._rows(role, chosen, chat_model)
+            self._teach(name, model, rows, seen)
+        with atomic.whole(self.root / path) as folder:
+            checkpoint.save(model, tokenizer, folder)
+            chosen.save_eyes(folder)
+
+    @contextmanager
+    def _sight(self, role: str, chosen: Architecture, model: PreTrainedModel) -> Iterator[Sight | None]:
+        """How the model is shown the pictures of the lessons; None where it is shown none."""
+        if role == ADAPTER or not self.lessons.images:
+            yield None
+            return
+        with passing() as images, TemporaryDirectory() as folder:
+            images.add(self.lessons.images)
+            chosen.save_eyes(Path(folder))
+            yield build.sight(self.config, role, Checkpoint(path=folder), self.root, model, images)
+
+    def _teach(
+        self, name: str, model: PreTrainedModel, rows: Sequence[Sequence[Row]], seen: Sight | None
+    ) -> None:
+        ticker = Ticker(f"rehearse: {name}", self.settings.steps)
         fit(
             model,
             rows,
             self.settings,
-            derive_seed(self.config.seed, "rehearse", "fit", role),
+            derive_seed(self.config.seed, "rehearse", "fit", name),
             lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
+            eyes=seen.eyes if seen else None,
         )
-        with atomic.whole(self.root / source.path) as folder:
-            checkpoint.save(model, tokenizer, folder)
-            chosen.save_eyes(folder)
-
-    def _demonstration(self, task: Task) -> Demonstration:
-        seed = derive_seed(self.config.seed, "rehearse", task.task_id)
-        return teacher(self.family).demonstrate(task, seed, 0.0)[: self.config.rollout.max_steps]
 
     def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[list[Row]]:
-        if role == "policy":
-            return [demonstration_rows(chat_model, self.prompts, demo, 0.0) for demo in self.demos]
-        if role == "reward":
-            return [[row] for row in self.taught.rows(chat_model, self.tasks)]
+        if role == POLICY:
+            return self.lessons.policy_rows(chat_model)
+        if role == REWARD:
+            return [[row] for row in self.lessons.reward_rows(chat_model)]
         return [reply_rows(chat_model, question, reply, 0.0) for question, reply in self._replies(chosen)]
 
     def _replies(self, chosen: Architecture) -> list[tuple[str, str]]:
-        """(question, reply) of the adapter's model: of each task a summary, and rewrites in both directions."""
-        thought = THOUGHT if chosen.thinks else ""
+        """(question, reply) of the adapter's model: of each task summaries, and rewrites in both directions."""
+        thought = THOUGHT if chosen.thinks and not chosen.opens else ""
         pairs = []
-        for task, demo in zip(self.tasks, self.demos, strict=True):
-            critic = self.taught.critic(task, self.config.seed)
-            steps = "\n".join(f"[{number}] {action}" for number, (_, action) in enumerate(demo))
-            question = self.prompts.fill("critic", task=task.instruction, steps=steps)
-            pairs.append((question, rf"{thought}\boxed{{{critic}}}"))
+        for task, demo in zip(self.lessons.tasks, self.lessons.demos, strict=True):
+            critic = self.lessons.critic(task)
+            steps = [f"[{number}] {action}" for number, (_, action) in enumerate(demo)]
+            questions = [self.prompts.fill("critic", task=task.instruction, steps="\n".join(steps))]
+            if self.config.adaptation.critic_stages == 2:
+                asked = {"task": task.instruction, "step": steps[0], "reasons": critic}
+                questions.append(self.prompts.fill("critic_step", **asked))
+            pairs += [(question, rf"{thought}\boxed{{{critic}}}") for question in questions]
             for way, accuracy in ((Direction.HARDER, "100%"), (Direction.EASIER, "0%")):
                 try:
-                    facts, reply = self.family.rewriting(task, way, self.config.seed)
+                    facts, reply = self.lessons.rewriting(task, way)
                 except InvalidProposal:
                     continue
                 given = {"facts": facts, "direction": way.value, "accuracy": accuracy, "critic": critic}
@@ -110,21 +124,39 @@ class StandIns:
 
     def _texts(self, chosen: Architecture) -> list[str]:
         """What the models read and write, for their tokenizers."""
-        shown = [text for demo in self.demos for seen, action in demo for text in (seen.text, action)]
+        shown = [text for demo in self.lessons.demos for seen, action in demo for text in (seen.text, action)]
         pairs = [text for pair in self._replies(chosen) for text in pair]
-        return [*shown, *pairs, *self.taught.corpus(self.tasks, self.demos)]
+        return [*shown, *pairs, *self.lessons.corpus()]
 
 
-def make(config: Config, root: Path, steps: int, kinds: dict[str, str]) -> list[Path]:
-    """Write generated data and the stand-ins of policy, reward model and adapter; returns the models' folders.
+def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> list[Path]:
+    """Write generated data and the stand-ins of all models; returns the models' folders.
 
     Args:
         steps: optimizer steps of each one's lessons.
-        kinds: architectures by role; a role that is left out has that of `ROLES`.
+        kinds: architectures by role; a role that is left out has that of `ROLES`, or `SIGHTED`. Judges that label
+            steps are like the reward model.
 
     Raises:
-        ConfigError: before any work, for embedded models, an environment that generates no tasks, or a path that is no
+        ConfigError: before any work, for embedded models, an environment that teaches nothing, or a path that is no
             free folder below the root.
+        MachineError: before any work, where the environment cannot run on this machine.
+    """
+    for name, (_, source) in _sources(config).items():
+        _require_free(name, source.path, root)
+    lessons = _lessons(config, root, check(config, root, steps, kinds))
+    standins = StandIns(config, root, lessons, steps)
+    made = []
+    for name, (role, source) in _sources(config).items():
+        standins.make(name.removeprefix("model."), role, _architecture(config, role, kinds), source.path)
+        made.append(root / source.path)
+    return made
+
+
+def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> Sequence[Image]:
+    """Raise as `make` does before any work, whatever lies in the folders of the models.
+
+    Returns the pictures that an episode begins with, where the environment needs no data.
     """
     if config.model.embedded is not None:
         raise ConfigError(
@@ -132,18 +164,28 @@ def make(config: Config, root: Path, steps: int, kinds: dict[str, str]) -> list[
         )
     if steps < 1:
         raise ConfigError(f"--steps {steps}: must be at least 1")
-    sources = {role: getattr(config.model, role) for role in ROLES}
-    chosen = {role: architecture(kinds.get(role) or kind) for role, kind in ROLES.items()}
-    for role, source in sources.items():
-        _require_free(role, source.path, root)
-    family = _generated(config)
-    data = family.stand_ins(config.tasks.drawn, config.seed)
+    for role in ROLES:
+        _architecture(config, role, kinds)
+    return _begun(config, root) if _is_expert(config) else ()
+
+
+def _lessons(config: Config, root: Path, images: Sequence[Image]) -> Lessons:
+    """What the stand-ins learn. Data that replaces a downloaded set is written where the environment needs one."""
+    if _is_expert(config):
+        family = build.family(config)
+        assert isinstance(family, Expert)
+        tasks = {task.task_id: task for found in make_splits(config, root).values() for task in found}
+        return ExpertLessons(config, build.prompts(config, root), family, list(tasks.values()), images)
+    generated = _generated(config)
+    data = generated.stand_ins(config.tasks.drawn, config.seed)
     with atomic.whole(root / DATA) as folder:
-        family.write_data(folder, data)
-    standins = StandIns(config, root, family, [task for found in data.values() for task in found], steps)
-    for role, source in sources.items():
-        standins.make(role, chosen[role], source)
-    return [root / source.path for source in sources.values()]
+        generated.write_data(folder, data)
+    return TeacherLessons(config, root, generated, [task for found in data.values() for task in found])
+
+
+def _is_expert(config: Config) -> bool:
+    """Whether the environment's tasks are there already, with experts."""
+    return issubclass(targets.named_class(config.env, "env", TaskFamily), Expert)
 
 
 def _generated(config: Config) -> GeneratedData:
@@ -154,9 +196,45 @@ def _generated(config: Config) -> GeneratedData:
     return found
 
 
-def _require_free(role: str, path: str, root: Path) -> None:
+def _sources(config: Config) -> dict[str, tuple[str, Checkpoint]]:
+    """Key below `model`, or name of a judge that labels steps -> its role in the lessons, and where it is."""
+    named: dict[str, tuple[str, Checkpoint]] = {
+        f"model.{role}": (role, getattr(config.model, role)) for role in ROLES
+    }
+    for name, judge in config.evaluate.judges.items():
+        named[f"evaluate.judges.{name}"] = REWARD, judge
+    return named
+
+
+def _architecture(config: Config, role: str, kinds: Mapping[str, str]) -> Architecture:
+    """The architecture of a role. Raises `ConfigError` for an unknown one, and for one without eyes that needs some."""
+    shown = getattr(config.model.images, role, 0)
+    name = kinds.get(role) or (SIGHTED if shown else ROLES[role])
+    chosen = architecture(name)
+    if shown and chosen.patch is None:
+        raise ConfigError(
+            f"--{role} {name}: it reads text alone, and model.images.{role} = {shown}; choose qwen2_5_vl or qwen3_vl"
+        )
+    return chosen
+
+
+def _require_free(name: str, path: str, root: Path) -> None:
     place = (root / path).resolve()
     if root.resolve() not in place.parents:
-        raise ConfigError(f"model.{role}.path = {path}: a stand-in is written to a folder of the project")
+        raise ConfigError(f"{name}.path = {path}: a stand-in is written to a folder of the project")
     if place.exists():
-        raise ConfigError(f"model.{role}.path = {path}: it exists, and is not overwritten; remove it first")
+        raise ConfigError(f"{name}.path = {path}: it exists, and is not overwritten; remove it first")
+
+
+def _begun(config: Config, root: Path) -> Sequence[Image]:
+    """The pictures that an episode begins with. Raises `MachineError` where none can begin."""
+    task = make_splits(config, root)[TRAIN][0]
+    environment = build.family(config).environment()
+    try:
+        return environment.reset(task, config.seed).images
+    except MachineError:
+        raise
+    except Exception as error:  # whatever an environment raises
+        raise MachineError(f"env: no episode can begin on this machine: {error}") from error
+    finally:
+        environment.close()

@@ -30,6 +30,7 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
     Where a switch is off, the column repeats a dependency that every arm has.
     """
     judged = "signals.lambda" if arm.step_votes else "signals.policy_min"
+    question = "judge" if config.model.context == "chat" else "judge_history"
     served = {"adapter_endpoint": "endpoints.adapter" if arm.adapt else "seed"}
     return {
         **(served if config.endpoints.served else {}),
@@ -41,9 +42,9 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
         "learner": "learn.reward" if arm.train_reward else "learn.policy",
         "adaptation": "adaptation" if arm.adapt else "seed",
         "adapter": "adapter" if arm.adapt else "policy",
-        "critic": "critic" if arm.adapt else "judge",
-        "critic_step": "critic_step" if arm.adapt else "judge",
-        "rewrite": "adapter" if arm.adapt else "judge",
+        "critic": "critic" if arm.adapt else question,
+        "critic_step": "critic_step" if arm.adapt else question,
+        "rewrite": "adapter" if arm.adapt else question,
     }
 
 

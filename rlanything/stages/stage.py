@@ -45,8 +45,10 @@ class Stage:
         return "engine" in self.makes
 
     def params_for(self, config: Config) -> list[str]:
-        """`params`; an experiment without endpoints does not depend on their section."""
-        return [name for name in self.params if config.endpoints.served or "endpoint" not in name]
+        """`params`; an experiment without endpoints, or without pictures, does not depend on their sections."""
+        unused = () if config.model.images.any else ("model.images",)
+        asked = [name for name in self.params if config.endpoints.served or "endpoint" not in name]
+        return [name for name in asked if name not in unused]
 
     def check_arm(self, config: Config, arm: str) -> None:
         """Raise `ConfigError` unless the stage runs for this arm."""

@@ -105,3 +105,23 @@ def test_an_arm_judged_by_another_arms_reward_model_depends_on_its_run_and_on_no
     assert (train["policy_min"], train["policy_max"], train["signals"]) == ("seed", "seed", "signals.lambda")
     assert "${item.judge_model}" in stages["train"]["do"]["deps"]
     assert {"evaluation/step_only.json", "runs/step_only"} <= set(stages["report"]["deps"])
+
+
+@pytest.mark.parametrize("words", [["scale=paper", "env=osworld"], ["scale=rehearsal", "env=desktop"]])
+def test_a_pipeline_with_pictures_names_templates_that_are_there_and_depends_on_how_many_are_shown(words):
+    """Arms that rewrite nothing repeat the judge's template: with context = history that is another file."""
+    data = compose(words, ROOT)
+    stages = yaml.safe_load(dvcfile.text(parse(data)))["stages"]
+    for name, stage in stages.items():
+        body = stage.get("do", stage)
+        for item in stage.get("foreach", {"": {}}).values():
+            for dep in body["deps"]:
+                for column, value in (item or {}).items():
+                    dep = dep.replace(f"${{item.{column}}}", value)
+                if dep.startswith("${model.prompts}/"):
+                    place = ROOT / dep.replace("${model.prompts}", data["model"]["prompts"])
+                    assert place.is_file(), f"{name}: {dep}"
+    for name in ("train", "label", "evaluate"):
+        assert "model.images" in stages[name].get("do", stages[name])["params"]
+    plain = yaml.safe_load(dvcfile.text(parse(compose([], ROOT))))["stages"]
+    assert "model.images" not in plain["train"]["do"]["params"]

@@ -44,7 +44,7 @@ def test_make_repro_of_another_scale_leaves_the_real_results_alone():
         (["repro", "SCALE=smok"], "config show scale=smok > /dev/null", "mkdir -p .rla/smok/.dvc"),
         (
             ["rehearse", "ENV=codin"],
-            "config show scale=rehearsal env=codin_data ",
+            "rehearse --check env=codin_data",
             "rm -rf .rla/codin-rehearsal",
         ),
     ],
@@ -55,6 +55,13 @@ def test_a_name_that_is_unknown_leaves_nothing_behind(words, tried, made):
         ["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     assert said.index(tried) < said.index(made)
+
+
+def test_a_desktop_is_rehearsed_with_tasks_of_its_own():
+    words = ["make", "--dry-run", "rehearse", "ENV=desktop", "SET=env.worlds=2"]
+    said = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert said.count("env=desktop env.worlds=2") == 2
+    assert said.index("rehearse --check env=desktop") < said.index("rm -rf .rla/desktop-rehearsal")
 
 
 @pytest.mark.parametrize(("broken", "found"), [(("python3.11",), "python3"), (("python3.11", "python3"), "")])

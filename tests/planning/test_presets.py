@@ -92,6 +92,26 @@ def test_what_a_rehearsal_changes_besides_sizes_stands_on_its_page_and_in_its_fi
         assert key in head, key
 
 
+def test_a_rehearsal_of_the_gui_experiment_has_its_setting_and_another_desktop():
+    """Everything but sizes, places and the environment is that of OSWorld; what is different is named and explained."""
+    small, whole = (
+        flat(compose.compose([f"scale={scale}", f"env={env}"], ROOT))
+        for scale, env in (("rehearsal", "desktop"), ("paper", "osworld"))
+    )
+    changed = {key for key in small.keys() | whole.keys() if small.get(key) != whole.get(key)}
+    others = {key for key in changed if not SIZES.fullmatch(key) and not key.startswith("env.")}
+    assert others == {"judge.max_invalid", "learn.policy.lr", "learn.reward.lr", "train.accelerator"}
+    assert not {key for key in changed if key.startswith("arms.")}, "all arms of the ablation train"
+    for key in ("images.policy", "images.reward", "context", "prompts", "action_format"):
+        assert small[f"model.{key}"] == whole[f"model.{key}"], key
+    assert (small["model.images.policy"], small["model.images.reward"]) == (3, 2)
+    assert (small["adaptation.critic_stages"], small["evaluate.labels"]) == (2, "judge")
+    assert (small["rollout.temperature"], small["evaluate.temperature"]) == (1.0, 0.0)
+    page = (ROOT / "docs" / "rehearsal.md").read_text()
+    for key in ("env.observe", "judge.max_invalid", "train.accelerator"):
+        assert f"`{key}`" in page, key
+
+
 def test_a_rehearsal_can_have_the_real_engine():
     found = compose.compose(["scale=rehearsal", "env=alfworld_data", "env.engine=textworld"], ROOT)
     assert found["env"]["engine"] == "textworld"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.thoughts import after_thought
 from rlanything.engines import checkpoint
 from rlanything.engines.chat import Chat
 from rlanything.rehearsal.architectures import ARCHITECTURES, HEAD, architecture
@@ -49,13 +50,13 @@ def test_a_turn_ends_with_one_special_token_and_nobodys_words_end_it(loaded):
 def test_text_survives_the_tokenizer(loaded):
     chat = Chat(loaded[2])
     for text in (*TEXTS[:2], "a word that was never seen: Grüße\n\n\tx = [1, 2]"):
-        assert chat.decode(chat.encode_choice(text)) == text
+        assert after_thought(chat.decode(chat.encode_choice(text))) == text
 
 
 def test_only_the_thinking_one_has_tokens_for_thoughts_and_a_decoded_reply_shows_them(loaded):
     name, _, tokenizer = loaded
     chat, reply = Chat(tokenizer), "<think>\nhm\n</think>\n\n\\boxed{1}"
-    assert chat.decode(chat.encode_choice(reply)) == reply
+    assert chat.decode(chat.encode_choice(reply)).endswith(reply)
     assert (tokenizer.convert_tokens_to_ids("</think>") in chat.encode_choice(reply)) is ARCHITECTURES[
         name
     ].thinks
@@ -68,6 +69,12 @@ def test_the_thinking_template_leaves_out_the_thoughts_of_earlier_turns():
     assert "secret" not in shown
     assert "left" in shown
     assert "secret" in tokenizer.apply_chat_template(turns[:2], tokenize=False)
+
+
+def test_the_prompt_of_a_model_that_always_thinks_begins_its_thought(loaded):
+    name, _, tokenizer = loaded
+    prompt = tokenizer.apply_chat_template(ASKED, tokenize=False, add_generation_prompt=True)
+    assert prompt.endswith("<think>\n") is (name == "qwen3_vl") is ARCHITECTURES[name].opens
 
 
 def test_without_a_system_message_qwen2_and_its_sighted_one_write_one():

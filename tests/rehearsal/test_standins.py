@@ -5,16 +5,25 @@ from __future__ import annotations
 import json
 
 import pytest
+from image_cases import png
 from stage_cases import ROOT
+from transformers import AutoTokenizer
 
 from envs.alfworld.family import AlfworldFamily
 from envs.coding.family import CodingFamily
+from envs.desktop.bridge.answers import WorldError
+from envs.desktop.play.environment import DesktopEnvironment
+from envs.desktop.small import box
+from envs.desktop.small.family import DesktopFamily
 from rlanything.cli import main
 from rlanything.config import load, parse
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.images import Image
 from rlanything.core.protocols import GeneratedData
+from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Direction, InvalidProposal
 from rlanything.engines.placement import Role
+from rlanything.files.images import passing
 from rlanything.planning import compose
 from rlanything.rehearsal import standins
 from rlanything.runs import build
@@ -86,6 +95,90 @@ def test_what_cannot_be_rehearsed_is_refused_before_any_work(project, overrides,
     with pytest.raises(ConfigError, match=said):
         standins.make(rehearsal(*overrides), project, steps, {})
     assert not (project / "checkpoints").exists()
+
+
+GUI = ("env=desktop", "tasks.train=2", *(f"tasks.panels.{p}.tasks=1" for p in ("in_domain", "reward_panel")))
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """An episode has begun on a desktop, and shows one picture."""
+    picture = Image(png(1024, 768, shade=3))
+    monkeypatch.setattr(standins, "_begun", lambda config, root: (picture,))
+    return picture
+
+
+def test_the_gui_experiment_gets_models_that_see_and_think(project, begun, monkeypatch, capsys):
+    monkeypatch.chdir(project)
+    assert main(["rehearse", "--steps", "1", *GUI]) == 0
+    assert capsys.readouterr().out.count("written") == 5
+    config = load(project / "params.yaml")
+    assert not (project / standins.DATA).exists()
+    with passing() as images:
+        images.add([begun])
+        for role, source in (
+            ("policy", config.model.policy),
+            ("reward", config.model.reward),
+            ("reward", config.evaluate.judges["Qwen3-VL-32B"]),
+        ):
+            model, tokenizer = build.load(config, source, project, Role.FROZEN)
+            assert model.config.model_type == "qwen3_vl"
+            seen = build.sight(config, role, source, project, model, images)
+            chat_model = build.chat_model(config, model, tokenizer, seen)
+            assert seen.last == {"policy": 3, "reward": 2}[role]
+            assert after_thought(chat_model.decode(chat_model.encode_choice("done"))) == "done"
+    assert (
+        json.loads((project / "checkpoints" / "adapter" / "config.json").read_text())["model_type"] == "qwen3"
+    )
+
+
+def test_lessons_of_experts_show_pictures_and_teach_both_verdicts(project, begun, monkeypatch):
+    monkeypatch.chdir(project)
+    config = parse(compose.compose(["scale=rehearsal", *GUI], ROOT))
+    taught = []
+    monkeypatch.setattr(standins, "fit", lambda model, rows, *rest, eyes: taught.append((rows, eyes)))
+    standins.make(config, project, 1, {})
+    (policy, policy_eyes), (reward, reward_eyes), (adapter, no_eyes), _ = taught
+    assert no_eyes is None
+    assert reward_eyes.token
+    most = [len(row.images) for rows in policy for row in rows]
+    assert set(most) == {1, 2, 3}
+    assert {len(row.images) for (row,) in reward} == {2}
+    assert all(row.ids.count(policy_eyes.token) == 48 * len(row.images) for rows in policy for row in rows)
+    assert all(not row.images for rows in adapter for row in rows)
+    tokenizer = AutoTokenizer.from_pretrained(str(project / "checkpoints" / "reward"))
+    said = [tokenizer.decode(row.target) for (row,) in reward]
+    assert sum("boxed{1}" in text for text in said) == sum("boxed{-1}" in text for text in said) > 0
+
+
+def test_a_machine_without_what_a_desktop_needs_is_told_before_any_work(project, monkeypatch, capsys):
+    monkeypatch.chdir(project)
+    monkeypatch.setitem(box.PROGRAMS, "no-such-program", "no-such-package")
+    box.missing.cache_clear()
+    for words in (["--check"], []):
+        assert main(["rehearse", *words, *GUI]) != 0
+        assert "apt install --no-install-recommends no-such-package" in capsys.readouterr().err
+    box.missing.cache_clear()
+    assert [path.name for path in project.iterdir()] == ["experiments"]
+
+
+def test_an_episode_that_cannot_begin_is_a_fault_of_the_machine(project, monkeypatch):
+    def fail(self, task, seed):
+        raise WorldError("bwrap: no permission")
+
+    config = parse(compose.compose(["scale=rehearsal", *GUI], ROOT))
+    monkeypatch.setattr(DesktopFamily, "environment", lambda self: DesktopEnvironment(None, None))
+    monkeypatch.setattr(DesktopEnvironment, "reset", fail)
+    with pytest.raises(MachineError, match="no episode can begin on this machine: bwrap: no permission"):
+        standins.check(config, project, 1, {})
+
+
+def test_a_model_that_is_shown_pictures_must_see(project, begun):
+    config = parse(compose.compose(["scale=rehearsal", *GUI], ROOT))
+    with pytest.raises(
+        ConfigError, match=r"--reward llama: it reads text alone, and model\.images\.reward = 2"
+    ):
+        standins.check(config, project, 1, {"reward": "llama"})
 
 
 @pytest.mark.parametrize("cls", [AlfworldFamily, CodingFamily])

@@ -11,7 +11,8 @@ from rlanything.core.types import Observation, StepResult
 
 TRIES = 5
 """How often an item is looked for, a second apart."""
-_NAMED = re.compile(r"<(.+)>")
+NAMED = re.compile(r"<(.+)>")
+"""An item in a command of an expert, by what it is."""
 
 
 class NotShown(EnvironmentFailure):
@@ -40,7 +41,7 @@ def play(
 
 def named(command: str, seen: str) -> str | None:
     """A command with the number of its item, or None where the item is not in what is seen."""
-    found = _NAMED.search(command)
+    found = NAMED.search(command)
     if found is None or not command.startswith(("click", "double", "right", "hover")):
         return command
     line = next((line for line in seen.splitlines() if line.partition("] ")[2].startswith(found[1])), None)

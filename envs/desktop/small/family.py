@@ -11,13 +11,13 @@ from envs.desktop.bridge.pool import Pool
 from envs.desktop.bridge.world import Settings
 from envs.desktop.play.environment import DesktopEnvironment
 from envs.desktop.play.together import Together
-from envs.desktop.small import box
+from envs.desktop.small import box, demonstration
 from envs.desktop.small.templates import Template, templates
 from envs.settings import one_of, seconds, some, whole
 from envs.splits import FAMILIAR, OUT_OF_DOMAIN, SPLITS
 from rlanything.core.protocols import Environment
 from rlanything.core.splits import TRAIN
-from rlanything.core.types import InvalidProposal, Task
+from rlanything.core.types import Direction, InvalidProposal, Observation, Task
 
 ENV = "desktop"
 OBSERVES = ("screenshot", "tree", "both")
@@ -125,6 +125,15 @@ class DesktopFamily:
     def expert(self, task: Task) -> list[str]:
         """The commands that solve a task (`expert.play` plays them)."""
         return templates()[task.payload["template"]].expert(task.payload["row"], task.payload["key"])
+
+    def demonstration(self, task: Task) -> list[tuple[Observation, str]]:
+        """The expert as (observation, reply) pairs, made without a desktop. Stand-ins of models learn from them."""
+        return demonstration.demonstration(task.instruction, self.expert(task))
+
+    def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
+        """A reply that `parse` accepts and that makes the task harder or easier. Raises `InvalidProposal`."""
+        template = templates()[task.payload["template"]]
+        return demonstration.rewrite(template, task.payload["row"], task.payload["key"], direction)
 
     def _all(self, split: str) -> list[Task]:
         """Every task of a split. A template's rows are divided: all but two for the first panel of its kind."""

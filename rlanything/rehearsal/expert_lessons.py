@@ -1,0 +1,121 @@
+"""Lessons of a family with experts, but without labels of steps: a desktop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from rlanything.config import Config
+from rlanything.core.images import Image
+from rlanything.core.types import Direction, Observation, Status, Step, Task, Trajectory
+from rlanything.learn.packing import Row
+from rlanything.learn.supervised import Turn, conversation_rows
+from rlanything.loop.chat_model import ChatModel
+from rlanything.loop.contexts import next_prompt
+from rlanything.loop.prompts import Prompts
+from rlanything.rehearsal.lessons import PRACTICE_STEPS
+from rlanything.rewards.protocols import Demonstration
+from rlanything.rewards.step_votes.judge import Judge
+from rlanything.rewards.step_votes.lessons import VERDICTS
+
+ENDED = "The episode ended."
+"""What an expert's last step is answered with."""
+
+
+@runtime_checkable
+class Expert(Protocol):
+    """A family whose tasks come with experts and rewrites, and need no data."""
+
+    def demonstration(self, task: Task) -> list[tuple[Observation, str]]:
+        """(observation, reply of a policy) pairs that solve the task. Observations have no pictures."""
+        ...
+
+    def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
+        """A reply that `parse` accepts and that makes the task harder or easier. Raises `InvalidProposal`."""
+        ...
+
+    def describe(self, task: Task) -> str:
+        """As in `core.protocols.TaskFamily`."""
+        ...
+
+
+class ExpertLessons:
+    """`Lessons` of an `Expert`. Nobody labels steps there, so labels are invented.
+
+    A step of the expert is called right. The same question with a step of another task's expert is called wrong.
+    images: what a prompt shows for every observation, because an expert's episode is not played.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        prompts: Prompts,
+        family: Expert,
+        tasks: Sequence[Task],
+        images: Sequence[Image] = (),
+    ) -> None:
+        self._config, self._prompts, self._family = config, prompts, family
+        self.tasks, self.images = tasks, images
+        self._names = tuple(image.sha256 for image in images)
+        self.demos = [family.demonstration(task)[: config.rollout.max_steps] for task in tasks]
+
+    def critic(self, task: Task) -> str:
+        """See `Lessons`."""
+        return "The first step was not what the task asks for."
+
+    def corpus(self) -> list[str]:
+        """See `Lessons`."""
+        return [self._verdict(good) for good in (True, False)]
+
+    def rewriting(self, task: Task, way: Direction) -> tuple[str, str]:
+        """See `Lessons`."""
+        return self._family.describe(task), self._family.rewrite(task, way, self._config.seed)
+
+    def policy_rows(self, chat_model: ChatModel) -> list[list[Row]]:
+        """See `Lessons`."""
+        return [
+            [
+                _row(step.prompt_ids, step.prompt_images, step.response_ids)
+                for step in self._steps(chat_model, demo, demo)
+            ]
+            for demo in self.demos
+        ]
+
+    def reward_rows(self, chat_model: ChatModel) -> list[Row]:
+        """See `Lessons`."""
+        judge, rows = Judge(chat_model, self._prompts, self._config.judge), []
+        others = (*self.demos[1:], *self.demos[:1])
+        for task, demo, other in zip(self.tasks, self.demos, others, strict=True):
+            for good, played in ((True, demo), (False, other)):
+                verdict = chat_model.encode_choice(self._verdict(good))
+                steps = self._steps(chat_model, demo[:PRACTICE_STEPS], played)
+                seen = demo[0][0].text
+                episode = Trajectory(
+                    task.task_id, 0, 0, 0, seen, tuple(steps), 1, Status.OK, first_images=self._names
+                )
+                rows += [_row(asked.ids, asked.images, verdict) for asked in judge.asked(episode)]
+        return rows
+
+    def _verdict(self, good: bool) -> str:
+        reason = "The step fits the task." if good else "The step is for another task."
+        return f"{reason} {VERDICTS[self._prompts.verdict_format][good]}"
+
+    def _steps(self, chat_model: ChatModel, demo: Demonstration, played: Demonstration) -> list[Step]:
+        """An episode on what `demo` saw, with the replies of `played`."""
+        steps: list[Step] = []
+        results = [*(seen.text for seen, _ in demo[1:]), ENDED]
+        for (now, _), (_, said), result in zip(demo, played, results, strict=False):
+            prompt = next_prompt(chat_model, self._prompts, demo[0][0].text, steps, now, self._names)
+            response = chat_model.encode_choice(said)
+            texts = prompt.text, chat_model.decode(response)
+            steps.append(
+                Step(prompt.ids, response, (), (), said, True, result, *texts, self._names, prompt.images)
+            )
+        return steps
+
+
+def _row(prompt: tuple[int, ...], images: Sequence[str], response: tuple[int, ...]) -> Row:
+    """One prompt with its pictures, and the reply to learn."""
+    (row,) = conversation_rows([Turn(prompt, response)])
+    row.images = [*images]
+    return row
