@@ -7,11 +7,13 @@ Defaults are those of the paper's ALFWorld experiment, else of its reference cod
 """
 
 from rlanything.config.algorithm import (
+    MATRICES,
     AdaptationConfig,
     ArmConfig,
     JudgeConfig,
     JudgeSource,
     LearnConfig,
+    LoraConfig,
     OptimizerConfig,
     RolloutConfig,
     SignalsConfig,
@@ -39,6 +41,7 @@ __all__ = [
     "BASE_COOLED",
     "CONTROLS",
     "LISTED",
+    "MATRICES",
     "ORACLE",
     "AdaptationConfig",
     "Architecture",
@@ -55,6 +58,7 @@ __all__ = [
     "JudgeSource",
     "LabelJudge",
     "LearnConfig",
+    "LoraConfig",
     "ModelConfig",
     "OptimizerConfig",
     "PanelConfig",

@@ -8,6 +8,8 @@ from pydantic import Field, model_validator
 
 from rlanything.config.section import LISTED, Positive, Rate, Section, Share, ordered
 from rlanything.core.adaptation import Acceptance, AcceptanceRule
+from rlanything.core.errors import unknown
+from rlanything.core.printable import safe
 
 
 class RolloutConfig(Section):
@@ -114,13 +116,41 @@ class AdaptationConfig(Section):
         return AcceptanceRule(self.alpha_low, self.alpha_high, self.acceptance)
 
 
+MATRICES = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
+"""The matrices of a decoder layer, as Llama, Qwen and Mistral name them: of the attention, then of the feed-forward."""
+
+
+class LoraConfig(Section):
+    """LoRA: the model is frozen, and a product of two matrices is trained beside each of its `targets`.
+
+    A target W becomes W + alpha / rank * B A, where A has `rank` rows and B has `rank` columns.
+    """
+
+    rank: Positive = 16
+    alpha: Rate = 32.0
+    targets: Annotated[tuple[str, ...], LISTED] = MATRICES
+
+    @model_validator(mode="after")
+    def _known(self) -> LoraConfig:
+        if not self.targets:
+            raise ValueError(f"targets = []: nothing would train; name some of {', '.join(MATRICES)}")
+        for name in self.targets:
+            if name not in MATRICES:
+                raise ValueError(f"targets = {safe(name)}: {unknown(safe(name), MATRICES)}")
+            if self.targets.count(name) > 1:
+                raise ValueError(f"targets = {name}: it is listed twice")
+        return self
+
+
 class OptimizerConfig(Section):
-    """AdamW for one model."""
+    """What trains of one model, and its AdamW."""
 
     lr: Rate = 1e-6
     betas: Annotated[tuple[Share, Share], LISTED] = (0.9, 0.999)
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     clip_norm: Rate = 1.0
+    lora: LoraConfig | None = None
+    """None: all weights train."""
 
 
 class LearnConfig(Section):
@@ -138,6 +168,12 @@ class LearnConfig(Section):
     micro_batch_tokens: Positive = 16384
     gradient_checkpointing: bool = False
     """Layers are computed again in the backward pass: less memory, a third more operations, equal gradients."""
+
+    @property
+    def lora(self) -> dict[str, LoraConfig]:
+        """`policy` and `reward`, those that LoRA trains -> how."""
+        found = {"policy": self.policy.lora, "reward": self.reward.lora}
+        return {name: of for name, of in found.items() if of is not None}
 
 
 class ArmConfig(Section):

@@ -174,6 +174,30 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
+    def _trains_low_rank(self) -> Config:
+        """What must hold where LoRA trains a model. The checkpoint's own matrices are looked at when it is loaded."""
+        for role, lora in self.learn.lora.items():
+            where = f"learn.{role}.lora"
+            if self.train.strategy == "fsdp":
+                raise ValueError(
+                    f"{where}: does not go with train.strategy = 'fsdp', which would have to divide weights of two "
+                    "number formats; must be auto or ddp. With LoRA neither gradients nor moments are large"
+                )
+            if getattr(self.model.images, role):
+                raise ValueError(
+                    f"{where}: does not go with model.images.{role} = {getattr(self.model.images, role)}; set the one "
+                    "to null, or the other to 0"
+                )
+            sizes = self.model.embedded
+            least = math.inf if sizes is None else min(sizes.matrix(name) for name in lora.targets)
+            if lora.rank > least:
+                raise ValueError(
+                    f"{where}.rank = {lora.rank}: must be at most {least}, the smaller side of the smallest of its "
+                    "targets (model.embedded)"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _trains_arms(self) -> Config:
         for name, arm in self.arms.items():
             if not names_folder(name) or name in CONTROLS:

@@ -33,6 +33,13 @@ class Architecture(Section):
             raise ValueError(f"kv_heads = {self.kv_heads}: must divide heads = {self.heads}")
         return self
 
+    def matrix(self, name: str) -> int:
+        """The smaller side of a matrix of a decoder layer."""
+        width = self.hidden
+        kv = width // self.heads * self.kv_heads
+        narrow = {"k_proj": kv, "v_proj": kv, "q_proj": width, "o_proj": width}
+        return narrow.get(name, min(width, self.intermediate))
+
     @property
     def parameters(self) -> int:
         """Weights of a Qwen2 model, embeddings tied: attention, biases on q, k and v, SwiGLU, two norms a layer."""

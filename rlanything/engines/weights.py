@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
 
+from rlanything.engines.lora.merging import merged_parameters
+
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -96,7 +98,7 @@ class _Reader:
 
     def __init__(self, model: PreTrainedModel, dtype: torch.dtype) -> None:
         # Shared parameters are listed once: a tied head is not in here.
-        self._parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
+        self._parameters = merged_parameters(model)
         self._dtype = dtype
 
     def __contains__(self, name: str) -> bool:

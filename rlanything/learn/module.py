@@ -18,6 +18,7 @@ from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, OptimizerConfig
 from rlanything.core.timing import count, phase
+from rlanything.engines.lora.injection import trained
 from rlanything.learn.losses import Packed, pack, surrogate
 from rlanything.learn.mismatch import mismatch
 from rlanything.learn.packing import Row, idle_row, micro_batches
@@ -79,6 +80,21 @@ class JointModule(LightningModule):
         """AdamW for the policy and, where it trains, for the reward model."""
         settings = (self.config.policy, self.config.reward)
         return [_adamw(model, of) for model, of in zip(self._learning(), settings, strict=False)]
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Leave out the weights that no optimizer changes: with LoRA, those that the run began with."""
+        for name in self._frozen():
+            del checkpoint["state_dict"][name]
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Put in the weights that were left out: the module has them already."""
+        own = self.state_dict()
+        checkpoint["state_dict"] |= {name: own[name] for name in self._frozen()}
+
+    def _frozen(self) -> list[str]:
+        """The names of the weights that no optimizer changes. A tied weight has all of its names here."""
+        every = self.named_parameters(remove_duplicate=False)
+        return [name for name, value in every if not value.requires_grad]
 
     def _learning(self) -> list[PreTrainedModel]:
         return [self.policy] if self.reward is None else [self.policy, self.reward]
@@ -188,7 +204,11 @@ class JointModule(LightningModule):
 
 def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optimizer:
     return torch.optim.AdamW(
-        model.parameters(), lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, foreach=True
+        trained(model).values(),
+        lr=config.lr,
+        betas=config.betas,
+        weight_decay=config.weight_decay,
+        foreach=True,
     )
 
 

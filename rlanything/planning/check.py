@@ -41,7 +41,7 @@ def check(config: Config, root: Path, *, engine: bool = True, data: bool = True)
 
     A task family of the project is constructed, so that its constructor can check its arguments. For other task
     families, engines, loggers and callbacks, only the class and the names of the arguments are checked.
-    engine: whether engine, loggers and callbacks are checked. Those of others are imported for that.
+    engine: whether engine, LoRA's package, loggers and callbacks are checked. Those of others are imported for that.
     data: whether the environment's data must be there. Without it no task family is constructed.
     """
     for name, section in config.named().items():
@@ -57,6 +57,10 @@ def check(config: Config, root: Path, *, engine: bool = True, data: bool = True)
     if engine:
         arguments(config.engine, "engine", Engine)
         samplers.check(config)
+    if engine and config.learn.lora:
+        from rlanything.engines.lora.injection import check_installed
+
+        check_installed(f"learn.{next(iter(config.learn.lora))}.lora")
     if engine and (config.train.loggers or config.train.callbacks):
         from rlanything.runs import trackers
 

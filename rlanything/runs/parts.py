@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from torch import Tensor
-from torch.nn import Module
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from rlanything.config import ArmConfig, Checkpoint, Config
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
-from rlanything.engines import checkpoint
 from rlanything.engines.openai.engine import OpenAIEngine
 from rlanything.engines.openai.usage import Usage
-from rlanything.engines.placement import SHARDED, Role
 from rlanything.files.images import FOLDER as IMAGES
 from rlanything.files.images import ImageStore
 from rlanything.learn.module import JointModule
@@ -31,6 +27,7 @@ from rlanything.loop.share import shared
 from rlanything.rewards.kind import RewardKind, kind_of
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, trained_reward
+from rlanything.runs.networks import Model, Networks, See
 from rlanything.runs.panels import Curve
 
 KEPT = "replies"
@@ -45,26 +42,6 @@ class RunId:
     arm: str
     seed: int
     live: Path
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model, its tokenizer, and its chat model, which samples from the same weights.
-
-    whole: the model itself, or of a sharded one the whole copy that samples."""
-
-    network: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    chat: ChatModel
-    whole: PreTrainedModel
-
-    def save(self, weights: Mapping[str, Tensor], folder: Path) -> None:
-        """Take over `weights`, the last thing that is done with the model, and write a Hugging Face folder."""
-        Module.to(self.whole, "cpu", self.network.dtype)
-        self.whole.load_state_dict(weights)
-        checkpoint.save(self.whole, self.tokenizer, folder)
-        if self.chat.sight is not None:
-            self.chat.sight.eyes.save(folder)
 
 
 @dataclass(frozen=True)
@@ -112,8 +89,9 @@ def make_parts(config: Config, run: RunId, engines: ExitStack) -> Parts:
     served = {role: engines.enter_context(build.served(engine)) for role, engine in endpoints.items()}
     images = ImageStore(run.live / IMAGES, Layout(run.root).panel_images)
     shown = partial(_sight, config, run.root, images)
-    policy = _model(config, config.model.policy, run.root, Role.TRAINED, engines, partial(shown, "policy"))
-    reward = None if "reward" in served else _reward(config, arm, run, engines, partial(shown, "reward"))
+    networks = Networks(config, run.root, run_seed, engines)
+    policy = networks.learning(config.model.policy, "policy", partial(shown, "policy"))
+    reward = None if "reward" in served else _reward(config, arm, run, networks, partial(shown, "reward"))
     rollout_worker = RolloutWorker(family, policy.chat, prompts, config.rollout, images)
     kind = kind_of(config)
     judge = reward.chat if reward else served.get("reward")
@@ -123,12 +101,12 @@ def make_parts(config: Config, run: RunId, engines: ExitStack) -> Parts:
         run_seed,
         rollout_worker,
         kind.reward_model(config, arm, run_seed, family, judge, prompts),
-        _adapter(config, run, family, prompts, served.get("adapter"), engines) if arm.adapt else None,
+        _adapter(config, family, prompts, served.get("adapter"), networks) if arm.adapt else None,
         config.proposer,
     )
     evaluation = kind.evaluation(config, family, judge, prompts) if judge else None
     curve = Curve(config, arm, run_seed, Layout(run.root), rollout_worker, evaluation)
-    module = _module(config, run, policy, reward)
+    module = _module(config, arm, policy, reward, networks)
     return Parts(arm, run_seed, policy, reward, endpoints, kind, loop, module, curve, images)
 
 
@@ -140,19 +118,10 @@ def _endpoints(config: Config, arm: ArmConfig, run: RunId) -> dict[str, OpenAIEn
 
 
 def _adapter(
-    config: Config,
-    run: RunId,
-    family: TaskFamily,
-    prompts: Prompts,
-    served: ChatModel | None,
-    engines: ExitStack,
+    config: Config, family: TaskFamily, prompts: Prompts, served: ChatModel | None, networks: Networks
 ) -> Adapter:
-    model = served or _model(config, config.model.adapter, run.root, Role.FROZEN, engines).chat
+    model = served or networks.still(config.model.adapter).chat
     return Adapter(family, model, prompts, config.adaptation)
-
-
-def _blind(_source: Checkpoint, _network: PreTrainedModel) -> Sight | None:
-    return None
 
 
 def _sight(
@@ -161,39 +130,12 @@ def _sight(
     return build.sight(config, role, source, root, network, images)
 
 
-def _model(
-    config: Config,
-    source: Checkpoint,
-    root: Path,
-    role: Role,
-    engines: ExitStack,
-    sight: Callable[[Checkpoint, PreTrainedModel], Sight | None] = _blind,
-) -> Model:
-    network, tokenizer = build.load(config, source, root, role)
-    if role is Role.FROZEN or config.train.strategy != SHARDED:
-        seen = sight(source, network)
-        chat = engines.enter_context(build.chat_model(config, network, tokenizer, seen))
-        return Model(network, tokenizer, chat, network)
-    from rlanything.learn.sharding import CopyEngine
-
-    copy, _ = build.load(config, source, root, Role.FROZEN)
-    chat = engines.enter_context(build.chat_model(config, copy, tokenizer))
-    chat.engine = CopyEngine(chat.engine, network, copy)
-    return Model(network, tokenizer, chat, copy)
-
-
-def _reward(
-    config: Config,
-    arm: ArmConfig,
-    run: RunId,
-    engines: ExitStack,
-    sight: Callable[[Checkpoint, PreTrainedModel], Sight | None],
-) -> Model | None:
+def _reward(config: Config, arm: ArmConfig, run: RunId, networks: Networks, see: See) -> Model | None:
     """The reward model; None where the oracle judges."""
     if config.judge_for(arm).is_oracle:
         return None
-    role = Role.TRAINED if arm.train_reward else Role.FROZEN
-    return _model(config, _reward_checkpoint(config, arm, run), run.root, role, engines, sight)
+    source = _reward_checkpoint(config, arm, run)
+    return networks.learning(source, "reward", see) if arm.train_reward else networks.still(source, see)
 
 
 def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint:
@@ -203,24 +145,22 @@ def _reward_checkpoint(config: Config, arm: ArmConfig, run: RunId) -> Checkpoint
     return trained_reward(run.root, arm.reward_from, run.seed)
 
 
-def _module(config: Config, run: RunId, policy: Model, reward: Model | None) -> JointModule:
+def _module(
+    config: Config, arm: ArmConfig, policy: Model, reward: Model | None, networks: Networks
+) -> JointModule:
     """The module of the models that learn.
 
-    With `learn.kl_reference = base` it also holds frozen copies of their first weights.
+    With `learn.kl_reference = base` it also holds their first weights, frozen.
     """
-    arm = config.arm(run.arm)
-    first = {"policy": config.model.policy}
-    if arm.train_reward:
-        first["reward"] = _reward_checkpoint(config, arm, run)
-    if config.learn.kl_reference != "base":
-        first = {}
-    models = {"policy": policy, "reward": reward}
-    references = {name: build.load(config, of, run.root, Role.FROZEN)[0] for name, of in first.items()}
+    models = {"policy": policy, **({"reward": reward} if reward else {})}
+    learning = models if arm.train_reward else {"policy": policy}
+    anchored = learning if config.learn.kl_reference == "base" else {}
+    references = {name: networks.frozen(model.source)[0] for name, model in anchored.items()}
     return JointModule(
         config.learn,
         policy.network,
         reward.network if reward and arm.train_reward else None,
         references.get("policy"),
         references.get("reward"),
-        {name: model.chat.sight.eyes for name, model in models.items() if model and model.chat.sight},
+        {name: model.chat.sight.eyes for name, model in models.items() if model.chat.sight},
     )

@@ -242,7 +242,7 @@ class SeedRun:
             own = {
                 key.removeprefix(f"{name}."): x for key, x in weights.items() if key.startswith(f"{name}.")
             }
-            model.save(own, folder / "checkpoints" / name)
+            model.save(own, folder, name)
 
 
 def _named(result: IterationResult) -> set[str]:

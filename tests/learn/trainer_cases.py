@@ -17,7 +17,8 @@ from learn_cases import FAST, SLOW, dialogue, judged, lesson, qwen2, recorded, v
 from lightning.pytorch import Callback, LightningModule, Trainer
 from transformers import PreTrainedModel
 
-from rlanything.config import LearnConfig
+from rlanything.config import LearnConfig, LoraConfig
+from rlanything.engines.lora.injection import inject
 from rlanything.learn.callbacks import PublishIteration
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import JointModule, Minibatch
@@ -26,6 +27,17 @@ from rlanything.learn.sharding import gather, whole
 from rlanything.learn.trainer import StateFile, make_strategy
 
 UNITS = 5
+LORA = "lora"
+
+
+def low_rank(config: LearnConfig, *names: str) -> LearnConfig:
+    """The configuration with LoRA for these models; for both where none is named."""
+    settings = LoraConfig(rank=4, alpha=8.0)
+    parts = {
+        name: getattr(config, name).model_copy(update={"lora": settings})
+        for name in names or ("policy", "reward")
+    }
+    return config.model_copy(update=parts)
 
 
 @dataclass
@@ -49,6 +61,8 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.policy, self.reward = qwen2(1), qwen2(2)
+        for name, settings in self.config.lora.items():
+            inject(getattr(self, name), settings, len(name), f"learn.{name}.lora")
         self.module = JointModule(
             self.config,
             self.policy,
@@ -149,9 +163,10 @@ def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> fl
 def main(folder: Path, strategy: str, resume: str = "") -> None:
     """One of several processes: train, then leave statistics and weights of the first and the last process.
 
-    resume: a checkpoint of a stage whose reward model had nothing to learn so far."""
+    resume: a checkpoint of a stage whose reward model had nothing to learn so far; `lora`: none, and LoRA trains."""
     torch.set_num_threads(1)
-    stage = Stage(SLOW, micro_tokens=60, silent=bool(resume))
+    lora, resume = resume == LORA, "" if resume == LORA else resume
+    stage = Stage(low_rank(SLOW) if lora else SLOW, micro_tokens=60, silent=bool(resume))
     placed = {"strategy": make_strategy(strategy, 2), "devices": 2, "plugins": [StateFile()]}
     stage.fit(2, folder, Path(resume) if resume else None, **placed)
     rank = stage.module.trainer.global_rank

@@ -6,6 +6,7 @@ from functools import partial
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.vllm import support
 from rlanything.engines.vllm.budget import GIB, SHARED
 from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
@@ -58,5 +59,5 @@ class VllmEngine(CopyingEngine[Instance]):
         return Instance(self._model, self._settings(part))
 
     def _take_over(self, instance: Instance) -> None:
-        instance.load(self._model.state_dict())
+        instance.load(merged_state(self._model))
         self._accept(partial(instance.generate, salt=self._salt))

@@ -12,6 +12,7 @@ from pathlib import Path
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.core.errors import UserError
+from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.vllm import support
 from rlanything.engines.vllm.budget import GIB
 from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
@@ -120,7 +121,7 @@ class VllmServers(CopyingEngine[Fleet]):
         return Process(self._program, arguments, variables, folder)
 
     def _take_over(self, instance: Fleet) -> None:
-        instance.load(self._model.state_dict(), self._salt)
+        instance.load(merged_state(self._model), self._salt)
 
 
 def _say(text: str) -> None:

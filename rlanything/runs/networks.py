@@ -1,0 +1,129 @@
+"""The language models of a run: loaded, given an engine, and at the end saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+from torch.nn import Module
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from rlanything.config import Checkpoint, Config
+from rlanything.core.seeds import derive_seed
+from rlanything.engines import checkpoint
+from rlanything.engines.lora.files import save_lora
+from rlanything.engines.lora.injection import inject, take_over
+from rlanything.engines.lora.merging import has_lora, merge
+from rlanything.engines.lora.sharing import twin
+from rlanything.engines.placement import SHARDED, Role
+from rlanything.loop.chat_model import ChatModel, Sight
+from rlanything.runs import build
+
+LORA = "lora"
+"""The folder of a finished run with LoRA's weights alone, in peft's format."""
+Loaded = tuple[PreTrainedModel, PreTrainedTokenizerBase]
+See = Callable[[Checkpoint, PreTrainedModel], Sight | None]
+"""How a model that was loaded from a checkpoint is shown pictures."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model, its tokenizer, and its chat model, which samples from the same weights.
+
+    source: what it was loaded from.
+    whole: what is saved at the end: the model itself, of a sharded one the whole copy that samples, and with LoRA the
+    same model without LoRA's weights, which shares the frozen ones."""
+
+    source: Checkpoint
+    network: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    chat: ChatModel
+    whole: PreTrainedModel
+
+    def save(self, weights: Mapping[str, Tensor], folder: Path, name: str) -> None:
+        """Take over `weights`, the last thing that is done with the model, and write a Hugging Face folder.
+
+        It is `folder`/checkpoints/`name`. With LoRA `weights` are LoRA's alone. The folder has the merged weights in
+        float32, and `folder`/lora/`name` LoRA's alone.
+        """
+        place = folder / "checkpoints" / name
+        if has_lora(self.network):
+            take_over(self.network, weights)
+            merge(self.network, self.whole)
+            save_lora(self.network, folder / LORA / name, self.source.path)
+        else:
+            Module.to(self.whole, "cpu", self.network.dtype)
+            self.whole.load_state_dict(weights)
+        checkpoint.save(self.whole, self.tokenizer, place)
+        if self.chat.sight is not None:
+            self.chat.sight.eyes.save(place)
+
+
+class Networks:
+    """Loads the models of a run of one seed.
+
+    A checkpoint that LoRA trains is loaded once. All roles that have the same one share its frozen weights: the other
+    model with LoRA, references, and models that do not train.
+
+    engines: closes the engines that are opened here.
+    """
+
+    def __init__(self, config: Config, root: Path, run_seed: int, engines: ExitStack) -> None:
+        self._config, self._root, self._seed, self._engines = config, root, run_seed, engines
+        self._shared: dict[Checkpoint, Loaded] = {}
+
+    def frozen(self, source: Checkpoint) -> Loaded:
+        """A network that does not train, and its tokenizer. Raises `ConfigError`."""
+        if source in self._shared:
+            network, tokenizer = self._shared[source]
+            return twin(network), tokenizer
+        return build.load(self._config, source, self._root, Role.FROZEN)
+
+    def still(self, source: Checkpoint, see: See | None = None) -> Model:
+        """A model that does not train. Raises `ConfigError`."""
+        network, tokenizer = self.frozen(source)
+        return self._model(source, network, tokenizer, network, see)
+
+    def learning(self, source: Checkpoint, name: str, see: See) -> Model:
+        """The model that trains as `name`, `policy` or `reward`. Raises `ConfigError`."""
+        config = self._config
+        if name in config.learn.lora:
+            network, plain, tokenizer = self._low_rank(source, name)
+            return self._model(source, network, tokenizer, plain, see)
+        network, tokenizer = build.load(config, source, self._root, Role.TRAINED)
+        if config.train.strategy != SHARDED:
+            return self._model(source, network, tokenizer, network, see)
+        from rlanything.learn.sharding import CopyEngine
+
+        copy, _ = build.load(config, source, self._root, Role.FROZEN)
+        made = self._model(source, copy, tokenizer, copy, None)
+        made.chat.engine = CopyEngine(made.chat.engine, network, copy)
+        return Model(source, network, tokenizer, made.chat, copy)
+
+    def _low_rank(
+        self, source: Checkpoint, name: str
+    ) -> tuple[PreTrainedModel, PreTrainedModel, PreTrainedTokenizerBase]:
+        """A model with LoRA's weights, the same without, which shares the frozen ones, and the tokenizer."""
+        if source not in self._shared:
+            base, tokenizer = build.load(self._config, source, self._root, Role.FROZEN)
+            self._shared[source] = base.requires_grad_(False), tokenizer
+        plain, tokenizer = self.frozen(source)
+        network = twin(plain)
+        settings = self._config.learn.lora[name]
+        inject(network, settings, derive_seed(self._seed, "lora", name), f"learn.{name}.lora")
+        return network, plain, tokenizer
+
+    def _model(
+        self,
+        source: Checkpoint,
+        network: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        whole: PreTrainedModel,
+        see: See | None,
+    ) -> Model:
+        seen = see(source, network) if see else None
+        chat = self._engines.enter_context(build.chat_model(self._config, network, tokenizer, seen))
+        return Model(source, network, tokenizer, chat, whole)

@@ -1,0 +1,147 @@
+"""Whole trainings with LoRA, over the tasks and models of the golden runs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import golden_cases as golden
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from rlanything.core.types import Request
+from rlanything.engines import checkpoint
+from rlanything.engines.lora.merging import merged_state
+from rlanything.engines.native import NativeEngine
+from rlanything.loop.iteration import Loop
+from rlanything.runs.layout import Layout
+from rlanything.runs.parts import Parts, RunId, make_parts
+from rlanything.runs.seedrun import SeedRun
+
+pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
+
+ARM = "full"
+LORA = {"lr": 1e-3, "lora": {"rank": 4, "alpha": 8.0}}
+BOTH: dict[str, Any] = {
+    "learn__policy": LORA,
+    "learn__reward": LORA,
+    "learn__kl_reference": "base",
+    "learn__importance": "recomputed",
+}
+
+
+@pytest.fixture
+def root(tmp_path) -> Path:
+    return golden.project(tmp_path / "project")
+
+
+def parts(root: Path, engines: ExitStack, **changes: Any) -> Parts:
+    config = golden.configuration(**{**BOTH, **changes})
+    return make_parts(config, RunId(root, ARM, 0, root / "live"), engines)
+
+
+def test_a_killed_run_ends_with_the_same_bytes_and_its_checkpoints_are_what_sampled(
+    root, tmp_path, monkeypatch
+):
+    seen: dict[str, dict[str, torch.Tensor]] = {}
+    finish = SeedRun._finish
+
+    def remember(run: SeedRun, folder: Path) -> None:
+        """The weights that the engines sampled from last."""
+        for name, model in (("policy", run.parts.policy), ("reward", run.parts.reward)):
+            assert model is not None
+            assert isinstance(model.chat.engine, NativeEngine)
+            model.chat.engine.sync(99)
+            seen[name] = {n: x.clone() for n, x in merged_state(model.network).items()}
+            probe[name] = model.chat.engine.generate(REQUESTS)
+        finish(run, folder)
+
+    probe: dict[str, Any] = {}
+    monkeypatch.setattr(SeedRun, "_finish", remember)
+    lines = golden.run(root, ARM, **BOTH)
+    run = Layout(root).run(ARM, 0)
+    for name in ("policy", "reward"):
+        stored = load_file(run / "checkpoints" / name / "model.safetensors")
+        assert all(torch.equal(stored[n], seen[name][n]) for n in stored)
+        engine = NativeEngine(*checkpoint.load(run / "checkpoints" / name))
+        found = engine.generate(REQUESTS)
+        assert [c.ids for c in found] == [c.ids for c in probe[name]]
+        assert [c.logprobs for c in found] == [c.logprobs for c in probe[name]]
+    mismatch = [x["metrics"]["policy/mismatch_max"] for x in lines if "policy/rows" in x.get("metrics", {})]
+    assert len(mismatch) == 3
+    assert max(mismatch) < 1e-4
+
+    other = golden.project(tmp_path / "other")
+    killed_after(other, 1, monkeypatch)
+    golden.run(other, ARM, **BOTH)
+    names = [p.relative_to(run) for p in sorted(run.rglob("*")) if p.is_file()]
+    again = Layout(other).run(ARM, 0)
+    assert {str(name.parts[0]) for name in names} >= {"checkpoints", "lora", "metrics.jsonl"}
+    assert [n for n in names if (run / n).read_bytes() != (again / n).read_bytes()] == []
+
+
+REQUESTS = [Request(tuple(range(5, 12 + n)), n, 6) for n in range(4)]
+
+
+def killed_after(root: Path, iteration: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    collect = Loop.collect
+
+    def killed(loop: Loop, state: Any) -> Any:
+        if state.iteration == iteration:
+            raise KeyboardInterrupt
+        return collect(loop, state)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Loop, "collect", killed)
+        with pytest.raises(KeyboardInterrupt):
+            golden.run(root, ARM, **BOTH)
+
+
+def storages(*models: torch.nn.Module | None) -> set[int]:
+    return {p.data_ptr() for model in models if model is not None for p in model.parameters()}
+
+
+def test_roles_with_the_same_checkpoint_hold_its_weights_once(root):
+    """Policy, reward model, both references, and the model that rewrites tasks."""
+    one = {f"model__{role}__path": "models/policy" for role in ("policy", "reward", "adapter")}
+    with ExitStack() as engines:
+        made = parts(root, engines, **one)
+        assert made.reward is not None
+        policy, reward = made.policy.network, made.reward.network
+        adapter = made.loop.proposals.chat_model.engine._model
+        references = made.module._references.values()
+        base = storages(made.policy.whole)
+        assert storages(made.reward.whole, *references, adapter) == base
+        assert storages(policy) & storages(reward) == base
+        assert len(storages(policy, reward)) == len(base) + 2 * 2 * 14  # models, factors, matrices
+        sizes = [sum(p.numel() for p in m.parameters() if p.requires_grad) for m in (policy, reward)]
+        assert sizes[0] == sizes[1] < 0.2 * sum(p.numel() for p in made.policy.whole.parameters())
+
+
+def test_different_checkpoints_share_nothing(root):
+    with ExitStack() as engines:
+        made = parts(root, engines)
+        assert made.reward is not None
+        assert not storages(made.policy.network) & storages(made.reward.network)
+
+
+def test_the_reference_is_the_model_as_it_was_before_lora(root):
+    with ExitStack() as engines:
+        made = parts(root, engines)
+        known, _ = checkpoint.load(root / "models" / "policy")
+        reference = made.module._references["policy"]
+        assert reference is not None
+        found = reference.state_dict()
+        assert all(torch.equal(found[name], value) for name, value in known.state_dict().items())
+
+
+@pytest.mark.integration
+def test_two_processes_train_lora_as_one_does(root, tmp_path):
+    from test_golden_runs import in_child, several, with_params
+
+    alone = golden.run(root, ARM, **BOTH)
+    other = golden.project(tmp_path / "other")
+    found = in_child(with_params(other, **BOTH, train__devices=2), several(2))
+    assert golden.first_difference(alone, found) is None
