@@ -41,6 +41,8 @@ SCRIPTS = (
 """In the order in which they are loaded; each uses what those before it define."""
 _LEVEL = 6
 _INDEX = "index.html"
+_SCRIPT = "view.js"
+"""All scripts of a folder in one: where a page has a policy, browsers ask for scripts one after the other."""
 _DATA = "data"
 _PICTURES = "pictures"
 _SUFFIX = ".json.gz"
@@ -84,11 +86,11 @@ class Site:
 
     def page(self, title: str) -> None:
         """The page that loads its parts. title: without characters that cannot be seen."""
-        text = _render({"title": title, "single": False, "scripts": SCRIPTS, "style": STYLE})
+        values = {"script": _SCRIPT, "style": STYLE, "index": f"{_DATA}/index{_SUFFIX}"}
+        text = _render({"title": title, "single": False, **values})
         (self.folder / _INDEX).write_text(text, encoding="utf-8")
         (self.folder / STYLE).write_text(_style(), encoding="utf-8")
-        for name in SCRIPTS:
-            (self.folder / name).write_bytes((PAGE / name).read_bytes())
+        (self.folder / _SCRIPT).write_bytes(b"".join((PAGE / name).read_bytes() for name in SCRIPTS))
 
     def single(self, title: str) -> str:
         """The page with all parts inside, as one text. Raises `OSError`."""
@@ -111,7 +113,8 @@ def is_folder(place: Path) -> bool:
     if not place.is_dir():
         return False
     top = {path.name for path in place.iterdir()}
-    ours = top <= {_INDEX, STYLE, *SCRIPTS, _DATA} and (place / _DATA / f"index{_SUFFIX}").is_file()
+    known = {_INDEX, STYLE, _SCRIPT, *SCRIPTS, _DATA}  # older pages have every script alone
+    ours = top <= known and (place / _DATA / f"index{_SUFFIX}").is_file()
     return not top or (ours and all(_written(path, place / _DATA) for path in place.rglob("*")))
 
 

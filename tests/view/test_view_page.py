@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from view_cases import made, steps_run
 
 pytestmark = pytest.mark.integration
 
@@ -121,3 +122,24 @@ def test_the_keyboard(site, tab, look, settled):
     documented = set(tab.locator("#keys kbd").all_text_contents())
     assert set(tab.evaluate("Object.keys(KEYS)")) == documented - {"Esc"}
     assert tab.problems == []
+
+
+def test_what_the_first_view_needs_loads_at_once(server, tab, look):
+    """One script; the index is asked for before the script has come, and once."""
+    folder, url = server
+    made(folder / "quick", steps_run())
+    look(f"{url}/quick/")
+    asked = [one.removeprefix(f"{url}/quick/") for one in tab.requests if one.startswith(f"{url}/quick/")]
+    assert [name for name in asked if name.endswith(".js")] == ["view.js"]
+    assert asked.count("data/index.json.gz") == 1
+    assert asked.index("data/index.json.gz") < asked.index("view.js")
+    assert asked.count("data/iterations/1.json.gz") == 1
+    assert tab.problems == []
+
+
+def test_a_page_with_a_file_for_each_script_may_be_replaced(tmp_path):
+    """As pages were written before."""
+    made(tmp_path / "page", steps_run())
+    (tmp_path / "page" / "notes.js").write_text("'use strict';")
+    made(tmp_path / "page", steps_run())
+    assert [path.name for path in (tmp_path / "page").glob("*.js")] == ["view.js"]

@@ -21,6 +21,7 @@ async function show() {
   if (mine !== turn) return;
   if (found !== index) useRun(found);
   if (state.i === null) Object.assign(state, placeOf(index, groupAt(index.start), index.start), {side: state.side});
+  if (groupOf(index, state.i, state.s, state.p) >= 0) part('iterations/' + state.i).catch(() => {});   // loads while the list is drawn
   await showList(mine);
   if (mine === turn) await showPlace(mine);
 }
