@@ -5,13 +5,16 @@ What an agent types reaches xdotool as an argument of its own; nothing is given 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from typing import Any
 
 from faults import Refused  # type: ignore[import-not-found, unused-ignore]
 
-SCREEN = (1024, 768)
+_WIDTH, _HEIGHT = os.environ["SCREEN"].split("x")
+SCREEN = (int(_WIDTH), int(_HEIGHT))
+"""Width and height, pixels; the box says them."""
 LONGEST_TEXT = 2000
 SHORT, SLOW = 12, 250
 """Characters of a text that is typed as slowly as by hand, and milliseconds between its keys."""

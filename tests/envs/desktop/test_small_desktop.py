@@ -106,6 +106,8 @@ def test_a_task_that_is_none_is_refused(payload, reason):
         ({"ood_apps": []}, "at least one of"),
         ({"worlds": 0}, "worlds"),
         ({"observe": "all"}, "observe"),
+        ({"screen": (1024,)}, "not .width, height."),
+        ({"screen": (1024, 100)}, "at least 480 pixels"),
     ],
 )
 def test_a_wrong_argument_is_named(more, message):
@@ -337,6 +339,21 @@ def test_a_desktop_that_is_killed_costs_one_episode(desktop):
         environment.step("type 0 x")
     environment.close()
     assert solved(desktop, task("terminal-make", "evaluator1"))
+
+
+def test_a_screen_has_the_size_that_is_declared(desktop):
+    family = DesktopFamily(worlds=1, observe="both", screen=(900, 600), timeout=120.0)
+    made = task("editor-add-line", "evaluator1")
+    environment = family.environment()
+    [image] = environment.reset(made, 0).images
+    assert (image.width, image.height) == (900, 600)
+    assert (
+        "outside the screen"
+        in environment.step('{"action_type": "CLICK", "x": 900, "y": 1}').observation.text
+    )
+    environment.close()
+    assert solved(family, made)
+    family._pool.close()
 
 
 @pytest.mark.slow
