@@ -46,6 +46,13 @@ def test_pictures_are_priced():
     assert [a - b for a, b in zip(judged, unseen, strict=True)] == [4080] * 5
 
 
+@pytest.mark.parametrize(("observe", "tokens"), [("screenshot", 768), ("both", 768), ("tree", 0)])
+def test_pictures_of_the_small_desktop_are_priced(observe, tokens):
+    changes = ["scale=local", "env=desktop", "path=x", f"env.observe={observe}"]
+    made = parse(compose.compose(changes, ROOT))
+    assert pictures.tokens(made, Assumptions()) == tokens
+
+
 def test_a_vision_tower_is_counted():
     declared = json.loads((ROOT / "experiments/model/sizes.json").read_text())["Qwen/Qwen3-VL-8B-Thinking"]
     whole = from_fields(declared, "x", "y").parameters

@@ -61,8 +61,8 @@ def missing() -> str:
     return f"the desktop needs: apt install --no-install-recommends {' '.join(packages)}" if packages else ""
 
 
-def command() -> tuple[str, ...]:
-    """What starts a world. Raises `MachineError` naming the packages that are missing."""
+def command(screen: tuple[int, int] = (1024, 768)) -> tuple[str, ...]:
+    """What starts a world, with a screen of this size in pixels. Raises `MachineError` naming what is missing."""
     if reason := missing():
         raise MachineError(reason)
     system = [place for place in ("/usr", "/bin", "/sbin", "/lib", "/lib64") if Path(place).exists()]
@@ -75,9 +75,10 @@ def command() -> tuple[str, ...]:
     folders = ["--proc", "/proc", "--dev", "/dev", *(word for place in PLACES for word in _writable(*place))]
     closed = ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/home/user"]
     path = ["--setenv", "PATH", "/usr/bin:/bin:/usr/sbin:/sbin", "--setenv", "HOME", "/home/user"]
+    size = ["--setenv", "SCREEN", f"{screen[0]}x{screen[1]}"]
     program = _program()
     run = [PYTHON, "-I", "-c", "import sys; sys.path.insert(0, '/world'); import world; world.main()"]
-    return ("bwrap", *own, *mounts, *folders, *program, *closed, *path, *run)
+    return ("bwrap", *own, *mounts, *folders, *program, *closed, *path, *size, *run)
 
 
 def _writable(place: str, size: int) -> list[str]:

@@ -24,6 +24,8 @@ STARTING, SHOWING, QUIET = 90.0, 30.0, 0.08
 """Seconds for a server to start, for an application to show its window, and without a change until a screen is calm."""
 CALM = 1.5
 """Longest wait for a calm screen, seconds."""
+TAKEN = 0.5
+"""Longest wait for what a key changes on the screen, seconds: a key may change nothing."""
 
 
 class Desktop:
@@ -32,6 +34,7 @@ class Desktop:
     def __init__(self) -> None:
         self._servers: list[subprocess.Popen[bytes]] = []
         self._apps: list[subprocess.Popen[bytes]] = []
+        self._buttons: list[Any] = []
         RUN.mkdir(parents=True, exist_ok=True)
         frame = RUN / "frame"
         frame.mkdir(exist_ok=True)
@@ -91,6 +94,22 @@ class Desktop:
             last = now
             time.sleep(QUIET)
 
+    def pressed(self, press: Callable[[], None]) -> None:
+        """Press a key, and wait until the screen has changed and no button is down that was not before.
+
+        The calculator shows a key as a button that is down for a moment, and ignores the same key meanwhile.
+        """
+        before, buttons = pictures.digest(self.frame), self._buttons
+        down = tree.down(buttons)
+        press()
+        _within(TAKEN, lambda: pictures.digest(self.frame) != before)
+        _within(CALM, lambda: tree.down(buttons) <= down)
+
+    def act(self, action: dict[str, Any]) -> None:
+        """Perform one action of `computer_13`."""
+        self._buttons = tree.buttons() if action.get("action_type") == "TYPING" else []
+        hands.act(action, self.pressed)
+
     def check_running(self) -> None:
         """Raise where a server has ended, or a process that one of them has started."""
         if any(server.poll() is not None for server in self._servers) or not self._running <= _processes():
@@ -129,6 +148,13 @@ def _until(ready: Callable[[], bool], what: str, limit: float) -> None:
         if time.monotonic() > until:
             raise TimeoutError(f"{what} did not appear within {limit:g} s")
         time.sleep(0.02)
+
+
+def _within(limit: float, ready: Callable[[], bool]) -> None:
+    """Wait until something holds, and no longer than `limit` seconds."""
+    until = time.monotonic() + limit
+    while not ready() and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def _has_manager() -> bool:

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envs.desktop import rewording
-from envs.desktop.bridge.pool import Pool
-from envs.desktop.bridge.world import Settings
-from envs.desktop.play.environment import DesktopEnvironment
-from envs.desktop.play.together import Together
+from envs.desktop.play.family import WorldFamily
 from envs.desktop.small import box, demonstration
 from envs.desktop.small.templates import Template, templates
-from envs.settings import one_of, seconds, some, whole
+from envs.settings import one_of, some
 from envs.splits import FAMILIAR, OUT_OF_DOMAIN, SPLITS
-from rlanything.core.protocols import Environment
 from rlanything.core.splits import TRAIN
-from rlanything.core.types import Direction, InvalidProposal, Observation, Task
+from rlanything.core.types import Direction, Observation, Task
 
 ENV = "desktop"
-OBSERVES = ("screenshot", "tree", "both")
+SMALLEST = 480
+"""Pixels of a side, in which the windows of the applications have room."""
 
 
-class DesktopFamily:
+class DesktopFamily(WorldFamily):
     """Tasks on a small real desktop. The arguments are what experiments/env/desktop.yaml declares.
 
     ood_apps: applications that training never sees; out_of_domain and reward_panel are of them.
-    worlds: desktops that may run in this process. observe: screenshot, tree or both.
-    start, timeout: seconds until a world says hello, and for each of its other answers.
+    The rest: `WorldFamily`.
 
     Raises `ValueError`, naming argument, value and what is allowed.
     """
@@ -40,32 +36,17 @@ class DesktopFamily:
         ood_apps: Sequence[str] = ("gnumeric",),
         worlds: int = 4,
         observe: str = "tree",
+        screen: Sequence[int] = (1024, 768),
         start: float = 120.0,
         timeout: float = 60.0,
     ) -> None:
+        super().__init__(observe, screen, worlds, start, timeout)
+        if min(screen) < SMALLEST:
+            raise ValueError(f"screen: {list(screen)!r}: a side has at least {SMALLEST} pixels")
         apps = tuple(dict.fromkeys(template.app for template in templates().values()))
         self._far = some("ood_apps", ood_apps, apps)
         if not self._far:
             raise ValueError(f"ood_apps: at least one of {', '.join(apps)} must be kept for the panels")
-        self.only_pictures = one_of("observe", observe, OBSERVES) == "screenshot"
-        self.pictures = observe != "tree"
-        self._times = seconds("start", start), seconds("timeout", timeout)
-        self._trees = observe != "screenshot"
-        self.most_open = whole("worlds", worlds, 1, 256)
-        self._made: Pool | None = None
-        self._together = Together(lambda: DesktopEnvironment(self._pool, task_file), self.most_open)
-
-    @property
-    def _pool(self) -> Pool:
-        """The worlds of this process. Raises `MachineError` where something is not installed."""
-        if self._made is None:
-            settings = Settings(box.command(), *self._times, pictures=self.pictures, trees=self._trees)
-            self._made = Pool(settings, self.most_open)
-        return self._made
-
-    def splits(self) -> tuple[str, ...]:
-        """The distributions that `make` draws tasks from."""
-        return SPLITS
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct tasks of a split. No row of a template is in two splits. `ValueError` where it has fewer."""
@@ -74,20 +55,6 @@ class DesktopFamily:
             raise ValueError(f"{split} has {len(found)} tasks")
         random.Random(f"{split} {seed}").shuffle(found)
         return found[:count]
-
-    def environment(self) -> Environment:
-        """An environment. Raises `MachineError` naming the packages that are missing."""
-        self._pool.ready()
-        return self._together.environment()
-
-    def prepare(self, work: Sequence[tuple[Task, int]]) -> None:
-        """Set tasks up at the same time, before their episodes are reset one by one."""
-        self._pool.ready()
-        self._together.prepare(work)
-
-    def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
-        """Make the steps of a turn at the same time, before the episodes take them one by one."""
-        self._together.advance(work)
 
     def validate(self, task: Task) -> str:
         """Why `task` must not be tried, in one sentence, or ''."""
@@ -107,21 +74,6 @@ class DesktopFamily:
             else next(rewording.objections(task.instruction, canonical), "")
         )
 
-    def describe(self, task: Task) -> str:
-        """The evaluators that an adapter may choose from, and last the task in the form of a reply."""
-        template = templates()[task.payload["template"]]
-        lines = [f"application: {template.app}", "templates, by the name of their evaluator:"]
-        lines += [rewording.reply(*pair) for pair in template.instructions(task.payload["row"]).items()]
-        return "\n".join([*lines, "the task now:", rewording.reply(task.payload["key"], task.instruction)])
-
-    def parse(self, parent: Task, reply: str) -> Task:
-        """The task that an adapter's reply asks for. Raises `InvalidProposal`."""
-        known = templates()[parent.payload["template"]].instructions(parent.payload["row"])
-        key, instruction = rewording.read(reply, known)
-        if (key, instruction) == (parent.payload["key"], parent.instruction):
-            raise InvalidProposal("the reply changes nothing")
-        return Task(ENV, instruction, {**parent.payload, "key": key}, parent.metadata)
-
     def expert(self, task: Task) -> list[str]:
         """The commands that solve a task (`expert.play` plays them)."""
         return templates()[task.payload["template"]].expert(task.payload["row"], task.payload["key"])
@@ -134,6 +86,18 @@ class DesktopFamily:
         """A reply that `parse` accepts and that makes the task harder or easier. Raises `InvalidProposal`."""
         template = templates()[task.payload["template"]]
         return demonstration.rewrite(template, task.payload["row"], task.payload["key"], direction)
+
+    def _command(self) -> Sequence[str]:
+        return box.command(self._screen)
+
+    def _task_file(self, task: Task) -> Mapping[str, Any]:
+        return task_file(task)
+
+    def _templates(self, task: Task) -> Mapping[str, str]:
+        return templates()[task.payload["template"]].instructions(task.payload["row"])
+
+    def _app(self, task: Task) -> str:
+        return templates()[task.payload["template"]].app
 
     def _all(self, split: str) -> list[Task]:
         """Every task of a split. A template's rows are divided: all but two for the first panel of its kind."""

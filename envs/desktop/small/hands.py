@@ -5,16 +5,20 @@ What an agent types reaches xdotool as an argument of its own; nothing is given 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
+from collections.abc import Callable
 from typing import Any
 
 from faults import Refused  # type: ignore[import-not-found, unused-ignore]
 
-SCREEN = (1024, 768)
+_WIDTH, _HEIGHT = os.environ["SCREEN"].split("x")
+SCREEN = (int(_WIDTH), int(_HEIGHT))
+"""Width and height, pixels; the box says them."""
 LONGEST_TEXT = 2000
-SHORT, SLOW = 12, 250
-"""Characters of a text that is typed as slowly as by hand, and milliseconds between its keys."""
+SHORT = 12
+"""Characters of a text whose keys are pressed one by one, each when the one before has been taken."""
 KEYS = {
     "enter": "Return", "tab": "Tab", "backspace": "BackSpace", "escape": "Escape", "up": "Up", "down": "Down",
     "left": "Left", "right": "Right", "space": "space", "delete": "Delete", "home": "Home", "end": "End",
@@ -24,8 +28,8 @@ KEYS = {
 BUTTONS = {"left": "1", "middle": "2", "right": "3"}
 
 
-def act(action: dict[str, Any]) -> None:
-    """Perform one action of `computer_13`."""
+def act(action: dict[str, Any], pressed: Callable[[Callable[[], None]], None]) -> None:
+    """Perform one action of `computer_13`. pressed: presses a key, and waits until the application has taken it."""
     kind = action.get("action_type")
     place = (
         [str(_number(action, name, side)) for name, side in zip("xy", SCREEN, strict=True)]
@@ -45,7 +49,7 @@ def act(action: dict[str, Any]) -> None:
         _scroll(_number(action, "dx", 1000, 0, -1000), ("6", "7"))
         _scroll(-_number(action, "dy", 1000, 0, -1000), ("4", "5"))
     elif kind == "TYPING":
-        _type(str(action["text"])[:LONGEST_TEXT])
+        _type(str(action["text"])[:LONGEST_TEXT], pressed)
     elif kind in ("PRESS", "KEY_DOWN", "KEY_UP"):
         verb = {"PRESS": "key", "KEY_DOWN": "keydown", "KEY_UP": "keyup"}[str(kind)]
         xdo(verb, "--", key(action["key"]))
@@ -71,14 +75,19 @@ def key(name: Any) -> str:
     raise Refused("the key is unknown")
 
 
-def _type(text: str) -> None:
+def _type(text: str, pressed: Callable[[Callable[[], None]], None]) -> None:
     for place, line in enumerate(text.split("\n")):
         if place:
             xdo("key", "Return")
-        if line:
-            # The calculator ignores a key that comes again while its button is still down.
-            delay = SLOW if len(line) <= SHORT else 4
-            xdo("type", "--clearmodifiers", "--delay", str(delay), "--", line)
+        if 0 < len(line) <= SHORT:
+            for sign in line:
+                pressed(lambda sign=sign: _write(sign))  # type: ignore[misc]
+        elif line:
+            _write(line)
+
+
+def _write(text: str) -> None:
+    xdo("type", "--clearmodifiers", "--delay", "4", "--", text)
 
 
 def _scroll(notches: int, buttons: tuple[str, str]) -> None:

@@ -74,6 +74,33 @@ def items() -> Iterator[tuple[str, str, str, bool]]:
         waiting.extend(_children(node))
 
 
+def buttons() -> list[Any]:
+    """The buttons in sight that can be down."""
+    found, waiting = [], [*_children(Atspi.get_desktop(0))]
+    while waiting:
+        node = waiting.pop()
+        try:
+            if node.get_role_name() == "toggle button" and _has(node, "showing"):
+                found.append(node)
+        except Exception:
+            continue
+        waiting.extend(_children(node))
+    return found
+
+
+def down(among: list[Any]) -> set[int]:
+    """The places of those of these buttons that are down."""
+    return {place for place, node in enumerate(among) if _is_down(node)}
+
+
+def _is_down(node: Any) -> bool:
+    try:
+        node.clear_cache()
+        return _has(node, "checked")
+    except Exception:  # it is gone
+        return False
+
+
 def _node(node: Any, depth: int, budget: list[int]) -> Iterator[str]:
     """The XML of a node. An application that does not answer is left out from there on."""
     budget[0] -= 1

@@ -15,7 +15,6 @@ import time
 from typing import Any
 
 import guard  # type: ignore[import-not-found, unused-ignore]
-import hands  # type: ignore[import-not-found, unused-ignore]
 import pictures  # type: ignore[import-not-found, unused-ignore]
 import taskfile  # type: ignore[import-not-found, unused-ignore]
 import tree  # type: ignore[import-not-found, unused-ignore]
@@ -71,7 +70,7 @@ class Server:
         for action in actions:
             said = action.get("action_type", "")
             if said not in ("DONE", "FAIL"):
-                hands.act(action)
+                self._desktop.act(action)
         self._gave_up = said == "FAIL"
         self._desktop.calm()
         return said in ("DONE", "FAIL")

@@ -106,6 +106,8 @@ def test_a_task_that_is_none_is_refused(payload, reason):
         ({"ood_apps": []}, "at least one of"),
         ({"worlds": 0}, "worlds"),
         ({"observe": "all"}, "observe"),
+        ({"screen": (1024,)}, "not .width, height."),
+        ({"screen": (1024, 100)}, "at least 480 pixels"),
     ],
 )
 def test_a_wrong_argument_is_named(more, message):
@@ -131,6 +133,15 @@ def test_an_expert_names_items():
 @pytest.mark.parametrize(("name", "key"), QUICK)
 def test_experts_succeed(desktop, name, key):
     assert solved(desktop, task(name, key))
+
+
+def test_no_key_of_a_short_text_is_lost_where_keys_come_again(desktop):
+    world = desktop._pool.take()
+    for digits in ("44444444", "1144", "7777"):
+        world.reset({"launch": ["galculator"], "checks": [{"shown": digits, "role": "text"}]}, 0)
+        world.step([{"action_type": "TYPING", "text": digits}])
+        assert world.evaluate() == 1.0
+    desktop._pool.give_back(world)
 
 
 def test_giving_up_is_no_success_even_where_the_checks_hold(desktop):
@@ -337,6 +348,21 @@ def test_a_desktop_that_is_killed_costs_one_episode(desktop):
         environment.step("type 0 x")
     environment.close()
     assert solved(desktop, task("terminal-make", "evaluator1"))
+
+
+def test_a_screen_has_the_size_that_is_declared(desktop):
+    family = DesktopFamily(worlds=1, observe="both", screen=(900, 600), timeout=120.0)
+    made = task("editor-add-line", "evaluator1")
+    environment = family.environment()
+    [image] = environment.reset(made, 0).images
+    assert (image.width, image.height) == (900, 600)
+    assert (
+        "outside the screen"
+        in environment.step('{"action_type": "CLICK", "x": 900, "y": 1}').observation.text
+    )
+    environment.close()
+    assert solved(family, made)
+    family._pool.close()
 
 
 @pytest.mark.slow
