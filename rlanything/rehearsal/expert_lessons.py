@@ -46,6 +46,9 @@ class ExpertLessons:
     images: what a prompt shows for every observation, because an expert's episode is not played.
     """
 
+    adapter_factor = 4
+    """A rewrite repeats the names of its task, which takes longer to learn than to choose among actions."""
+
     def __init__(
         self,
         config: Config,
