@@ -60,7 +60,9 @@ class ExpertLessons:
         self._config, self._prompts, self._family = config, prompts, family
         self.tasks, self.images = tasks, images
         self._names = tuple(image.sha256 for image in images)
-        self.demos = [family.demonstration(task)[: config.rollout.max_steps] for task in tasks]
+        self.demos: Sequence[Demonstration] = [
+            family.demonstration(task)[: config.rollout.max_steps] for task in tasks
+        ]
 
     def critic(self, task: Task) -> str:
         """See `Lessons`."""

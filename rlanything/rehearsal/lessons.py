@@ -79,7 +79,7 @@ class TeacherLessons:
         self._taught: WarmStart = kind_of(config).warm_start(acting, family, self._prompts)
         self.tasks = tasks
         steps = config.rollout.max_steps
-        self.demos = [
+        self.demos: Sequence[Demonstration] = [
             teacher(family).demonstrate(task, derive_seed(config.seed, "rehearse", task.task_id), 0.0)[:steps]
             for task in tasks
         ]
