@@ -29,6 +29,8 @@ CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(S
 REHEARSAL := .rla/$(ENV)-rehearsal
 # A desktop has its tasks at hand; the others are rehearsed with data in the form of the downloaded set.
 REHEARSED := $(strip env=$(ENV)$(if $(filter desktop,$(ENV)),,_data) $(SET))
+# Lessons with pictures take longer, and the tasks are fewer.
+LESSONS := $(if $(filter desktop,$(ENV)),--steps 60)
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_WEB := $(VENV)/.installed-web
@@ -119,7 +121,7 @@ rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for m
 	@python -m rlanything rehearse --check $(REHEARSED)
 	rm -rf $(REHEARSAL)
 	$(call fill,$(REHEARSAL))
-	cd $(REHEARSAL) && python -m rlanything rehearse $(REHEARSED) && python -m rlanything config pipeline && dvc repro
+	cd $(REHEARSAL) && python -m rlanything rehearse $(LESSONS) $(REHEARSED) && python -m rlanything config pipeline && dvc repro
 	$(call show,$(REHEARSAL))
 
 verify-repro: install $(NEEDED)  ## Run it all again from nothing and compare every byte (REV=... for a git revision)

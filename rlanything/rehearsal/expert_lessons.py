@@ -46,6 +46,9 @@ class ExpertLessons:
     images: what a prompt shows for every observation, because an expert's episode is not played.
     """
 
+    adapter_factor = 4
+    """A rewrite repeats the names of its task, which takes longer to learn than to choose among actions."""
+
     def __init__(
         self,
         config: Config,
@@ -57,7 +60,9 @@ class ExpertLessons:
         self._config, self._prompts, self._family = config, prompts, family
         self.tasks, self.images = tasks, images
         self._names = tuple(image.sha256 for image in images)
-        self.demos = [family.demonstration(task)[: config.rollout.max_steps] for task in tasks]
+        self.demos: Sequence[Demonstration] = [
+            family.demonstration(task)[: config.rollout.max_steps] for task in tasks
+        ]
 
     def critic(self, task: Task) -> str:
         """See `Lessons`."""

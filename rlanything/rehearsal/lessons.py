@@ -32,12 +32,13 @@ class Lessons(Protocol):
     """What the stand-ins of one rehearsal are taught.
 
     tasks: known by heart: some are solved then, and there is something to judge. demos: one of each task. images: the
-    pictures that they show.
+    pictures that they show. adapter_factor: how many times as many steps as the others the adapter is taught.
     """
 
     tasks: Sequence[Task]
     demos: Sequence[Demonstration]
     images: Sequence[Image]
+    adapter_factor: int
 
     def critic(self, task: Task) -> str:
         """An invented criticism of failed attempts at the task."""
@@ -67,6 +68,7 @@ class TeacherLessons:
     """
 
     images: Sequence[Image] = ()
+    adapter_factor = 1
 
     def __init__(self, config: Config, root: Path, family: GeneratedData, tasks: Sequence[Task]) -> None:
         self._seed, self._family = config.seed, family
@@ -77,7 +79,7 @@ class TeacherLessons:
         self._taught: WarmStart = kind_of(config).warm_start(acting, family, self._prompts)
         self.tasks = tasks
         steps = config.rollout.max_steps
-        self.demos = [
+        self.demos: Sequence[Demonstration] = [
             teacher(family).demonstrate(task, derive_seed(config.seed, "rehearse", task.task_id), 0.0)[:steps]
             for task in tasks
         ]

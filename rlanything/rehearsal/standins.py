@@ -56,7 +56,7 @@ class StandIns:
         self.root = root
         self.prompts: Prompts = build.prompts(config, root)
         self.lessons = lessons
-        self.settings = SupervisedConfig(episodes=len(lessons.tasks), steps=steps, batch=4)
+        self.steps = steps
 
     def make(self, name: str, role: str, chosen: Architecture, path: str) -> None:
         """Write one stand-in to its folder, whole or not at all. name: decides its first weights."""
@@ -65,7 +65,8 @@ class StandIns:
         with self._sight(role, chosen, model) as seen:
             with build.chat_model(self.config, model, tokenizer, seen) as chat_model:
                 rows = self._rows(role, chosen, chat_model)
-            self._teach(name, model, rows, seen)
+            factor = self.lessons.adapter_factor if role == ADAPTER else 1
+            self._teach(name, model, rows, factor * self.steps, seen)
         with atomic.whole(self.root / path) as folder:
             checkpoint.save(model, tokenizer, folder)
             chosen.save_eyes(folder)
@@ -82,13 +83,14 @@ class StandIns:
             yield build.sight(self.config, role, Checkpoint(path=folder), self.root, model, images)
 
     def _teach(
-        self, name: str, model: PreTrainedModel, rows: Sequence[Sequence[Row]], seen: Sight | None
+        self, name: str, model: PreTrainedModel, rows: Sequence[Sequence[Row]], steps: int, seen: Sight | None
     ) -> None:
-        ticker = Ticker(f"rehearse: {name}", self.settings.steps)
+        settings = SupervisedConfig(episodes=len(rows), steps=steps, batch=4)
+        ticker = Ticker(f"rehearse: {name}", steps)
         fit(
             model,
             rows,
-            self.settings,
+            settings,
             derive_seed(self.config.seed, "rehearse", "fit", name),
             lambda step, _, loss: ticker.tick(step, f"loss {loss:.3f}"),
             eyes=seen.eyes if seen else None,
