@@ -33,12 +33,14 @@ from transformers import (
 )
 
 from benchmarks.training import random_rows
-from rlanything.config import Checkpoint
+from rlanything.config import Checkpoint, LoraConfig
+from rlanything.engines.lora.injection import inject, trained
 from rlanything.engines.placement import Role, dtype
 from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import Row
 from rlanything.learn.recomputing import allow_recomputing, recomputing
 from rlanything.planning.costs.devices import this_cpu
+from rlanything.planning.costs.low_rank import lora_weights
 from rlanything.planning.costs.memory import activations
 from rlanything.planning.costs.sizes import Size, read_size
 
@@ -91,13 +93,21 @@ def sizes_of(model: PreTrainedModel, folder: Path) -> Size:
 
 
 def measure_step(
-    model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str, *, recomputed: bool = False
+    model: PreTrainedModel,
+    rows: Sequence[Sequence[Row]],
+    precision: str,
+    *,
+    recomputed: bool = False,
+    lora: LoraConfig | None = None,
 ) -> int:
     """Most bytes at once in an update of `rows` (two micro-batches), with weights, gradients and moments.
 
-    recomputed: with gradient checkpointing.
+    recomputed: with gradient checkpointing. lora: what trains; None: all weights.
     """
-    model.to(dtype(precision, Role.TRAINED)).eval()  # type: ignore[arg-type]  # transformers hides Module.to
+    role = Role.FROZEN if lora else Role.TRAINED
+    model.to(dtype(precision, role)).eval()  # type: ignore[arg-type]  # transformers hides Module.to
+    if lora is not None:
+        inject(model, lora, 0, "learn.policy.lora")
     if recomputed:
         allow_recomputing(model)
     with recomputing(model, recomputed):
@@ -105,7 +115,7 @@ def measure_step(
 
 
 def _measured(model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str) -> int:
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, foreach=True)
+    optimizer = torch.optim.AdamW(trained(model).values(), lr=1e-6, foreach=True)
     _update(model, optimizer, rows, precision)
     state = [v for s in optimizer.state.values() for v in s.values()]
     held = [*model.parameters(), *(p.grad for p in model.parameters() if p.grad is not None), *state]
@@ -120,13 +130,23 @@ def _measured(model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: 
     return int(most)
 
 
-def predicted_step(size: Size, rows: Sequence[Row], precision: str, *, recomputed: bool = False) -> float:
+def predicted_step(
+    size: Size,
+    rows: Sequence[Row],
+    precision: str,
+    *,
+    recomputed: bool = False,
+    lora: LoraConfig | None = None,
+) -> float:
     """The same as the plan says it: of the largest micro-batch, or of the optimizer's step."""
     width = max(len(row.ids) for row in rows)
     targets = sum(len(row.target) for row in rows)
     weight = size.parameters * dtype(precision, Role.TRAINED).itemsize
     tokens, tree = width * len(rows), rows[0].branched
-    needed = activations(size, precision, tokens, width, targets, tree=tree, recomputed=recomputed)
+    needed = activations(size, precision, tokens, width, targets, tree=tree, recomputed=recomputed, lora=lora)
+    if lora is not None:
+        own = 4 * lora_weights(size, lora)
+        return size.parameters * dtype(precision, Role.FROZEN).itemsize + 4 * own + max(needed, own)
     copies = 2 * size.parameters if precision == "bf16-mixed" else 0
     return 4 * weight + max(needed + copies, weight)
 

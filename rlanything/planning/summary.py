@@ -9,6 +9,7 @@ from rlanything.core.splits import TRAIN
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.endpoints import bill, endpoint_of
 from rlanything.planning.costs.estimate import Estimate, checkpoints
+from rlanything.planning.costs.low_rank import lora_weights
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.text import gb, together, verdict
 from rlanything.planning.plan import ArmPlan
@@ -63,7 +64,9 @@ def _size(config: Config, name: str, size: Size) -> str:
     if endpoint is not None:
         return f"{endpoint.model} at {endpoint.root}, an endpoint"
     _, checkpoint = checkpoints(config)[name]
-    text = f"{size.parameters:,} parameters, {checkpoint.path}"
+    lora = config.learn.lora.get(name)
+    trains = f", {lora_weights(size, lora):,} of LoRA train" if lora else ""
+    text = f"{size.parameters:,} parameters{trains}, {checkpoint.path}"
     if config.model.embedded is not None:
         return text
     return f"{text} at {checkpoint.revision or 'its newest revision'} ({size.source})"

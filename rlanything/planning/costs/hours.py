@@ -1,9 +1,10 @@
 """Estimates the time of an iteration and of each stage from operations, bytes, and the share of its peak that a device
 reaches.
 
-Reading prompts and training are bound by operations: 2 for each parameter and token to read, 6 to train, 8 with
-gradient checkpointing. Decoding is bound by memory bandwidth: each step of a batch reads all weights and the keys and
-values of its rows. The operations of attention itself, the environment and the file system are not counted.
+Reading prompts and training are bound by operations: 2 for each parameter and token to read, 6 to train, 4 with LoRA,
+and 2 more with gradient checkpointing. Decoding is bound by memory bandwidth: each step of a batch reads all weights
+and the keys and values of its rows. The operations of attention itself, the environment and the file system are not
+counted.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ def hours(
     half = config.train.precision != "32-true"
     phases = {}
     for calls in work.calls:
-        role = Role.TRAINED if calls.model in learns else Role.FROZEN
-        width = weight_bytes(config.train.precision, role)
+        width = _width(config, calls.model, learns)
         phases[calls.name] = _sampling(config, calls, sizes[calls.model], width, device, devices)
     forward = (
         config.learn.kl_reference == "base",
         config.learn.importance == "recomputed",
         config.learn.gradient_checkpointing,
     )
-    passes = 6 + 2 * sum(forward)
     speed = device.of_flops * (device.half_flops if half else device.full_flops) * devices
     for name in sorted(learns):
+        # With LoRA the frozen weights need no gradients of their own.
+        passes = (4 if name in config.learn.lora else 6) + 2 * sum(forward)
         phases[f"learn, {name}"] = passes * _products(sizes[name]) * work.trained[name] / speed
     total = sum(phases.values()) * config.train.iterations * _rounds(config, device) / 3600
     return Hours(phases, total)
@@ -74,12 +75,17 @@ def stage_hours(
     """
     seconds = 0.0
     for calls in stage.calls:
-        role = Role.TRAINED if stage.training and calls.model in learns else Role.FROZEN
-        width = weight_bytes(config.train.precision, role)
+        width = _width(config, calls.model, learns if stage.training else ())
         count = devices if stage.training else 1
         seconds += _sampling(config, calls, sizes[calls.model], width, device, count)
     rounds = _rounds(config, device) if stage.every_seed else 1
     return seconds * stage.times * rounds / 3600
+
+
+def _width(config: Config, model: str, learns: Container[str]) -> int:
+    """Bytes of a weight of the model that samples. With LoRA the weights are frozen."""
+    trained = model in learns and model not in config.learn.lora
+    return weight_bytes(config.train.precision, Role.TRAINED if trained else Role.FROZEN)
 
 
 def learning(config: Config, arm_name: str) -> tuple[str, ...]:

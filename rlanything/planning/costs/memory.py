@@ -1,7 +1,8 @@
 """Bytes on each device: lasting parts such as weights, and temporary parts, of which the largest counts.
 
 A trained model needs weights, gradients and two moments of AdamW, all in the number format of its weights. A frozen
-model needs its weights. Activations are those of the decoders in transformers: the tensors that autograd keeps of a
+model needs its weights. With LoRA a model is frozen, and only LoRA's float32 weights have gradients and moments.
+Activations are those of the decoders in transformers: the tensors that autograd keeps of a
 layer were counted one by one (`layer_bytes`). With gradient checkpointing autograd keeps the input of every layer, and
 all tensors of one layer at a time.
 """
@@ -12,8 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rlanything.config import Config
+from rlanything.config import Config, LoraConfig
 from rlanything.engines.placement import SHARDED, Role, weight_bytes
+from rlanything.planning.costs.low_rank import kept_bytes, lora_weights, sharing
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
@@ -60,15 +62,23 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     shards = devices if train.strategy == SHARDED else 1
     trained, frozen = (weight_bytes(train.precision, role) for role in (Role.TRAINED, Role.FROZEN))
     lasting: list[Part] = []
+    shared, lora = sharing(config, arm, used, learns), config.learn.lora
     for name in used:
-        if name in learns:
+        if name in learns and name not in lora:
             lasting += _trained(config, name, sizes[name].parameters, devices)
-        else:
+        elif name not in shared:
             lasting.append(Part("weights, frozen", name, sizes[name].parameters * frozen))
+        if name in learns and name in lora:
+            lasting += _low_rank(name, lora_weights(sizes[name], lora[name]), devices)
     passing = [_learning(config, name, sizes[name], work, trained, shards) for name in learns]
-    passing += [_stepping(name, sizes[name], trained / shards) for name in learns]
+    passing += [
+        _stepping(name, lora_weights(sizes[name], lora[name]), FULL)
+        if name in lora
+        else _stepping(name, sizes[name].parameters, trained / shards)
+        for name in learns
+    ]
     sampled = frozen if train.strategy == SHARDED else trained
-    width = {name: sampled if name in learns else frozen for name in used}
+    width = {name: sampled if name in learns and name not in lora else frozen for name in used}
     passing += [
         _sampling(config, calls, sizes[calls.model], width[calls.model], devices) for calls in work.calls
     ]
@@ -121,6 +131,16 @@ def _trained(config: Config, name: str, count: int, devices: int) -> list[Part]:
     return found
 
 
+def _low_rank(name: str, count: int, devices: int) -> list[Part]:
+    """What LoRA's `count` weights of a model have on a device at all times."""
+    found = [
+        Part("LoRA's weights", name, count * FULL),
+        Part("gradients of LoRA", name, count * FULL),
+        Part("moments of AdamW of LoRA", name, 2 * count * FULL),
+    ]
+    return [*found, *([Part("buckets of gradients", name, count * FULL)] if devices > 1 else [])]
+
+
 def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
     """The largest micro-batch for each length of rows, with its number of rows in `count`.
 
@@ -158,14 +178,19 @@ def activations(
     *,
     tree: bool,
     recomputed: bool = False,
+    lora: LoraConfig | None = None,
 ) -> float:
     """Peak bytes of a micro-batch: at the start of its backward pass, or while a layer is computed again.
 
     tokens: tokens of all rows. row: tokens of the longest row. targets: tokens that enter the loss. recomputed: with
-    gradient checkpointing.
+    gradient checkpointing. lora: what trains; None: all weights.
     """
     narrow = FULL if precision == "32-true" else HALF
     layer = tokens * layer_bytes(size, precision, tree=tree)
+    if lora is not None:
+        # Under autocast the frozen weights are bfloat16, and so is what flows between the layers.
+        frozen = "bf16-true" if precision == "bf16-mixed" else precision
+        layer = tokens * (layer_bytes(size, frozen, tree=tree) + kept_bytes(size, lora, precision))
     ends = tokens * size.hidden * 3 * FULL
     logits = targets * size.vocab * (OF_LOGITS * FULL + (narrow if narrow == HALF else 0))
     layers = 1 if recomputed else size.layers
@@ -196,19 +221,20 @@ def _learning(config: Config, name: str, size: Size, work: Workload, weight: int
             b.count * b.targets,
             tree=tree,
             recomputed=config.learn.gradient_checkpointing,
+            lora=config.learn.lora.get(name),
         )
         for b in micro_batches(config, work.rows[name])
     )
-    if config.train.precision == "bf16-mixed":
+    if config.train.precision == "bf16-mixed" and name not in config.learn.lora:
         needed += size.parameters * HALF
     if shards > 1:
         needed += 2 * size.parameters / max(1, size.layers) * weight
     return Part("activations", name, needed)
 
 
-def _stepping(name: str, size: Size, weight: float) -> Part:
-    """Memory of an AdamW step: the square root of the second moment, for all weights at once."""
-    return Part("AdamW's step", name, size.parameters * weight)
+def _stepping(name: str, count: int, weight: float) -> Part:
+    """Memory of an AdamW step: the square root of the second moment, for all `count` weights at once."""
+    return Part("AdamW's step", name, count * weight)
 
 
 def _copied(config: Config, width: int) -> int:

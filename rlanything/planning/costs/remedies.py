@@ -43,10 +43,12 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
     with the least memory.
     """
     start = Setting(config, devices)
-    for count in range(1, len(CHANGES) + 1):
+    # A model with LoRA is not divided.
+    allowed = [key for key in CHANGES if key != SHARD or not config.learn.lora]
+    for count in range(1, len(allowed) + 1):
         found = [
             (_dearest(keys), setting.devices, needed(setting.config, setting.devices), setting)
-            for keys in combinations(CHANGES, count)
+            for keys in combinations(allowed, count)
             for setting in _changed(start, keys, needed, room)
         ]
         if found:
