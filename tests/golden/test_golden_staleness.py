@@ -9,7 +9,9 @@ from pathlib import Path
 
 import golden_cases as golden
 import pytest
+import yaml
 
+from rlanything.cli import main
 from rlanything.files.records import read_lines
 from rlanything.loop.iteration import Loop
 from rlanything.repro import replay_report
@@ -95,6 +97,14 @@ def test_each_episode_and_each_row_of_metrics_says_how_old_the_weights_were(root
         assert {line["trajectory"]["version"] for line in lines} == {iteration - age}
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [row.get("staleness") for row in rows] == [0.0, 1.0, 1.0, None]
+
+
+def test_a_rollout_is_shown_with_the_age_of_its_weights(root, alone, capsys):
+    (root / "params.yaml").write_text(
+        yaml.safe_dump(golden.configuration().model_dump(mode="json", by_alias=True))
+    )
+    assert main(["--root", str(root), "rollouts", "show", ARM, "--iteration", "2"]) == 0
+    assert "sampled by the weights of the iteration before (train.staleness)" in capsys.readouterr().out
 
 
 def test_what_was_decided_can_be_replayed(root, alone):
