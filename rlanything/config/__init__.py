@@ -30,11 +30,12 @@ from rlanything.config.evaluation import (
     Sampler,
 )
 from rlanything.config.executor import ExecutorConfig
-from rlanything.config.experiment import Config, TrainConfig
+from rlanything.config.experiment import Config
 from rlanything.config.models import Architecture, BootstrapConfig, Checkpoint, ModelConfig, SupervisedConfig
 from rlanything.config.reading import load, parse
 from rlanything.config.section import LISTED, Positive, Section
 from rlanything.config.tasks import PanelConfig, TasksConfig, size_key
+from rlanything.config.training import TrainConfig
 
 __all__ = [
     "BASE",

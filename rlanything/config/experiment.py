@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -29,29 +29,14 @@ from rlanything.config.evaluation import (
 )
 from rlanything.config.executor import ExecutorConfig
 from rlanything.config.models import BootstrapConfig, ModelConfig
-from rlanything.config.section import Named, Positive, Section
+from rlanything.config.section import Section
 from rlanything.config.tasks import TasksConfig
+from rlanything.config.training import TrainConfig
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.printable import safe
 
-
-class TrainConfig(Section):
-    """How long, and how many seeds of each arm run side by side."""
-
-    iterations: Positive
-    seeds: Positive = 1
-    workers: Positive = 1
-    """Processes at once inside a stage; does not change any result."""
-    precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "bf16-mixed"
-    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
-    accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
-    """Where all models lie, in every stage. `native` samples on the CPU and needs `cpu`."""
-    devices: Positive = 1
-    save_rollouts: bool = True
-    loggers: dict[str, Named] = Field(default_factory=dict)
-    """Lightning loggers by a name of one's own; they change no result."""
-    callbacks: dict[str, Named] = Field(default_factory=dict)
-    """Lightning callbacks; they may change results."""
+READ_LIVE = (".TransformersEngine", ".VllmEngine")
+"""Engines that cannot sample while the model trains: one reads the trainer's weights, one needs its main thread."""
 
 
 class Config(Section):
@@ -195,6 +180,17 @@ class Config(Section):
                     f"{where}.rank = {lora.rank}: must be at most {least}, the smaller side of the smallest of its "
                     "targets (model.embedded)"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _samples_ahead(self) -> Config:
+        """What must hold where a batch is sampled while another one trains."""
+        engine = str(self.engine["_target_"])
+        if self.train.staleness and engine.endswith(READ_LIVE):
+            raise ValueError(
+                f"train.staleness = {self.train.staleness}: {engine} samples in the trainer's process from what is "
+                "being trained; needs an engine with weights of its own: engine=native or engine=vllm_servers"
+            )
         return self
 
     @model_validator(mode="after")

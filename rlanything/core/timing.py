@@ -81,6 +81,14 @@ class Timer:
         """Add `amount` to the count `name`."""
         self._counts[name] += amount
 
+    def add(self, name: str, beside: Lap) -> None:
+        """Add the phases of another timer, of work that was done at the same time, inside the phase `name`.
+
+        Their CPU seconds hold those of this thread as well, because CPU time is counted for the whole process.
+        """
+        for place, spent in {"": beside.total, **beside.phases}.items():
+            self._phases[f"{name}/{place}".rstrip("/")] += spent
+
     def lap(self) -> Lap:
         """Everything since the last lap, or since the timer was made. Raises `ValueError` inside a phase."""
         if self._open:

@@ -148,6 +148,7 @@ class Trajectory:
     """One rollout of one task. outcome: O_tau, +1 for full success, otherwise -1 (paper, section 2.1).
 
     first_images: the names of the pictures of the first observation.
+    version: of the weights that sampled it; None where they can only be those of its iteration.
     """
 
     task_id: str
@@ -160,6 +161,7 @@ class Trajectory:
     status: Status
     error: str = ""
     first_images: tuple[str, ...] = ()
+    version: int | None = None
 
     @property
     def images(self) -> Iterator[str]:

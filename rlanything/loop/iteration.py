@@ -16,37 +16,18 @@ from rlanything.core.adaptation import accepts, direction
 from rlanything.core.timing import phase
 from rlanything.core.types import (
     Direction,
-    Episode,
     EventKind,
     Proposal,
     ScoredReplies,
     ScoredTrajectory,
     Task,
-    Trajectory,
 )
 from rlanything.loop.adapt import Wanted
-from rlanything.loop.batch import next_slots
+from rlanything.loop.batch import Batch, Batches, LoopState, RolloutSource
 from rlanything.loop.critic import Criticism, CriticRecord, critic_metrics
 from rlanything.loop.group import Group
-from rlanything.loop.metrics import iteration_metrics
+from rlanything.loop.metrics import iteration_metrics, staleness_metrics
 from rlanything.loop.reward_model import CriticInput, RewardModel
-from rlanything.loop.rollout import Assignment, Sampling
-
-
-@dataclass(frozen=True)
-class LoopState:
-    """What an iteration leaves for the next one.
-
-    iteration: the number of the next iteration. cursor: a position in the endless sequence of shuffled slot orders.
-    pending: the proposals that the next iteration rolls out. tokens: how many tokens the policy and the reward model
-    have sampled so far.
-    """
-
-    iteration: int
-    buffer: TaskBuffer
-    cursor: int = 0
-    pending: tuple[Proposal, ...] = ()
-    tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,14 +45,6 @@ class IterationResult:
     state: LoopState
     metrics: dict[str, float] = field(default_factory=dict)
     critics: tuple[CriticRecord, ...] = ()
-
-
-class RolloutSource(Protocol):
-    """Where episodes come from: `rollout.RolloutWorker`, or a stored run."""
-
-    def roll_out(self, assignments: Sequence[Assignment], sampling: Sampling) -> list[Trajectory]:
-        """All episodes of the assignments, in their order."""
-        ...
 
 
 class ProposalSource(Protocol):
@@ -113,17 +86,43 @@ class Loop:
         self.reward_model = reward_model
         self.proposals = proposals
         self.proposer = proposer
+        self.batches = Batches(config, arm, run_seed)
 
-    def collect(self, state: LoopState) -> IterationResult:
-        """Alg. 1, lines 3-21 (Alg. 2, lines 4-42), for `state.iteration`, without the two updates."""
-        groups, cursor = self._roll_out_batch(state)
+    def roll_out(self, state: LoopState) -> Batch:
+        """The episodes of `state.iteration`, by the weights that the policy's engine has now."""
+        return self.batches.of(state, self.rollouts)
+
+    def begun(self, state: LoopState, batch: Batch) -> LoopState:
+        """With `train.staleness` 1: what the batch after `batch`, that of `state`, depends on.
+
+        It is known before `batch` is judged. What `collect` adds changes no slot, no task and no proposal of the batch
+        after: a slot whose rewrite is on trial now is not in it.
+        """
+        tested = tuple(proposal.slot for proposal in state.pending)
+        return replace(
+            state,
+            iteration=state.iteration + 1,
+            cursor=batch.cursor,
+            pending=state.later,
+            later=(),
+            tested=tested,
+        )
+
+    def collect(self, state: LoopState, batch: Batch | None = None) -> IterationResult:
+        """Alg. 1, lines 3-21 (Alg. 2, lines 4-42), for `state.iteration`, without the two updates.
+
+        batch: its episodes, where they were rolled out before. Raises `MachineError` for an episode that was sampled
+        by weights of more than `train.staleness` iterations ago.
+        """
+        batch = batch or self.roll_out(state)
+        staleness = staleness_metrics(batch.trajectories, state.iteration, self.config.train.staleness)
         with phase("judge"):
-            groups = self.reward_model.judge(groups, state.iteration)
+            groups = self.reward_model.judge(batch.groups, state.iteration)
         decided = [self._decide(g, groups, state.iteration) for g in groups]
         groups = [g for g, _ in decided]
         events = [event for _, event in decided if event is not None]
         buffer = state.buffer.apply(events)
-        pending, asked, critics = self._adapt(groups, buffer, state.iteration)
+        proposals, asked, critics = self._adapt(groups, buffer, state)
         events += asked
         buffer = buffer.apply(asked)
         groups = self._score_replies([self._score_episodes(group) for group in groups])
@@ -135,58 +134,16 @@ class Loop:
         ]
         reward = [lesson for group in groups for lesson in self.reward_model.lessons(group)]
         metrics = iteration_metrics(self.config, groups, events, buffer, len(policy), reward)
-        metrics |= self.reward_model.metrics(groups)
+        metrics |= self.reward_model.metrics(groups) | staleness
         tokens = state.tokens + int(metrics["policy_tokens"] + metrics.get("reward_tokens", 0.0))
-        following = LoopState(state.iteration + 1, buffer, cursor, pending, tokens)
+        following = LoopState(state.iteration + 1, buffer, batch.cursor, proposals, tokens)
+        if self.config.train.staleness:
+            following = replace(self.begun(state, batch), buffer=buffer, tokens=tokens, later=proposals)
         if self.arm.adapt and self.config.adaptation.critic == "model":
             metrics |= critic_metrics(critics)
         return IterationResult(
             tuple(groups), tuple(policy), tuple(reward), tuple(events), following, metrics, tuple(critics)
         )
-
-    def _roll_out_batch(self, state: LoopState) -> tuple[list[Group], int]:
-        """The episodes of this iteration's tasks, and the cursor after them.
-
-        With dynamic sampling (`max_batches` above 1), a task whose outcomes are all equal does not train. Further tasks
-        are rolled out in its place.
-        """
-        wanted, busy = self.config.rollout.tasks, {p.slot for p in state.pending}
-        slots, cursor = next_slots(self.run_seed, state.buffer.slots, state.cursor, busy, wanted)
-        groups = self._roll_out(state, slots, state.pending)
-        if self.arm.max_batches == 1:
-            return groups, cursor
-        tried, groups = {*busy, *slots}, [_require_spread(g) for g in groups]
-        for _ in range(1, self.arm.max_batches):
-            missing = wanted - sum(g.trains and g.slot not in busy for g in groups)
-            slots, cursor = next_slots(self.run_seed, state.buffer.slots, cursor, tried, missing)
-            if not slots:
-                break
-            tried |= set(slots)
-            groups += [_require_spread(g) for g in self._roll_out(state, slots, ())]
-        return groups, cursor
-
-    def _roll_out(self, state: LoopState, slots: Sequence[int], pending: Sequence[Proposal]) -> list[Group]:
-        """The episodes of the chosen slots, then those of the pending proposals."""
-        paired = self.config.adaptation.acceptance == "paired"
-        heads = [*slots, *(p.slot for p in pending if paired)]
-        n = self.config.rollout.rollouts
-        work: list[tuple[Assignment, Proposal | None]] = [
-            (Assignment(slot, state.buffer.head(slot), n), None) for slot in heads
-        ]
-        work += [(Assignment(p.slot, p.task, n), p) for p in pending if p.task is not None]
-        sampling = Sampling(
-            self.run_seed,
-            "act",
-            state.iteration,
-            self.config.rollout.temperature,
-            self.config.rollout.max_steps,
-        )
-        with phase("rollout"):
-            played = [Episode(t) for t in self.rollouts.roll_out([a for a, _ in work], sampling)]
-        return [
-            Group(a.slot, a.task, tuple(played[k * n : (k + 1) * n]), proposal=proposal)
-            for k, (a, proposal) in enumerate(work)
-        ]
 
     def _decide(self, group: Group, groups: Sequence[Group], iteration: int) -> tuple[Group, Event | None]:
         """Accept or reject q'. The rollouts of a rejected q' are recorded, but they do not train."""
@@ -229,12 +186,16 @@ class Loop:
         )
 
     def _adapt(
-        self, groups: Sequence[Group], buffer: TaskBuffer, iteration: int
+        self, groups: Sequence[Group], buffer: TaskBuffer, state: LoopState
     ) -> tuple[tuple[Proposal, ...], list[Event], list[CriticRecord]]:
-        """The proposals that the next iteration rolls out, an event for each proposal, and what the critic said."""
+        """The proposals that a later iteration rolls out, an event for each proposal, and what the critic said."""
         if not self.arm.adapt or self.proposals is None:
             return (), [], []
-        decided = {group.slot for group in groups if group.proposal is not None}
+        iteration = state.iteration
+        # A slot has one open proposal at most: what is on trial now, or will be, is not rewritten again.
+        decided = {group.slot for group in groups if group.proposal is not None} | {
+            p.slot for p in state.later
+        }
         wanted: list[tuple[Group, Direction]] = []
         for group in groups:
             way = (
@@ -285,8 +246,3 @@ class Loop:
         train = [group.trains and self._passes(group, low, high) for group in groups]
         scored = iter(self.reward_model.score_replies([g for g, t in zip(groups, train, strict=True) if t]))
         return [next(scored) if t else group for group, t in zip(groups, train, strict=True)]
-
-
-def _require_spread(group: Group) -> Group:
-    """The group, which does not train if its outcomes are all equal. `_decide` handles the group of a rewrite."""
-    return group if group.proposal is not None or group.has_spread else replace(group, trains=False)

@@ -8,7 +8,8 @@ from math import nan
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import Config
-from rlanything.core.types import EventKind, ScoredReplies, Status
+from rlanything.core.errors import MachineError
+from rlanything.core.types import EventKind, ScoredReplies, Status, Trajectory
 from rlanything.loop.group import Group
 
 PATIENCE = 3
@@ -45,6 +46,24 @@ def iteration_metrics(
         **adaptation_metrics(events, buffer),
         **accepted_accuracy(groups, buffer),
     }
+
+
+def staleness_metrics(trajectories: Sequence[Trajectory], iteration: int, bound: int) -> dict[str, float]:
+    """How old the weights were that sampled the episodes of an iteration, in iterations; empty with `bound` 0.
+
+    Raises `MachineError` for an episode that is older than `bound`, or younger than the iteration.
+    """
+    if not bound:
+        return {}
+    ages = [iteration - (iteration if t.version is None else t.version) for t in trajectories]
+    for trajectory, age in zip(trajectories, ages, strict=True):
+        if not 0 <= age <= bound:
+            raise MachineError(
+                f"iteration {iteration}, slot {trajectory.slot}, rollout {trajectory.rollout}: weights of version "
+                f"{trajectory.version} sampled it, and train.staleness = {bound} allows {iteration - bound} to "
+                f"{iteration}. Nothing is learned from it; what is published stays"
+            )
+    return {"staleness": mean([float(age) for age in ages])}
 
 
 def accepted_accuracy(groups: Sequence[Group], buffer: TaskBuffer) -> dict[str, float]:

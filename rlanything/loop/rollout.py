@@ -32,13 +32,17 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How one phase samples: what its seeds derive from, its temperature and its limit of steps."""
+    """How one phase samples: what its seeds derive from, its temperature and its limit of steps.
+
+    versioned: whether its episodes name the version of the weights that sampled them.
+    """
 
     run_seed: int
     phase: str
     iteration: int
     temperature: float
     max_steps: int
+    versioned: bool = False
 
     def seed(self, task: Task, rollout: int, step: int) -> int:
         """The seed of one action."""
@@ -117,7 +121,8 @@ class RolloutWorker:
         most = self.family.most_open if isinstance(self.family, Limited) else len(episodes)
         for start in range(0, len(episodes), max(most, 1)):
             self._play(episodes[start : start + most], sampling)
-        ended = iter([self._close(e) for e in episodes])
+        version = self.policy.version if sampling.versioned else None
+        ended = iter([self._close(e, version) for e in episodes])
         return [list(islice(ended, assignment.rollouts)) for assignment in assignments]
 
     def _play(self, episodes: Sequence[_Episode], sampling: Sampling) -> None:
@@ -217,7 +222,7 @@ class RolloutWorker:
         for episode, error in zip(fine, errors, strict=True):
             episode.error = error
 
-    def _close(self, episode: _Episode) -> Trajectory:
+    def _close(self, episode: _Episode, version: int | None) -> Trajectory:
         return Trajectory(
             task_id=episode.task.task_id,
             slot=episode.slot,
@@ -229,4 +234,5 @@ class RolloutWorker:
             status=episode.status or Status.TRUNCATED,
             error=episode.error,
             first_images=episode.first_images,
+            version=version,
         )

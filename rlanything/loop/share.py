@@ -66,9 +66,14 @@ def hosted(host: Host) -> Iterator[None]:
         _HOST.reset(before)
 
 
+def current_host() -> Host | None:
+    """The host of the block; None: this process runs its environments itself."""
+    return _HOST.get()
+
+
 def host_of(family: TaskFamily | Examiner) -> Host:
     """Who runs the environments of the family: the host of the block, or else this process."""
-    return _HOST.get() or LocalHost(family)
+    return current_host() or LocalHost(family)
 
 
 def shared(work: Sequence[Work], do: Callable[[Sequence[Work]], list[Result]]) -> list[Result]:

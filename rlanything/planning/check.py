@@ -57,6 +57,7 @@ def check(config: Config, root: Path, *, engine: bool = True, data: bool = True)
     if engine:
         arguments(config.engine, "engine", Engine)
         samplers.check(config)
+        overlap(config)
     if engine and config.learn.lora:
         from rlanything.engines.lora.injection import check_installed
 
@@ -101,6 +102,19 @@ def machine(config: Config) -> None:
         raise ConfigError(
             f"train.accelerator = {config.train.accelerator!r}: that is {kind!r} here, and {NATIVE} samples on the CPU "
             "only; use engine=transformers, or train.accelerator=cpu"
+        )
+
+
+def overlap(config: Config) -> None:
+    """Raise `ConfigError` where older weights are asked for, and nothing would be done at the same time.
+
+    `--one-process` does without workers all the same. Then the results are the same, one thing after the other.
+    """
+    if config.train.staleness and config.executor.form == "inline":
+        raise ConfigError(
+            f"train.staleness = {config.train.staleness}: nothing is sampled beside learning with executor=inline, "
+            "because only the main thread of a process can end an environment that hangs. Allowed: executor=processes "
+            "or executor=ray, or train.staleness=0"
         )
 
 

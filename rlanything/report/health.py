@@ -175,6 +175,17 @@ def mostly(key: str, limit: float, what: str) -> Callable[[Run], str]:
     return check
 
 
+def aged(check: Callable[[Run], str]) -> Callable[[Run], str]:
+    """A check of ratios, which says as well when older weights than those that learn have sampled."""
+
+    def checked(run: Run) -> str:
+        text, ages = check(run), run.get("staleness", {})
+        old = bool(ages) and _end(ages) > 0
+        return f"{text} The samples were an iteration old (train.staleness)." if text and old else text
+
+    return checked
+
+
 def _start(series: Series) -> float:
     return _mean(list(series.values())[:RECENT])
 
@@ -202,8 +213,12 @@ CHECKS: Sequence[Callable[[Run], str]] = (
     stalled,
     crashed,
     diverged,
-    mostly(
-        "policy/ratio_capped", CAPPED, "of the policy's importance ratios were cut at learn.importance_cap"
+    aged(
+        mostly(
+            "policy/ratio_capped",
+            CAPPED,
+            "of the policy's importance ratios were cut at learn.importance_cap",
+        )
     ),
     mostly(
         "reward/ratio_capped",

@@ -180,6 +180,7 @@ def _get(value: Json, key: Any) -> Json:
 _CAUSES = (
     "trajectory",
     "seed",
+    "version",
     "first_observation",
     "first_images",
     "steps",

@@ -15,8 +15,9 @@ from rlanything.config import Config
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Json, Lesson
 from rlanything.loop.adapt import Wanted
+from rlanything.loop.batch import LoopState
 from rlanything.loop.critic import CriticRecord
-from rlanything.loop.iteration import IterationResult, Loop, LoopState
+from rlanything.loop.iteration import IterationResult, Loop
 from rlanything.loop.record import episode_records, metrics_record
 from rlanything.repro.stored import StoredIteration, StoredProposals, StoredRollouts, StoredRun
 from rlanything.rewards.kind import kind_of

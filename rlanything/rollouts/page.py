@@ -43,6 +43,7 @@ def rollout_page(run: NamedRun, chosen: Chosen, others: Sequence[str] = ()) -> d
         "outcome": trajectory.outcome,
         "status": trajectory.status.value,
         "error": trajectory.error,
+        "staleness": None if trajectory.version is None else chosen.stored.iteration - trajectory.version,
         "trains_policy": episode.advantages is not None,
         "why_not": why_not(chosen, terms),
         "first_observation": trajectory.first_observation,

@@ -40,6 +40,9 @@ def _top(page: Page) -> Iterator[RenderableType]:
         yield plain(safe(f"a rewrite, to be {found['direction']}, {found['decision']}{why}"))
     error = f" ({one_line(page['error'])})" if page["error"] else ""
     yield plain(f"outcome {page['outcome']:+d}, {page['status']}{error}, {len(page['steps'])} steps")
+    if page["staleness"] is not None:
+        whose = "of the iteration before" if page["staleness"] else "that learn from it"
+        yield plain(f"sampled by the weights {whose} (train.staleness)")
     trains = "trains the policy" if page["trains_policy"] else f"does not train the policy: {page['why_not']}"
     yield plain(trains)
     known = page["selectable"]

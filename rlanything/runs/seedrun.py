@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,15 @@ from rlanything.learn.callbacks import EndTogether, PublishIteration, write_dvcl
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import Minibatch
 from rlanything.learn.trainer import make_trainer
+from rlanything.loop.batch import LoopState
 from rlanything.loop.critic import CRITICS
-from rlanything.loop.iteration import IterationResult, LoopState
+from rlanything.loop.iteration import IterationResult
 from rlanything.loop.metrics import warnings
 from rlanything.loop.record import episode_records
 from rlanything.loop.share import together
 from rlanything.runs import build, timings, trackers
+from rlanything.runs.ahead import PHASE as AHEAD
+from rlanything.runs.ahead import Ahead
 from rlanything.runs.executors.opened import opened
 from rlanything.runs.folder import STATE, RunFolder, write_iteration_files
 from rlanything.runs.layout import Layout, read_tasks
@@ -52,6 +56,7 @@ class SeedRun:
         self.loggers = trackers.make_loggers(config, run_id.root, run_id.arm, run_id.seed)
         self.callbacks = trackers.make_callbacks(config)
         self.engines = ExitStack()
+        self.ahead = Ahead()
         self.parts = make_parts(config, run_id, self.engines)
         self.start = TaskBuffer.start(read_tasks(Layout(run_id.root).tasks(TRAIN)))
         self.state = LoopState(0, self.start)
@@ -71,7 +76,7 @@ class SeedRun:
         Under torchrun every process collects the same experience and learns from its share of it. Only the first
         process writes files. The engines and the executor are closed at the end, also after an error.
         """
-        with self.engines, opened(self.config):
+        with self.engines, opened(self.config), self.ahead:
             if build.first_process():
                 self._train()
             else:
@@ -128,7 +133,7 @@ class SeedRun:
             self.result = IterationResult((), (), (), (), replace(self.state, iteration=iteration + 1))
             self.metrics = {"accepted_total": self.state.buffer.accepted, **place, **panels}
             return empty_batches(updates, iteration)
-        result = self.parts.loop.collect(self.state)
+        result = self._judged()
         spent = self.parts.spent(self.config.train.devices)
         self.result, self.metrics = result, {**result.metrics, **place, **panels, **spent}
         self._check_replies()
@@ -137,6 +142,17 @@ class SeedRun:
         )
         self.metrics |= prepared
         return batches
+
+    def _judged(self) -> IterationResult:
+        """What the iteration collected. With `train.staleness` 1 the batch of the next one is begun meanwhile."""
+        loop, state = self.parts.loop, self.state
+        if not self.config.train.staleness:
+            return loop.collect(state)
+        batch = self.ahead.take() or loop.roll_out(state)
+        following = loop.begun(state, batch)
+        if following.iteration < self.config.train.iterations:
+            self.ahead.begin(partial(loop.roll_out, following))
+        return loop.collect(state, batch)
 
     def _check_replies(self) -> None:
         """Raise `ConfigError` when too many replies of the reward model cannot be parsed."""
@@ -154,6 +170,9 @@ class SeedRun:
         result, trainer = self.result, self.parts.module.trainer
         if result is None:
             raise ValueError("an iteration ended without having collected anything")
+        beside = self.ahead.wait()
+        if beside is not None:
+            self.timer.add(AHEAD, beside)
         finished, self.state = self.state.iteration, result.state
         self.metrics |= {name: sum(x) / len(x) for name, x in self.parts.module.totals.items()}
 
@@ -171,8 +190,7 @@ class SeedRun:
             else:
                 # Every process must take part in saving a checkpoint; only the first one writes a file.
                 save_checkpoint(self.run_id.live / STATE)
-            kept = _named(result) if self.config.train.save_rollouts else ()
-            self.parts.images.discard_added(kept, trainer.strategy.barrier)
+            self.parts.images.discard_added(self._needed(result), trainer.strategy.barrier)
         self._report(finished, first=trainer.is_global_zero)
         return self.metrics
 
@@ -181,11 +199,17 @@ class SeedRun:
         if not self.config.train.save_rollouts:
             return {}
         found = {"rollouts": episode_records(result.groups), **self.parts.kind.records(result.groups)}
-        if named := _named(result):
-            found[IMAGES] = self.parts.images.listed(named)
+        if needed := self._needed(result):
+            found[IMAGES] = self.parts.images.listed(needed)
         if self.parts.arm.adapt and self.config.adaptation.critic == "model":
             found[CRITICS] = [record.to_json() for record in result.critics]
         return found
+
+    def _needed(self, result: IterationResult) -> set[str]:
+        """The names of the pictures of an iteration's rollouts, where they are saved, and of those sampled ahead."""
+        saved = result.groups if self.config.train.save_rollouts else ()
+        collected = [t for group in saved for t in group.trajectories]
+        return {name for t in (*collected, *self.ahead.trajectories) for name in t.images}
 
     def _report(self, iteration: int, *, first: bool) -> None:
         """Store the iteration's times. Print progress and warnings."""
@@ -204,7 +228,7 @@ class SeedRun:
         The buffer's digest does not cover its events: an invalid proposal changes no slot. So the head of their chain
         is saved as well.
         """
-        return {
+        found = {
             "iteration": self.state.iteration,
             "cursor": self.state.cursor,
             "tokens": self.state.tokens,
@@ -212,6 +236,7 @@ class SeedRun:
             "events": self.head,
             "pending": [proposal_to_json(p) for p in self.state.pending],
         }
+        return {**found, "ahead": self.ahead.saved(self.state)} if self.config.train.staleness else found
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         """Take over a saved state. Raises `ConfigError` when buffer or events are not those that it was saved with."""
@@ -227,6 +252,8 @@ class SeedRun:
             )
         pending = tuple(proposal_from_json(p) for p in state["pending"])
         self.state = LoopState(state["iteration"], buffer, state["cursor"], pending, state["tokens"])
+        if self.config.train.staleness:
+            self.state = self.ahead.restore(state["ahead"], self.state, self.parts.loop.batches)
 
     def _finish(self, folder: Path) -> None:
         """Write what `finished` holds besides the iterations: the metrics as DVCLive files, and the final models."""
@@ -243,8 +270,3 @@ class SeedRun:
                 key.removeprefix(f"{name}."): x for key, x in weights.items() if key.startswith(f"{name}.")
             }
             model.save(own, folder, name)
-
-
-def _named(result: IterationResult) -> set[str]:
-    """The names of the pictures of an iteration's rollouts."""
-    return {name for group in result.groups for t in group.trajectories for name in t.images}

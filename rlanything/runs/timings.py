@@ -14,8 +14,8 @@ from rlanything.core.timing import Lap
 from rlanything.files.records import read_lines, write_lines
 
 FILE = "timing.jsonl"
-SAMPLING = ("rollout/generate", "judge/generate")
-"""The phases in which `policy_tokens` and `reward_tokens` are sampled."""
+SAMPLING = ("rollout/generate", "judge/generate", "ahead/rollout/generate")
+"""The phases in which `policy_tokens` and `reward_tokens` are sampled; `ahead`: those of the iteration after."""
 
 
 def record(folder: Path, iteration: int, lap: Lap) -> None:

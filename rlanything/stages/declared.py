@@ -161,6 +161,7 @@ STAGES = (
                 "strategy",
                 "accelerator",
                 "devices",
+                "staleness",
                 "save_rollouts",
             ),
             *keys("evaluate", "every", "curve_tasks", "curve_rollouts", "temperature", "max_steps"),

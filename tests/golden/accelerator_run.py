@@ -18,7 +18,7 @@ from rlanything.config import Config
 from rlanything.engines import placement
 from rlanything.learn.packing import policy_rows
 from rlanything.learn.trainer import make_trainer
-from rlanything.loop.iteration import LoopState
+from rlanything.loop.batch import LoopState
 from rlanything.runs import build
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.parts import RunId, make_parts

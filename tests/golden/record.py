@@ -27,7 +27,8 @@ from rlanything.core.ids import canonical_json
 from rlanything.engines import checkpoint, sampling
 from rlanything.engines.placement import Role
 from rlanything.files.atomic import write_text
-from rlanything.loop.iteration import IterationResult, Loop, LoopState
+from rlanything.loop.batch import LoopState
+from rlanything.loop.iteration import IterationResult, Loop
 from rlanything.planning import compose
 from rlanything.runs import build
 from rlanything.stages import tasks

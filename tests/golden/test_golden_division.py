@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from rlanything.buffer import TaskBuffer
 from rlanything.core.types import Direction, Judgement, Proposal, Trajectory
-from rlanything.loop.iteration import IterationResult, LoopState
+from rlanything.loop.batch import LoopState
+from rlanything.loop.iteration import IterationResult
 from rlanything.loop.rollout import Assignment, Sampling
 
 ROUNDING = 1e-5

@@ -16,12 +16,20 @@ from types import SimpleNamespace
 from image_cases import png
 
 from rlanything.buffer import TaskBuffer
-from rlanything.config import AdaptationConfig, ArmConfig, JudgeConfig, RolloutConfig, SignalsConfig
+from rlanything.config import (
+    AdaptationConfig,
+    ArmConfig,
+    JudgeConfig,
+    RolloutConfig,
+    SignalsConfig,
+    TrainConfig,
+)
 from rlanything.core.images import Image
 from rlanything.core.types import Completion, InvalidProposal, Observation, Request, StepResult, Task
 from rlanything.loop.adapt import Adapter
+from rlanything.loop.batch import LoopState
 from rlanything.loop.chat_model import ChatModel
-from rlanything.loop.iteration import Loop, LoopState
+from rlanything.loop.iteration import Loop
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.step_votes.judge import Judge
@@ -225,6 +233,7 @@ class World:
         arm: ArmConfig = FULL,
         rollout: dict[str, object] | None = None,
         adaptation: dict[str, object] | None = None,
+        staleness: int = 0,
         **signals: object,
     ) -> None:
         self.family = Family()
@@ -237,6 +246,7 @@ class World:
             judge=JudgeConfig(m=3, max_tokens=8),
             signals=SignalsConfig(**signals),
             adaptation=AdaptationConfig(**{"critic": "extractive", "max_tokens": 16, **(adaptation or {})}),
+            train=TrainConfig(iterations=9, staleness=staleness),
         )
         spoken = prompts()
         self.loop = Loop(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scripted import World, read, task
 
 from rlanything.config import ArmConfig
-from rlanything.loop.batch import next_slots, slot_order
+from rlanything.loop.batch import LoopState, next_slots, slot_order
 from rlanything.loop.group import Group
-from rlanything.loop.iteration import IterationResult, LoopState
+from rlanything.loop.iteration import IterationResult
 
 SWITCHES = {"step_votes": False, "train_reward": False, "adapt": False}
 OUTCOME = ArmConfig(**SWITCHES, advantage="trajectory")

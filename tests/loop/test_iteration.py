@@ -7,8 +7,7 @@ from scripted import FULL, World, task
 
 from rlanything.config import ArmConfig
 from rlanything.core.types import Direction, EventKind, Status
-from rlanything.loop.batch import slot_order
-from rlanything.loop.iteration import LoopState
+from rlanything.loop.batch import LoopState, slot_order
 
 OUTCOME = ArmConfig(step_votes=False, train_reward=False, adapt=False)
 POLICY = ArmConfig(step_votes=True, train_reward=False, adapt=False)

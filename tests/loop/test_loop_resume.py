@@ -9,7 +9,7 @@ from scripted import World, task
 from rlanything.buffer import read_snapshot, write_snapshot
 from rlanything.core.records.rollouts import proposal_from_json, proposal_to_json
 from rlanything.core.types import Direction, EventKind, Proposal
-from rlanything.loop.iteration import LoopState
+from rlanything.loop.batch import LoopState
 
 
 def world() -> World:

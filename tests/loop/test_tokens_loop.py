@@ -9,10 +9,11 @@ from scripted import FULL, chat_model, prompts, read
 
 from envs.alfworld.family import AlfworldFamily
 from rlanything.buffer import TaskBuffer
-from rlanything.config import AdaptationConfig, JudgeConfig, RolloutConfig, SignalsConfig
+from rlanything.config import AdaptationConfig, JudgeConfig, RolloutConfig, SignalsConfig, TrainConfig
 from rlanything.core.types import EventKind, InvalidProposal, Task
 from rlanything.loop.adapt import Adapter
-from rlanything.loop.iteration import Loop, LoopState
+from rlanything.loop.batch import LoopState
+from rlanything.loop.iteration import Loop
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.step_votes.judge import Judge
 from rlanything.rewards.step_votes.signals import StepVoteModel
@@ -55,6 +56,7 @@ class Household:
             judge=JudgeConfig(m=3, max_tokens=8),
             signals=SignalsConfig(),
             adaptation=AdaptationConfig(critic="model", critic_stages=2, max_tokens=64, attempts=1),
+            train=TrainConfig(iterations=9),
         )
         self.loop = Loop(
             config,

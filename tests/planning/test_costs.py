@@ -151,6 +151,13 @@ def test_the_preset_for_one_gpu_fits_80_gb(arm):
     assert one_gpu("env=coding_data", arm=arm).fits
 
 
+def test_what_samples_ahead_keeps_its_cache_while_models_learn():
+    one, ahead = (planned(*SMALL, "engine=native", f"train.staleness={age}").memory for age in (0, 1))
+    caches = [part for part in one.passing if part.model == "policy" and part.name.startswith("keys, values")]
+    assert [part for part in ahead.lasting if part not in one.lasting] == caches != []
+    assert ahead.peak == one.peak + sum(part.bytes for part in caches)
+
+
 def test_more_devices_copy_the_models_unless_they_are_divided():
     parts = {}
     for strategy, count in (("auto", 1), ("auto", 8), ("fsdp", 8)):

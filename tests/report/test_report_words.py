@@ -142,6 +142,10 @@ HEALTHY = {"mu": [1.2] * 20, "mean_vote": [0.1] * 20, "accuracy": [0.4] * 20, "b
         ({"policy/loss": [float("inf")]}, "policy/loss was infinite"),
         ({"policy/kl": [0.01, 0.5]}, "a KL of 0.50 in iteration 1"),
         ({"policy/ratio_capped": [0.05] * 20}, "5% of the policy's importance ratios were cut"),
+        (
+            {"policy/ratio_capped": [0.05] * 20, "staleness": [0.0, *[1.0] * 19]},
+            "(last 5: 5%). The samples were an iteration old (train.staleness).",
+        ),
         ({"reward/ratio_capped": [0.03] * 20}, "3% of the reward model's importance ratios were cut"),
     ],
 )

@@ -97,6 +97,9 @@ TRAIN: dict[str, Row] = {
     "train.devices": row(
         ours("C.1: 8 nodes for ALFWorld, 4 for coding, 12 for OSWorld; one run here has one machine")
     ),
+    "train.staleness": row(
+        ours("in Alg. 1 the current policy samples; 1 lets sampling and learning overlap")
+    ),
     "train.save_rollouts": row(ours("replay and provenance read them")),
     "train.loggers": row(ours("they change no result")),
     "train.callbacks": row(ours("the paper has none")),

@@ -63,6 +63,7 @@ class TrajectoryForm(TypedDict):
     status: StatusForm
     error: Text
     first_images: NotRequired[list[ImageName]]
+    version: NotRequired[int]
     steps: list[StepForm]
 
 
@@ -127,6 +128,7 @@ def trajectory_to_json(trajectory: Trajectory) -> dict[str, Json]:
         "status": trajectory.status.value,
         "error": trajectory.error,
         **_images("first_images", trajectory.first_images),
+        **({} if trajectory.version is None else {"version": trajectory.version}),
         "steps": steps,
     }
 
@@ -171,6 +173,7 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
         Status(data["status"]),
         data["error"],
         tuple(data.get("first_images", ())),
+        data.get("version"),
     )
 
 

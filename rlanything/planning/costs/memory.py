@@ -79,9 +79,11 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     ]
     sampled = frozen if train.strategy == SHARDED else trained
     width = {name: sampled if name in learns and name not in lora else frozen for name in used}
-    passing += [
-        _sampling(config, calls, sizes[calls.model], width[calls.model], devices) for calls in work.calls
-    ]
+    for calls in work.calls:
+        ahead = train.staleness and calls.model == "policy"  # it samples while everything else goes on
+        (lasting if ahead else passing).append(
+            _sampling(config, calls, sizes[calls.model], width[calls.model], devices)
+        )
     if config.engine[TARGET] == NATIVE:
         lasting += [Part("the sampler's copy", name, sizes[name].parameters * FULL) for name in used]
     if config.engine[TARGET] == VLLM:

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import islice
+from threading import Lock
 from typing import Any
 
 from rlanything.config import ExecutorConfig
@@ -26,30 +27,35 @@ SILENT_S = 10.0
 
 
 class Dispatcher:
-    """`loop.episodes.Host` that has its work done by a crew."""
+    """`loop.episodes.Host` that has its work done by a crew. Threads take turns: one asks after the other."""
 
     def __init__(self, crew: Crew, settings: ExecutorConfig) -> None:
         self._crew, self._settings = crew, settings
         self._homes: dict[Hashable, Member] = {}
         """The worker that has an episode open, by the episode's name."""
         self._epoch = 0
+        self._turn = Lock()
 
     def play(self, moves: Sequence[Move]) -> list[Played]:
         """See `Host`. An episode stays with the worker that has it open, as long as that one answers."""
-        return self._done("play", moves, [move.key for move in moves])
+        with self._turn:
+            return self._done("play", moves, [move.key for move in moves])
 
     def close(self, moves: Sequence[Move]) -> list[str]:
         """See `Host`."""
-        return self._done("close", moves, [move.key for move in moves])
+        with self._turn:
+            return self._done("close", moves, [move.key for move in moves])
 
     def examine(self, work: Sequence[Examination]) -> list[Tables]:
         """See `Host`."""
-        return self._done("examine", work, [None] * len(work))
+        with self._turn:
+            return self._done("examine", work, [None] * len(work))
 
     def clear(self) -> None:
         """See `Host`. A worker closes what it has open when it gets its next order."""
-        self._epoch += 1
-        self._homes.clear()
+        with self._turn:
+            self._epoch += 1
+            self._homes.clear()
 
     def _done(self, ask: str, work: Sequence[Any], keys: Sequence[Hashable]) -> list[Any]:
         """The results of `ask` for all items, in their order.

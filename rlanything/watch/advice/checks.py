@@ -72,7 +72,8 @@ CHECKS: Sequence[Check] = (
         share_of(
             f"cut ratios of {name}", f"{name}/ratio_capped", CAPPED,
             f"{{:.1%}} of the importance ratios of {name} were cut at learn.importance_cap",
-            "the sampler and the trainer disagree: see docs/scale.md on number formats",
+            "the sampler and the trainer disagree: see docs/scale.md on number formats, and on asynchrony where "
+            "train.staleness is 1",
         )
         for name in ("policy", "reward")
     ),

@@ -13,11 +13,19 @@ from types import SimpleNamespace
 from scripted import chat_model, prompts
 
 from rlanything.buffer import TaskBuffer
-from rlanything.config import AdaptationConfig, ArmConfig, JudgeConfig, RolloutConfig, SignalsConfig
+from rlanything.config import (
+    AdaptationConfig,
+    ArmConfig,
+    JudgeConfig,
+    RolloutConfig,
+    SignalsConfig,
+    TrainConfig,
+)
 from rlanything.core.types import InvalidProposal, Observation, Request, StepResult, Task
 from rlanything.core.unittests import Examination, Tables
 from rlanything.loop.adapt import Adapter
-from rlanything.loop.iteration import Loop, LoopState
+from rlanything.loop.batch import LoopState
+from rlanything.loop.iteration import Loop
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.unit_tests.signals import UnitTestModel
 from rlanything.rewards.unit_tests.writer import UnitTestWriter
@@ -139,6 +147,7 @@ class CodingWorld:
             judge=JudgeConfig(writes="tests", m=len(replies), max_tokens=8),
             signals=SignalsConfig(**signals),
             adaptation=AdaptationConfig(critic=critic, max_tokens=16),
+            train=TrainConfig(iterations=9),
         )
         spoken = prompts()
         writer = UnitTestWriter(self.reward, spoken, config.judge, self.family)

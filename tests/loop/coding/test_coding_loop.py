@@ -10,7 +10,7 @@ from scripted import read
 from scripted_coding import FULL, TESTS, CodingWorld, problem
 
 from rlanything.core.types import Direction, EventKind, Proposal
-from rlanything.loop.iteration import LoopState
+from rlanything.loop.batch import LoopState
 from rlanything.loop.prompts import UNREADABLE
 from rlanything.loop.record import episode_records
 from rlanything.rewards.unit_tests.records import FILE, UnitTestRecord, unit_test_records

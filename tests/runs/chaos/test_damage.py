@@ -16,7 +16,8 @@ from rlanything.buffer import Event, append_events, snapshot_path, write_snapsho
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.core.types import Direction, EventKind
 from rlanything.files.manifest import NAME
-from rlanything.loop.iteration import IterationResult, LoopState
+from rlanything.loop.batch import LoopState
+from rlanything.loop.iteration import IterationResult
 from rlanything.runs import provenance
 from rlanything.runs.folder import STATE, RunFolder, place, write_iteration_files
 from rlanything.runs.parts import RunId

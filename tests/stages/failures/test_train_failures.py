@@ -10,7 +10,8 @@ from stage_cases import ROOT, buffer, small
 
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import write_json
-from rlanything.loop.iteration import IterationResult, LoopState
+from rlanything.loop.batch import LoopState
+from rlanything.loop.iteration import IterationResult
 from rlanything.runs.folder import write_iteration_files
 from rlanything.runs.layout import Layout
 from rlanything.stages import train

@@ -1,0 +1,46 @@
+"""How an arm is trained: how long, where, and how far sampling may run ahead of learning."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from rlanything.config.section import Named, Positive, Section
+
+MOST_STALE = 1
+
+
+class TrainConfig(Section):
+    """How long, and how many seeds of each arm run side by side."""
+
+    iterations: Positive
+    seeds: Positive = 1
+    workers: Positive = 1
+    """Processes at once inside a stage; does not change any result."""
+    precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "bf16-mixed"
+    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
+    accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
+    """Where all models lie, in every stage. `native` samples on the CPU and needs `cpu`."""
+    devices: Positive = 1
+    staleness: Annotated[int, Field(ge=0)] = 0
+    """How many iterations older the weights are that sample a batch than those that learn from it."""
+    save_rollouts: bool = True
+    loggers: dict[str, Named] = Field(default_factory=dict)
+    """Lightning loggers by a name of one's own; they change no result."""
+    callbacks: dict[str, Named] = Field(default_factory=dict)
+    """Lightning callbacks; they may change results."""
+
+    @model_validator(mode="after")
+    def _one_step_off(self) -> TrainConfig:
+        if self.staleness > MOST_STALE:
+            raise ValueError(
+                f"staleness = {self.staleness}: must be 0 (each batch is sampled by the weights that learn from it) or "
+                f"{MOST_STALE} (the batch of the next iteration is sampled while this one is judged and learned from)"
+            )
+        if self.staleness and self.devices > 1:
+            raise ValueError(
+                f"staleness = {self.staleness}: needs devices = 1, not {self.devices}: the processes of a run exchange "
+                "rollouts and gradients in one order, which sampling beside learning would break"
+            )
+        return self
