@@ -40,6 +40,12 @@ def site(server) -> str:
     return url
 
 
+@pytest.fixture(scope="session")
+def project(undisturbed) -> Path:
+    """A project with a finished run."""
+    return undisturbed.parents[2]
+
+
 @pytest.fixture
 def look(tab) -> Callable[[str], None]:
     """Open a page, and wait until what its address asks for is shown."""

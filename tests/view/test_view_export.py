@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections import Counter
 from pathlib import Path
 from statistics import fmean
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 import view_cases
 from stage_cases import small
+from view_cases import read
 
 from rlanything.loop.record import EpisodeRecord
 from rlanything.repro.stored import StoredIteration, StoredRun
@@ -23,15 +22,6 @@ from rlanything.view.words import FILES, file_of, words
 
 pytestmark = pytest.mark.integration
 RUN = "full/seed-0"
-
-
-def read(folder: Path, name: str) -> Any:
-    return json.loads(gzip.decompress((folder / "data" / f"{name}.json.gz").read_bytes()))
-
-
-@pytest.fixture(scope="module")
-def project(undisturbed) -> Path:
-    return undisturbed.parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -37,20 +37,28 @@ def exported(tab, button: str) -> tuple[str, str]:
     return waited.value.suggested_filename, Path(waited.value.path()).read_text()
 
 
-@pytest.mark.parametrize("single", [False, True], ids=["folder", "single"])
-def test_a_note_is_kept_found_exported_and_imported(server, tab, tmp_path, look, settled, counted, single):
+@pytest.fixture(params=["folder", "single"])
+def noted(request, server, tab, look, settled):
+    """The address of a page with a note on a step and one on a rollout, and the identity of its run."""
     folder, url = server
-    name = "noted.html" if single else "noted"
-    made(folder / name, steps_run(), single=single, identity=f"{name}/full/seed-0")
+    single = request.param == "single"
+    name = "noted.html" if single else "noted-folder"
+    identity = f"{name}/full/seed-0"
+    made(folder / name, steps_run(), single=single, identity=identity)
     at = (folder / name).as_uri() if single else f"{url}/{name}/"
     look(f"{at}#i=0&s=3&r=2&t=1")
     write_note(tab, settled, "m", "strangely n p j\nturned?")
     look(f"{at}#i=1&s=3")
     write_note(tab, settled, "m", "whole rollout")
     look(f"{at}#i=0&s=3&r=2&t=1")
-    assert tab.input_value("#step-1 textarea") == "strangely n p j\nturned?", (
-        "it is there after loading again"
-    )
+    yield at, identity
+    assert tab.problems == []
+    tab.evaluate("localStorage.clear()")
+
+
+def test_notes_are_kept_and_found(noted, tab, settled, counted):
+    kept = tab.input_value("#step-1 textarea")
+    assert kept == "strangely n p j\nturned?", "it is there after loading again"
     assert tab.locator("#list .marks a", has_text="✎").count() == 2
     tab.fill("#words", "strange")
     counted("1 of 7")
@@ -60,21 +68,21 @@ def test_a_note_is_kept_found_exported_and_imported(server, tab, tmp_path, look,
     tab.click("#notes > summary")
     assert tab.inner_text("#notes summary") == "Notes (2)"
     links = tab.locator("#written a")
-    assert links.all_inner_texts() == [
-        "Iteration 0, slot 3, rollout 2, step 1",
-        "Iteration 1, slot 3, rollout 0",
-    ]
+    places = ["Iteration 0, slot 3, rollout 2, step 1", "Iteration 1, slot 3, rollout 0"]
+    assert links.all_inner_texts() == places
     links.nth(1).click()
     settled("location.hash.startsWith('#i=1&s=3&r=0')")
 
+
+def test_notes_are_exported_and_imported(noted, tab, tmp_path, look, settled):
+    at, identity = noted
+    tab.click("#notes > summary")
     called, text = exported(tab, "#as-json")
-    assert called == "full-seed-0-notes.json"
     found = json.loads(text)
+    assert called == "full-seed-0-notes.json"
     assert found["notes"][0] == {**MINE, "text": "strangely n p j\nturned?"}
     (tmp_path / "notes.json").write_text(text)
-    assert (
-        read_notes(tmp_path / "notes.json", {**SETTINGS, "identity": f"{name}/full/seed-0"}) == found["notes"]
-    )
+    assert read_notes(tmp_path / "notes.json", {**SETTINGS, "identity": identity}) == found["notes"]
     called, text = exported(tab, "#as-markdown")
     assert called == "full-seed-0-notes.md"
     assert "## Iteration 0, slot 3, rollout 2, step 1\n\n> strangely n p j\n> turned?\n" in text
@@ -90,8 +98,6 @@ def test_a_note_is_kept_found_exported_and_imported(server, tab, tmp_path, look,
     tab.fill("#step-1 textarea", " ")
     look(f"{at}#i=0&s=3&r=2&t=1")
     assert tab.inner_text("#notes summary") == "Notes (1)", "an empty note is none"
-    tab.evaluate("localStorage.clear()")
-    assert tab.problems == []
 
 
 def test_notes_of_two_tabs_do_not_overwrite_each_other(site, browser):

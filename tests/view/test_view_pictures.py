@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from image_cases import png
-from view_cases import SAME, group, made, page, rollout, step
+from view_cases import SAME, group, made, page, read, rollout, step
 
 from envs.computer import reply
 from rlanything.core.images import Image
@@ -145,9 +145,8 @@ def test_a_page_with_pictures_may_be_replaced_and_one_with_a_picture_of_mine_not
 
 
 @pytest.mark.integration
-def test_pictures_of_a_stored_run_are_in_its_page(undisturbed, tmp_path):
+def test_pictures_of_a_stored_run_are_in_its_page(project, tmp_path):
     """The records of a finished run name a picture that is there, and one that is not."""
-    project = undisturbed.parents[2]
     for name in ("runs", "provenance"):
         shutil.copytree(project / name, tmp_path / name)
     run = tmp_path / "runs/full/seed-0"
@@ -163,8 +162,7 @@ def test_pictures_of_a_stored_run_are_in_its_page(undisturbed, tmp_path):
     export("full", tmp_path / "page", root=tmp_path, environment=False)
     (picture,) = (tmp_path / "page/data/pictures").iterdir()
     assert picture.read_bytes() == SHOWN[0].png
-    groups = json.loads(gzip.decompress((tmp_path / "page/data/iterations/0.json.gz").read_bytes()))
-    first = groups[0]["rollouts"][0]
+    first = read(tmp_path / "page", "iterations/0")[0]["rollouts"][0]
     assert first["screens"][0] == [known(SHOWN[0])]
     assert all(one["problem"] for seen in first["screens"][1:] for one in seen)
     assert all("images" not in taken and taken["point"] is None for taken in first["steps"])

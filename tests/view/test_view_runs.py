@@ -6,10 +6,10 @@ import gzip
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 from live_cases import in_training
+from view_cases import read
 
 from rlanything.cli import main
 from rlanything.rollouts import runs
@@ -18,15 +18,6 @@ from rlanything.view.facts import facts
 
 pytestmark = pytest.mark.integration
 RUN = "full/seed-0"
-
-
-def read(folder: Path, name: str) -> Any:
-    return json.loads(gzip.decompress((folder / "data" / f"{name}.json.gz").read_bytes()))
-
-
-@pytest.fixture(scope="module")
-def project(undisturbed) -> Path:
-    return undisturbed.parents[2]
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 import view_cases
 from live_cases import in_training
 from stage_cases import small
+from view_cases import read
 
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
@@ -25,17 +23,8 @@ pytestmark = pytest.mark.integration
 RUN = "full/seed-0"
 
 
-def read(folder: Path, name: str) -> Any:
-    return json.loads(gzip.decompress((folder / "data" / f"{name}.json.gz").read_bytes()))
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
-
-
-@pytest.fixture(scope="module")
-def project(undisturbed) -> Path:
-    return undisturbed.parents[2]
 
 
 def test_the_same_run_gives_the_same_bytes_and_replaces_the_page(project, tmp_path, capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,11 @@ SETTINGS = {
     **{"lambda": 0.5, "uses_outcome": True, "trains_reward_model": True},
 }
 SAME: Text = str
+
+
+def read(folder: Path, name: str) -> Any:
+    """A part of a page."""
+    return json.loads(gzip.decompress((folder / "data" / f"{name}.json.gz").read_bytes()))
 
 
 def votes(step: int, text: Text, verdicts: tuple[int | None, ...]) -> list[dict[str, Any]]:
