@@ -91,7 +91,7 @@ for read in (lambda path: reader.read_bytes(path, 8), lambda path: list(reader.r
 """
 
 
-@pytest.mark.parametrize("line", [b" " * (1 << 20), b'{"a": "' + b"x" * 1000 + b'"}\n'])
+@pytest.mark.parametrize("line", [b" " * (1 << 20), b'{"a": "' + b"x" * 1000 + b'"}\n'], ids=["one", "many"])
 def test_an_archive_is_unpacked_as_far_as_the_limit_and_no_further(tmp_path, line):
     path = tmp_path / "x.jsonl.gz"
     path.write_bytes(gzip.compress(line * ((100 << 20) // len(line)), 1))

@@ -86,13 +86,14 @@ def test_what_an_arm_depends_on_follows_its_switches(arm):
 
 @pytest.mark.parametrize("option", sorted(path.stem for path in (ROOT / "experiments/env").glob("*.yaml")))
 def test_stages_that_act_depend_on_the_code_of_their_own_environment_alone(option):
-    setting = {**compose([f"env={option}"], ROOT)}
-    own = setting["env"]["_target_"].rsplit(".", 2)[0].replace(".", "/")
+    setting = {**compose([f"env={option}", *(["scale=paper"] if option == "osworld" else [])], ROOT)}
+    own = "/".join(setting["env"]["_target_"].split(".")[:2])
+    rooms = {own, "envs/computer"} if own in ("envs/web", "envs/desktop") else {own}  # mouse and keyboard
     config = parse(setting)
     for name in ("tasks", "bootstrap", "train", "evaluate"):
         named = {"/".join(Path(dep).parts[:2]) for dep in dvcfile.code(BY_NAME[name], config)}
         # Beside the environments lie single modules that all of them share.
-        assert {place for place in named if place.startswith("envs/") and (ROOT / place).is_dir()} == {own}
+        assert {place for place in named if place.startswith("envs/") and (ROOT / place).is_dir()} == rooms
     assert not [dep for dep in dvcfile.code(BY_NAME["report"], config) if dep.startswith("envs")]
 
 

@@ -84,20 +84,22 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
         (lasting if ahead else passing).append(
             _sampling(config, calls, sizes[calls.model], width[calls.model], devices)
         )
-    if config.engine[TARGET] == NATIVE:
-        lasting += [Part("the sampler's copy", name, sizes[name].parameters * FULL) for name in used]
-    if config.engine[TARGET] == VLLM:
-        lasting += [
-            Part("vLLM's copy", name, sizes[name].parameters * _copied(config, width[name])) for name in used
-        ]
-        lasting.append(
-            Part("vLLM's keys and values", "all", float(config.engine.get("cache_gib", 1.0)) * 2**30)
-        )
-    if config.engine[TARGET] == SERVERS and not config.engine.get("addresses"):
-        lasting += _served(
-            config, {name: sizes[name].parameters * _copied(config, width[name]) for name in used}
-        )
+    lasting += _copies(config, {name: sizes[name].parameters for name in used}, width)
     return Memory(tuple(lasting), tuple(passing))
+
+
+def _copies(config: Config, parameters: Mapping[str, int], width: Mapping[str, int]) -> list[Part]:
+    """What an engine holds beside the models that it is given. width: bytes of a weight of each model."""
+    copied = {name: count * _copied(config, width[name]) for name, count in parameters.items()}
+    if config.engine[TARGET] == NATIVE:
+        return [Part("the sampler's copy", name, count * FULL) for name, count in parameters.items()]
+    if config.engine[TARGET] == VLLM:
+        cache = float(config.engine.get("cache_gib", 1.0)) * 2**30
+        weights = [Part("vLLM's copy", name, of) for name, of in copied.items()]
+        return [*weights, Part("vLLM's keys and values", "all", cache)]
+    if config.engine[TARGET] == SERVERS and not config.engine.get("addresses"):
+        return _served(config, copied)
+    return []
 
 
 def _served(config: Config, copies: Mapping[str, float]) -> list[Part]:
