@@ -18,7 +18,7 @@ ATTACKS = [ROOT / "tests" / "envs" / "coding" / "sandbox" / "attacks"]
 """Data of tests, one program a file."""
 MOST = 16
 OUR_ROOT = "RLAnythingError"
-STAYS_INSIDE = {"GoneError", "Refused"}
+STAYS_INSIDE = {"GoneError", "Refused", "BadTask"}
 """Exceptions of programs that run without this package, in a sandbox or behind a bridge; none of them leaves it."""
 
 

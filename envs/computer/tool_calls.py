@@ -10,17 +10,10 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from envs.computer.actions import (
-    LARGEST,
-    LONGEST_TEXT,
-    LONGEST_WAIT,
-    MOST_KEYS,
-    Action,
-    Refusal,
-    encodable,
-)
+from envs.computer import arguments
+from envs.computer.actions import LARGEST, LONGEST_WAIT, Action, Refusal
+from envs.computer.arguments import Wrong
 from envs.computer.keyboard import PAGE, Keyboard
-from rlanything.core.errors import ModelOutputError
 
 LONGEST = 4000
 """Characters of a tool call."""
@@ -28,10 +21,6 @@ NOTCH = 15
 """Pixels of one notch of a wheel."""
 Arguments = Mapping[str, Any]
 _BUTTONS = {"left": 0, "middle": 1, "right": 2}
-
-
-class _Wrong(ModelOutputError):
-    """A parameter that is not allowed; becomes a `Refusal`."""
 
 
 def parse(text: str, keyboard: Keyboard = PAGE) -> Action | Refusal:
@@ -60,16 +49,12 @@ def read(call: object, keyboard: Keyboard = PAGE) -> Action | Refusal:
         return Refusal("parameters must be a JSON object.")
     try:
         return made(given, keyboard)
-    except _Wrong as error:
+    except Wrong as error:
         return Refusal(str(error))
 
 
 def _whole(given: Arguments, name: str, low: int, high: int, default: int | None = None) -> int:
-    value = given.get(name, default)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not low <= value <= high:  # also refuses NaN
-        raise _Wrong(f"{name} must be a number from {low} to {high}.")
-    return int(value)
+    return int(arguments.number(given.get(name, default), name, low, high))
 
 
 def _place(given: Arguments, needed: bool = True) -> dict[str, Any]:
@@ -79,14 +64,14 @@ def _place(given: Arguments, needed: bool = True) -> dict[str, Any]:
     if "x" in given or "y" in given:
         return {"x": _whole(given, "x", 0, LARGEST), "y": _whole(given, "y", 0, LARGEST)}
     if needed:
-        raise _Wrong("x and y, or element, must be given.")
+        raise Wrong("x and y, or element, must be given.")
     return {}
 
 
 def _button(given: Arguments) -> int:
     named = given.get("button", "left")
     if named not in ("left", "middle", "right"):
-        raise _Wrong("button must be left, middle or right.")
+        raise Wrong("button must be left, middle or right.")
     return _BUTTONS[named]
 
 
@@ -96,22 +81,14 @@ def _click(given: Arguments) -> Action:
 
 
 def _typing(given: Arguments) -> Action:
-    text = given.get("text")
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise _Wrong(f"text must be a text of at most {LONGEST_TEXT} characters.")
-    if not encodable(text):
-        raise _Wrong("text must not hold half of a surrogate pair.")
+    typed = arguments.text(given.get("text"))
     number = _place(given).get("number", 0) if "element" in given else 0
-    return Action("type", number, text=text)
+    return Action("type", number, text=typed)
 
 
 def _keys(given: Arguments, keyboard: Keyboard, *names: str) -> tuple[str, ...]:
     value = next((given[name] for name in names if name in given), None)
-    wanted = value if isinstance(value, list) else [value]
-    keys = [keyboard.key(name) if isinstance(name, str) else None for name in wanted[: MOST_KEYS + 1]]
-    if None in keys or not 1 <= len(keys) <= MOST_KEYS:
-        raise _Wrong(f"{names[0]} must name 1 to {MOST_KEYS} known keys.")
-    return tuple(name for name in keys if name is not None)
+    return arguments.keys(value, names[0], keyboard)
 
 
 def _press(given: Arguments, keyboard: Keyboard) -> Action:

@@ -1,0 +1,37 @@
+"""Arguments of a tool call, which is untrusted JSON: their types and limits, the same for every tool."""
+
+from __future__ import annotations
+
+from envs.computer.actions import LONGEST_TEXT, MOST_KEYS, encodable
+from envs.computer.keyboard import Keyboard
+from rlanything.core.errors import ModelOutputError
+
+
+class Wrong(ModelOutputError):
+    """An argument that is not allowed; becomes a `Refusal`."""
+
+
+def number(value: object, name: str, low: float, high: float) -> float:
+    """A number in these limits. Raises `Wrong`, also for NaN."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise Wrong(f"{name} must be a number from {low:g} to {high:g}.")
+    return value
+
+
+def text(value: object) -> str:
+    """What is typed. Raises `Wrong`."""
+    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
+        raise Wrong(f"text must be a text of at most {LONGEST_TEXT} characters.")
+    if not encodable(value):
+        raise Wrong("text must not hold half of a surrogate pair.")
+    return value
+
+
+def keys(value: object, name: str, keyboard: Keyboard) -> tuple[str, ...]:
+    """The keys that a list of names, or one name, is for. Raises `Wrong`."""
+    wanted = value if isinstance(value, list) else [value]
+    known = [keyboard.key(one) if isinstance(one, str) else None for one in wanted[: MOST_KEYS + 1]]
+    found = tuple(key for key in known if key is not None)
+    if not 1 <= len(found) == len(known) <= MOST_KEYS:
+        raise Wrong(f"{name} must name 1 to {MOST_KEYS} known keys.")
+    return found
