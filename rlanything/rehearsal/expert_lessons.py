@@ -86,9 +86,10 @@ class ExpertLessons:
             for demo in self.demos
         ]
 
-    def reward_rows(self, chat_model: ChatModel) -> list[Row]:
+    def reward_rows(self, chat_model: ChatModel, labels: bool) -> list[Row]:
         """See `Lessons`."""
-        judge, rows = Judge(chat_model, self._prompts, self._config.judge), []
+        prompts = self._prompts.for_labels if labels else self._prompts
+        judge, rows = Judge(chat_model, prompts, self._config.judge), []
         others = (*self.demos[1:], *self.demos[:1])
         for task, demo, other in zip(self.tasks, self.demos, others, strict=True):
             for good, played in ((True, demo), (False, other)):

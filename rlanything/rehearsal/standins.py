@@ -40,6 +40,8 @@ from rlanything.stages.tasks import make_splits
 POLICY, REWARD, ADAPTER = "policy", "reward", "adapter"
 ROLES = {POLICY: "qwen2", REWARD: "llama", ADAPTER: "qwen3"}
 """The architecture of each model where the command names no other."""
+LABELLER = "labeller"
+"""The role of judges that label steps: like the reward model, with questions of their own."""
 SIGHTED = "qwen3_vl"
 """The same of a model that is shown pictures."""
 DATA = Path("checkpoints/data")
@@ -80,7 +82,8 @@ class StandIns:
         with passing() as images, TemporaryDirectory() as folder:
             images.add(self.lessons.images)
             chosen.save_eyes(Path(folder))
-            yield build.sight(self.config, role, Checkpoint(path=folder), self.root, model, images)
+            shown = POLICY if role == POLICY else REWARD
+            yield build.sight(self.config, shown, Checkpoint(path=folder), self.root, model, images)
 
     def _teach(
         self, name: str, model: PreTrainedModel, rows: Sequence[Sequence[Row]], steps: int, seen: Sight | None
@@ -99,8 +102,8 @@ class StandIns:
     def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[list[Row]]:
         if role == POLICY:
             return self.lessons.policy_rows(chat_model)
-        if role == REWARD:
-            return [[row] for row in self.lessons.reward_rows(chat_model)]
+        if role in (REWARD, LABELLER):
+            return [[row] for row in self.lessons.reward_rows(chat_model, role == LABELLER)]
         return [reply_rows(chat_model, question, reply, 0.0) for question, reply in self._replies(chosen)]
 
     def _replies(self, chosen: Architecture) -> list[tuple[str, str]]:
@@ -204,12 +207,13 @@ def _sources(config: Config) -> dict[str, tuple[str, Checkpoint]]:
         f"model.{role}": (role, getattr(config.model, role)) for role in ROLES
     }
     for name, judge in config.evaluate.judges.items():
-        named[f"evaluate.judges.{name}"] = REWARD, judge
+        named[f"evaluate.judges.{name}"] = LABELLER, judge
     return named
 
 
 def _architecture(config: Config, role: str, kinds: Mapping[str, str]) -> Architecture:
     """The architecture of a role. Raises `ConfigError` for an unknown one, and for one without eyes that needs some."""
+    role = REWARD if role == LABELLER else role
     shown = getattr(config.model.images, role, 0)
     name = kinds.get(role) or (SIGHTED if shown else ROLES[role])
     chosen = architecture(name)

@@ -138,13 +138,20 @@ def test_lessons_of_experts_show_pictures_and_teach_both_verdicts(project, begun
     taught = []
     monkeypatch.setattr(standins, "fit", lambda model, rows, *rest, eyes: taught.append((rows, eyes)))
     standins.make(config, project, 1, {})
-    (policy, policy_eyes), (reward, reward_eyes), (adapter, no_eyes), _ = taught
+    (policy, policy_eyes), (reward, reward_eyes), (adapter, no_eyes), (judge, _) = taught
     assert no_eyes is None
     assert reward_eyes.token
     most = [len(row.images) for rows in policy for row in rows]
     assert set(most) == {1, 2, 3}
     assert {len(row.images) for (row,) in reward} == {2}
     assert all(row.ids.count(policy_eyes.token) == 48 * len(row.images) for rows in policy for row in rows)
+    asked = {
+        folder: tokenizer.decode(rows[0][0].ids)
+        for folder, rows in (("reward", reward), ("judge", judge))
+        for tokenizer in [AutoTokenizer.from_pretrained(str(project / "checkpoints" / folder))]
+    }
+    assert "You grade one step" in asked["reward"]
+    assert "You check one step" in asked["judge"], "a judge that labels is asked in other words"
     assert all(not row.images for rows in adapter for row in rows)
     tokenizer = AutoTokenizer.from_pretrained(str(project / "checkpoints" / "reward"))
     said = [tokenizer.decode(row.target) for (row,) in reward]
