@@ -20,7 +20,7 @@ from rlanything.core.images import Image
 from rlanything.core.protocols import GeneratedData, TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import TRAIN
-from rlanything.core.types import Direction, InvalidProposal
+from rlanything.core.types import Direction, InvalidProposal, Task
 from rlanything.engines import checkpoint
 from rlanything.files import atomic
 from rlanything.files.images import passing
@@ -149,7 +149,8 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
     """
     for name, (_, source) in _sources(config).items():
         _require_free(name, source.path, root)
-    lessons = _lessons(config, root, check(config, root, steps, kinds))
+    check(config, root, steps, kinds)
+    lessons = _lessons(config, root)
     standins = StandIns(config, root, lessons, steps)
     made = []
     for name, (role, source) in _sources(config).items():
@@ -158,11 +159,8 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
     return made
 
 
-def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> Sequence[Image]:
-    """Raise as `make` does before any work, whatever lies in the folders of the models.
-
-    Returns the pictures that an episode begins with, where the environment needs no data.
-    """
+def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> None:
+    """Raise as `make` does before any work, whatever lies in the folders of the models."""
     if config.model.embedded is not None:
         raise ConfigError(
             "model.embedded: these models are made by `bootstrap`; a rehearsal is for checkpoints"
@@ -171,15 +169,17 @@ def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> S
         raise ConfigError(f"--steps {steps}: must be at least 1")
     for role in ROLES:
         _architecture(config, role, kinds)
-    return _begun(config, root) if _is_expert(config) else ()
+    if _is_expert(config):
+        _begun(config, make_splits(config, root)[TRAIN][:1])
 
 
-def _lessons(config: Config, root: Path, images: Sequence[Image]) -> Lessons:
+def _lessons(config: Config, root: Path) -> Lessons:
     """What the stand-ins learn. Data that replaces a downloaded set is written where the environment needs one."""
     if _is_expert(config):
         family = build.family(config)
         assert isinstance(family, Expert)
         tasks = {task.task_id: task for found in make_splits(config, root).values() for task in found}
+        images = _begun(config, list(tasks.values()))
         return ExpertLessons(config, build.prompts(config, root), family, list(tasks.values()), images)
     generated = _generated(config)
     data = generated.stand_ins(config.tasks.drawn, config.seed)
@@ -232,15 +232,18 @@ def _require_free(name: str, path: str, root: Path) -> None:
         raise ConfigError(f"{name}.path = {path}: it exists, and is not overwritten; remove it first")
 
 
-def _begun(config: Config, root: Path) -> Sequence[Image]:
-    """The pictures that an episode begins with. Raises `MachineError` where none can begin."""
-    task = make_splits(config, root)[TRAIN][0]
-    environment = build.family(config).environment()
-    try:
-        return environment.reset(task, config.seed).images
-    except MachineError:
-        raise
-    except Exception as error:  # whatever an environment raises
-        raise MachineError(f"env: no episode can begin on this machine: {error}") from error
-    finally:
-        environment.close()
+def _begun(config: Config, tasks: Sequence[Task]) -> dict[str, Sequence[Image]]:
+    """Task id -> the pictures that its episode begins with. Raises `MachineError` where one cannot begin."""
+    family = build.family(config)
+    found = {}
+    for task in tasks:
+        environment = family.environment()
+        try:
+            found[task.task_id] = environment.reset(task, config.seed).images
+        except MachineError:
+            raise
+        except Exception as error:  # whatever an environment raises
+            raise MachineError(f"env: no episode can begin on this machine: {error}") from error
+        finally:
+            environment.close()
+    return found

@@ -102,9 +102,11 @@ GUI = ("env=desktop", "tasks.train=2", *(f"tasks.panels.{p}.tasks=1" for p in ("
 
 @pytest.fixture
 def begun(monkeypatch):
-    """An episode has begun on a desktop, and shows one picture."""
+    """Every episode begins on a desktop with this picture."""
     picture = Image(png(1024, 768, shade=3))
-    monkeypatch.setattr(standins, "_begun", lambda config, root: (picture,))
+    monkeypatch.setattr(
+        standins, "_begun", lambda config, tasks: {task.task_id: (picture,) for task in tasks}
+    )
     return picture
 
 
