@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from rlanything.config import Config
@@ -43,7 +43,7 @@ class ExpertLessons:
     """`Lessons` of an `Expert`. Nobody labels steps there, so labels are invented.
 
     A step of the expert is called right. The same question with a step of another task's expert is called wrong.
-    images: what a prompt shows for every observation, because an expert's episode is not played.
+    images: by task id, what its episode begins with. It stands for every observation, because no expert is played.
     """
 
     adapter_factor = 4
@@ -55,11 +55,12 @@ class ExpertLessons:
         prompts: Prompts,
         family: Expert,
         tasks: Sequence[Task],
-        images: Sequence[Image] = (),
+        images: Mapping[str, Sequence[Image]],
     ) -> None:
         self._config, self._prompts, self._family = config, prompts, family
-        self.tasks, self.images = tasks, images
-        self._names = tuple(image.sha256 for image in images)
+        self.tasks = tasks
+        self.images = [image for found in images.values() for image in found]
+        self._names = {task: tuple(image.sha256 for image in found) for task, found in images.items()}
         self.demos: Sequence[Demonstration] = [
             family.demonstration(task)[: config.rollout.max_steps] for task in tasks
         ]
@@ -81,23 +82,22 @@ class ExpertLessons:
         return [
             [
                 _row(step.prompt_ids, step.prompt_images, step.response_ids)
-                for step in self._steps(chat_model, demo, demo)
+                for step in self._steps(chat_model, task, demo, demo)
             ]
-            for demo in self.demos
+            for task, demo in zip(self.tasks, self.demos, strict=True)
         ]
 
-    def reward_rows(self, chat_model: ChatModel) -> list[Row]:
+    def reward_rows(self, chat_model: ChatModel, labels: bool) -> list[Row]:
         """See `Lessons`."""
-        judge, rows = Judge(chat_model, self._prompts, self._config.judge), []
+        prompts = self._prompts.for_labels if labels else self._prompts
+        judge, rows = Judge(chat_model, prompts, self._config.judge), []
         others = (*self.demos[1:], *self.demos[:1])
         for task, demo, other in zip(self.tasks, self.demos, others, strict=True):
             for good, played in ((True, demo), (False, other)):
                 verdict = chat_model.encode_choice(self._verdict(good))
-                steps = self._steps(chat_model, demo[:PRACTICE_STEPS], played)
-                seen = demo[0][0].text
-                episode = Trajectory(
-                    task.task_id, 0, 0, 0, seen, tuple(steps), 1, Status.OK, first_images=self._names
-                )
+                steps = tuple(self._steps(chat_model, task, demo[:PRACTICE_STEPS], played))
+                seen, names = demo[0][0].text, self._names.get(task.task_id, ())
+                episode = Trajectory(task.task_id, 0, 0, 0, seen, steps, 1, Status.OK, first_images=names)
                 rows += [_row(asked.ids, asked.images, verdict) for asked in judge.asked(episode)]
         return rows
 
@@ -105,17 +105,18 @@ class ExpertLessons:
         reason = "The step fits the task." if good else "The step is for another task."
         return f"{reason} {VERDICTS[self._prompts.verdict_format][good]}"
 
-    def _steps(self, chat_model: ChatModel, demo: Demonstration, played: Demonstration) -> list[Step]:
+    def _steps(
+        self, chat_model: ChatModel, task: Task, demo: Demonstration, played: Demonstration
+    ) -> list[Step]:
         """An episode on what `demo` saw, with the replies of `played`."""
         steps: list[Step] = []
+        names = self._names.get(task.task_id, ())
         results = [*(seen.text for seen, _ in demo[1:]), ENDED]
         for (now, _), (_, said), result in zip(demo, played, results, strict=False):
-            prompt = next_prompt(chat_model, self._prompts, demo[0][0].text, steps, now, self._names)
+            prompt = next_prompt(chat_model, self._prompts, demo[0][0].text, steps, now, names)
             response = chat_model.encode_choice(said)
             texts = prompt.text, chat_model.decode(response)
-            steps.append(
-                Step(prompt.ids, response, (), (), said, True, result, *texts, self._names, prompt.images)
-            )
+            steps.append(Step(prompt.ids, response, (), (), said, True, result, *texts, names, prompt.images))
         return steps
 
 

@@ -56,8 +56,8 @@ class Lessons(Protocol):
         """What the policy learns from: the rows of each demonstration."""
         ...
 
-    def reward_rows(self, chat_model: ChatModel) -> list[Row]:
-        """What the reward model learns from."""
+    def reward_rows(self, chat_model: ChatModel, labels: bool) -> list[Row]:
+        """What the reward model learns from; labels: a judge that labels steps, which is asked in other words."""
         ...
 
 
@@ -100,6 +100,6 @@ class TeacherLessons:
         """See `Lessons`."""
         return [demonstration_rows(chat_model, self._prompts, demo, 0.0) for demo in self.demos]
 
-    def reward_rows(self, chat_model: ChatModel) -> list[Row]:
-        """See `Lessons`."""
+    def reward_rows(self, chat_model: ChatModel, labels: bool) -> list[Row]:
+        """See `Lessons`. The teacher labels, so that a judge learns what the reward model learns."""
         return self._taught.rows(chat_model, self.tasks)

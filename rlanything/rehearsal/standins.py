@@ -20,7 +20,7 @@ from rlanything.core.images import Image
 from rlanything.core.protocols import GeneratedData, TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import TRAIN
-from rlanything.core.types import Direction, InvalidProposal
+from rlanything.core.types import Direction, InvalidProposal, Task
 from rlanything.engines import checkpoint
 from rlanything.files import atomic
 from rlanything.files.images import passing
@@ -40,6 +40,8 @@ from rlanything.stages.tasks import make_splits
 POLICY, REWARD, ADAPTER = "policy", "reward", "adapter"
 ROLES = {POLICY: "qwen2", REWARD: "llama", ADAPTER: "qwen3"}
 """The architecture of each model where the command names no other."""
+LABELLER = "labeller"
+"""The role of judges that label steps: like the reward model, with questions of their own."""
 SIGHTED = "qwen3_vl"
 """The same of a model that is shown pictures."""
 DATA = Path("checkpoints/data")
@@ -80,7 +82,8 @@ class StandIns:
         with passing() as images, TemporaryDirectory() as folder:
             images.add(self.lessons.images)
             chosen.save_eyes(Path(folder))
-            yield build.sight(self.config, role, Checkpoint(path=folder), self.root, model, images)
+            shown = POLICY if role == POLICY else REWARD
+            yield build.sight(self.config, shown, Checkpoint(path=folder), self.root, model, images)
 
     def _teach(
         self, name: str, model: PreTrainedModel, rows: Sequence[Sequence[Row]], steps: int, seen: Sight | None
@@ -99,8 +102,8 @@ class StandIns:
     def _rows(self, role: str, chosen: Architecture, chat_model: ChatModel) -> list[list[Row]]:
         if role == POLICY:
             return self.lessons.policy_rows(chat_model)
-        if role == REWARD:
-            return [[row] for row in self.lessons.reward_rows(chat_model)]
+        if role in (REWARD, LABELLER):
+            return [[row] for row in self.lessons.reward_rows(chat_model, role == LABELLER)]
         return [reply_rows(chat_model, question, reply, 0.0) for question, reply in self._replies(chosen)]
 
     def _replies(self, chosen: Architecture) -> list[tuple[str, str]]:
@@ -146,7 +149,8 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
     """
     for name, (_, source) in _sources(config).items():
         _require_free(name, source.path, root)
-    lessons = _lessons(config, root, check(config, root, steps, kinds))
+    check(config, root, steps, kinds)
+    lessons = _lessons(config, root)
     standins = StandIns(config, root, lessons, steps)
     made = []
     for name, (role, source) in _sources(config).items():
@@ -155,11 +159,8 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
     return made
 
 
-def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> Sequence[Image]:
-    """Raise as `make` does before any work, whatever lies in the folders of the models.
-
-    Returns the pictures that an episode begins with, where the environment needs no data.
-    """
+def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> None:
+    """Raise as `make` does before any work, whatever lies in the folders of the models."""
     if config.model.embedded is not None:
         raise ConfigError(
             "model.embedded: these models are made by `bootstrap`; a rehearsal is for checkpoints"
@@ -168,15 +169,17 @@ def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> S
         raise ConfigError(f"--steps {steps}: must be at least 1")
     for role in ROLES:
         _architecture(config, role, kinds)
-    return _begun(config, root) if _is_expert(config) else ()
+    if _is_expert(config):
+        _begun(config, make_splits(config, root)[TRAIN][:1])
 
 
-def _lessons(config: Config, root: Path, images: Sequence[Image]) -> Lessons:
+def _lessons(config: Config, root: Path) -> Lessons:
     """What the stand-ins learn. Data that replaces a downloaded set is written where the environment needs one."""
     if _is_expert(config):
         family = build.family(config)
         assert isinstance(family, Expert)
         tasks = {task.task_id: task for found in make_splits(config, root).values() for task in found}
+        images = _begun(config, list(tasks.values()))
         return ExpertLessons(config, build.prompts(config, root), family, list(tasks.values()), images)
     generated = _generated(config)
     data = generated.stand_ins(config.tasks.drawn, config.seed)
@@ -204,12 +207,13 @@ def _sources(config: Config) -> dict[str, tuple[str, Checkpoint]]:
         f"model.{role}": (role, getattr(config.model, role)) for role in ROLES
     }
     for name, judge in config.evaluate.judges.items():
-        named[f"evaluate.judges.{name}"] = REWARD, judge
+        named[f"evaluate.judges.{name}"] = LABELLER, judge
     return named
 
 
 def _architecture(config: Config, role: str, kinds: Mapping[str, str]) -> Architecture:
     """The architecture of a role. Raises `ConfigError` for an unknown one, and for one without eyes that needs some."""
+    role = REWARD if role == LABELLER else role
     shown = getattr(config.model.images, role, 0)
     name = kinds.get(role) or (SIGHTED if shown else ROLES[role])
     chosen = architecture(name)
@@ -228,15 +232,18 @@ def _require_free(name: str, path: str, root: Path) -> None:
         raise ConfigError(f"{name}.path = {path}: it exists, and is not overwritten; remove it first")
 
 
-def _begun(config: Config, root: Path) -> Sequence[Image]:
-    """The pictures that an episode begins with. Raises `MachineError` where none can begin."""
-    task = make_splits(config, root)[TRAIN][0]
-    environment = build.family(config).environment()
-    try:
-        return environment.reset(task, config.seed).images
-    except MachineError:
-        raise
-    except Exception as error:  # whatever an environment raises
-        raise MachineError(f"env: no episode can begin on this machine: {error}") from error
-    finally:
-        environment.close()
+def _begun(config: Config, tasks: Sequence[Task]) -> dict[str, Sequence[Image]]:
+    """Task id -> the pictures that its episode begins with. Raises `MachineError` where one cannot begin."""
+    family = build.family(config)
+    found = {}
+    for task in tasks:
+        environment = family.environment()
+        try:
+            found[task.task_id] = environment.reset(task, config.seed).images
+        except MachineError:
+            raise
+        except Exception as error:  # whatever an environment raises
+            raise MachineError(f"env: no episode can begin on this machine: {error}") from error
+        finally:
+            environment.close()
+    return found

@@ -102,9 +102,11 @@ GUI = ("env=desktop", "tasks.train=2", *(f"tasks.panels.{p}.tasks=1" for p in ("
 
 @pytest.fixture
 def begun(monkeypatch):
-    """An episode has begun on a desktop, and shows one picture."""
+    """Every episode begins on a desktop with this picture."""
     picture = Image(png(1024, 768, shade=3))
-    monkeypatch.setattr(standins, "_begun", lambda config, root: (picture,))
+    monkeypatch.setattr(
+        standins, "_begun", lambda config, tasks: {task.task_id: (picture,) for task in tasks}
+    )
     return picture
 
 
@@ -138,13 +140,20 @@ def test_lessons_of_experts_show_pictures_and_teach_both_verdicts(project, begun
     taught = []
     monkeypatch.setattr(standins, "fit", lambda model, rows, *rest, eyes: taught.append((rows, eyes)))
     standins.make(config, project, 1, {})
-    (policy, policy_eyes), (reward, reward_eyes), (adapter, no_eyes), _ = taught
+    (policy, policy_eyes), (reward, reward_eyes), (adapter, no_eyes), (judge, _) = taught
     assert no_eyes is None
     assert reward_eyes.token
     most = [len(row.images) for rows in policy for row in rows]
     assert set(most) == {1, 2, 3}
     assert {len(row.images) for (row,) in reward} == {2}
     assert all(row.ids.count(policy_eyes.token) == 48 * len(row.images) for rows in policy for row in rows)
+    asked = {
+        folder: tokenizer.decode(rows[0][0].ids)
+        for folder, rows in (("reward", reward), ("judge", judge))
+        for tokenizer in [AutoTokenizer.from_pretrained(str(project / "checkpoints" / folder))]
+    }
+    assert "You grade one step" in asked["reward"]
+    assert "You check one step" in asked["judge"], "a judge that labels is asked in other words"
     assert all(not row.images for rows in adapter for row in rows)
     tokenizer = AutoTokenizer.from_pretrained(str(project / "checkpoints" / "reward"))
     said = [tokenizer.decode(row.target) for (row,) in reward]
