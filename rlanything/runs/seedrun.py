@@ -29,8 +29,8 @@ from rlanything.loop.metrics import warnings
 from rlanything.loop.record import episode_records
 from rlanything.loop.share import together
 from rlanything.runs import build, timings, trackers
-from rlanything.runs.ahead import PHASE as AHEAD
-from rlanything.runs.ahead import Ahead
+from rlanything.runs.executors.ahead import PHASE as AHEAD
+from rlanything.runs.executors.ahead import Ahead
 from rlanything.runs.executors.opened import opened
 from rlanything.runs.folder import STATE, RunFolder, write_iteration_files
 from rlanything.runs.layout import Layout, read_tasks

@@ -16,7 +16,7 @@ from rlanything.core.timing import Timer
 from rlanything.loop.batch import Batch, LoopState
 from rlanything.loop.episodes import LocalHost
 from rlanything.loop.share import hosted
-from rlanything.runs.ahead import PHASE, Ahead
+from rlanything.runs.executors.ahead import PHASE, Ahead
 
 
 class Elsewhere(LocalHost):
