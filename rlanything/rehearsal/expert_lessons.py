@@ -60,7 +60,7 @@ class ExpertLessons:
     ) -> None:
         self._config, self._prompts, self._family = config, prompts, family
         self.tasks = tasks
-        self.images = [image for found in images.values() for image in found]
+        self.images: Sequence[Image] = [image for found in images.values() for image in found]
         self._names = {task: tuple(image.sha256 for image in found) for task, found in images.items()}
         self.demos: Sequence[Demonstration] = [
             family.demonstration(task)[: config.rollout.max_steps] for task in tasks
