@@ -30,7 +30,7 @@ REHEARSAL := .rla/$(ENV)-rehearsal
 # A desktop has its tasks at hand; the others are rehearsed with data in the form of the downloaded set.
 REHEARSED := $(strip env=$(ENV)$(if $(filter desktop,$(ENV)),,_data) $(SET))
 # Lessons with pictures take longer, and the tasks are fewer.
-LESSONS := $(if $(filter desktop,$(ENV)),--steps 60)
+LESSONS := $(if $(filter desktop,$(ENV)),--steps 50)
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_WEB := $(VENV)/.installed-web

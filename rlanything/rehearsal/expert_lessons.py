@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from rlanything.config import Config
@@ -46,8 +47,8 @@ class ExpertLessons:
     images: by task id, what its episode begins with. It stands for every observation, because no expert is played.
     """
 
-    adapter_factor = 4
-    """A rewrite repeats the names of its task, which takes longer to learn than to choose among actions."""
+    factors: Mapping[str, int] = MappingProxyType({"policy": 2, "adapter": 4})
+    """Replies that repeat the names of their task take longer to learn than verdicts."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class ExpertLessons:
     ) -> None:
         self._config, self._prompts, self._family = config, prompts, family
         self.tasks = tasks
-        self.images = [image for found in images.values() for image in found]
+        self.images: Sequence[Image] = [image for found in images.values() for image in found]
         self._names = {task: tuple(image.sha256 for image in found) for task, found in images.items()}
         self.demos: Sequence[Demonstration] = [
             family.demonstration(task)[: config.rollout.max_steps] for task in tasks

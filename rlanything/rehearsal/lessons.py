@@ -6,8 +6,9 @@ A family with a teacher has exact labels of steps (`TeacherLessons`). One with e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from rlanything.config import Config
@@ -32,13 +33,14 @@ class Lessons(Protocol):
     """What the stand-ins of one rehearsal are taught.
 
     tasks: known by heart: some are solved then, and there is something to judge. demos: one of each task. images: the
-    pictures that they show. adapter_factor: how many times as many steps as the others the adapter is taught.
+    pictures that they show. factors: by role, how many times as many steps it is taught; 1 where
+    it is not named.
     """
 
     tasks: Sequence[Task]
     demos: Sequence[Demonstration]
     images: Sequence[Image]
-    adapter_factor: int
+    factors: Mapping[str, int]
 
     def critic(self, task: Task) -> str:
         """An invented criticism of failed attempts at the task."""
@@ -68,7 +70,7 @@ class TeacherLessons:
     """
 
     images: Sequence[Image] = ()
-    adapter_factor = 1
+    factors: Mapping[str, int] = MappingProxyType({})
 
     def __init__(self, config: Config, root: Path, family: GeneratedData, tasks: Sequence[Task]) -> None:
         self._seed, self._family = config.seed, family

@@ -67,8 +67,7 @@ class StandIns:
         with self._sight(role, chosen, model) as seen:
             with build.chat_model(self.config, model, tokenizer, seen) as chat_model:
                 rows = self._rows(role, chosen, chat_model)
-            factor = self.lessons.adapter_factor if role == ADAPTER else 1
-            self._teach(name, model, rows, factor * self.steps, seen)
+            self._teach(name, model, rows, self.lessons.factors.get(role, 1) * self.steps, seen)
         with atomic.whole(self.root / path) as folder:
             checkpoint.save(model, tokenizer, folder)
             chosen.save_eyes(folder)
@@ -235,7 +234,7 @@ def _require_free(name: str, path: str, root: Path) -> None:
 def _begun(config: Config, tasks: Sequence[Task]) -> dict[str, Sequence[Image]]:
     """Task id -> the pictures that its episode begins with. Raises `MachineError` where one cannot begin."""
     family = build.family(config)
-    found = {}
+    found: dict[str, Sequence[Image]] = {}
     for task in tasks:
         environment = family.environment()
         try:
