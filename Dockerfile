@@ -50,7 +50,7 @@ RUN --mount=type=cache,target=/root/.cache/pip --mount=type=secret,id=pip,target
 WORKDIR /src
 COPY pyproject.toml containers/requirements.py containers/constraints-gpu.txt ./
 RUN --mount=type=cache,target=/root/.cache/pip --mount=type=secret,id=pip,target=/etc/pip.conf \
-    python requirements.py sweep coding vllm > requirements.txt \
+    python requirements.py sweep coding vllm lora > requirements.txt \
     && pip install --constraint constraints-gpu.txt --requirement requirements.txt "setuptools>=77"
 
 FROM gpu-system AS gpu

@@ -58,14 +58,28 @@ def check(config: Config, root: Path, *, engine: bool = True, data: bool = True)
         arguments(config.engine, "engine", Engine)
         samplers.check(config)
         overlap(config)
-    if engine and config.learn.lora:
-        from rlanything.engines.lora.injection import check_installed
-
-        check_installed(f"learn.{next(iter(config.learn.lora))}.lora")
+        lora(config)
     if engine and (config.train.loggers or config.train.callbacks):
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
+
+
+def lora(config: Config) -> None:
+    """Raise `ConfigError` where LoRA trains a model and its package is missing. torch is imported only for LoRA."""
+    if config.learn.lora:
+        from rlanything.engines.lora.injection import check_installed
+
+        check_installed(f"learn.{next(iter(config.learn.lora))}.lora")
+
+
+def missing(config: Config) -> list[str]:
+    """What `lora` refuses, for commands that only warn: the configuration may be for another machine."""
+    try:
+        lora(config)
+    except ConfigError as error:
+        return [str(error)]
+    return []
 
 
 def pictures(config: Config, family: TaskFamily) -> None:

@@ -166,10 +166,10 @@ def _assumptions(args: argparse.Namespace) -> Assumptions:
 
 
 def warn(config: Config, root: Path) -> None:
-    """Print what will probably not work with real checkpoints."""
-    from rlanything.planning import checkpoints
+    """Print what is missing here for LoRA, and what will probably not work with real checkpoints."""
+    from rlanything.planning import check, checkpoints
 
-    for text in checkpoints.warnings(config, root):
+    for text in [*check.missing(config), *checkpoints.warnings(config, root)]:
         print(f"rlanything: warning: {text}", file=sys.stderr)
 
 

@@ -79,7 +79,7 @@ def test_package_lists_are_not_left_in_a_layer():
 
 
 @pytest.mark.parametrize(
-    ("name", "extras"), [("cpu", ["sweep", "coding", "dev"]), ("gpu", ["sweep", "coding", "vllm"])]
+    ("name", "extras"), [("cpu", ["sweep", "coding", "dev"]), ("gpu", ["sweep", "coding", "vllm", "lora"])]
 )
 def test_every_requirement_is_pinned_to_a_version_that_it_allows(name, extras):
     from packaging.requirements import Requirement

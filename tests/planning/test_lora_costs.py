@@ -15,7 +15,8 @@ from rlanything.planning.costs.estimate import Estimate
 from rlanything.planning.costs.low_rank import lora_weights
 
 ROOT = Path(__file__).parents[2]
-LORA = ["learn.policy.lora={rank: 16}", "learn.reward.lora={rank: 16}"]
+WHOLE = ["learn.policy.lora=null", "learn.reward.lora=null"]
+"""All weights train in the preset for one GPU."""
 OFTEN = 1.3
 """How many times the measured peak a predicted one may be: not all that is counted is kept of frozen matrices."""
 
@@ -36,7 +37,7 @@ def test_the_weights_are_counted_as_peft_makes_them(tmp_path):
 
 
 def test_roles_with_one_checkpoint_have_one_copy_of_its_weights_and_lora_its_own_of_the_rest():
-    found, plain = one_gpu(*LORA), one_gpu()
+    found, plain = one_gpu(), one_gpu(*WHOLE)
     parts = lasting(found)
     weights = {model for name, model in parts if name == "weights, frozen"}
     assert weights == {"policy"}
@@ -51,20 +52,20 @@ def test_roles_with_one_checkpoint_have_one_copy_of_its_weights_and_lora_its_own
 
 
 def test_another_checkpoint_and_a_model_that_trains_whole_have_weights_of_their_own():
-    parts = lasting(one_gpu(*LORA, "model.reward.path=Qwen/Qwen2.5-0.5B-Instruct"))
+    parts = lasting(one_gpu("model.reward.path=Qwen/Qwen2.5-0.5B-Instruct"))
     assert {model for name, model in parts if name == "weights, frozen"} == {"policy", "reward"}
-    parts = lasting(one_gpu(LORA[1]))
+    parts = lasting(one_gpu(WHOLE[0]))
     assert {model for name, model in parts if name == "weights, frozen"} == {"reward"}
     assert parts["gradients", "policy"] == 4 * 1_543_714_304
 
 
 def test_a_reference_is_the_frozen_model_itself():
-    found = [lasting(one_gpu(*LORA, f"learn.kl_reference={name}")) for name in ("base", "start_of_step")]
+    found = [lasting(one_gpu(f"learn.kl_reference={name}")) for name in ("base", "start_of_step")]
     assert found[0] == found[1]
 
 
 def test_what_would_fit_never_divides_a_model_with_lora():
-    found = planned(*LORA)
+    found = planned("learn.policy.lora={rank: 16}", "learn.reward.lora={rank: 16}")
     assert not found.fits
     assert found.nearest is None or not any("fsdp" in change for change in found.nearest[0].changes)
 
@@ -79,7 +80,7 @@ def test_the_memory_of_a_step_is_at_least_what_torch_allocates(tmp_path, precisi
 
 
 def test_the_page_says_how_many_weights_train(capsys):
-    words = ["plan", "scale=single-gpu", *LORA, "--arm", "full", "--device", "H100"]
+    words = ["plan", "scale=single-gpu", "--arm", "full", "--device", "H100"]
     assert main(["--root", str(ROOT), *words]) == 0
     said = capsys.readouterr().out
     assert "1,543,714,304 parameters, 18,464,768 of LoRA train, Qwen/Qwen2.5-1.5B-Instruct" in said

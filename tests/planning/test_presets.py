@@ -10,7 +10,9 @@ import pytest
 from envs.alfworld.tasks.proposal import read_wish
 from envs.coding.replies import read_tests
 from rlanything.cli import main
-from rlanything.config import load
+from rlanything.config import LoraConfig, load, parse
+from rlanything.config.sources import paper_value
+from rlanything.engines.lora import injection
 from rlanything.loop.prompts import Prompts
 from rlanything.planning import compose
 
@@ -145,12 +147,66 @@ def test_one_gpu_changes_sizes_and_not_the_algorithm(data, overrides):
         theirs.adaptation.rule,
         theirs.arms,
     )
-    sizes = {"learn": {"micro_batch_tokens", "gradient_checkpointing"}, "judge": {"m", "max_tokens"}}
-    for name, smaller in sizes.items():
+    trains = {model: {"lr", "lora"} for model in ("policy", "reward")}
+    others = {
+        "learn": {"micro_batch_tokens": True, "gradient_checkpointing": True, **trains},
+        "judge": {"m": True, "max_tokens": True},
+    }
+    for name, different in others.items():
         mine, other = getattr(ours, name), getattr(theirs, name)
-        assert mine.model_dump(exclude=smaller) == other.model_dump(exclude=smaller), name
+        assert mine.model_dump(exclude=different) == other.model_dump(exclude=different), name
     assert ours.train.iterations < theirs.train.iterations
     assert ours.rollout.tasks < theirs.rollout.tasks
+
+
+@pytest.mark.parametrize("overrides", [p for p in PRESETS if "scale=single-gpu" in p], ids=" ".join)
+def test_one_gpu_has_one_base_with_two_adapters_and_ten_times_the_papers_rates(overrides):
+    config = parse(compose.compose(overrides, ROOT))
+    paths = {config.model.policy.path, config.model.reward.path, config.model.adapter.path}
+    assert paths == {"Qwen/Qwen2.5-1.5B-Instruct"}
+    for model in ("policy", "reward"):
+        learns = getattr(config.learn, model)
+        assert learns.lora == LoraConfig(rank=16)
+        assert learns.lr == pytest.approx(10 * paper_value(f"learn.{model}.lr"))
+
+
+@pytest.mark.parametrize("env", ["alfworld", "alfworld_data", "coding_data", "desktop"])
+@pytest.mark.parametrize("scale", ["local", "paper", "rehearsal", "default"])
+def test_all_weights_train_at_every_other_scale(scale, env):
+    learn = compose.compose([f"scale={scale}", f"env={env}"], ROOT)["learn"]
+    assert (learn["policy"]["lora"], learn["reward"]["lora"]) == (None, None)
+    if scale in ("local", "paper"):
+        assert (learn["policy"]["lr"], learn["reward"]["lr"]) == (1e-6, 1e-6)
+
+
+def test_the_preset_for_one_gpu_says_how_all_weights_train_on_it():
+    """The words in its file compose to the paper's way."""
+    head = (ROOT / "experiments" / "scale" / "single-gpu.yaml").read_text().partition("\ndefaults:")[0]
+    words = re.findall(r"learn\.\w+\.\w+=[^\s]*[^\s.]", head)
+    assert len(words) == 4
+    config = parse(compose.compose(["scale=single-gpu", *words], ROOT))
+    assert config.learn.lora == {}
+    assert (
+        config.learn.policy
+        == config.learn.reward
+        == parse(compose.compose(["scale=paper"], ROOT)).learn.policy
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [(["config", "check"], 2), (["plan", "--arm", "full", "--device", "H100"], 0)]
+)
+def test_without_peft_the_preset_for_one_gpu_says_what_to_install(monkeypatch, capsys, command, code):
+    """A check refuses. A plan warns, because it may be for another machine."""
+    monkeypatch.setattr(injection.importlib.util, "find_spec", lambda name: None)
+    assert main(["--root", str(ROOT), *command, "scale=single-gpu"]) == code
+    said = capsys.readouterr().err
+    assert (
+        "learn.policy.lora: needs peft, which is not installed; install it with `pip install '.[lora]'`"
+        in said
+    )
+    assert main(["--root", str(ROOT), *command, "scale=local"]) == 0
+    assert "peft" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("overrides", PRESETS, ids=" ".join)
