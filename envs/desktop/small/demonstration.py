@@ -20,16 +20,19 @@ from envs.desktop.small.expert import NAMED
 from envs.desktop.small.templates import Template
 from rlanything.core.types import Direction, InvalidProposal, Observation
 
-SCREEN = (1024, 768)
-"""Pixels of the screen on which a demonstration is described."""
 MIDDLE = [computer_use.GRID // 2] * 2
 CLICKS = {"click": "left_click", "double": "double_click", "right": "right_click", "hover": "mouse_move"}
 
 
-def demonstration(instruction: str, commands: Sequence[str]) -> list[tuple[Observation, str]]:
-    """(observation, reply) pairs of an expert whose commands are given. Observations have neither tree nor picture."""
+def demonstration(
+    instruction: str, commands: Sequence[str], screen: tuple[int, int]
+) -> list[tuple[Observation, str]]:
+    """(observation, reply) pairs of an expert whose commands are given. Observations have neither tree nor picture.
+
+    screen: its width and height in pixels.
+    """
     replies = [answer(command) for command in commands]
-    results = [_result(said) for said in replies[:-1]]
+    results = [_result(said, screen) for said in replies[:-1]]
     return [(Observation(seen), said) for seen, said in zip([instruction, *results], replies, strict=True)]
 
 
@@ -51,9 +54,9 @@ def rewrite(template: Template, row: int, key: str, direction: Direction) -> str
     return rewording.reply(others[0], known[others[0]])
 
 
-def _result(said: str) -> str:
+def _result(said: str, screen: tuple[int, int]) -> str:
     """What the environment answers to a reply, on a desktop that shows no tree."""
-    action = reply.read(said, SCREEN)
+    action = reply.read(said, screen)
     assert not isinstance(action, Refusal)
     return text.said(action, None)
 

@@ -80,7 +80,7 @@ class DesktopFamily(WorldFamily):
 
     def demonstration(self, task: Task) -> list[tuple[Observation, str]]:
         """The expert as (observation, reply) pairs, made without a desktop. Stand-ins of models learn from them."""
-        return demonstration.demonstration(task.instruction, self.expert(task))
+        return demonstration.demonstration(task.instruction, self.expert(task), self._screen)
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
         """A reply that `parse` accepts and that makes the task harder or easier. Raises `InvalidProposal`."""

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 import small_run
-from stage_cases import buffer, contents, write_iteration
+from stage_cases import ROOT, buffer, contents, write_iteration
 
 from rlanything.buffer import Event, append_events, snapshot_path, write_snapshot
+from rlanything.config import parse
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.core.types import Direction, EventKind
 from rlanything.files.manifest import NAME
 from rlanything.loop.batch import LoopState
 from rlanything.loop.iteration import IterationResult
+from rlanything.planning import compose
 from rlanything.runs import provenance
 from rlanything.runs.folder import STATE, RunFolder, place, write_iteration_files
 from rlanything.runs.parts import RunId
@@ -204,6 +206,7 @@ def test_a_checkpoint_belongs_to_its_events_also_where_they_change_no_slot(tmp_p
         start,
         RunId(tmp_path, "full", 0, tmp_path),
     )
+    run.config = parse(compose.compose([], ROOT))
     write_snapshot(start, snapshot_path(run.folder.path, 0))
     proposal = Event(EventKind.INVALID, 0, 0, Direction.HARDER, start.head(0).task_id, 1.0)
     made = IterationResult((), (), (), (proposal,), LoopState(1, start))
