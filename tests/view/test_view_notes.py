@@ -67,6 +67,7 @@ def test_notes_are_kept_and_found(noted, tab, settled, counted):
     counted("2 of 7")
     tab.click("#notes > summary")
     assert tab.inner_text("#notes summary") == "Notes (2)"
+    settled("document.querySelector('#written a')")  # what is folded is drawn once it has opened
     links = tab.locator("#written a")
     places = ["Iteration 0, slot 3, rollout 2, step 1", "Iteration 1, slot 3, rollout 0"]
     assert links.all_inner_texts() == places
@@ -165,7 +166,7 @@ def test_a_file_of_notes_that_is_too_large_or_no_file_is_refused(tmp_path, monke
         read_notes(tmp_path / "notes.json", SETTINGS)
 
 
-def test_notes_that_are_built_in_are_shown_searched_and_linked(server, tab, look, counted):
+def test_notes_that_are_built_in_are_shown_searched_and_linked(server, tab, look, counted, settled):
     folder, url = server
     made(folder / "built", steps_run(), notes=[MINE, OTHER, {**MINE, "slot": 77}])
     look(f"{url}/built/#i=0&s=3&r=2")
@@ -175,6 +176,7 @@ def test_notes_that_are_built_in_are_shown_searched_and_linked(server, tab, look
     tab.fill("#words", "built")
     counted("1 of 7")
     tab.click("#notes > summary")
+    settled("document.querySelector('#written a')")
     assert "slot 77, rollout 2, step 1 (not in this page)" in tab.inner_text("#written")
     assert json.loads(tab.evaluate("packed(index)"))["notes"] == [], "only the reader's own are exported"
     assert tab.problems == []
