@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from envs.settings import one_of, seconds, shares, text, whole
+from envs.settings import chances, one_of, seconds, shares, text, whole
 from envs.splits import FAMILIAR, SPLITS
 from envs.web.browser.pool import Settings
 from envs.web.kinds.table import KINDS
@@ -17,7 +17,7 @@ from envs.web.tasks import hints
 from envs.web.tasks.edit import Edit
 from envs.web.tasks.sampling import ENV, draw_tasks
 from envs.web.tasks.stage import Stage
-from envs.web.teacher.expert import demonstrate
+from envs.web.teacher.expert import HABITS, demonstrate
 from envs.web.teacher.oracle import Label, labels
 from rlanything.core.protocols import Environment
 from rlanything.core.types import Direction, Observation, Task
@@ -36,6 +36,8 @@ class WebFamily:
     most_pages: pages that stay open, one a kind.
     chromium: path of the browser; None: the one that is installed.
     pages: folder of the pages; None: those of MiniWoB++.
+    habits: bad habits of the demonstrations (`teacher.expert.HABITS`), with the chance that the expert gives in to each.
+        A policy that imitates it has these habits too. None without noise.
 
     Raises `ValueError`, naming argument, value and what is allowed.
     """
@@ -51,7 +53,9 @@ class WebFamily:
         most_pages: int = 32,
         chromium: str | None = None,
         pages: str | None = None,
+        habits: Mapping[str, float] | None = None,
     ) -> None:
+        self._habits = chances("habits", habits or {}, tuple(HABITS))
         self._near = shares("kinds", kinds, tuple(KINDS))
         self._far = shares("ood_kinds", ood_kinds, tuple(KINDS))
         if both := sorted(self._near.keys() & self._far.keys()):
@@ -115,8 +119,11 @@ class WebFamily:
         return self._edit.rewrite(task, direction, seed)
 
     def demonstrate(self, task: Task, seed: int, noise: float) -> list[tuple[Observation, str]]:
-        """(observation, command) pairs of the expert; noise: the chance of a random admissible command."""
-        return demonstrate(self._episode(task), seed, noise)
+        """(observation, command) pairs of the expert; noise: the chance of a random admissible command.
+
+        Without noise the expert is at its best, and has no habits either.
+        """
+        return demonstrate(self._episode(task), seed, noise, self._habits if noise else {})
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
         """Whether each action was part of a shortest remaining solution, given what had been seen before it."""

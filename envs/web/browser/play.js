@@ -3,7 +3,7 @@
 (() => {
   const SETTLE = 1000;   // milliseconds of the page's time that pass after every action
   const FOREVER = 1e9;   // the page's own time limit; the step limit of the rollout is the only one
-  let pointer = { x: 0, y: 0 }, played = null, failed = false;
+  let pointer = { x: 0, y: 0 }, played = null, failed = false, met = 0;
 
   const middle = (element) => {
     const box = element.getBoundingClientRect();
@@ -22,7 +22,7 @@
     hover(element, at);
     if (mouse(element, 'mousedown', at, { button, detail })) focus(element);
     mouse(element, 'mouseup', at, { button, detail });
-    mouse(element, button === 2 ? 'contextmenu' : 'click', at, { button, detail });
+    mouse(element, ['click', 'auxclick', 'contextmenu'][button], at, { button, detail });
   };
   const choose = (option) => {
     const list = option.closest('select');
@@ -102,6 +102,7 @@
     if (action.number === 0 && action.x !== null && action.kind !== 'drag') pointer = { x: action.x, y: action.y };
     const element = target(action);
     failed = !element || !element.isConnected;
+    met = failed ? 0 : rla.numberOf(element);
     if (failed) return;
     if (action.number) pointer = middle(element);
     ACTS[action.kind](element, action);
@@ -113,6 +114,7 @@
     rla.forget();
     pointer = { x: 0, y: 0 };
     failed = false;
+    met = 0;
     played = null;
     if (document.activeElement) document.activeElement.blur();
     core.EPISODE_MAX_TIME = FOREVER;
@@ -151,7 +153,7 @@
     }
     played = { seed, made, view };
     return {
-      ...view, failed, done: Boolean(WOB_DONE_GLOBAL), reward: Number(WOB_RAW_REWARD_GLOBAL) || 0,
+      ...view, failed, met, done: Boolean(WOB_DONE_GLOBAL), reward: Number(WOB_RAW_REWARD_GLOBAL) || 0,
       instruction: instruction(),
     };
   };

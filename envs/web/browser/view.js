@@ -109,6 +109,11 @@
   });
 
   rla.element = (wanted) => byNumber.get(wanted);
+  // The number of an element, or of the nearest one around it that has one; 0 for none.
+  rla.numberOf = (element) => {
+    for (let e = element; e; e = e.parentElement) if (numbers.has(e)) return numbers.get(e);
+    return 0;
+  };
   rla.forget = () => { numbers = new WeakMap(); byNumber = new Map(); };
   rla.view = (most, longest) => {
     const items = [], limits = { most, longest, more: 0 };

@@ -42,7 +42,8 @@ class View:
     """What a page shows after some actions.
 
     items: visible texts and elements in reading order; more: how many were left out; reward: the page's own, 1 is full
-    success; failed: whether the last action met an element that is no longer there.
+    success; failed: whether the last action met an element that is no longer there; met: the number of the element that
+    the last action met, also where it named a place; 0 for none.
     """
 
     instruction: str
@@ -51,6 +52,7 @@ class View:
     done: bool
     reward: float
     failed: bool
+    met: int = 0
 
     @property
     def success(self) -> bool:
@@ -74,7 +76,7 @@ class View:
             )
             return cls(
                 _text(data["instruction"], 2000), items, int(data["more"]), data["done"] is True,
-                float(data["reward"]), data["failed"] is True,
+                float(data["reward"]), data["failed"] is True, int(data["met"]),
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise BrowserError(

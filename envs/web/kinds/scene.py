@@ -18,7 +18,7 @@ class Scene:
     """One moment of an episode.
 
     words: the groups of the kind's pattern in the instruction; past: the actions until now, with the element that each
-    was for, as it was then; seen: the views until now, without the present one.
+    met, as it was before; seen: the views until now, without the present one.
     """
 
     view: View
@@ -51,11 +51,14 @@ class Scene:
 
     def clicked(self, item: Item) -> bool:
         """Whether the element was clicked before."""
-        return any(action.kind == "click" and action.number == item.number for action, _ in self.past)
+        return self._met("click", item)
 
     def pointed(self, item: Item) -> bool:
         """Whether the element was pointed at before."""
-        return any(action.kind == "move" and action.number == item.number for action, _ in self.past)
+        return self._met("move", item)
+
+    def _met(self, kind: str, item: Item) -> bool:
+        return any(action.kind == kind and met and met.number == item.number for action, met in self.past)
 
     def clicks_on(self, name: str) -> int:
         """How many elements of this name were clicked."""

@@ -8,12 +8,15 @@ from typing import Any
 
 from envs.computer import short, tool_calls
 from envs.computer.actions import Action, Refusal
+from envs.web.browser.launch import VIEWPORT
 from envs.web.browser.pool import Pool
 from envs.web.browser.view import Item, View
 from envs.web.kinds.kind import Kind
 from envs.web.kinds.scene import FIELDS, Scene
 from envs.web.play.commands import admissible
 from envs.web.play.text import Style
+
+OUTSIDE = f"that place is outside the page, which is {VIEWPORT['width']} by {VIEWPORT['height']} pixels."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,10 @@ class Episode:
 
     def _fitting(self, action: Action | Refusal) -> Action | Refusal:
         """The action, or why it cannot be done on what the page shows now."""
-        if isinstance(action, Refusal) or not action.number:
+        if isinstance(action, Refusal):
             return action
+        if not action.number:
+            return action if _on_page(action) else Refusal(OUTSIDE)
         element = self._element(action.number)
         if element is None:
             return Refusal("there is no such element.")
@@ -95,14 +100,16 @@ class Episode:
         return action
 
     def _perform(self, action: Action) -> str:
-        element = self._element(action.number)
         before = self.view
-        self._past.append((action, element))
+        self._past.append((action, None))
         try:
             self.view = self._look()
         except Exception:
             self._past.pop()
             raise
+        met = action.number or self.view.met
+        element = next((item for item in before.elements if item.number == met), None)
+        self._past[-1] = action, element
         self._seen.append(before)
         self.commands = self._commands()
         return self.style.next(_said(action, element), before, self.view)
@@ -116,6 +123,12 @@ class Episode:
 
     def _element(self, number: int) -> Item | None:
         return next((item for item in self.view.elements if item.number == number), None)
+
+
+def _on_page(action: Action) -> bool:
+    """Whether the place that an action names, if it names one, is inside the page."""
+    width, height = VIEWPORT["width"], VIEWPORT["height"]
+    return (action.x is None or action.x < width) and (action.y is None or action.y < height)
 
 
 def _said(action: Action, element: Item | None) -> str:

@@ -17,7 +17,7 @@ LONGEST = 160
 MOST_STEPS = 30
 _ALLOWED = re.compile(r"[A-Za-z0-9 .,;:'\"@#/()+-]*", re.ASCII)
 _FORBIDS = re.compile(r"\b(not|never|no|without|avoid|except|instead|ignore|wrong|\w+n't)\b", re.IGNORECASE)
-_COMMAND = re.compile(r"\b(click|hover|type) (\d+)\b")
+_COMMAND = re.compile(r"\b(click|double|right|hover|type|scroll) (\d+)\b")
 _QUOTED = re.compile(r'"([^"]*)"')
 
 
@@ -47,7 +47,7 @@ def objections(hint: str, commands: Collection[str], texts: Collection[str]) -> 
     """What is wrong with a hint, if anything."""
     if reason := malformed(hint):
         yield reason
-    for verb, number in _COMMAND.findall(hint):
+    for verb, number in _COMMAND.findall(hint.lower()):
         if not any(
             command == f"{verb} {number}" or command.startswith(f"{verb} {number} ") for command in commands
         ):

@@ -1,15 +1,20 @@
 """Labels of steps: a step is good when it is part of a shortest remaining solution, as far as that can be known.
 
 Where something must be looked for, every place that was not opened yet is as good as the others.
+
+What was reached before is no progress: the same command to the same effect is good once in an episode. Otherwise a
+policy could go back and forth for ever and be praised every second time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
-from envs.computer.actions import Refusal
+from envs.computer.actions import Action, Refusal
 from envs.computer.short import spell
+from envs.web.browser.view import Item, View
 from envs.web.play.episode import Episode
 
 GOAL_REACHED = "goal reached"
@@ -21,7 +26,7 @@ WRONG_TEXT = "wrong text"
 TOO_EARLY = "too early"
 """Bad: ends the task before everything is done."""
 NO_PROGRESS = "no progress"
-"""Bad: changes nothing, or undoes something."""
+"""Bad: changes nothing, undoes something, or does again what was undone."""
 
 
 class Label(NamedTuple):
@@ -45,12 +50,30 @@ def label(episode: Episode, text: str) -> Label:
     if isinstance(action, Refusal):
         episode.step(text)
         return Label(False, NOT_POSSIBLE)
-    before = episode.view
+    before, commands = episode.view, _performed(episode)
     episode.step(text)
-    if (reason := good.get(spell(action))) is not None and action.number:
-        return Label(True, GOAL_REACHED if episode.view.success else reason)
     if episode.view is before:
         return Label(False, NOT_POSSIBLE)
+    done = _performed(episode)[-1]
+    if episode.view.success:
+        return Label(True, GOAL_REACHED)
+    if (reason := good.get(done)) is not None:
+        again = done in commands and _shown(episode.view) in map(_shown, episode.scene.seen)
+        return Label(False, NO_PROGRESS) if again else Label(True, reason)
     if action.kind == "type":
         return Label(False, WRONG_TEXT)
     return Label(False, TOO_EARLY if episode.done else NO_PROGRESS)
+
+
+def _performed(episode: Episode) -> list[str]:
+    """The actions until now as commands on the elements that they met, also where they named a place."""
+    return [_command(action, met) for action, met in episode.scene.past]
+
+
+def _command(action: Action, met: Item | None) -> str:
+    return spell(replace(action, number=met.number)) if met else ""
+
+
+def _shown(view: View) -> tuple[Item, ...]:
+    """What the page shows, without the focus, which every action moves."""
+    return tuple(replace(item, state="") if item.state == "focused" else item for item in view.items)

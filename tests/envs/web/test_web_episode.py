@@ -35,3 +35,18 @@ def test_what_a_page_shows_can_be_written_in_utf_8(pool):
     seen = episode.step(f"type {number} x{chr(0x1F600) * 150}")  # the page cuts the value within a pair
     assert seen.encode().decode() == seen
     assert "?" in episode.scene.fields()[0].value
+
+
+def test_a_place_outside_the_page_is_answered_in_text(pool):
+    episode = at_start(pool, "click-test", "1")
+    for x, y in ((500, 10), (10, 400), (4000, 4000)):
+        call = json.dumps({"action_type": "CLICK", "x": x, "y": y})
+        assert episode.next_actions(call) is None
+        assert "outside the page, which is 500 by 400 pixels" in episode.step(call)
+    assert not episode.done
+
+
+def test_a_click_on_a_place_says_what_it_met(pool):
+    episode = at_start(pool, "click-test", "1")
+    seen = episode.step(json.dumps({"action_type": "CLICK", "x": 1, "y": 399}))
+    assert seen.startswith("You clicked the page.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from web_cases import at_start, played, suits
+from web_cases import at_start, evaluate, forget, played, suits
 
 from envs.web.kinds.table import KINDS
 from envs.web.teacher import oracle
@@ -28,6 +28,12 @@ SOLVED_BY_TRYING = {
 }
 """Kinds in which nothing must be looked for -> longest solution that is searched for."""
 
+
+MIDDLES = """() => [...document.querySelectorAll('#area button')]
+    .sort((a, b) => (a.textContent < b.textContent ? -1 : 1))
+    .map((button) => button.getBoundingClientRect())
+    .map((box) => [Math.round(box.left + box.width / 2), Math.round(box.top + box.height / 2)])"""
+"""A script: where the buttons of the page are, in the order of their names."""
 
 FEW = 8
 """Commands up to which all ways are tried after a bad command too."""
@@ -149,3 +155,42 @@ def test_giving_up_is_too_early(pool):
 def test_a_tool_call_on_an_element_is_labelled_like_its_short_text(pool):
     call = '{"action_type": "CLICK", "element": 1}'
     assert oracle.label(at_start(pool, "click-test", "1"), call) == (True, oracle.GOAL_REACHED)
+
+
+def test_what_was_reached_before_is_no_progress(pool):
+    """Otherwise going back and forth would be praised every second time."""
+    episode = at_start(pool, "enter-text", "1")
+    text = KINDS["enter-text"].words(episode.instruction)["text"]
+    found = oracle.labels(episode, [f"type 1 {text}", "type 1 wrong", f"type 1 {text}", "click 2"])
+    assert [label.good for label in found] == [True, False, False, True]
+    assert found[2].reason == oracle.NO_PROGRESS
+
+
+def test_a_place_that_was_seen_to_hold_the_goal_is_gone_back_to_once(pool):
+    """Two tabs are opened in turn: each is new once, and going back is the shortest way, but no progress any more."""
+    episode = at_start(pool, "click-tab-2", "look-1")
+    first, second = [item.number for item in episode.view.elements if item.name.startswith("Tab #")][:2]
+    found = oracle.labels(episode, [f"click {place}" for place in (second, first) * 4])
+    assert not episode.done
+    assert sum(label.good for label in found) <= 2
+
+
+def test_a_click_on_a_place_is_labelled_like_one_on_the_element_there(pool):
+    forget(pool)  # so that the browser shows this page
+    page = at_start(pool, "click-test", "1")
+    ((x, y),) = evaluate(pool, "click-test", MIDDLES)
+    assert oracle.label(page, f'{{"action_type": "CLICK", "x": {x}, "y": {y}}}') == (
+        True,
+        oracle.GOAL_REACHED,
+    )
+    other = at_start(pool, "click-button-sequence", "2")
+    assert oracle.label(other, '{"action_type": "CLICK", "x": 1, "y": 399}').good is False
+
+
+def test_a_click_on_a_place_counts_for_goals_of_several_clicks(pool):
+    """`click-button-sequence` asks for ONE and then TWO; the page does not show that ONE was clicked."""
+    forget(pool)
+    episode = at_start(pool, "click-button-sequence", "2")
+    middles = evaluate(pool, "click-button-sequence", MIDDLES)
+    calls = [f'{{"action_type": "CLICK", "x": {x}, "y": {y}}}' for x, y in middles]
+    assert [label.good for label in oracle.labels(episode, calls)] == [True, True]
