@@ -36,7 +36,7 @@ class WebFamily:
     most_pages: pages that stay open, one a kind.
     chromium: path of the browser; None: the one that is installed.
     pages: folder of the pages; None: those of MiniWoB++.
-    habits: bad habits of the demonstrations (`teacher.expert.HABITS`), with the chance that the expert gives in to each.
+    habits: bad habits of the demonstrations (`teacher.expert.HABITS`), with the chance that the expert gives in to it.
         A policy that imitates it has these habits too. None without noise.
 
     Raises `ValueError`, naming argument, value and what is allowed.
