@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envs.computer.actions import LONGEST_TEXT, MOST_KEYS, Action, Refusal, encodable
+from envs.computer.actions import MOST_KEYS, Action, Refusal, untypable
 from envs.computer.keyboard import PAGE, Keyboard
 
 FORMS = "click N, double N, right N, hover N, type N TEXT, press KEY, scroll N up|down, wait, done, fail"
@@ -30,10 +30,8 @@ def parse(text: str, keyboard: Keyboard = PAGE) -> Action | Refusal:
         return Action("move" if verb == "hover" else "click", number, button=button, times=times)
     if found := _TYPE.fullmatch(text):
         typed = found[2] or ""  # nothing: the field becomes empty
-        if len(typed) > LONGEST_TEXT:
-            return Refusal(f"at most {LONGEST_TEXT} characters can be typed at once.")
-        if not encodable(typed):
-            return Refusal("a text must not hold half of a surrogate pair.")
+        if reason := untypable(typed):
+            return Refusal(reason)
         return Action("type", int(found[1]), text=typed)
     if found := _SCROLL.fullmatch(text):
         return Action("scroll", int(found[1]), dy=DISTANCE if found[2] == "down" else -DISTANCE)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.computer import short, tool_calls
-from envs.computer.actions import LONGEST_TEXT, Action, Refusal
+from envs.computer.actions import LONGEST_TEXT, Action, Refusal, untypable
 from envs.computer.keyboard import PAGE_KEYS
 
 COMPUTER_13 = (
@@ -59,6 +59,8 @@ def test_a_short_text_is_an_action(text, action):
         "CLICK 1",
         f"type 5 {'x' * (LONGEST_TEXT + 1)}",
         "type 5 half \ud83d",
+        "type 5 a\0b",
+        "type 5 a\x1b[2Jb",
         "press " + "+".join("abcdefghi"),
         "eval 1",
     ],
@@ -115,6 +117,8 @@ def test_a_tool_call_is_an_action(found, action):
         '{"action_type": "CLICK", "x": true, "y": 1}',
         '{"action_type": "TYPING", "text": 3}',
         '{"action_type": "TYPING", "text": "half \\ud83d"}',
+        '{"action_type": "TYPING", "text": "a\\u0000b"}',
+        '{"action_type": "TYPING", "text": "a\\u0085b"}',
         " " * 5000,
         '{"action_type": "PRESS", "key": {}}',
         '{"action_type": "CLICK", "parameters": 3}',
@@ -163,5 +167,16 @@ def test_any_parameters_are_read_or_refused(kind, parameters):
 def test_an_action_is_read_back_from_its_text(number, text):
     assert short.parse(short.spell(Action("click", number))) == Action("click", number)
     typed = Action("type", number, text=text)
-    if text == text.rstrip():  # what surrounds a reply is cut off
+    if untypable(text):
+        assert isinstance(short.parse(f"type {number} x{text}x"), Refusal)
+    elif text == text.rstrip():  # what surrounds a reply is cut off
         assert short.parse(short.spell(typed)) == typed
+
+
+@pytest.mark.parametrize("sign", [*map(chr, range(32)), "\x7f", "\x85", "\x9f"])
+def test_control_characters_are_refused_and_line_breaks_and_tabs_are_typed(sign):
+    found = call("TYPING", text=f"a{sign}b")
+    if sign in "\n\t":
+        assert found == Action("type", text=f"a{sign}b")
+    else:
+        assert found == Refusal(f"no keyboard types the control character U+{ord(sign):04X}.")

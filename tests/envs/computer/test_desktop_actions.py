@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.computer import computer_use, reply, short, tool_calls
-from envs.computer.actions import Action, Refusal, encodable
+from envs.computer.actions import Action, Refusal, untypable
 from envs.computer.calls import calls
 from envs.computer.keyboard import DESKTOP, PAGE
 from envs.computer.turns import paired
@@ -68,6 +68,9 @@ def test_a_desktop_reads_them(found, action):
         use("mouse_move"),
         use("type", text=3),
         use("type", text="half \ud83d"),
+        use("type", text="a\0b"),
+        call("TYPING", text="a\x1bb"),
+        reply.read("type 0 a\x7fb", SCREEN),
         use("key", keys=[]),
         use("key", keys=["nokey"]),
         use("scroll"),
@@ -125,6 +128,7 @@ def test_the_actions_of_a_task_are_for_its_episodes_in_order():
     assert list(paired(running, [(a, "x"), (b, "y")])) == [("b1", "y")]
 
 
+TYPED = st.text(max_size=20).filter(lambda text: not untypable(text))
 PLACES = {"x": st.integers(0, 5000), "y": st.integers(0, 5000)}
 KEYS = st.lists(st.sampled_from([*DESKTOP.names, "a", "'", "\\", "<"]), min_size=1, max_size=3).map(tuple)
 ONE_CALL = st.one_of(
@@ -133,7 +137,7 @@ ONE_CALL = st.one_of(
     st.builds(Action, st.just("drag"), **PLACES),
     st.builds(Action, st.sampled_from(["down", "up"]), button=st.integers(0, 2)),
     st.builds(Action, st.just("scroll"), dy=st.integers(-300, 300).map(lambda n: 15 * n)),
-    st.builds(Action, st.just("type"), text=st.text(max_size=20).filter(encodable)),
+    st.builds(Action, st.just("type"), text=TYPED),
     st.builds(Action, st.just("chord"), keys=KEYS),
     st.builds(Action, st.sampled_from(["press", "hold", "let_go"]), keys=KEYS.map(lambda keys: keys[:1])),
     st.builds(Action, st.just("wait"), wait=st.integers(0, 10).map(lambda n: 1000 * n)),
