@@ -8,6 +8,8 @@ from typing import Any
 
 LONGEST_TEXT = 500
 """Characters that one action may type."""
+MOST_FOREIGN = 100
+"""Different characters outside ASCII in what one action types: each needs a change of the keyboard."""
 LARGEST = 5000
 """Largest coordinate or scroll distance, pixels."""
 MOST_KEYS = 8
@@ -61,6 +63,8 @@ def untypable(text: str) -> str:
     """
     if len(text) > LONGEST_TEXT:
         return f"at most {LONGEST_TEXT} characters can be typed at once."
+    if sum(not sign.isascii() for sign in set(text)) > MOST_FOREIGN:
+        return f"at most {MOST_FOREIGN} different characters outside ASCII can be typed at once."
     for sign in text:
         if "\ud800" <= sign <= "\udfff":
             return "a text must not hold half of a surrogate pair."

@@ -40,6 +40,7 @@ PROGRAM = (
     "envs.desktop.small.guard",
     "envs.desktop.small.hands",
     "envs.desktop.small.home",
+    "envs.desktop.small.keyboard",
     "envs.desktop.small.tree",
     "envs.desktop.small.pictures",
     "envs.desktop.small.taskfile",

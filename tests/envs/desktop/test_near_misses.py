@@ -82,7 +82,15 @@ def goal(state: State, checks: list[dict]) -> State:
 def other_texts(text: str) -> Iterator[str]:
     """Texts that are almost this one."""
     lines = text.split("\n")
-    changed = {f"{text}5", f"5{text}", f"{text}\nx", f"x\n{text}", f" {text or 'x'}", f"{text} x", f"\n{text}x"}
+    changed = {
+        f"{text}5",
+        f"5{text}",
+        f"{text}\nx",
+        f"x\n{text}",
+        f" {text or 'x'}",
+        f"{text} x",
+        f"\n{text}x",
+    }
     changed |= {"", text[:-1], text.swapcase(), "\n".join(reversed(lines)), " ".join(lines)}
     yield from sorted(changed - {text})
 
@@ -102,7 +110,11 @@ def misses(state: State, check: dict) -> Iterator[State]:
             if value != check["value"]:
                 yield replace(state, cells={**state.cells, check["cell"]: value})
     elif "shown" in check:
-        yield from (replace(state, shown=text) for text in other_texts(check["shown"]) if text.strip() != check["shown"])
+        yield from (
+            replace(state, shown=text)
+            for text in other_texts(check["shown"])
+            if text.strip() != check["shown"]
+        )
     else:
         yield state.without(check["file"])
         yield from (state.written(check["file"], text) for text in other_texts(check["equals"]))
@@ -156,5 +168,3 @@ def test_a_number_that_is_only_typed_is_no_result(tmp_path, name):
             checks, typed = template.task_file(row, key)["checks"], said.startswith("Enter")
             for number in numbers:
                 assert State({}, frozenset(), shown=number).holds(checks, tmp_path / "home") == typed
-
-
