@@ -17,6 +17,9 @@ from rlanything.core.types import Task
 
 SCREEN = (1920, 1080)
 
+DONE = '{"action_type": "DONE"}'
+QWEN = '{"name": "computer_use", "arguments": {"action": "wait"}}'
+
 
 def use(action: str, **arguments) -> Action | Refusal:
     text = json.dumps({"name": "computer_use", "arguments": {"action": action, **arguments}})
@@ -53,6 +56,17 @@ def call(kind: str, **parameters) -> Action | Refusal:
         (reply.read("press ctrl+s", SCREEN), Action("chord", keys=("ctrl", "s"))),
         (reply.read("press enter", SCREEN), Action("press", keys=("enter",))),
         (reply.read("click 3", SCREEN), Action("click", 3)),
+        (reply.read("press ctrl++", SCREEN), Action("chord", keys=("ctrl", "+"))),
+        (reply.read("Press ctrl+s.", SCREEN), Action("chord", keys=("ctrl", "s"))),
+        (reply.read(f"```json\n{DONE}\n```", SCREEN), Action("done")),
+        (reply.read(f"```{DONE}```", SCREEN), Action("done")),
+        (reply.read("I click it.\n```\nclick 3\n```\n", SCREEN), Action("click", 3)),
+        (reply.read("First\n```\nclick 3\n```\nno, rather\n```\nclick 4\n```", SCREEN), Action("click", 4)),
+        (reply.read(f"The folder is there, so I end it. {DONE}", SCREEN), Action("done")),
+        (reply.read(f'{DONE[:-1]}, "parameters": {{}}}}', SCREEN), Action("done")),
+        (reply.read(f"So: {QWEN}", SCREEN), Action("wait", wait=1000)),
+        (reply.read(f"type 3 {DONE}", SCREEN), Action("type", 3, text=DONE)),
+        (reply.read("type 3 ```\nclick 3\n```", SCREEN), Action("type", 3, text="```\nclick 3\n```")),
     ],
 )
 def test_a_desktop_reads_them(found, action):
@@ -80,6 +94,14 @@ def test_a_desktop_reads_them(found, action):
         reply.read("<tool_call>{}</tool_call><tool_call>{}</tool_call>", SCREEN),
         reply.read("{" * 5000, SCREEN),
         reply.read("eval 1", SCREEN),
+        reply.read(f"{DONE} {DONE}", SCREEN),
+        reply.read(f"Either {DONE} or {DONE}", SCREEN),
+        reply.read(f"{{a brace}} {DONE}", SCREEN),
+        reply.read(f'So {{"thought": {DONE}', SCREEN),
+        reply.read(f'So {{"thought": {DONE}}}', SCREEN),
+        reply.read("I would click 3", SCREEN),
+        reply.read("```\nclick 3\nclick 4\n```", SCREEN),
+        reply.read("So " + '{"a":' * 4000, SCREEN),
     ],
 )
 def test_others_are_refused_with_a_reason(found):
@@ -97,6 +119,23 @@ def test_a_page_has_no_keys_that_stay_down():
 @given(st.text())
 def test_any_reply_is_read_or_refused(text):
     assert isinstance(reply.read(text, SCREEN), Action | Refusal)
+
+
+PROSE = st.text(st.characters(exclude_characters="{}`<", exclude_categories=["Cs"]), max_size=40)
+
+
+@given(PROSE, PROSE, st.sampled_from(["alone", "words", "fence", "tags"]), st.integers(0, 2000))
+def test_one_action_among_words_is_that_action(before, after, form, x):
+    made = json.dumps({"action_type": "CLICK", "x": x, "y": 1})
+    before = f"So {before}"  # a short text would be one itself
+    said = {
+        "alone": made,
+        "words": f"{before}{made}{after}",
+        "fence": f"{before}\n```json\n{made}\n```\n{after}",
+        "tags": f"{before}<tool_call>{made}</tool_call>{after}",
+    }[form]
+    assert reply.read(said, SCREEN) == Action("click", x=x, y=1)
+    assert isinstance(reply.read(f"{before}{made}{after}{made}", SCREEN), Refusal)
 
 
 VALUES = (
