@@ -129,6 +129,23 @@ class GeneratedData(TaskFamily, Protocol):
         ...
 
 
+class Verdict(Protocol):
+    """A verdict that may have been an error."""
+
+    def result(self) -> bool:
+        """Whether the episode is a success. Raises what went wrong while it was judged."""
+        ...
+
+
+@runtime_checkable
+class JudgesAtLimit(Protocol):
+    """A family whose benchmark judges an episode that has reached its limit of steps, as if it had ended there."""
+
+    def verdicts(self, environments: Sequence[Environment]) -> Sequence[Verdict]:
+        """The verdicts on the episodes that these environments play now, in order, made at the same time."""
+        ...
+
+
 @runtime_checkable
 class Prepares(Protocol):
     """A family that can start many episodes at the same time, faster than one by one."""
