@@ -129,6 +129,15 @@ class GeneratedData(TaskFamily, Protocol):
         ...
 
 
+@runtime_checkable
+class RunsPrograms(Protocol):
+    """A family whose results depend on programs that are no Python packages."""
+
+    def programs(self) -> Mapping[str, str]:
+        """Name of a program, or of a fact about it -> its version. Empty where they cannot be asked here."""
+        ...
+
+
 class Verdict(Protocol):
     """A verdict that may have been an error."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from envs.desktop.play.environment import DesktopEnvironment
 from envs.desktop.play.family import WorldFamily
 from envs.settings import names, one_of, text
 from envs.splits import SPLITS
-from rlanything.core.errors import MachineError
+from rlanything.core.errors import EnvironmentFailure, MachineError
 from rlanything.core.protocols import Environment, Verdict
 from rlanything.core.types import Task
 
@@ -76,6 +77,17 @@ class OSWorldFamily(WorldFamily):
     def verdicts(self, environments: Sequence[Environment]) -> Sequence[Verdict]:
         """OSWorld's verdicts on episodes at their limit: OSWorld's own runs evaluate them, too."""
         return self._together.verdicts([one for one in environments if isinstance(one, DesktopEnvironment)])
+
+    def programs(self) -> Mapping[str, str]:
+        """What a world says of itself: the digest of its evaluators, OSWorld's commit, the provider."""
+        with contextlib.suppress(EnvironmentFailure, MachineError):  # the first episode says what is wrong
+            world = self._pool.take()
+            try:
+                return world.hello.facts
+            finally:
+                world.close()
+                self._pool.give_back(world)
+        return {}
 
     def _command(self) -> Sequence[str]:
         return self._words

@@ -59,6 +59,14 @@ def test_the_id_of_a_task_holds_file_and_evaluators(files):
     assert family(files).validate(pinned) == "the task is judged by other evaluators than env.evaluators"
 
 
+def test_what_a_world_says_of_itself_is_for_the_record(made, files):
+    found = made.programs()
+    assert found["provider"] == "docker"
+    assert len(found["evaluators"]) == 64
+    assert family(files, command=("no-such-program",)).programs() == {}
+    assert made._pool._taken == 0
+
+
 def test_an_adapter_switches_the_evaluator_or_the_hints(made):
     parent = next(t for t in made.make("train", 3, 0) if t.payload["key"])
     assert made.describe(parent).splitlines()[-1] == rewording.reply("evaluator1", parent.instruction)

@@ -147,6 +147,12 @@ def test_what_is_not_installed_is_named(monkeypatch):
     box.missing.cache_clear()
 
 
+def test_the_versions_of_the_programs_are_for_the_record(desktop):
+    found = desktop.programs()
+    assert found.keys() >= {"xvfb", "mousepad", "gnumeric", "at-spi2-core"}
+    assert all(found.values())
+
+
 def test_an_expert_names_items():
     seen = 'x\n[1] menu "File"\n[2] push-button "Save" focused'
     assert named('click <push-button "Save">', seen) == "click 2"
