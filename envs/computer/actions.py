@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
 LONGEST_TEXT = 500
 """Characters that one action may type."""
+MOST_FOREIGN = 100
+"""Different characters outside ASCII in what one action types: each needs a change of the keyboard."""
 LARGEST = 5000
 """Largest coordinate or scroll distance, pixels."""
 MOST_KEYS = 8
@@ -52,6 +55,19 @@ class Refusal:
     reason: str
 
 
-def encodable(text: str) -> bool:
-    """Whether a text has no half of a surrogate pair: UTF-8, and with it every tokenizer, has no code for one."""
-    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+def untypable(text: str) -> str:
+    """Why a text cannot be typed, in one sentence for the agent, or ''. Line breaks and tabs are keys.
+
+    A program that types gets the text as an argument, which cannot hold a NUL, and must be able to encode it: UTF-8,
+    and with it every tokenizer, has no code for half of a surrogate pair. No keyboard types another control character.
+    """
+    if len(text) > LONGEST_TEXT:
+        return f"at most {LONGEST_TEXT} characters can be typed at once."
+    if sum(not sign.isascii() for sign in set(text)) > MOST_FOREIGN:
+        return f"at most {MOST_FOREIGN} different characters outside ASCII can be typed at once."
+    for sign in text:
+        if "\ud800" <= sign <= "\udfff":
+            return "a text must not hold half of a surrogate pair."
+        if sign not in "\n\t" and unicodedata.category(sign) == "Cc":
+            return f"no keyboard types the control character U+{ord(sign):04X}."
+    return ""

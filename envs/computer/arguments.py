@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envs.computer.actions import LONGEST_TEXT, MOST_KEYS, encodable
+from envs.computer.actions import MOST_KEYS, untypable
 from envs.computer.keyboard import Keyboard
 from rlanything.core.errors import ModelOutputError
 
@@ -20,10 +20,10 @@ def number(value: object, name: str, low: float, high: float) -> float:
 
 def text(value: object) -> str:
     """What is typed. Raises `Wrong`."""
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise Wrong(f"text must be a text of at most {LONGEST_TEXT} characters.")
-    if not encodable(value):
-        raise Wrong("text must not hold half of a surrogate pair.")
+    if not isinstance(value, str):
+        raise Wrong("text must be a text.")
+    if reason := untypable(value):
+        raise Wrong(reason)
     return value
 
 

@@ -1,4 +1,8 @@
-"""Which action a model's reply holds: a tool call in its tags, a tool call alone, or a short text."""
+"""Which action a model's reply holds.
+
+A tool call in its tags, a tool call alone, a short text, what stands in the last fenced block, or the one JSON object
+in a reply of words. A reply that could mean two things is refused.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from envs.computer.keyboard import DESKTOP
 
 LONGEST = 20_000
 """Characters of a reply that are read, from its end."""
+_FENCED = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 
 
@@ -20,8 +25,19 @@ def read(text: str, screen: tuple[int, int]) -> Action | Refusal:
     calls = _CALL.findall(text)
     if len(calls) > 1:
         return Refusal("one reply holds one tool call.")
-    if calls:
-        text = calls[0].strip()
+    found = _alone(calls[0].strip() if calls else text, screen)
+    if calls or isinstance(found, Action) or text.startswith("{"):
+        return found
+    for within in (*_FENCED.findall(text)[-1:], _only_object(text)):
+        inside = _alone(within.strip(), screen)
+        if within and isinstance(inside, Action):
+            return inside
+        found = inside if within.strip().startswith("{") else found  # its reason says more
+    return found
+
+
+def _alone(text: str, screen: tuple[int, int]) -> Action | Refusal:
+    """The action of a text that holds nothing else."""
     if not text.startswith("{"):
         return short.parse(text, DESKTOP)
     if len(text) > tool_calls.LONGEST:
@@ -33,3 +49,13 @@ def read(text: str, screen: tuple[int, int]) -> Action | Refusal:
     if isinstance(call, dict) and call.get("name") == computer_use.NAME:
         return computer_use.read(call, screen)
     return tool_calls.read(call, DESKTOP)
+
+
+def _only_object(text: str) -> str:
+    """The only JSON object in a text; '' where there is none, where there are more, or a brace that begins none."""
+    start = text.find("{")
+    try:
+        _value, stop = json.JSONDecoder().raw_decode(text, start) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        return ""
+    return "" if start < 0 or "{" in text[stop:] else text[start:stop]

@@ -108,7 +108,7 @@ def _hotkey(given: Arguments, keyboard: Keyboard) -> Action:
 
 
 def _drag(given: Arguments) -> Action:
-    return Action("drag", x=_whole(given, "x", 0, LARGEST), y=_whole(given, "y", 0, LARGEST))
+    return Action("drag", **_place(given))
 
 
 def _scroll(given: Arguments, keyboard: Keyboard) -> Action:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from envs import wording
 from rlanything.core.types import InvalidProposal
 
 LONGEST_REPLY = 20_000
@@ -24,7 +25,6 @@ _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”")
 _FIXED = re.compile(r"[\w.:/~\\$%#-]*[\d/\\:][\w.:/~\\$%#-]*\w|\w+\.\w{2,5}\b|\d")
 """Numbers, cells, paths, addresses, names of files: what the evaluator looks for."""
 _MARKS = re.compile(r"<\|[^|]*\|>|</?(?:think|tool_call|tool_response)>")
-_LETTERS = re.compile(r"[^\W\d_]")
 
 
 def read(reply: str, known: Mapping[str, str]) -> tuple[str, str]:
@@ -56,7 +56,9 @@ def objections(text: str, template: str) -> Iterator[str]:
         yield "the instruction has signs that cannot be printed"
     if _MARKS.search(text):
         yield "the instruction has marks of a chat format"
-    if _share_of_ascii(text) < 0.9 * _share_of_ascii(template):
+    if word := wording.forbids(text, template):
+        yield f"the instruction forbids something ({word!r}), which its template does not; it says what to do"
+    if wording.in_another_language(text, template):
         yield "the instruction is in another language than its template"
     missing = [part for part in fixed_parts(template) if part.casefold() not in text.casefold()]
     if missing:
@@ -91,8 +93,3 @@ def _last_object(text: str) -> dict[str, object]:
     if not isinstance(found, dict):
         raise InvalidProposal('no JSON object such as {"evaluator1": "Close all windows."}')
     return found
-
-
-def _share_of_ascii(text: str) -> float:
-    letters = _LETTERS.findall(text)
-    return sum(letter.isascii() for letter in letters) / len(letters) if letters else 1.0

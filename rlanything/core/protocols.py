@@ -130,6 +130,32 @@ class GeneratedData(TaskFamily, Protocol):
 
 
 @runtime_checkable
+class RunsPrograms(Protocol):
+    """A family whose results depend on programs that are no Python packages."""
+
+    def programs(self) -> Mapping[str, str]:
+        """Name of a program, or of a fact about it -> its version. Empty where they cannot be asked here."""
+        ...
+
+
+class Verdict(Protocol):
+    """A verdict that may have been an error."""
+
+    def result(self) -> bool:
+        """Whether the episode is a success. Raises what went wrong while it was judged."""
+        ...
+
+
+@runtime_checkable
+class JudgesAtLimit(Protocol):
+    """A family whose benchmark judges an episode that has reached its limit of steps, as if it had ended there."""
+
+    def verdicts(self, environments: Sequence[Environment]) -> Sequence[Verdict]:
+        """The verdicts on the episodes that these environments play now, in order, made at the same time."""
+        ...
+
+
+@runtime_checkable
 class Prepares(Protocol):
     """A family that can start many episodes at the same time, faster than one by one."""
 

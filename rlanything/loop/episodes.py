@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
-from rlanything.core.protocols import Environment, Prepares, TaskFamily
+from rlanything.core.protocols import Environment, JudgesAtLimit, Prepares, TaskFamily
 from rlanything.core.types import Observation, Status, Task
 from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables
 
@@ -31,7 +31,7 @@ class Move:
 
     episode: a name of the episode that no other episode open at the time has. seed: of the episode. seen: what the
     environment said before the last action. timeout_s: longest time of each call of environment code, in seconds.
-    images: the names of the pictures that it showed with it.
+    images: the names of the pictures that it showed with it. last: no further action is allowed.
     """
 
     episode: str
@@ -41,6 +41,7 @@ class Move:
     seen: str
     timeout_s: float
     images: tuple[str, ...] = ()
+    last: bool = False
 
     def follows(self, observation: Observation) -> bool:
         """Whether this is what the environment said and showed before the last action."""
@@ -108,7 +109,11 @@ class LocalHost:
             acting = [(move.task, move.actions[-1]) for move in moves if move.actions]
             if acting:
                 self.family.prefetch(acting)
-        return [self._play(move) for move in moves]
+        played = [self._play(move) for move in moves]
+        if isinstance(self.family, JudgesAtLimit):
+            self._judge(self.family, [move for move in moves if move.last])
+            return [self._open[move.key].played for move in moves]
+        return played
 
     def close(self, moves: Sequence[Move]) -> list[str]:
         """See `Host`. An episode that is not open here is played again, because closing it may fail."""
@@ -143,6 +148,23 @@ class LocalHost:
             )
         found.move = move
         return found.played
+
+    def _judge(self, family: JudgesAtLimit, moves: Sequence[Move]) -> None:
+        """Judge the episodes that have reached their limit. One that is no success stays as it is: cut off."""
+        reached = [found for move in moves if (found := self._open[move.key]).played.status is None]
+        if not reached:
+            return
+        verdicts = family.verdicts([found.environment for found in reached])
+        for found, verdict in zip(reached, verdicts, strict=True):
+            said: list[bool] = []
+            status, error = _guarded(
+                lambda verdict=verdict, said=said: said.append(verdict.result()), found.move.timeout_s
+            )  # type: ignore[misc]
+            seen = found.played.observation
+            if status is not None:
+                found.played = Played(seen, status, error=error)
+            elif said == [True]:
+                found.played = Played(seen, Status.OK, True)
 
     def _at(self, move: Move, actions: tuple[str, ...]) -> _Open:
         """The open episode after `actions`. If it is elsewhere, or not open, it is played from its start."""

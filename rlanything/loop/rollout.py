@@ -71,11 +71,11 @@ class _Episode:
         """Its name among the episodes that are rolled out together, and of its session."""
         return f"{self.slot}/{self.task.task_id}/{self.rollout}"
 
-    def move(self, timeout_s: float, *further: str) -> Move:
-        """Its actions so far, and a further one."""
+    def move(self, timeout_s: float, *further: str, last: bool = False) -> Move:
+        """Its actions so far, and a further one. last: no more may follow."""
         actions = (*(step.action for step in self.steps), *further)
         seen = self.observation
-        return Move(self.name, self.task, self.seed, actions, seen.text, timeout_s, seen.image_names)
+        return Move(self.name, self.task, self.seed, actions, seen.text, timeout_s, seen.image_names, last)
 
     def take(self, played: Played) -> None:
         """Take over the environment's answer."""
@@ -163,8 +163,10 @@ class RolloutWorker:
             self.prompts.action(reply, e.observation.actions)
             for e, reply in zip(fitting, replies, strict=True)
         ]
+        last = turn + 1 == sampling.max_steps
         moves = [
-            e.move(self.config.timeout_s, action) for e, (action, _) in zip(fitting, actions, strict=True)
+            e.move(self.config.timeout_s, action, last=last)
+            for e, (action, _) in zip(fitting, actions, strict=True)
         ]
         answers = host.play(moves)
         for episode, completion, reply, chosen, played in zip(

@@ -8,7 +8,7 @@ from pathlib import Path
 from rlanything import targets
 from rlanything.config import Config, TasksConfig
 from rlanything.core.errors import ConfigError, unknown
-from rlanything.core.protocols import TaskFamily
+from rlanything.core.protocols import RunsPrograms, TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import PRACTICE, TRAIN
 from rlanything.core.types import Task
@@ -19,6 +19,12 @@ def family(config: Config) -> TaskFamily:
     """The task family of the configuration. Raises `ConfigError`."""
     made: TaskFamily = targets.instantiate(config.env, "env", TaskFamily)
     return made
+
+
+def programs(config: Config) -> dict[str, str]:
+    """Name -> version of the programs that the environment runs, where it says so."""
+    made = family(config)
+    return dict(made.programs()) if isinstance(made, RunsPrograms) else {}
 
 
 def check_splits(made: TaskFamily, tasks: TasksConfig) -> None:

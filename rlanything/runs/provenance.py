@@ -3,7 +3,8 @@
 provenance/<arm>.json          configuration, code, inputs, seeds, panels, and the hash of each seed's folder.
                                The same run gives the same bytes, on any machine. Git keeps it.
 provenance/starts/<arm>.json   every start of the command (a killed and resumed run has several): time, git commit,
-                               machine and packages. Git ignores it, so it exists only where the run was made.
+                               machine, packages and programs of the environment. Git ignores it, so it exists only
+                               where the run was made.
 """
 
 from __future__ import annotations
@@ -42,14 +43,20 @@ ELSEWHERE = ("git", "machine", "packages")
 _ONLY_STARTS = "remove it: it only notes how the run was started, and no result depends on it"
 
 
-def record_start(live: Path, root: Path, published: Mapping[int, int]) -> None:
-    """Add a start to the list in `live`. published: seed -> number of iterations that are published already."""
+def record_start(
+    live: Path, root: Path, published: Mapping[int, int], programs: Mapping[str, str] | None = None
+) -> None:
+    """Add a start to the list in `live`. published: seed -> number of iterations that are published already.
+
+    programs: name -> version of what the environment runs beside Python packages.
+    """
     start = {
         "at": _now(),
         "command": shlex.join(["rlanything", *sys.argv[1:]]),
         "git": revision(root),
         "machine": machine(),
         "packages": packages(),
+        "programs": dict(programs or {}),
         "published": {str(seed): count for seed, count in published.items()},
     }
     write_json(live / STARTS, [*_starts(live), start])

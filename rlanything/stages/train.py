@@ -12,7 +12,7 @@ from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, hashes, locks
 from rlanything.files.atomic import clear_leftovers
-from rlanything.runs import origins, provenance, timings
+from rlanything.runs import families, origins, provenance, timings
 from rlanything.runs.build import fetch_commit, first_process
 from rlanything.runs.fingerprint import Origin, checkpoints, made_from
 from rlanything.runs.folder import RunFolder, place
@@ -53,9 +53,8 @@ def _run(config: Config, root: Path, arm: str) -> None:
             _say(f"{arm}: {notice}")
         for path in (layout.provenance(arm), layout.starts(arm)):
             clear_leftovers(path)
-        provenance.record_start(
-            live, root, {seed: len(folder.published()) for seed, folder in folders.items()}
-        )
+        published = {seed: len(folder.published()) for seed, folder in folders.items()}
+        provenance.record_start(live, root, published, families.programs(config))
     _train(config, root, origin, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
     if not first_process():
         return

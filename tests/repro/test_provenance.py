@@ -54,6 +54,13 @@ def test_a_run_records_what_it_was_made_from_and_what_came_out(project):
     assert start["published"] == {"0": 0}
     assert start["packages"]["torch"]
     assert start["machine"]["cores"] >= 1
+    assert start["programs"] == {}  # games in this process
+
+
+def test_a_start_records_the_programs_of_the_environment(tmp_path):
+    provenance.record_start(tmp_path, tmp_path, {0: 0}, {"xvfb": "2:21.1.7"})
+    [start] = json.loads((tmp_path / provenance.STARTS).read_text())
+    assert start["programs"] == {"xvfb": "2:21.1.7"}
 
 
 def test_right_after_a_run_everything_matches(project, capsys):

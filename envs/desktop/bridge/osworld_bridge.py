@@ -160,7 +160,8 @@ def plain(action: Any) -> list[Any]:
     if kind == "PRESS" and given.get("key") in QUOTES | {"<"}:
         return _typing(given["key"])
     if kind in ("KEY_DOWN", "KEY_UP", "HOTKEY") and QUOTES & set(given.get("keys", [given.get("key")])):
-        raise Refused("OSWorld cannot hold down a quote or a backslash")
+        # An error would cost the machine and take the episode out of the statistics, for an ordinary reply.
+        return _typing(given["key"]) if kind == "KEY_DOWN" else ["WAIT"]
     return [{"action_type": kind, "parameters": {name: _key(value) for name, value in given.items()}}]
 
 

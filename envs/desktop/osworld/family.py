@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from envs.desktop import rewording
 from envs.desktop.bridge.world import World
 from envs.desktop.osworld.tasks import ENV, EXTENSION, Sources, task_file, templates
+from envs.desktop.play.environment import DesktopEnvironment
 from envs.desktop.play.family import WorldFamily
 from envs.settings import names, one_of, text
 from envs.splits import SPLITS
-from rlanything.core.errors import MachineError
+from rlanything.core.errors import EnvironmentFailure, MachineError
+from rlanything.core.protocols import Environment, Verdict
 from rlanything.core.types import Task
 
 
@@ -70,6 +73,21 @@ class OSWorldFamily(WorldFamily):
         if task.instruction in (canonical, payload["content"].get("instruction")):
             return ""
         return next(rewording.objections(task.instruction, canonical), "")
+
+    def verdicts(self, environments: Sequence[Environment]) -> Sequence[Verdict]:
+        """OSWorld's verdicts on episodes at their limit: OSWorld's own runs evaluate them, too."""
+        return self._together.verdicts([one for one in environments if isinstance(one, DesktopEnvironment)])
+
+    def programs(self) -> Mapping[str, str]:
+        """What a world says of itself: the digest of its evaluators, OSWorld's commit, the provider."""
+        with contextlib.suppress(EnvironmentFailure, MachineError):  # the first episode says what is wrong
+            world = self._pool.take()
+            try:
+                return world.hello.facts
+            finally:
+                world.close()
+                self._pool.give_back(world)
+        return {}
 
     def _command(self) -> Sequence[str]:
         return self._words

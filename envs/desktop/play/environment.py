@@ -94,6 +94,13 @@ class DesktopEnvironment:
             self.over = True
             raise
 
+    def verdict(self) -> bool:
+        """The evaluator's verdict on the world as it is now. The episode goes on only to be closed."""
+        if self._world is None or self.over:
+            raise RuntimeError("`verdict` before `reset`, or after the end")
+        self.over = True
+        return self._world.evaluate() >= 1.0
+
     def close(self) -> None:
         """Give the world back."""
         world, self._world, self.over = self._world, None, True

@@ -6,7 +6,7 @@ The loop says what it is about to ask (`Prepares`, `Prefetches`). What a world a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from weakref import WeakSet
 
 from envs.computer.turns import paired
@@ -46,6 +46,11 @@ class Together:
         with ThreadPoolExecutor(self._most) as threads:
             for environment, action in pairs:
                 environment.made = action, threads.submit(environment.act, action)
+
+    def verdicts(self, environments: Sequence[DesktopEnvironment]) -> list[Future[bool]]:
+        """The verdicts on these episodes, all at the same time. What fails says so when it is asked for."""
+        with ThreadPoolExecutor(self._most) as threads:
+            return [threads.submit(environment.verdict) for environment in environments]
 
     def _running(self) -> Iterator[tuple[str, DesktopEnvironment]]:
         for environment in sorted(self._environments, key=lambda one: one.order):

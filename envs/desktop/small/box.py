@@ -40,6 +40,7 @@ PROGRAM = (
     "envs.desktop.small.guard",
     "envs.desktop.small.hands",
     "envs.desktop.small.home",
+    "envs.desktop.small.keyboard",
     "envs.desktop.small.tree",
     "envs.desktop.small.pictures",
     "envs.desktop.small.taskfile",
@@ -59,6 +60,19 @@ def missing() -> str:
     except OSError:
         packages += ["python3", BINDING]
     return f"the desktop needs: apt install --no-install-recommends {' '.join(packages)}" if packages else ""
+
+
+def versions() -> dict[str, str]:
+    """Debian package -> version of everything that the desktop runs; empty where there is no dpkg."""
+    packages = [*PROGRAMS.values(), *BINDING.split()]
+    try:
+        said = subprocess.run(
+            ["dpkg-query", "--show", "--showformat", "${Package} ${Version}\n", *packages],
+            capture_output=True, text=True, timeout=60, check=False,
+        ).stdout  # fmt: skip
+    except OSError:
+        return {}
+    return dict(pair for line in said.splitlines() if len(pair := line.split(" ", 1)) == 2 and pair[1])
 
 
 def command(screen: tuple[int, int] = (1024, 768)) -> tuple[str, ...]:

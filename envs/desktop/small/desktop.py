@@ -18,12 +18,15 @@ import tree  # type: ignore[import-not-found, unused-ignore]
 from faults import BadTask  # type: ignore[import-not-found, unused-ignore]
 from hands import SCREEN  # type: ignore[import-not-found, unused-ignore]
 from home import HOME, RUN, STATE  # type: ignore[import-not-found, unused-ignore]
+from keyboard import Keyboard  # type: ignore[import-not-found, unused-ignore]
 
 DISPLAY = ":1"
 STARTING, SHOWING, QUIET = 90.0, 30.0, 0.08
 """Seconds for a server to start, for an application to show its window, and without a change until a screen is calm."""
 CALM = 1.5
 """Longest wait for a calm screen, seconds."""
+SETTLING = 20.0
+"""Longest wait for the window manager, seconds."""
 TAKEN = 0.5
 """Longest wait for what a key changes on the screen, seconds: a key may change nothing."""
 
@@ -56,8 +59,11 @@ class Desktop:
         _until((RUN / "bus").exists, "dbus-daemon", STARTING)
         self._serve("/usr/libexec/at-spi-bus-launcher", "--launch-immediately")
         self._serve("openbox")
-        _until(_has_manager, "openbox", STARTING)  # a window that opens before it never gets the keyboard
+        _until(
+            lambda: _desktops() > 0, "openbox", STARTING
+        )  # a window that opens before it never gets the keyboard
         tree.connect(STARTING)
+        self._keyboard = Keyboard()
         self._kept, self._running = home.present() - {STATE}, _processes()
 
     def reset(self, task: dict[str, Any]) -> None:
@@ -66,6 +72,7 @@ class Desktop:
         Raises `BadTask` for what no desktop can do. Any other exception says that this desktop does not work.
         """
         self.check_running()
+        self._keyboard.let_go()
         self._end()
         home.fill(task, self._kept)
         hands.xdo("mousemove", str(SCREEN[0] - 2), str(SCREEN[1] - 2))
@@ -105,10 +112,22 @@ class Desktop:
         _within(TAKEN, lambda: pictures.digest(self.frame) != before)
         _within(CALM, lambda: tree.down(buttons) <= down)
 
+    def settled(self) -> None:
+        """Wait until the window manager has worked through all that has happened, and the screen is calm.
+
+        It works for long on every change of the keyboard. It answers in order, so another number of its desktops, none
+        of which is in use, says that it is done with what came before.
+        """
+        count = _desktops()
+        for wanted in (count + 1, count):
+            hands.xdo("set_num_desktops", str(wanted))
+            _until(lambda wanted=wanted: _desktops() == wanted, "an answer of openbox", SETTLING)  # type: ignore[misc]
+        self.calm()
+
     def act(self, action: dict[str, Any]) -> None:
         """Perform one action of `computer_13`."""
         self._buttons = tree.buttons() if action.get("action_type") == "TYPING" else []
-        hands.act(action, self.pressed)
+        hands.act(action, self._keyboard, self.pressed, self.settled)
 
     def check_running(self) -> None:
         """Raise where a server has ended, or a process that one of them has started."""
@@ -157,14 +176,10 @@ def _within(limit: float, ready: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def _has_manager() -> bool:
-    """Whether a window manager has taken over the screen."""
-    return (
-        subprocess.run(
-            ["xdotool", "get_num_desktops"], capture_output=True, timeout=20, check=False
-        ).returncode
-        == 0
-    )
+def _desktops() -> int:
+    """How many desktops the window manager has, or 0 where none has taken over the screen."""
+    found = subprocess.run(["xdotool", "get_num_desktops"], capture_output=True, timeout=20, check=False)
+    return int(found.stdout) if found.returncode == 0 else 0
 
 
 def _has_focus() -> bool:

@@ -87,6 +87,10 @@ class DesktopFamily(WorldFamily):
         template = templates()[task.payload["template"]]
         return demonstration.rewrite(template, task.payload["row"], task.payload["key"], direction)
 
+    def programs(self) -> Mapping[str, str]:
+        """Versions of the packages that a desktop is made of: other ones may show another screen."""
+        return box.versions()
+
     def _command(self) -> Sequence[str]:
         return box.command(self._screen)
 

@@ -6,12 +6,14 @@ What an agent types reaches xdotool as an argument of its own; nothing is given 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable
 from typing import Any
 
 from faults import Refused  # type: ignore[import-not-found, unused-ignore]
+from keyboard import Keyboard  # type: ignore[import-not-found, unused-ignore]
 
 _WIDTH, _HEIGHT = os.environ["SCREEN"].split("x")
 SCREEN = (int(_WIDTH), int(_HEIGHT))
@@ -25,11 +27,15 @@ KEYS = {
     "pageup": "Prior", "pagedown": "Next", "insert": "Insert", "capslock": "Caps_Lock", "ctrl": "ctrl", "alt": "alt",
     "shift": "shift", "super": "super", " ": "space", **{f"f{n}": f"F{n}" for n in range(1, 13)},
 }  # fmt: skip
+Pressed = Callable[[Callable[[], None]], None]
 BUTTONS = {"left": "1", "middle": "2", "right": "3"}
 
 
-def act(action: dict[str, Any], pressed: Callable[[Callable[[], None]], None]) -> None:
-    """Perform one action of `computer_13`. pressed: presses a key, and waits until the application has taken it."""
+def act(action: dict[str, Any], keyboard: Keyboard, pressed: Pressed, settled: Callable[[], None]) -> None:
+    """Perform one action of `computer_13`.
+
+    pressed: presses a key, and waits until the application has taken it. settled: waits until what was typed is shown.
+    """
     kind = action.get("action_type")
     place = (
         [str(_number(action, name, side)) for name, side in zip("xy", SCREEN, strict=True)]
@@ -49,12 +55,12 @@ def act(action: dict[str, Any], pressed: Callable[[Callable[[], None]], None]) -
         _scroll(_number(action, "dx", 1000, 0, -1000), ("6", "7"))
         _scroll(-_number(action, "dy", 1000, 0, -1000), ("4", "5"))
     elif kind == "TYPING":
-        _type(str(action["text"])[:LONGEST_TEXT], pressed)
+        _type(str(action["text"])[:LONGEST_TEXT], keyboard, pressed, settled)
     elif kind in ("PRESS", "KEY_DOWN", "KEY_UP"):
         verb = {"PRESS": "key", "KEY_DOWN": "keydown", "KEY_UP": "keyup"}[str(kind)]
-        xdo(verb, "--", key(action["key"]))
+        xdo(verb, "--", *_keys([action["key"]], keyboard))
     elif kind == "HOTKEY":
-        xdo("key", "--", "+".join(map(key, action["keys"])))
+        xdo("key", "--", "+".join(_keys(action["keys"], keyboard)))
     elif kind == "WAIT":
         time.sleep(min(max(float(action.get("seconds", 1)), 0.0), 10.0))
     elif kind != "MOVE_TO":
@@ -75,19 +81,35 @@ def key(name: Any) -> str:
     raise Refused("the key is unknown")
 
 
-def _type(text: str, pressed: Callable[[Callable[[], None]], None]) -> None:
-    for place, line in enumerate(text.split("\n")):
+def _keys(names: list[Any], keyboard: Keyboard) -> list[str]:
+    """The keysyms of keys, which the keyboard has from now on."""
+    found = list(map(key, names))
+    keyboard.lend(set("".join(names)))
+    return found
+
+
+def _type(text: str, keyboard: Keyboard, pressed: Pressed, settled: Callable[[], None]) -> None:
+    short = (
+        len(text) <= SHORT
+    )  # a long text with pauses would take longer than a world may take for an answer
+    for place, part in enumerate(keyboard.parts(text)):
         if place:
-            xdo("key", "Return")
-        if 0 < len(line) <= SHORT:
-            for sign in line:
-                pressed(lambda sign=sign: _write(sign))  # type: ignore[misc]
-        elif line:
-            _write(line)
+            settled()  # its letters have taken keys over: the keys before must have been read
+        for typed in part if short else [part]:
+            if short and typed != "\n":
+                pressed(lambda typed=typed: _write(typed))  # type: ignore[misc]
+            else:
+                _write(typed)
+    if not text.isascii():
+        settled()  # the next episode must not wait for what this one has done to the keyboard
 
 
 def _write(text: str) -> None:
-    xdo("type", "--clearmodifiers", "--delay", "4", "--", text)
+    words = list[str]()
+    for line, breaks in re.findall("([^\n]*)(\n*)", text):
+        words += ["type", "--args", "1", "--clearmodifiers", "--delay", "4", "--", line] if line else []
+        words += ["key", "--delay", "4", *["Return"] * len(breaks)] if breaks else []
+    xdo(*words)
 
 
 def _scroll(notches: int, buttons: tuple[str, str]) -> None:

@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -69,7 +70,26 @@ def templates() -> dict[str, Template]:
             if name in found:
                 raise ValueError(f"{path.name}: {name}: there is one of this name already")
             found[name] = Template(name, said["app"], tuple(said["rows"]), whole)
+            if reason := _repeated(found[name]):
+                raise ValueError(f"{path.name}: {name}: {reason}")
     return found
+
+
+def content(template: Template, row: int, key: str) -> str:
+    """All that a task is, apart from its name: two tasks with the same content are one task."""
+    said = template.instructions(row)[key]
+    return json.dumps([said, template.task_file(row, key)], sort_keys=True)
+
+
+def _repeated(template: Template) -> str:
+    """Which two rows make the same task, or ''. Rows are divided among splits, so panels would hold training tasks."""
+    first: dict[str, int] = {}
+    for row in range(len(template.rows)):
+        for key in template.given["evaluators"]:
+            same = first.setdefault(content(template, row, key), row)
+            if same != row:
+                return f"rows {same} and {row} make the same task of {key}: its texts must name a value that differs"
+    return ""
 
 
 def _flaw(given: Mapping[str, Any]) -> str:

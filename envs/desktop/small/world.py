@@ -3,8 +3,8 @@
 
 A program of its own, which runs in a box (`box`) with the system's Python: it needs the module `gi` with Atspi, and
 nothing of this project but the modules beside it. `guard` is around all of it, `desktop` has the servers and the
-application, `hands` mouse and keyboard, `home` the folder, `tree` and `pictures` what is shown, `taskfile` what a task
-is, and `verdicts` the checks.
+application, `hands` mouse and keys, `keyboard` letters of other languages, `home` the folder, `tree` and `pictures`
+what is shown, `taskfile` what a task is, and `verdicts` the checks.
 """
 
 from __future__ import annotations

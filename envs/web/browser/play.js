@@ -85,8 +85,8 @@
     down: (element, action) => mouse(element, 'mousedown', pointer, { button: action.button }),
     up: (element, action) => mouse(element, 'mouseup', pointer, { button: action.button }),
     drag: (element, action) => {
-      mouse(element, 'mousedown', pointer);
-      pointer = { x: action.x, y: action.y };
+      mouse(under(pointer), 'mousedown', pointer);
+      pointer = action.number ? middle(element) : { x: action.x, y: action.y };
       mouse(under(pointer), 'mousemove', pointer);
       mouse(under(pointer), 'mouseup', pointer);
     },
@@ -104,7 +104,7 @@
     failed = !element || !element.isConnected;
     met = failed ? 0 : rla.numberOf(element);
     if (failed) return;
-    if (action.number) pointer = middle(element);
+    if (action.number && action.kind !== 'drag') pointer = middle(element);
     ACTS[action.kind](element, action);
     rla.advance(action.wait || SETTLE);
   };

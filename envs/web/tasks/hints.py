@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
+from envs import wording
 from envs.web.play.episode import Episode
 from rlanything.core.types import InvalidProposal
 
@@ -16,7 +17,6 @@ LONGEST = 160
 """Characters of a hint."""
 MOST_STEPS = 30
 _ALLOWED = re.compile(r"[A-Za-z0-9 .,;:'\"@#/()+-]*", re.ASCII)
-_FORBIDS = re.compile(r"\b(not|never|no|without|avoid|except|instead|ignore|wrong|\w+n't)\b", re.IGNORECASE)
 _COMMAND = re.compile(r"\b(click|double|right|hover|type|scroll) (\d+)\b")
 _QUOTED = re.compile(r'"([^"]*)"')
 
@@ -63,7 +63,7 @@ def malformed(hint: str) -> str:
         return f"the hint has more than {LONGEST} characters"
     if not _ALLOWED.fullmatch(hint):
         return "the hint has signs other than letters, digits and those of a plain English sentence"
-    return "the hint forbids something; a hint says what to do" if _FORBIDS.search(hint) else ""
+    return "the hint forbids something; a hint says what to do" if wording.forbids(hint) else ""
 
 
 def _is_for(command: str, number: int) -> bool:

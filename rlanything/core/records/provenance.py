@@ -59,7 +59,10 @@ class Machine(BaseModel):
 
 
 class Start(BaseModel):
-    """One start of a run. published: seed -> number of iterations that earlier starts had published."""
+    """One start of a run. published: seed -> number of iterations that earlier starts had published.
+
+    programs: what the environment says of its programs -> version; older records have none.
+    """
 
     at: str
     command: str
@@ -67,6 +70,7 @@ class Start(BaseModel):
     machine: Machine
     packages: dict[str, str]
     published: dict[str, int]
+    programs: dict[str, str] = {}
 
 
 class Starts(BaseModel):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.computer import short, tool_calls
-from envs.computer.actions import LONGEST_TEXT, Action, Refusal
+from envs.computer.actions import LONGEST_TEXT, Action, Refusal, untypable
 from envs.computer.keyboard import PAGE_KEYS
 
 COMPUTER_13 = (
@@ -26,6 +27,15 @@ def call(kind: str, **parameters) -> Action | Refusal:
     ("text", "action"),
     [
         ("click 12", Action("click", 12)),
+        ("Click 12", Action("click", 12)),
+        ("CLICK 12.", Action("click", 12)),
+        ("Type 5 Hello.", Action("type", 5, text="Hello.")),
+        ("Press Enter.", Action("press", keys=("enter",))),
+        ("press .", Action("press", keys=(".",))),
+        ("press +", Action("press", keys=("+",))),
+        ("press down++", Action("press", keys=("down", "+"))),
+        ("Scroll 3 Down", Action("scroll", 3, dy=100)),
+        ("Done.", Action("done")),
         (" double 3 ", Action("click", 3, times=2)),
         ("right 3", Action("click", 3, button=2)),
         ("hover 3", Action("move", 3)),
@@ -56,9 +66,13 @@ def test_a_short_text_is_an_action(text, action):
         "press nokey",
         "scroll 1 left",
         "click 99999",
-        "CLICK 1",
+        "type 5.",
+        "click 3..",
+        "press ctrl+",
         f"type 5 {'x' * (LONGEST_TEXT + 1)}",
         "type 5 half \ud83d",
+        "type 5 a\0b",
+        "type 5 a\x1b[2Jb",
         "press " + "+".join("abcdefghi"),
         "eval 1",
     ],
@@ -84,6 +98,7 @@ def test_all_action_types_of_osworld_are_known():
         (call("CLICK"), Action("click")),
         (call("DOUBLE_CLICK", element=4), Action("click", 4, times=2)),
         (call("MOVE_TO", x=1, y=2), Action("move", x=1, y=2)),
+        (call("DRAG_TO", element=7), Action("drag", 7)),
         (call("DRAG_TO", x=1, y=2), Action("drag", x=1, y=2)),
         (call("SCROLL", dx=0, dy=-10), Action("scroll", dy=-10)),
         (call("TYPING", text="a'); alert(1) //"), Action("type", text="a'); alert(1) //")),
@@ -115,6 +130,8 @@ def test_a_tool_call_is_an_action(found, action):
         '{"action_type": "CLICK", "x": true, "y": 1}',
         '{"action_type": "TYPING", "text": 3}',
         '{"action_type": "TYPING", "text": "half \\ud83d"}',
+        '{"action_type": "TYPING", "text": "a\\u0000b"}',
+        '{"action_type": "TYPING", "text": "a\\u0085b"}',
         " " * 5000,
         '{"action_type": "PRESS", "key": {}}',
         '{"action_type": "CLICK", "parameters": 3}',
@@ -159,9 +176,42 @@ def test_any_parameters_are_read_or_refused(kind, parameters):
         assert set(found.keys) <= {*PAGE_KEYS, *(key for key in found.keys if len(key) == 1)}
 
 
+ON_ELEMENTS = st.builds(
+    Action,
+    st.sampled_from(["click", "move", "scroll", "drag", "type"]),
+    st.integers(0, 9999),
+    x=st.none() | st.integers(0, 9),
+    button=st.integers(0, 2),
+    times=st.integers(1, 3),
+    dy=st.integers(-1, 1),
+)
+
+
+@given(ON_ELEMENTS)
+def test_an_action_without_a_short_text_passes_for_no_other(action):
+    spelled = short.spell(action)
+    if action.kind != "type" and spelled:
+        assert short.parse(spelled) == replace(action, dy=0)
+    if (action.button, action.times, action.x) != (0, 1, None) and action.kind == "move":
+        assert spelled == ""
+    if action.button == 1 or action.times == 3 or action.kind in ("scroll", "drag"):
+        assert action.kind == "type" or spelled == ""
+
+
 @given(st.integers(1, 9999), st.text(max_size=LONGEST_TEXT))
 def test_an_action_is_read_back_from_its_text(number, text):
     assert short.parse(short.spell(Action("click", number))) == Action("click", number)
     typed = Action("type", number, text=text)
-    if text == text.rstrip():  # what surrounds a reply is cut off
+    if untypable(text):
+        assert isinstance(short.parse(f"type {number} x{text}x"), Refusal)
+    elif text == text.rstrip():  # what surrounds a reply is cut off
         assert short.parse(short.spell(typed)) == typed
+
+
+@pytest.mark.parametrize("sign", [*map(chr, range(32)), "\x7f", "\x85", "\x9f"])
+def test_control_characters_are_refused_and_line_breaks_and_tabs_are_typed(sign):
+    found = call("TYPING", text=f"a{sign}b")
+    if sign in "\n\t":
+        assert found == Action("type", text=f"a{sign}b")
+    else:
+        assert found == Refusal(f"no keyboard types the control character U+{ord(sign):04X}.")

@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.computer import computer_use, reply, short, tool_calls
-from envs.computer.actions import Action, Refusal, encodable
+from envs.computer.actions import Action, Refusal, untypable
 from envs.computer.calls import calls
 from envs.computer.keyboard import DESKTOP, PAGE
 from envs.computer.turns import paired
 from rlanything.core.types import Task
 
 SCREEN = (1920, 1080)
+
+DONE = '{"action_type": "DONE"}'
+QWEN = '{"name": "computer_use", "arguments": {"action": "wait"}}'
 
 
 def use(action: str, **arguments) -> Action | Refusal:
@@ -53,6 +56,17 @@ def call(kind: str, **parameters) -> Action | Refusal:
         (reply.read("press ctrl+s", SCREEN), Action("chord", keys=("ctrl", "s"))),
         (reply.read("press enter", SCREEN), Action("press", keys=("enter",))),
         (reply.read("click 3", SCREEN), Action("click", 3)),
+        (reply.read("press ctrl++", SCREEN), Action("chord", keys=("ctrl", "+"))),
+        (reply.read("Press ctrl+s.", SCREEN), Action("chord", keys=("ctrl", "s"))),
+        (reply.read(f"```json\n{DONE}\n```", SCREEN), Action("done")),
+        (reply.read(f"```{DONE}```", SCREEN), Action("done")),
+        (reply.read("I click it.\n```\nclick 3\n```\n", SCREEN), Action("click", 3)),
+        (reply.read("First\n```\nclick 3\n```\nno, rather\n```\nclick 4\n```", SCREEN), Action("click", 4)),
+        (reply.read(f"The folder is there, so I end it. {DONE}", SCREEN), Action("done")),
+        (reply.read(f'{DONE[:-1]}, "parameters": {{}}}}', SCREEN), Action("done")),
+        (reply.read(f"So: {QWEN}", SCREEN), Action("wait", wait=1000)),
+        (reply.read(f"type 3 {DONE}", SCREEN), Action("type", 3, text=DONE)),
+        (reply.read("type 3 ```\nclick 3\n```", SCREEN), Action("type", 3, text="```\nclick 3\n```")),
     ],
 )
 def test_a_desktop_reads_them(found, action):
@@ -68,6 +82,9 @@ def test_a_desktop_reads_them(found, action):
         use("mouse_move"),
         use("type", text=3),
         use("type", text="half \ud83d"),
+        use("type", text="a\0b"),
+        call("TYPING", text="a\x1bb"),
+        reply.read("type 0 a\x7fb", SCREEN),
         use("key", keys=[]),
         use("key", keys=["nokey"]),
         use("scroll"),
@@ -77,6 +94,14 @@ def test_a_desktop_reads_them(found, action):
         reply.read("<tool_call>{}</tool_call><tool_call>{}</tool_call>", SCREEN),
         reply.read("{" * 5000, SCREEN),
         reply.read("eval 1", SCREEN),
+        reply.read(f"{DONE} {DONE}", SCREEN),
+        reply.read(f"Either {DONE} or {DONE}", SCREEN),
+        reply.read(f"{{a brace}} {DONE}", SCREEN),
+        reply.read(f'So {{"thought": {DONE}', SCREEN),
+        reply.read(f'So {{"thought": {DONE}}}', SCREEN),
+        reply.read("I would click 3", SCREEN),
+        reply.read("```\nclick 3\nclick 4\n```", SCREEN),
+        reply.read("So " + '{"a":' * 4000, SCREEN),
     ],
 )
 def test_others_are_refused_with_a_reason(found):
@@ -94,6 +119,23 @@ def test_a_page_has_no_keys_that_stay_down():
 @given(st.text())
 def test_any_reply_is_read_or_refused(text):
     assert isinstance(reply.read(text, SCREEN), Action | Refusal)
+
+
+PROSE = st.text(st.characters(exclude_characters="{}`<", exclude_categories=["Cs"]), max_size=40)
+
+
+@given(PROSE, PROSE, st.sampled_from(["alone", "words", "fence", "tags"]), st.integers(0, 2000))
+def test_one_action_among_words_is_that_action(before, after, form, x):
+    made = json.dumps({"action_type": "CLICK", "x": x, "y": 1})
+    before = f"So {before}"  # a short text would be one itself
+    said = {
+        "alone": made,
+        "words": f"{before}{made}{after}",
+        "fence": f"{before}\n```json\n{made}\n```\n{after}",
+        "tags": f"{before}<tool_call>{made}</tool_call>{after}",
+    }[form]
+    assert reply.read(said, SCREEN) == Action("click", x=x, y=1)
+    assert isinstance(reply.read(f"{before}{made}{after}{made}", SCREEN), Refusal)
 
 
 VALUES = (
@@ -125,6 +167,7 @@ def test_the_actions_of_a_task_are_for_its_episodes_in_order():
     assert list(paired(running, [(a, "x"), (b, "y")])) == [("b1", "y")]
 
 
+TYPED = st.text(max_size=20).filter(lambda text: not untypable(text))
 PLACES = {"x": st.integers(0, 5000), "y": st.integers(0, 5000)}
 KEYS = st.lists(st.sampled_from([*DESKTOP.names, "a", "'", "\\", "<"]), min_size=1, max_size=3).map(tuple)
 ONE_CALL = st.one_of(
@@ -133,7 +176,7 @@ ONE_CALL = st.one_of(
     st.builds(Action, st.just("drag"), **PLACES),
     st.builds(Action, st.sampled_from(["down", "up"]), button=st.integers(0, 2)),
     st.builds(Action, st.just("scroll"), dy=st.integers(-300, 300).map(lambda n: 15 * n)),
-    st.builds(Action, st.just("type"), text=st.text(max_size=20).filter(encodable)),
+    st.builds(Action, st.just("type"), text=TYPED),
     st.builds(Action, st.just("chord"), keys=KEYS),
     st.builds(Action, st.sampled_from(["press", "hold", "let_go"]), keys=KEYS.map(lambda keys: keys[:1])),
     st.builds(Action, st.just("wait"), wait=st.integers(0, 10).map(lambda n: 1000 * n)),

@@ -9,15 +9,18 @@ import pytest
 from desktop_cases import BRIDGE, SCREEN, content, data, extended, family, liar, task
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted import chat_model, prompts
 
 from envs.desktop import rewording
 from envs.desktop.bridge.answers import TaskFailed, WorldError, WorldTimeout
 from envs.desktop.osworld.files import TaskFileError
 from envs.desktop.osworld.tasks import task_file, templates
+from rlanything.config import RolloutConfig
 from rlanything.core.errors import MachineError
 from rlanything.core.protocols import Environment, Limited, Prepares
-from rlanything.core.types import InvalidProposal
+from rlanything.core.types import InvalidProposal, Status
 from rlanything.core.unittests import Prefetches
+from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
 TYPED = {"func": "typed", "expected": "hi"}
 
@@ -54,6 +57,14 @@ def test_the_id_of_a_task_holds_file_and_evaluators(files):
     assert plain.task_id != pinned.task_id
     assert len(plain.payload["file"]) == 64
     assert family(files).validate(pinned) == "the task is judged by other evaluators than env.evaluators"
+
+
+def test_what_a_world_says_of_itself_is_for_the_record(made, files):
+    found = made.programs()
+    assert found["provider"] == "docker"
+    assert len(found["evaluators"]) == 64
+    assert family(files, command=("no-such-program",)).programs() == {}
+    assert made._pool._taken == 0
 
 
 def test_an_adapter_switches_the_evaluator_or_the_hints(made):
@@ -268,3 +279,21 @@ def test_a_damaged_file_is_named(files, damage, message):
 def test_a_folder_that_is_not_there_says_what_to_set(tmp_path):
     with pytest.raises(TaskFileError, match="environment variable OSWORLD_DATA"):
         family("$OSWORLD_DATA").make("train", 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "steps", "found"),
+    [
+        (TYPED, 2, (Status.OK, 1, 2)),
+        (TYPED, 1, (Status.OK, 1, 1)),
+        ({"func": "typed", "expected": "ho"}, 2, (Status.TRUNCATED, -1, 2)),
+        ({"func": "infeasible"}, 2, (Status.TRUNCATED, -1, 2)),
+        ({"func": "raise"}, 2, (Status.ENV_ERROR, -1, 1)),
+    ],
+)
+def test_an_episode_at_its_limit_is_evaluated(made, evaluator, steps, found):
+    model = chat_model(lambda request: "wait" if request.session and turns.pop() else "type 2 hi", 100_000)
+    turns = [True, False]
+    worker = RolloutWorker(made, model, prompts(action_format="verbatim"), RolloutConfig(timeout_s=60.0))
+    [played] = worker.roll_out([Assignment(0, task(evaluator), 1)], Sampling(0, "act", 0, 1.0, steps))
+    assert (played.status, played.outcome, len(played.steps)) == found

@@ -20,7 +20,7 @@ from envs.desktop.play import screen
 from envs.desktop.small import box
 from envs.desktop.small.expert import named, play
 from envs.desktop.small.family import DesktopFamily, task_file
-from envs.desktop.small.templates import templates
+from envs.desktop.small.templates import content, templates
 from envs.splits import SPLITS
 from rlanything.config import RolloutConfig
 from rlanything.core.errors import MachineError
@@ -74,6 +74,30 @@ def test_splits_hold_other_rows_and_other_applications():
         family.make("reward_panel", 25, 0)
 
 
+def test_no_two_tasks_of_any_splits_have_the_same_content():
+    family = DesktopFamily()
+    sizes = {"train": 204, "in_domain": 102, "out_of_domain": 48, "reward_panel": 24}
+    made = [one for split, size in sizes.items() for one in family.make(split, size, 0)]
+    found = {
+        content(templates()[one.payload["template"]], one.payload["row"], one.payload["key"]) for one in made
+    }
+    assert len(found) == len(made) == sum(sizes.values())
+
+
+def test_rows_that_make_the_same_task_are_refused(tmp_path, monkeypatch):
+    one = '{instruction: "%s", checks: [{shown: "1"}], expert: [done]}'
+    text = f"""app: galculator
+launch: [galculator]
+rows: [{{x: "1"}}, {{x: "2"}}]
+templates:
+  twin: {{evaluators: {{evaluator1: {one % "Show $x."}, evaluator2: {one % "Show 1."}}}}}
+"""
+    (tmp_path / "twins.yaml").write_text(text)
+    monkeypatch.setattr("envs.desktop.small.templates.FOLDER", tmp_path)
+    with pytest.raises(ValueError, match=r"twins.yaml: twin: rows 0 and 1 make the same task of evaluator2"):
+        templates.__wrapped__()
+
+
 def test_an_adapter_may_switch_the_evaluator_and_hints():
     family, parent = DesktopFamily(), task("editor-add-line", "evaluator1")
     child = family.parse(
@@ -121,6 +145,12 @@ def test_what_is_not_installed_is_named(monkeypatch):
     with pytest.raises(MachineError, match=r"apt install --no-install-recommends .*no-such-package"):
         DesktopFamily().environment()
     box.missing.cache_clear()
+
+
+def test_the_versions_of_the_programs_are_for_the_record(desktop):
+    found = desktop.programs()
+    assert found.keys() >= {"xvfb", "mousepad", "gnumeric", "at-spi2-core"}
+    assert all(found.values())
 
 
 def test_an_expert_names_items():
