@@ -93,9 +93,8 @@ def _check_launch(config: Config, arm: str) -> None:
     everywhere = int(os.environ.get("WORLD_SIZE", here))
     command = f"--nproc-per-node {train.devices} -m rlanything train --arm {arm}`"
     if train.nodes > 1:
-        command = (
-            f"--nnodes {train.nodes} --rdzv-backend c10d --rdzv-endpoint HOST:PORT {command} on every node"
-        )
+        place = f"--nnodes {train.nodes} --node-rank N --master-addr HOST --master-port PORT"
+        command = f"{place} {command} on every node N from 0 to {train.nodes - 1}; HOST is the first of them"
     if train.devices != here:
         raise ConfigError(
             f"train.devices = {train.devices}, but {here} process(es) were started here; use `torchrun {command}"
