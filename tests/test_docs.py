@@ -100,6 +100,22 @@ def test_links_lead_somewhere(page):
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("page", [*DOCS, ROOT / "README.md"], ids=lambda page: page.name)
+def test_no_word_stands_where_something_is_still_to_be_written(page):
+    assert placeholders(page.read_text()) == []
+
+
+def test_a_placeholder_is_found_but_not_in_code():
+    assert placeholders("### Speed\n\nBENCH\n\nIt is TBD.\n") == ["BENCH", "It is TBD."]
+    assert placeholders("```text\nOK\n```\n\nA GPU, by DDP.\n") == []
+
+
+def placeholders(text: str) -> list[str]:
+    """Lines, outside of code, that are one word in capitals or have a usual mark of unfinished text."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return re.findall(r"^(?:[A-Z][A-Z_]+[.:]?|.*\b(?:T[O]DO|TBD|FIXME|XXX)\b.*)$", prose, flags=re.MULTILINE)
+
+
 def test_every_file_that_the_architecture_names_exists():
     text = (ROOT / "docs" / "architecture.md").read_text()
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.(?:py|yaml|toml|md))?)`", text)

@@ -20,9 +20,11 @@ SECRETS = re.compile(r"api[-_]?key|authorization|token$|secret|password", re.IGN
 """Names of fields that look like a secret. A configuration is stored with every run, so it must not hold one."""
 ENVIRONMENT_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 """Capitals only: a key that somebody puts in the place of the name is refused in almost every case."""
+ENGINES = ("native", "transformers", "vllm", "vllm_servers")
+"""Engines that a model which trains can have. `experiments/engine/` has a file for each."""
 NO_ENDPOINT = (
     "an endpoint returns text, not token ids with log-probs, and a model that is trained needs these. Allowed here: "
-    "native, transformers, vllm. A frozen reward model or the adapter can be an endpoint: "
+    f"{', '.join(ENGINES)}. A frozen reward model or the adapter can be an endpoint: "
     "engine@endpoints.reward=openai, engine@endpoints.adapter=openai"
 )
 Price = Annotated[float, Field(ge=0)]

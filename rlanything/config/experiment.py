@@ -149,6 +149,7 @@ class Config(Section):
             ("judge.writes", self.judge.writes, "votes"),
             ("train.strategy", self.train.strategy, "auto"),
             ("train.devices", self.train.devices, 1),
+            ("train.nodes", self.train.nodes, 1),
             ("endpoints.reward", self.endpoints.reward if images.reward else None, None),
             ("endpoints.judges", dict(self.endpoints.judges) if images.reward else {}, {}),
             ("evaluate.reward_policy", evaluate.reward_policy, None),

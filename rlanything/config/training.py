@@ -23,6 +23,9 @@ class TrainConfig(Section):
     accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
     """Where all models lie, in every stage. `native` samples on the CPU and needs `cpu`."""
     devices: Positive = 1
+    """Processes of one node, each with an accelerator of its own."""
+    nodes: Positive = 1
+    """Machines that share a run. They all need the project's folder."""
     staleness: Annotated[int, Field(ge=0)] = 0
     """How many iterations older the weights are that sample a batch than those that learn from it."""
     save_rollouts: bool = True
@@ -38,9 +41,15 @@ class TrainConfig(Section):
                 f"staleness = {self.staleness}: must be 0 (each batch is sampled by the weights that learn from it) or "
                 f"{MOST_STALE} (the batch of the next iteration is sampled while this one is judged and learned from)"
             )
-        if self.staleness and self.devices > 1:
+        if self.staleness and self.processes > 1:
             raise ValueError(
-                f"staleness = {self.staleness}: needs devices = 1, not {self.devices}: the processes of a run exchange "
-                "rollouts and gradients in one order, which sampling beside learning would break"
+                f"staleness = {self.staleness}: needs devices = 1 and nodes = 1, not {self.devices} and {self.nodes}: "
+                "the processes of a run exchange rollouts and gradients in one order, which sampling beside learning "
+                "would break"
             )
         return self
+
+    @property
+    def processes(self) -> int:
+        """How many processes share a run, on all nodes together."""
+        return self.devices * self.nodes

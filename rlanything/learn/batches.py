@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rlanything.core.types import ScoredReplies, ScoredTrajectory
+from rlanything.learn.division import share
 from rlanything.learn.module import JointModule, Minibatch
 from rlanything.learn.packing import Row, micro_batches, minibatches, policy_rows, reward_rows
 
@@ -29,7 +30,7 @@ def make_batches(
         metrics |= module.prepare(name, [row for batch in parts[name] for row in batch])
         metrics[f"{name}/rows"] = float(sum(map(len, parts[name])))
     batches = [
-        Minibatch(iteration, *(_share(module, parts[name], update) for name in ("policy", "reward")))
+        Minibatch(iteration, *(own_part(module, parts[name], update) for name in ("policy", "reward")))
         for update in range(learn.updates)
     ]
     return batches, metrics
@@ -40,11 +41,9 @@ def empty_batches(updates: int, iteration: int) -> list[Minibatch]:
     return [Minibatch(iteration, (), ()) for _ in range(updates)]
 
 
-def _share(module: JointModule, batches: Sequence[list[Row]], update: int) -> tuple[tuple[Row, ...], ...]:
-    """This process's micro-batches of an update. Empty ones are added, so that every process has equally many."""
+def own_part(module: JointModule, batches: Sequence[list[Row]], update: int) -> tuple[tuple[Row, ...], ...]:
+    """This process's micro-batches of an update; () where the model has fewer updates."""
     if update >= len(batches):
         return ()
     groups = micro_batches(batches[update], module.config.micro_batch_tokens)
-    world, rank = module.trainer.world_size, module.trainer.global_rank
-    groups += [[] for _ in range(-len(groups) % world)]
-    return tuple(tuple(group) for group in groups[rank::world])
+    return tuple(tuple(group) for group in share(groups, module.trainer))

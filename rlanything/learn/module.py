@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 from rlanything.config import LearnConfig, OptimizerConfig
 from rlanything.core.timing import count, phase
 from rlanything.engines.lora.injection import trained
+from rlanything.learn.division import Group, computed
 from rlanything.learn.losses import Packed, pack, surrogate
 from rlanything.learn.mismatch import mismatch
 from rlanything.learn.packing import Row, idle_row, micro_batches
@@ -127,6 +128,7 @@ class JointModule(LightningModule):
     def prepare(self, name: str, rows: Sequence[Row]) -> dict[str, float]:
         """Fill in the log-probs that were not recorded: those of the reference, and recomputed ones.
 
+        The processes divide the passes, and each one fills in all rows: every process must call it with the same ones.
         The rows change in place. With importance=recomputed, returns the metrics of `mismatch`, with the name of the
         model before them. Otherwise returns no metric.
         """
@@ -135,39 +137,55 @@ class JointModule(LightningModule):
         recompute = self.config.importance == "recomputed"
         if model is None or (reference is None and not recompute):
             return {}
+        groups = micro_batches(rows, self.config.micro_batch_tokens)
         drift: list[float] = []
-        for group in micro_batches(rows, self.config.micro_batch_tokens):
-            if recompute:
-                drift += self._recompute(name, model, group, anchored=reference is not None)
-            if reference is not None:
-                _spread([r.reference for r in group], self._logprobs(name, reference, group))
+        if recompute:
+            for group, fresh in zip(groups, self._logprobs(name, model, groups), strict=True):
+                drift += self._recompute(model, group, fresh, anchored=reference is not None)
+        if reference is not None:
+            for group, fresh in zip(groups, self._logprobs(name, reference, groups), strict=True):
+                _spread([r.reference for r in group], fresh)
         found = mismatch(drift, self.config.importance_cap)
         return {f"{name}/{metric}": value for metric, value in found.items()}
 
     def _recompute(
-        self, name: str, model: PreTrainedModel, rows: Sequence[Row], *, anchored: bool
+        self, model: PreTrainedModel, rows: Sequence[Row], logprobs: Sequence[float], *, anchored: bool
     ) -> list[float]:
         """Truncated importance sampling. Returns, for each target, trainer's minus recorded log-prob.
 
         Weights are multiplied by min(exp(trainer's - recorded), importance_cap). The trainer's log-probs become `old`,
         and without a reference model (`anchored` false) also `reference`.
         """
-        fresh = self._logprobs(name, model, rows)
+        fresh = torch.tensor(logprobs, device=model.device)
         recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
         factor = (fresh - recorded).exp().clamp(max=self.config.importance_cap)
         weights = torch.tensor([x for r in rows for x in r.weight], device=fresh.device)
-        _spread([r.old for r in rows], fresh)
-        _spread([r.weight for r in rows], weights * factor)
+        _spread([r.old for r in rows], logprobs)
+        _spread([r.weight for r in rows], (weights * factor).tolist())
         if not anchored:
-            _spread([r.reference for r in rows], fresh)
+            _spread([r.reference for r in rows], logprobs)
         return [float(x) for x in fresh - recorded]
 
     @torch.no_grad()
-    def _logprobs(self, name: str, model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
-        """Log-probs [N] of the targets, in the number formats of the updates (bf16-mixed: under its autocast)."""
-        batch: Packed = pack(rows, model.device, self._eyes.get(name))
-        with self.trainer.precision_plugin.forward_context():
-            return logprobs_of(model)(batch)
+    def _logprobs(
+        self, name: str, model: PreTrainedModel, groups: Sequence[Sequence[Row]]
+    ) -> list[list[float]]:
+        """Log-probs of the targets of each micro-batch, in the number formats of the updates (bf16-mixed: autocast)."""
+
+        def one(rows: Group) -> list[float]:
+            batch = self._packed(name, rows, model.device)
+            with self.trainer.precision_plugin.forward_context():
+                found: list[float] = logprobs_of(model)(batch).tolist()
+            return found
+
+        return computed(groups, self.trainer, one)
+
+    def _packed(self, name: str, rows: Group, device: torch.device) -> Packed:
+        """A micro-batch as tensors. An empty one becomes a row that teaches nothing.
+
+        Another process has one more micro-batch, and needs this one for the same passes through the model.
+        """
+        return pack(rows or [idle_row()], device, self._eyes.get(name))
 
     def _update(
         self,
@@ -197,8 +215,7 @@ class JointModule(LightningModule):
     def _loss(
         self, name: str, model: PreTrainedModel, rows: Sequence[Row]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        # Another process has one more micro-batch. It needs this one for the same passes through the model.
-        batch = pack(rows or [idle_row()], self.device, self._eyes.get(name))
+        batch = self._packed(name, rows, self.device)
         return surrogate(logprobs_of(model)(batch), batch, self.config.epsilon, self.config.beta)
 
 
@@ -212,8 +229,8 @@ def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optim
     )
 
 
-def _spread(lists: Sequence[list[float]], values: Tensor) -> None:
-    """Write the values of a flat tensor [N] back into the rows' lists."""
-    flat = iter(values.tolist())
+def _spread(lists: Sequence[list[float]], values: Sequence[float]) -> None:
+    """Write the values [N] of all targets back into the rows' lists."""
+    flat = iter(values)
     for target in lists:
         target[:] = [next(flat) for _ in target]

@@ -68,9 +68,9 @@ class Sharding(ModelParallelStrategy):
     nor one that has not made a step.
     """
 
-    def __init__(self, devices: int) -> None:
+    def __init__(self, processes: int) -> None:
         super().__init__(
-            data_parallel_size=devices, tensor_parallel_size=1, save_distributed_checkpoint=False
+            data_parallel_size=processes, tensor_parallel_size=1, save_distributed_checkpoint=False
         )
 
     @property

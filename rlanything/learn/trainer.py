@@ -73,8 +73,9 @@ def make_trainer(
         max_epochs=epochs,
         accelerator=config.accelerator,
         precision=None if plugins[1:] else config.precision,
-        strategy=make_strategy(config.strategy, config.devices),
+        strategy=make_strategy(config.strategy, config.processes),
         devices=config.devices,
+        num_nodes=config.nodes,
         callbacks=list(callbacks),
         logger=list(loggers),
         enable_checkpointing=any(isinstance(callback, Checkpoint) for callback in callbacks),
@@ -85,8 +86,11 @@ def make_trainer(
     )
 
 
-def make_strategy(name: str, devices: int) -> Strategy | str:
-    """The strategy for Lightning. DDP must allow unused parameters: each backward pass uses one of the two models."""
+def make_strategy(name: str, processes: int) -> Strategy | str:
+    """The strategy for Lightning, of all processes of a run.
+
+    DDP must allow unused parameters: each backward pass uses one of the two models.
+    """
     if name == SHARDED:
-        return Sharding(devices)
-    return "ddp_find_unused_parameters_true" if devices > 1 and name in ("auto", "ddp") else name
+        return Sharding(processes)
+    return "ddp_find_unused_parameters_true" if processes > 1 and name in ("auto", "ddp") else name

@@ -26,22 +26,25 @@ GIVEN = ("model", "tokenizer", "eyes")
 """Arguments that the program passes to an engine. All others come from the section `engine`."""
 
 
-def read(path: Path, root: Path, *, engine: bool = True, data: bool = True) -> Config:
+def read(path: Path, root: Path, *, engine: bool = True, data: bool = True, installed: bool = True) -> Config:
     """The configuration in `path`, checked. Raises `ConfigError`."""
     config = load(path)
     try:
-        check(config, root, engine=engine, data=data)
+        check(config, root, engine=engine, data=data, installed=installed)
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from None
     return config
 
 
-def check(config: Config, root: Path, *, engine: bool = True, data: bool = True) -> None:
+def check(
+    config: Config, root: Path, *, engine: bool = True, data: bool = True, installed: bool = True
+) -> None:
     """Raise `ConfigError` unless every part that the configuration names can be made.
 
     A task family of the project is constructed, so that its constructor can check its arguments. For other task
     families, engines, loggers and callbacks, only the class and the names of the arguments are checked.
     engine: whether engine, LoRA's package, loggers and callbacks are checked. Those of others are imported for that.
+    installed: whether the packages of the engine and of LoRA must be installed here.
     data: whether the environment's data must be there. Without it no task family is constructed.
     """
     for name, section in config.named().items():
@@ -58,11 +61,18 @@ def check(config: Config, root: Path, *, engine: bool = True, data: bool = True)
         arguments(config.engine, "engine", Engine)
         samplers.check(config)
         overlap(config)
-        lora(config)
+    if engine and installed:
+        packages(config)
     if engine and (config.train.loggers or config.train.callbacks):
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
+
+
+def packages(config: Config) -> None:
+    """Raise `ConfigError` where the package of the engine or of LoRA is missing here."""
+    samplers.installed(config)
+    lora(config)
 
 
 def lora(config: Config) -> None:
@@ -74,12 +84,14 @@ def lora(config: Config) -> None:
 
 
 def missing(config: Config) -> list[str]:
-    """What `lora` refuses, for commands that only warn: the configuration may be for another machine."""
-    try:
-        lora(config)
-    except ConfigError as error:
-        return [str(error)]
-    return []
+    """The packages that are missing, for commands that only warn: the configuration may be for another machine."""
+    found = []
+    for needs in (samplers.installed, lora):
+        try:
+            needs(config)
+        except ConfigError as error:
+            found.append(str(error))
+    return found
 
 
 def pictures(config: Config, family: TaskFamily) -> None:

@@ -51,7 +51,12 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
     """Add the arguments of a plan."""
     add = parser.add_argument
     add("--device", metavar="NAME", help="plan for this device: cpu, H100, A100-80GB, H200, RTX4090, L4")
-    add("--devices", type=int, metavar="N", help="how many of them; default: train.devices")
+    add(
+        "--devices",
+        type=int,
+        metavar="N",
+        help="how many of them; default: train.devices on each of train.nodes",
+    )
     add(
         "--details",
         action="store_true",
@@ -96,7 +101,7 @@ def print_plan(args: argparse.Namespace, config: Config, arms: Sequence[str]) ->
 
     given, device = _assumptions(args), _device(args, config)
     sizes = estimate.model_sizes(config, args.root)
-    count = config.train.devices if args.devices is None else args.devices
+    count = config.train.processes if args.devices is None else args.devices
     found = [
         estimate.estimate(config, arm, sizes, device, count, given) for arm in arms if device is not None
     ]
@@ -166,7 +171,7 @@ def _assumptions(args: argparse.Namespace) -> Assumptions:
 
 
 def warn(config: Config, root: Path) -> None:
-    """Print what is missing here for LoRA, and what will probably not work with real checkpoints."""
+    """Print which packages of the engine and of LoRA are missing here, and what in real checkpoints may not work."""
     from rlanything.planning import check, checkpoints
 
     for text in [*check.missing(config), *checkpoints.warnings(config, root)]:
@@ -187,19 +192,22 @@ def params_file(args: argparse.Namespace) -> Path:
     return path
 
 
-def configuration(args: argparse.Namespace, *, engine: bool = True, data: bool = True) -> Config:
+def configuration(
+    args: argparse.Namespace, *, engine: bool = True, data: bool = True, installed: bool = True
+) -> Config:
     """The checked configuration: nothing starts on one that cannot be finished.
 
-    engine, data: whether the command needs an engine and the environment's data.
+    engine, data, installed: whether the command needs an engine, the environment's data, and the packages of the
+    engine and of LoRA.
     """
     from rlanything.planning import check
 
     args.root = args.root.resolve()
-    return check.read(params_file(args), args.root, engine=engine, data=data)
+    return check.read(params_file(args), args.root, engine=engine, data=data, installed=installed)
 
 
 def _plan(args: argparse.Namespace) -> int:
-    config = composed(args) if args.overrides else configuration(args, data=False)
+    config = composed(args) if args.overrides else configuration(args, data=False, installed=False)
     arms = args.arm or list(config.arms)
     for arm in arms:
         config.arm(arm)

@@ -17,20 +17,35 @@ READ_ONCE = (NATIVE, VLLM, SERVERS)
 
 
 def check(config: Config) -> None:
-    """Raise `ConfigError` for an engine that cannot use the configured accelerator, devices or models."""
+    """Raise `ConfigError` for an engine that cannot use the configured accelerator, devices or models.
+
+    vLLM need not be installed here: `installed` asks for it.
+    """
     train, engine = config.train, config.engine[targets.TARGET]
     if train.accelerator in ("cuda", "mps") and engine == NATIVE:
         raise ConfigError(
             f"train.accelerator = {train.accelerator!r}: {engine} samples on the CPU only; use engine=transformers"
         )
-    if engine == VLLM and (train.devices > 1 or train.strategy != "auto"):
+    if engine == VLLM and (train.processes > 1 or train.strategy != "auto"):
         raise ConfigError(
-            f"train.devices = {train.devices}, train.strategy = {train.strategy!r}: engine=vllm runs in the trainer's "
-            "process and needs its process group; allowed: train.devices=1 and train.strategy=auto, or "
-            "engine=vllm_servers, or engine=transformers"
+            f"train.devices = {train.devices}, train.nodes = {train.nodes}, train.strategy = {train.strategy!r}: "
+            "engine=vllm runs in the trainer's process and needs its process group; allowed: train.devices=1, "
+            "train.nodes=1 and train.strategy=auto, or engine=vllm_servers, or engine=transformers"
         )
     if engine in (VLLM, SERVERS):
         _check_vllm(config)
+
+
+def installed(config: Config) -> None:
+    """Raise `ConfigError` where the engine starts vLLM on this machine, and it is missing, or of another version."""
+    if config.engine[targets.TARGET] not in (VLLM, SERVERS) or config.engine.get("addresses"):
+        return
+    from rlanything.engines.vllm import support
+
+    try:
+        support.check_installed()
+    except UserError as error:
+        raise ConfigError(f"engine: {error}") from None
 
 
 def _check_vllm(config: Config) -> None:
@@ -42,15 +57,14 @@ def _check_vllm(config: Config) -> None:
     if train.accelerator == "mps":
         raise ConfigError("train.accelerator = 'mps': vLLM runs on cpu and cuda; use engine=transformers")
     try:
-        if not config.engine.get("addresses"):
-            support.check_installed()
         support.Options(**_own(support.Options, config))
         serving = Serving(**_own(Serving, config))
-        needed = serving.replicas * train.devices
+        needed = serving.replicas * train.processes
         if 0 < len(serving.addresses) < needed:
             raise UserError(
-                f"addresses: {len(serving.addresses)} of them; each of train.devices = {train.devices} processes has "
-                f"engine.replicas = {serving.replicas} servers of its own for each model, so at least {needed}"
+                f"addresses: {len(serving.addresses)} of them; each of the {train.processes} processes (train.devices, "
+                f"train.nodes) has engine.replicas = {serving.replicas} servers of its own for each model, "
+                f"so at least {needed}"
             )
         if (sizes := config.model.embedded) is not None:
             advice = (

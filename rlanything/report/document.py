@@ -18,6 +18,7 @@ from rlanything.report.sections.hacking import hacking
 from rlanything.report.sections.headline import headline
 from rlanything.report.sections.learning import learning
 from rlanything.report.sections.limits import limits
+from rlanything.report.sections.mismatch import mismatch
 from rlanything.report.sections.parts import bullets, images, titled
 from rlanything.report.sections.provenance import provenance
 from rlanything.report.sections.reward_model import reward_model
@@ -124,7 +125,7 @@ NUMBERS = (
 
 
 SECTIONS: Sequence[Callable[[ReportData], str]] = (
-    _head, _result, _statements, limits, learning, reward_model, theory, hacking, _tasks, temperature, cost, warned,
-    settings, provenance, _reading,
+    _head, _result, _statements, limits, learning, reward_model, theory, hacking, mismatch, _tasks, temperature, cost,
+    warned, settings, provenance, _reading,
 )  # fmt: skip
 """In the order of the document; one that has nothing to say is left out."""

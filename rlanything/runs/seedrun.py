@@ -134,7 +134,7 @@ class SeedRun:
             self.metrics = {"accepted_total": self.state.buffer.accepted, **place, **panels}
             return empty_batches(updates, iteration)
         result = self._judged()
-        spent = self.parts.spent(self.config.train.devices)
+        spent = self.parts.spent(self.config.train.processes)
         self.result, self.metrics = result, {**result.metrics, **place, **panels, **spent}
         self._check_replies()
         batches, prepared = make_batches(

@@ -161,6 +161,7 @@ STAGES = (
                 "strategy",
                 "accelerator",
                 "devices",
+                "nodes",
                 "staleness",
                 "save_rollouts",
             ),

@@ -87,12 +87,21 @@ def _check_source(config: Config, root: Path, arm: str) -> None:
 
 
 def _check_launch(config: Config, arm: str) -> None:
-    """Raise `ConfigError` unless torchrun started one process for each of `train.devices`."""
-    devices, started = config.train.devices, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    if devices != started:
+    """Raise `ConfigError` unless torchrun started `train.devices` processes on each of `train.nodes` nodes."""
+    train, here = config.train, int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    everywhere = int(os.environ.get("WORLD_SIZE", here))
+    command = f"--nproc-per-node {train.devices} -m rlanything train --arm {arm}`"
+    if train.nodes > 1:
+        place = f"--nnodes {train.nodes} --node-rank N --master-addr HOST --master-port PORT"
+        command = f"{place} {command} on every node N from 0 to {train.nodes - 1}; HOST is the first of them"
+    if train.devices != here:
         raise ConfigError(
-            f"train.devices = {devices}, but {started} process(es) were started here; use `torchrun --nproc-per-node "
-            f"{devices} -m rlanything train --arm {arm}`"
+            f"train.devices = {train.devices}, but {here} process(es) were started here; use `torchrun {command}"
+        )
+    if train.processes != everywhere:
+        raise ConfigError(
+            f"train.nodes = {train.nodes} of train.devices = {train.devices} are {train.processes} processes, but "
+            f"{everywhere} were started; use `torchrun {command}"
         )
 
 

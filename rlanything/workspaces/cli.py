@@ -96,19 +96,25 @@ def _ls(args: argparse.Namespace) -> int:
 
 
 def _stage(args: argparse.Namespace) -> int:
+    from rlanything.planning import check, checkpoints
+
     stage: Stage = args.stage
-    given = configuration(args, engine=stage.engine, data=not args.dry_run) if not args.overrides else None
-    config = composed(args) if given is None else given
+    real = not args.dry_run
+    config = (
+        composed(args)
+        if args.overrides
+        else configuration(args, engine=stage.engine, data=real, installed=real)
+    )
     stage.check_arm(config, args.arm)
     if args.dry_run:
         return print_plan(args, config, [args.arm])
     if stage.name == TRAIN:
         refuse_arguments(args)
     if args.overrides:
+        if stage.engine:
+            check.packages(config)
         return _trial(args, stage)
     if stage.engine:
-        from rlanything.planning import check, checkpoints
-
         check.machine(config)
         checkpoints.check(config, args.root)
     if stage.name in BEFORE_TRAINING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -181,6 +182,30 @@ def test_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_numb
 def test_processes_that_divide_the_weights_give_the_recorded_numbers(root):
     """Sharded training: policy and reward model each over two processes."""
     golden.check(ARM, in_child(with_params(root, train__devices=2, train__strategy="fsdp"), several(2)))
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.mark.integration
+def test_nodes_that_divide_the_weights_give_the_recorded_numbers(root):
+    """Two launches of torchrun, of one process each, as on two machines that share a folder."""
+    with_params(root, train__nodes=2, train__strategy="fsdp")
+    place = ["--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port", str(free_port())]
+    settings = {**os.environ, "PYTHONPATH": str(golden.ROOT)}
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "1", *place]
+    nodes = [
+        subprocess.Popen(
+            [*command, "--node-rank", str(node), *TRAIN], cwd=root, env=settings, stderr=subprocess.PIPE
+        )
+        for node in (0, 1)
+    ]
+    ended = [(node.communicate(timeout=300)[1].decode()[-3000:], node.returncode) for node in nodes]
+    assert [code for _, code in ended] == [0, 0], ended
+    golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
 
 
 @pytest.mark.integration

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from learn_cases import SLOW
-from trainer_cases import Stage, furthest
+from trainer_cases import ANCHORED, TWICE, Stage, furthest
 
 HERE = Path(__file__).parent
 
@@ -61,3 +61,17 @@ def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_h
     wanted = alone(silent=True).fit(2, tmp_path)
     torchrun(tmp_path, "fsdp", str(tmp_path / "1.ckpt"))
     check(tmp_path, wanted)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
+def test_two_processes_divide_the_passes_that_compute_log_probs_again(tmp_path, strategy):
+    torchrun(tmp_path, strategy, ANCHORED)
+    wanted = Stage(TWICE, micro_tokens=60, anchored=True, skew=0.3).fit(2)
+    check(tmp_path, wanted)
+    for rank in (0, 1):
+        passes = json.loads((tmp_path / f"passes-{rank}.json").read_text())
+        assert wanted.passes <= 2 * passes <= wanted.passes + 2, "at most one idle pass an iteration"
+        prepared = json.loads((tmp_path / f"prepared-{rank}.json").read_text())
+        for found, known in zip(prepared, wanted.prepared, strict=True):
+            assert found == pytest.approx(known, abs=1e-5)

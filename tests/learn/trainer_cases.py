@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,18 @@ from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, LoraConfig
 from rlanything.engines.lora.injection import inject
+from rlanything.learn.batches import own_part
 from rlanything.learn.callbacks import PublishIteration
 from rlanything.learn.datamodule import ExperienceDataModule
 from rlanything.learn.module import JointModule, Minibatch
-from rlanything.learn.packing import Row, micro_batches, minibatches, policy_rows, reward_rows
+from rlanything.learn.packing import Row, minibatches, policy_rows, reward_rows
 from rlanything.learn.sharding import gather, whole
 from rlanything.learn.trainer import StateFile, make_strategy
 
 UNITS = 5
-LORA = "lora"
+LORA, ANCHORED = "lora", "anchored"
+TWICE = SLOW.model_copy(update={"kl_reference": "base", "importance": "recomputed"})
+"""Log-probs are computed again before an update: by the model that trains and by its reference."""
 
 
 def low_rank(config: LearnConfig, *names: str) -> LearnConfig:
@@ -58,8 +61,11 @@ class Stage:
     iteration: int = 0
     totals: list[dict[str, list[float]]] = field(default_factory=list)
     prepared: list[dict[str, float]] = field(default_factory=list)
+    passes: int = 0
+    """How many passes the reference policy made."""
 
     def __post_init__(self) -> None:
+        self.config = self.config.model_copy(update={"micro_batch_tokens": self.micro_tokens})
         self.policy, self.reward = qwen2(1), qwen2(2)
         for name, settings in self.config.lora.items():
             inject(getattr(self, name), settings, len(name), f"learn.{name}.lora")
@@ -70,6 +76,8 @@ class Stage:
             copy.deepcopy(self.policy) if self.anchored else None,
             copy.deepcopy(self.reward) if self.anchored and self.with_reward else None,
         )
+        if reference := self.module._references["policy"]:
+            reference.model.layers[0].register_forward_pre_hook(self.passed)
 
     def collect(self) -> list[Minibatch]:
         seeds = range(UNITS * self.iteration, UNITS * (self.iteration + 1))
@@ -87,15 +95,14 @@ class Stage:
                 parts[name] = [[] for _ in parts[name]]
             self.prepared.append(self.module.prepare(name, [r for b in parts[name] for r in b]))
         return [
-            Minibatch(self.iteration, self.share(parts["policy"][u]), self.share(parts["reward"][u]))
+            Minibatch(
+                self.iteration, *(own_part(self.module, parts[name], u) for name in ("policy", "reward"))
+            )
             for u in range(self.config.updates)
         ]
 
-    def share(self, rows: Sequence[Row]) -> tuple[tuple[Row, ...], ...]:
-        groups = micro_batches(rows, self.micro_tokens)
-        world, rank = self.module.trainer.world_size, self.module.trainer.global_rank
-        groups += [[] for _ in range(-len(groups) % world)]
-        return tuple(tuple(group) for group in groups[rank::world])
+    def passed(self, *_: Any) -> None:
+        self.passes += 1
 
     def fit(
         self, iterations: int, publish: Path | None = None, resume: Path | None = None, **more: Any
@@ -163,14 +170,18 @@ def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> fl
 def main(folder: Path, strategy: str, resume: str = "") -> None:
     """One of several processes: train, then leave statistics and weights of the first and the last process.
 
-    resume: a checkpoint of a stage whose reward model had nothing to learn so far; `lora`: none, and LoRA trains."""
+    resume: a checkpoint of a stage whose reward model had nothing to learn so far; none: `lora`, and LoRA trains;
+    `anchored`, with `TWICE`."""
     torch.set_num_threads(1)
-    lora, resume = resume == LORA, "" if resume == LORA else resume
-    stage = Stage(low_rank(SLOW) if lora else SLOW, micro_tokens=60, silent=bool(resume))
+    mode, resume = (resume, "") if resume in (LORA, ANCHORED) else ("", resume)
+    config = {LORA: low_rank(SLOW), ANCHORED: TWICE}.get(mode, SLOW)
+    skewed = {"anchored": True, "skew": 0.3} if mode == ANCHORED else {}
+    stage = Stage(config, micro_tokens=60, silent=bool(resume), **skewed)
     placed = {"strategy": make_strategy(strategy, 2), "devices": 2, "plugins": [StateFile()]}
     stage.fit(2, folder, Path(resume) if resume else None, **placed)
     rank = stage.module.trainer.global_rank
-    (folder / f"totals-{rank}.json").write_text(json.dumps(stage.totals))
+    for name in ("totals", "passes", "prepared"):
+        (folder / f"{name}-{rank}.json").write_text(json.dumps(getattr(stage, name)))
     torch.save(stage.weights(), folder / f"weights-{rank}.pt")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rlanything import cli
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.engines.vllm import support
@@ -39,7 +40,7 @@ def test_the_defaults_can_run(installed):
         ("engine.dtype=float15", "engine: dtype = 'float15': unknown; did you mean 'float16'|'bfloat16'"),
         ("engine.max_batched_tokens=5", "engine: max_batched_tokens must be at least max_batch = 256"),
         ("+engine.cache_gb=1", r"engine\.cache_gb: unknown; did you mean 'cache_gib'"),
-        ("train.devices=2", r"train\.devices = 2, .*allowed: train\.devices=1 and train\.strategy=auto"),
+        ("train.devices=2", r"train\.devices = 2, .*allowed: train\.devices=1, train\.nodes=1 and train"),
         ("train.strategy=ddp", r"train\.strategy = 'ddp': engine=vllm runs in the trainer's process"),
         ("train.accelerator=mps", r"train\.accelerator = 'mps': vLLM runs on cpu and cuda"),
     ],
@@ -74,7 +75,7 @@ def test_each_process_needs_given_servers_of_its_own(installed):
     given = [f"http://gpu:{port}" for port in range(8001, 8005)]
     check.check(composed(*many, f"engine.addresses=[{','.join(given)}]"), ROOT)
     with pytest.raises(
-        ConfigError, match=r"engine: addresses: 3 of them; each of train\.devices = 2 .* at least 4"
+        ConfigError, match=r"engine: addresses: 3 of them; each of the 2 processes .* at least 4"
     ):
         check.check(composed(*many, f"engine.addresses=[{','.join(given[:3])}]"), ROOT)
 
@@ -90,6 +91,34 @@ def test_vllm_must_be_installed(monkeypatch):
     monkeypatch.setattr(support, "version", lambda: None)
     with pytest.raises(ConfigError, match=r"engine: vLLM is not installed; install it with `pip install"):
         check.check(composed(), ROOT)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm_servers"])
+def test_a_plan_for_another_machine_needs_no_vllm_here_and_says_that_it_is_missing(
+    monkeypatch, capsys, engine
+):
+    monkeypatch.setattr(support, "version", lambda: None)
+    words = ["plan", "scale=single-gpu", f"engine={engine}", "--arm", "full", "--device", "H100"]
+    assert cli.main(["--root", str(ROOT), *words]) == 0
+    out, err = capsys.readouterr()
+    assert "full " in out
+    assert "warning: engine: vLLM is not installed; install it with" in err
+
+
+def test_a_training_still_needs_vllm(monkeypatch, capsys):
+    monkeypatch.setattr(support, "version", lambda: None)
+    words = ["--root", str(ROOT), "train", "--arm", "full", "scale=smoke", "engine=vllm"]
+    assert cli.main(words) == 2
+    assert "rlanything: engine: vLLM is not installed" in capsys.readouterr().err
+
+
+def test_the_processes_of_all_nodes_are_counted(installed):
+    check.check(composed("engine=vllm_servers", "train.nodes=2", "train.strategy=ddp"), ROOT)
+    given = "engine.addresses=[http://gpu:8001]"
+    with pytest.raises(ConfigError, match=r"addresses: 1 of them; each of the 2 processes .* at least 2"):
+        check.check(composed("engine=vllm_servers", "train.nodes=2", given), ROOT)
+    with pytest.raises(ConfigError, match=r"train\.nodes = 2.*allowed: train\.devices=1, train\.nodes=1"):
+        check.check(composed("train.nodes=2"), ROOT)
 
 
 def test_a_plan_counts_the_copies_and_the_cache():

@@ -166,8 +166,25 @@ def test_arms_do_not_share_a_name(root):
 
 def test_several_devices_need_torchrun_and_the_message_gives_the_command(root, monkeypatch):
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
     with pytest.raises(ConfigError, match=r"torchrun --nproc-per-node 2 -m rlanything train --arm full"):
         train.train_arm(config("train.devices=2"), root, "full")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "here", "everywhere", "told"),
+    [
+        (2, "8", "8", r"train.nodes = 2 of train.devices = 8 are 16 processes, but 8 were started"),
+        (1, "8", "16", r"train.nodes = 1 of train.devices = 8 are 8 processes, but 16 were started"),
+        (2, "4", "8", r"train.devices = 8, but 4 process\(es\) were started here"),
+    ],
+)
+def test_a_launch_on_other_nodes_than_configured_is_refused(root, monkeypatch, nodes, here, everywhere, told):
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", here)
+    monkeypatch.setenv("WORLD_SIZE", everywhere)
+    with pytest.raises(ConfigError, match=told) as refused:
+        train.train_arm(config("train.devices=8", f"train.nodes={nodes}"), root, "full")
+    assert ("--nnodes 2" in str(refused.value)) == (nodes == 2)
 
 
 def test_an_unknown_arm_is_refused_with_the_nearest_name(root):

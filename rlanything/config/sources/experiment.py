@@ -95,8 +95,9 @@ TRAIN: dict[str, Row] = {
     "train.strategy": row(ours("the reference code uses DeepSpeed ZeRO-3")),
     "train.accelerator": row(ours("a GPU where there is one; the paper's machines are not named")),
     "train.devices": row(
-        ours("C.1: 8 nodes for ALFWorld, 4 for coding, 12 for OSWorld; one run here has one machine")
+        ours("the paper names nodes, and not their devices"),
     ),
+    "train.nodes": row(ours("C.1: 8 nodes for ALFWorld, 4 for coding, 12 for OSWorld")),
     "train.staleness": row(
         ours("in Alg. 1 the current policy samples; 1 lets sampling and learning overlap")
     ),

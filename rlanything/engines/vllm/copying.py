@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import stop_ids
 from rlanything.engines.decode import Draft, check_request
+from rlanything.engines.lora.merging import has_lora
 from rlanything.engines.vllm import probe, support
 from rlanything.engines.vllm.asking import ask, take
 from rlanything.engines.vllm.instance import Ask, Settings
@@ -57,7 +58,9 @@ class CopyingEngine(ABC, Generic[S]):
         self._options, self._dtype = options, DTYPES.get(options.dtype, model.dtype)
         self._context: int = self._config.max_position_embeddings
         default = probe.TOLERANCE[self._dtype]
-        self._tolerance = default if options.tolerance is None else options.tolerance
+        tolerance = default if options.tolerance is None else options.tolerance
+        exact = self._dtype == model.dtype and not has_lora(model)
+        self._probe = probe.Probe(model, self._context, tolerance, exact=exact)
         self._instance: S | None = None
         self._version = self._loads = 0
         self._closed = False
@@ -162,7 +165,7 @@ class CopyingEngine(ABC, Generic[S]):
             self._sample(drafts, generate)
             return [draft.completion(self._version) for draft in drafts]
 
-        probe.check(self._model, sample, self._context, self._tolerance)
+        self._probe.check(sample, self._loads)
 
     def _stop(self) -> None:
         instance, self._instance = self._instance, None

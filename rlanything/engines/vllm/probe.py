@@ -1,15 +1,18 @@
 """Whether the sampler has the weights of the trainer.
 
 vLLM keeps old weights, and caches of old weights, without an error. So after every update a few tokens are sampled, and
-the log-probs of the sampler are compared with those of the module itself.
+the log-probs of the sampler are compared with those of the module itself, and with the sampler's own of the update
+before.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from rlanything.core.errors import MachineError
@@ -22,6 +25,12 @@ PROMPT = 2 * BLOCK + 7
 """Tokens of a probe's prompt. Whole blocks of it are cached, so that a stale cache is noticed."""
 WRITTEN = 4
 COUNT = 2
+STIRRED = 0.01
+"""The share of the tolerance by which the module's log-probs have changed for certain."""
+ADVICE = (
+    "Nothing was sampled with them. Use engine=native or engine=transformers, and report this with the architecture "
+    "and the version of vLLM"
+)
 
 
 class WeightsMismatch(MachineError):
@@ -36,34 +45,70 @@ def requests(vocabulary: int, context: int) -> list[Request]:
     return [Request(prompt, seed, min(WRITTEN, context - length)) for seed, prompt in enumerate(prompts)]
 
 
-def check(
-    model: PreTrainedModel,
-    generate: Callable[[Sequence[Request]], list[Completion]],
-    context: int,
-    tolerance: float,
-) -> float:
-    """Compare the sampler's log-probs with the module's. Returns the largest difference.
+@dataclass(frozen=True)
+class _Seen:
+    """What the sampler drew, ids and log-probs of each request, and the module's log-probs of the same ids."""
 
-    Differences below `tolerance` are taken for rounding, so a stale part of a very small update is not noticed.
-    Raises `WeightsMismatch`, and `ValueError` for weights that have diverged.
+    sampled: list[tuple[tuple[int, ...], tuple[float, ...]]]
+    expected: list[Tensor]
+
+
+class Probe:
+    """Compares a sampler with the module whose weights it takes over.
+
+    Args:
+        model: the module.
+        context: the most tokens of a prompt with its reply.
+        tolerance: the largest difference of a log-prob that rounding explains.
+        exact: whether the sampler has the module's number format, and no weights that were merged for it. Then every
+            update of the module changes the sampler as well.
     """
-    asked = requests(model.config.get_text_config().vocab_size, context)
-    worst = max(
-        difference(model, request, completion)
-        for request, completion in zip(asked, generate(asked), strict=True)
-    )
-    if not worst <= tolerance:
-        raise WeightsMismatch(
-            f"vLLM does not have the trainer's weights: log-probs differ by {worst:.3g}, and rounding explains "
-            f"{tolerance:.3g} (engine.tolerance). Nothing was sampled with them. Use engine=native or "
-            "engine=transformers, and report this with the architecture and the version of vLLM"
-        )
-    return worst
+
+    def __init__(self, model: PreTrainedModel, context: int, tolerance: float, *, exact: bool) -> None:
+        self._model, self._context, self._tolerance, self._exact = model, context, tolerance, exact
+        self._load = 0
+        self._before: _Seen | None = None
+        self._now: _Seen | None = None
+
+    def check(self, generate: Callable[[Sequence[Request]], list[Completion]], load: int) -> float:
+        """Compare the sampler's log-probs with the module's. Returns the largest difference.
+
+        load: the number of the time at which the weights were taken over. Several samplers may have the same.
+        Raises `WeightsMismatch`: a difference is above the tolerance, or the module has changed since the load before
+        and the sampler answers with the same bits. `ValueError`: for weights that have diverged.
+        """
+        asked = requests(self._model.config.get_text_config().vocab_size, self._context)
+        found = generate(asked)
+        expected = [logprobs(self._model, request, each) for request, each in zip(asked, found, strict=True)]
+        seen = _Seen([(each.ids, each.logprobs) for each in found], expected)
+        worst = _furthest(expected, [torch.tensor(each.logprobs) for each in found])
+        if not worst <= self._tolerance:
+            raise WeightsMismatch(
+                f"vLLM does not have the trainer's weights: log-probs differ by {worst:.3g}, and rounding explains "
+                f"{self._tolerance:.3g} (engine.tolerance). {ADVICE}"
+            )
+        if load != self._load:
+            self._before, self._load = self._now, load
+        self._now = seen
+        self._check_changed(seen)
+        return worst
+
+    def _check_changed(self, seen: _Seen) -> None:
+        """Whatever the size of an update is, new weights give other bits."""
+        before = self._before
+        if not self._exact or before is None or before.sampled != seen.sampled:
+            return
+        change = _furthest(before.expected, seen.expected)
+        if change > STIRRED * self._tolerance:
+            raise WeightsMismatch(
+                f"vLLM has not taken over an update: the trainer's log-probs have changed by {change:.3g}, and vLLM's "
+                f"are the same bits as before. {ADVICE}"
+            )
 
 
 @torch.no_grad()
-def difference(model: PreTrainedModel, request: Request, completion: Completion) -> float:
-    """The largest difference between recorded log-probs of a free sample and those of the module."""
+def logprobs(model: PreTrainedModel, request: Request, completion: Completion) -> Tensor:
+    """The module's log-probs [T], float32 on the CPU, of the ids of a free sample."""
     training = model.training
     model.eval()
     try:
@@ -71,5 +116,8 @@ def difference(model: PreTrainedModel, request: Request, completion: Completion)
         logits = model(ids).logits[0, len(request.prompt_ids) - 1 : -1].float()
     finally:
         model.train(training)
-    expected = logits.log_softmax(-1).gather(1, ids[0, len(request.prompt_ids) :, None])[:, 0].cpu()
-    return float((expected - torch.tensor(completion.logprobs)).abs().max())
+    return logits.log_softmax(-1).gather(1, ids[0, len(request.prompt_ids) :, None])[:, 0].cpu()
+
+
+def _furthest(one: Sequence[Tensor], other: Sequence[Tensor]) -> float:
+    return max(float((left - right).abs().max()) for left, right in zip(one, other, strict=True))

@@ -103,7 +103,10 @@ def _copies(config: Config, parameters: Mapping[str, int], width: Mapping[str, i
 
 
 def _served(config: Config, copies: Mapping[str, float]) -> list[Part]:
-    """What vLLM's servers have on this machine. copies: bytes of each model's weights."""
+    """What vLLM's servers have on a device. Each process that trains has its own, on its own device.
+
+    copies: bytes of each model's weights.
+    """
     replicas = int(config.engine.get("replicas", 1))
     cache = float(config.engine.get("cache_gib", 1.0)) * 2**30
     return [

@@ -14,6 +14,9 @@ from rlanything.core.printable import safe
 from rlanything.runs.executors.pool import Hand, LostError, Pool
 from rlanything.runs.executors.worker import Greeting, Order
 
+FIRST_S, LONGEST_S = 5.0, 600.0
+"""Seconds before a worker that did not start is tried again while others work; they double with every such worker."""
+
 
 @dataclass(eq=False)
 class Job:
@@ -64,6 +67,8 @@ class Crew:
         self.members: list[Member] = []
         self._pool, self._settings, self._code, self._say = pool, settings, code, say
         self._failed_starts = 0
+        self._due: list[float] = []
+        """When to start the workers that are missing."""
 
     def start(self) -> None:
         """Start all workers, and wait until one has greeted; the others may come later.
@@ -88,6 +93,7 @@ class Crew:
 
         A lost worker is replaced. Raises what an order raised, and `MachineError` when workers do not start.
         """
+        self._add_due()
         busy = [member.hand for member in self.members if not member.idle]
         for hand in self._pool.wait(busy, timeout_s):
             member = next(member for member in self.members if member.hand is hand)
@@ -103,11 +109,20 @@ class Crew:
 
     def close(self) -> None:
         """End all workers."""
+        self._due.clear()
         while self.members:
             self.members.pop().hand.kill()
 
     def _add(self) -> None:
         self.members.append(Member(self._pool.start(), time.monotonic()))
+
+    def _add_due(self) -> None:
+        """Start what is due, and everything that is missing where no worker is left."""
+        now = time.monotonic()
+        late = [when for when in self._due if self.members and when > now]
+        for _ in range(len(self._due) - len(late)):
+            self._add()
+        self._due = late
 
     def _received(self, member: Member) -> Finished | None:
         try:
@@ -133,20 +148,14 @@ class Crew:
         member.hand.greeting, self._failed_starts = greeting, 0
 
     def _lost(self, member: Member, cause: str) -> Finished | None:
-        """A worker is gone: say why, start another one, and return its job."""
+        """A worker is gone: say why, see to another one, and return its job."""
         words = member.hand.last_words()
         told = f"{cause}\n{_quoted(words)}" if words else f"{cause} (it left no log that can be read)"
         member.hand.kill()
         self.members.remove(member)
         if member.hand.greeting is None:
-            self._failed_starts += 1
-            if self._failed_starts >= self._settings.attempts and not any(
-                m.hand.greeting for m in self.members
-            ):
-                raise MachineError(
-                    f"executor: {self._failed_starts} workers in a row did not start ({self._pool.room()}). The last "
-                    f"one: {told}"
-                )
+            self._not_started(told)
+            return None  # so it had no job
         self._say(f"executor: a worker was lost, its work is done again: {told}")
         self._add()
         job = member.job
@@ -154,6 +163,29 @@ class Crew:
             return None
         job.holders.remove(member)
         return Finished(member, job, [], told)
+
+    def _not_started(self, told: str) -> None:
+        """Try a worker again: at once where no other one works, and later and later where the others go on.
+
+        Raises `MachineError` where none works, and `executor.attempts` in a row did not start.
+        """
+        self._failed_starts += 1
+        working = sum(member.hand.greeting is not None for member in self.members)
+        if not working and self._failed_starts >= self._settings.attempts:
+            raise MachineError(
+                f"executor: {self._failed_starts} workers in a row did not start ({self._pool.room()}). The last "
+                f"one: {told}"
+            )
+        if not working:
+            self._say(f"executor: a worker has not started, and is tried again ({self._pool.room()}): {told}")
+            self._add()
+            return
+        wait = min(LONGEST_S, FIRST_S * 2 ** (self._failed_starts - 1))
+        self._due.append(time.monotonic() + wait)
+        self._say(
+            f"executor: a worker has not started; {working} of {self._settings.workers} work, and another one is tried "
+            f"in {wait:g} s ({self._pool.room()}): {told}"
+        )
 
 
 def _quoted(log: str) -> str:

@@ -14,6 +14,7 @@ import torch
 from ranks import REQUESTS, UPDATE, results
 from served_cases import FAKE, gone, listening, pids, wait_until
 
+from rlanything.core.errors import MachineError
 from rlanything.engines.native import NativeEngine
 from rlanything.engines.vllm.instance import save_config
 from rlanything.engines.vllm.served import process
@@ -77,6 +78,34 @@ def test_a_server_hears_nothing_of_the_training_processes(monkeypatch, tmp_path)
     found = process.environment("cpu", tmp_path)
     assert not set(told) & set(found)
     assert found["CUDA_VISIBLE_DEVICES"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("rank", "seen", "own"),
+    [
+        (None, None, "0"),
+        ("3", None, "3"),
+        (None, "5,7", "5"),
+        ("1", "5,7", "7"),
+        ("1", "GPU-a, GPU-b", "GPU-b"),
+    ],
+)
+def test_a_server_sees_the_gpu_of_its_process_alone(monkeypatch, tmp_path, rank, seen, own):
+    for name, value in (("LOCAL_RANK", rank), ("CUDA_VISIBLE_DEVICES", seen)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    assert process.environment("cuda", tmp_path)["CUDA_VISIBLE_DEVICES"] == own
+
+
+@pytest.mark.parametrize("seen", ["5", ""])
+def test_a_process_without_a_gpu_of_its_own_is_told_how_many_there_are(monkeypatch, tmp_path, seen):
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    with pytest.raises(
+        MachineError, match=r"has [01] GPUs, and the process with LOCAL_RANK = 1 .* at least 2"
+    ):
+        process.environment("cuda", tmp_path)
 
 
 @pytest.mark.slow

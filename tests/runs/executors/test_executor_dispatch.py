@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from executor_cases import CODE, settings
@@ -11,6 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rlanything.core.errors import ConfigError, MachineError
+from rlanything.runs.executors import crew
 from rlanything.runs.executors.crew import Crew
 from rlanything.runs.executors.dispatcher import Dispatcher
 from rlanything.runs.executors.pool import LostError
@@ -69,9 +71,9 @@ def doubled(_hand, order):
 
 def dispatcher(pool, said=None, **changed):
     config = settings(**changed)
-    crew = Crew(pool, config, CODE, (said if said is not None else []).append)
-    crew.start()
-    return Dispatcher(crew, config)
+    workers = Crew(pool, config, CODE, (said if said is not None else []).append)
+    workers.start()
+    return Dispatcher(workers, config)
 
 
 @hypothesis_settings(deadline=None)
@@ -97,6 +99,37 @@ def test_work_that_always_kills_its_worker_ends_the_run_with_the_cause_and_the_l
         dispatcher(pool, said, attempts=4).examine(range(6))
     assert all("a worker was lost, its work is done again: the machine burned" in text for text in said)
     assert len(said) == 4
+
+
+class Full(Pool):
+    """Has room for one worker."""
+
+    def start(self):
+        hand = super().start()
+        if len(self.hands) > 1:
+            hand.answer = "lost"
+        return hand
+
+
+def test_a_worker_without_room_is_no_lost_work_and_is_tried_again_later_and_later(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(crew, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    pool, said = Full(), []
+    given_out = dispatcher(pool, said, workers=2, attempts=2)
+    for now[0] in (0.0, 4.0, 6.0, 7.0, 15.0, 17.0, 18.0):
+        assert given_out.examine(range(6)) == [2 * k for k in range(6)]
+    assert len(pool.hands) == 4
+    for text, wait in zip(said, (5, 10, 20), strict=True):
+        assert text.startswith(
+            f"executor: a worker has not started; 1 of 2 work, and another one is tried in {wait} s (no room): the "
+            "machine burned"
+        )
+
+
+def test_all_missing_workers_are_started_where_none_is_left():
+    pool = Full(lambda hand, order: "lost" if hand is pool.hands[0] else doubled(hand, order))
+    with pytest.raises(MachineError, match=r"workers in a row did not start \(no room\)"):
+        dispatcher(pool, workers=2, attempts=3).examine(range(6))
 
 
 def test_workers_that_never_start_end_the_run_with_the_cause():

@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
 from rlanything.engines.vllm.instance import BLOCK, Settings
 from rlanything.engines.vllm.served import keeper
@@ -21,6 +22,7 @@ LINES, MOST = 20, 1 << 16
 _NOISE = re.compile(r"nanobind: | - (leaked|\.\.\. skipped) |.*resource_tracker|.*warnings\.warn")
 """Beginnings of lines that vLLM's libraries write at every end, after the line that matters."""
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LAUNCH = re.compile(r"((LOCAL|GROUP|ROLE)_)?(RANK|WORLD_SIZE)|ROLE_NAME|MASTER_(ADDR|PORT)|TORCHELASTIC_\w+")
 """What torchrun tells the processes of a training. A server has a process group of its own."""
 
@@ -112,7 +114,10 @@ def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
 
 
 def environment(device: str, folder: Path) -> dict[str, str]:
-    """Of vLLM's server. Variables that the user has set stay, but for torchrun's and those that results depend on."""
+    """Of vLLM's server. Variables that the user has set stay, but for torchrun's and those that results depend on.
+
+    On GPUs it sees only that of this process. Raises `MachineError` as `own_device`.
+    """
     given = {name: value for name, value in os.environ.items() if not _LAUNCH.fullmatch(name)}
     found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **given}
     found |= {
@@ -125,4 +130,23 @@ def environment(device: str, folder: Path) -> dict[str, str]:
     found.pop(CACHE_SIZE, None)
     if device == "cpu":
         found[NO_COMPILER] = "1"
+    if device == "cuda":
+        found[VISIBLE] = own_device()
     return found
+
+
+def own_device() -> str:
+    """The name of the GPU that this process trains on, as a server must be told it.
+
+    It is the one of the local rank among those that the process may see. Raises `MachineError` where they are too few.
+    """
+    rank, seen = int(os.environ.get("LOCAL_RANK", "0")), os.environ.get(VISIBLE)
+    if seen is None:
+        return str(rank)
+    names = [name.strip() for name in seen.split(",") if name.strip()]
+    if rank >= len(names):
+        raise MachineError(
+            f"{VISIBLE} = {seen!r}: has {len(names)} GPUs, and the process with LOCAL_RANK = {rank} needs one "
+            f"of its own for its servers; allowed: at least {rank + 1} of them, or fewer processes (train.devices)"
+        )
+    return names[rank]
