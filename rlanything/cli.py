@@ -19,7 +19,7 @@ from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.core.printable import safe
 from rlanything.parser import Parser
 from rlanything.planning.commands import add_plan, configuration, params_file, say_uncommitted, warn
-from rlanything.workspaces.cli import add_stages, settle
+from rlanything.workspaces.cli import add_stages, in_workspace, settle
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RLAnythingError as error:
         if args.traceback:
             raise
-        _say(str(error))
+        _say(in_workspace(str(error), args))
         return 2
     return code
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from rlanything.stages.stage import Stage
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
+_COMMAND = re.compile(r"`rlanything (?!--|ls`)")
+"""How a message names a command of this program. The list of workspaces is the same in each."""
 Shown = Callable[[Path, str, str, bool], AbstractContextManager[None]]
 """From root, the words of a command, how much it prints, and whether it keeps the terminal, to what surrounds it."""
 
@@ -36,6 +40,17 @@ def settle(args: argparse.Namespace) -> None:
     args.project = places.project(Path()) if args.root is None else args.root
     new = getattr(args, "overrides", None) and getattr(args, "stage", None)
     args.root = args.project if args.workspace is None or new else places.find(args.workspace, args.project)
+
+
+def in_workspace(text: str, args: argparse.Namespace) -> str:
+    """A message whose commands name the workspace in which the failed command ran, so that they work as they stand.
+
+    Rooms name commands as they are in the project. They do not know in which folder they work.
+    """
+    if args.workspace is None or args.root.resolve() == args.project.resolve():
+        return text
+    words = shlex.join(["rlanything", "--workspace", args.workspace])
+    return _COMMAND.sub(lambda _: f"`{words} ", text)
 
 
 def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> None:
@@ -112,9 +127,13 @@ def _stage(args: argparse.Namespace) -> int:
         check.machine(config)
         checkpoints.check(config, args.root)
     if stage.name in BEFORE_TRAINING:
-        from rlanything.workspaces import trial
+        from rlanything.workspaces import linked
 
-        trial.require_own(args.root, stage.name)
+        linked.require_own(args.root, stage.name)
+    if args.workspace is not None:
+        from rlanything.workspaces import linked
+
+        linked.check(args.root, args.project, config, stage.name, args.arm)
     if "DVC_STAGE" not in os.environ:  # DVC would show it for every stage of an experiment
         say_uncommitted(params_file(args))
     with _progress(args, args.root):
@@ -125,9 +144,10 @@ def _stage(args: argparse.Namespace) -> int:
 def _trial(args: argparse.Namespace, stage: Stage) -> int:
     """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet."""
     from rlanything.planning import check, checkpoints
-    from rlanything.workspaces import trial
+    from rlanything.workspaces import linked, trial
 
     found = trial.prepare(args.root, params_file(args), args.overrides, args.workspace or "")
+    args.root, args.workspace = found.root, found.name  # which a hint in an error then names
     _say(f"in workspace {found.name}: {' '.join(args.overrides)}")
     if stage.engine:
         check.check(found.config, found.root)
@@ -136,6 +156,8 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
     warn(found.config, found.root)
     with _progress(args, found.root):
         trial.make_inputs(found)
+        if stage.name in linked.MEASURING:
+            linked.check_runs(found.root)
         if stage.name not in BEFORE_TRAINING:
             config = found.config.in_one_process() if args.one_process else found.config
             stage.work(config, found.root, args.arm)
