@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from rlanything import __version__
-from rlanything.core.errors import ConfigError, RLAnythingError
+from rlanything.core.errors import ConfigError, RLAnythingError, in_workspace
 from rlanything.core.printable import safe
 from rlanything.parser import Parser
 from rlanything.planning.commands import add_plan, configuration, params_file, say_uncommitted, warn
-from rlanything.workspaces.cli import add_stages, in_workspace, settle
+from rlanything.workspaces.cli import add_stages, settle
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RLAnythingError as error:
         if args.traceback:
             raise
-        _say(in_workspace(str(error), args))
+        _say(in_workspace(str(error), args.within))
         return 2
     return code
 

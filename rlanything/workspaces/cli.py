@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-import shlex
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -29,28 +27,20 @@ if TYPE_CHECKING:
     from rlanything.stages.stage import Stage
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
-_COMMAND = re.compile(r"`rlanything (?!--|ls`)")
-"""How a message names a command of this program. The list of workspaces is the same in each."""
 Shown = Callable[[Path, str, str, bool], AbstractContextManager[None]]
 """From root, the words of a command, how much it prints, and whether it keeps the terminal, to what surrounds it."""
 
 
 def settle(args: argparse.Namespace) -> None:
-    """Set `args.root`, and `args.project`, which differs from it in a workspace. Raises `ConfigError`."""
+    """Set `args.root`, and `args.project` and `args.within` (the name of the workspace), which differ in a workspace.
+
+    Raises `ConfigError`.
+    """
+    args.within = ""
     args.project = places.project(Path()) if args.root is None else args.root
     new = getattr(args, "overrides", None) and getattr(args, "stage", None)
     args.root = args.project if args.workspace is None or new else places.find(args.workspace, args.project)
-
-
-def in_workspace(text: str, args: argparse.Namespace) -> str:
-    """A message whose commands name the workspace in which the failed command ran, so that they work as they stand.
-
-    Rooms name commands as they are in the project. They do not know in which folder they work.
-    """
-    if args.workspace is None or args.root.resolve() == args.project.resolve():
-        return text
-    words = shlex.join(["rlanything", "--workspace", args.workspace])
-    return _COMMAND.sub(lambda _: f"`{words} ", text)
+    args.within = "" if args.root == args.project else args.workspace
 
 
 def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> None:
@@ -130,7 +120,7 @@ def _stage(args: argparse.Namespace) -> int:
         from rlanything.workspaces import linked
 
         linked.require_own(args.root, stage.name)
-    if args.workspace is not None:
+    if args.within:
         from rlanything.workspaces import linked
 
         linked.check(args.root, args.project, config, stage.name, args.arm)
@@ -147,7 +137,7 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
     from rlanything.workspaces import linked, trial
 
     found = trial.prepare(args.root, params_file(args), args.overrides, args.workspace or "")
-    args.root, args.workspace = found.root, found.name  # which a hint in an error then names
+    args.within = found.name
     _say(f"in workspace {found.name}: {' '.join(args.overrides)}")
     if stage.engine:
         check.check(found.config, found.root)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 
 import pytest
 from stage_cases import ROOT
@@ -12,7 +13,7 @@ from workspace_cases import TINY, run
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.planning import compose
-from rlanything.sweep.trials.inputs import link
+from rlanything.sweep.trials.inputs import SOURCES, link
 from rlanything.workspaces import trial
 
 BOLD = [*TINY, "learn.policy.lr=0.001"]
@@ -91,3 +92,41 @@ def test_a_folder_is_never_taken_for_a_link(tmp_path):
     with pytest.raises(ConfigError, match="models: it is no link to"):
         link(tmp_path / "here", tmp_path / "there", ("data", "models"))
     assert not (tmp_path / "here" / "data").exists()
+
+
+@pytest.mark.integration
+def test_what_an_error_advises_works_as_it_stands(project, capsys):
+    mine = project / ".rla" / "mine"
+    mine.mkdir(parents=True)
+    shutil.copyfile(project / "params.yaml", mine / "params.yaml")
+    link(mine, project, SOURCES)
+    there = ["--workspace", "mine"]
+    for within, prefix in (([], "`rlanything "), (there, "`rlanything --workspace mine ")):
+        for words, hint in (
+            (["evaluate", "--arm", "full"], "bootstrap`"),
+            (["buffer", "ls", "full/seed-0"], "train --arm full`"),
+            (["replay", "full"], "train --arm full`"),
+            (["provenance", "full"], "train --arm full`"),
+            (["rollouts", "show", "full"], "train --arm full`"),
+        ):
+            assert run(project, *within, *words) == 2
+            said = capsys.readouterr().err
+            assert prefix + hint in said
+            assert "known: \n" not in said
+    assert run(project, "tasks", *TINY, "seed=1") == 0
+    assert run(project, "bootstrap", *TINY, "seed=1") == 0
+    capsys.readouterr()
+    assert run(project, "evaluate", "--arm", "full", *TINY, "seed=1") == 2
+    name = trial.trial_name([*TINY, "seed=1"])
+    assert f"`rlanything --workspace {name} train --arm full`" in capsys.readouterr().err
+
+
+def test_a_run_that_no_revision_has_is_told_from_a_project_without_runs(project, capsys):
+    for words in (["init", "-b", "main"], ["add", "params.yaml"], ["commit", "-m", "first"], ["tag", "v1"]):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(project), *words]
+        subprocess.run(command, check=True, capture_output=True)
+    assert run(project, "buffer", "ls", "full/seed-0") == 2
+    said = capsys.readouterr().err
+    assert (
+        "no path, run or revision 'full/seed-0'; known: HEAD, main, v1; this project has no run yet" in said
+    )
