@@ -200,6 +200,8 @@ def configuration(args: argparse.Namespace, *, engine: bool = True, data: bool =
 
 def _plan(args: argparse.Namespace) -> int:
     config = composed(args) if args.overrides else configuration(args, data=False)
+    if not args.overrides:
+        say_uncommitted(params_file(args))
     arms = args.arm or list(config.arms)
     for arm in arms:
         config.arm(arm)

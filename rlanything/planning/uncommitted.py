@@ -27,7 +27,8 @@ def note(path: Path) -> str:
         return ""
     return (
         f"{path} is not that of the last commit ({few(found)}). `dvc exp run -S` leaves its values "
-        f"there, also when it is interrupted: the same command goes on, `git checkout {path.name}` takes them back"
+        f"there, also when it is interrupted: the same command goes on, "
+        "`rlanything config restore` takes them and the results back"
     )
 
 
