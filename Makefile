@@ -111,7 +111,7 @@ ifneq ($(MAIN),)
 	@[ report/report.md -nt .rla/started ] || python -m rlanything report
 	@echo "Report: report/report.md   numbers: report/summary.json   buffers: runs/<arm>/seed-<n>/buffer"
 else
-	@python -m rlanything config show $(CHOSEN) > /dev/null
+	@python -m rlanything config check $(CHOSEN) > /dev/null
 	$(call fill,$(WORKSPACE))
 	cd $(WORKSPACE) && python -m rlanything config write $(CHOSEN) && python -m rlanything config pipeline && dvc repro
 	$(call show,$(WORKSPACE))

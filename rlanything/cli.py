@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from rlanything import __version__
-from rlanything.core.errors import ConfigError, RLAnythingError
+from rlanything.core.errors import RLAnythingError, in_workspace
 from rlanything.core.printable import safe
 from rlanything.parser import Parser
-from rlanything.planning.commands import add_plan, configuration, params_file, say_uncommitted, warn
+from rlanything.planning.commands import add_plan, params_file
+from rlanything.planning.config_commands import add_config
 from rlanything.workspaces.cli import add_stages, settle
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RLAnythingError as error:
         if args.traceback:
             raise
-        _say(str(error))
+        _say(in_workspace(str(error), args.within))
         return 2
     return code
 
@@ -70,7 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = _plain_parser()
     # Of `Parser`, like all subparsers; the rooms' commands take any.
     commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    _add_config(commands)
+    add_config(commands)
     add_stages(commands, shown)
     add_run_page(commands)
     add_plan(commands)
@@ -107,32 +108,6 @@ def _plain_parser() -> Parser:
     )
     parser.add_argument("--traceback", action="store_true", help="show where an error comes from")
     return parser
-
-
-def _add_config(commands: Commands[argparse.ArgumentParser]) -> None:
-    config = commands.add_parser("config", help="compose, check and show the configuration")
-    actions = config.add_subparsers(title="actions", required=True, metavar="ACTION")
-    write = actions.add_parser("write", help="compose experiments/ and overrides into params.yaml")
-    write.add_argument("--output", type=Path, metavar="FILE", help="default: params.yaml")
-    show = actions.add_parser("show", help="print the composition; writes nothing")
-    for action, run in ((write, _config_write), (show, _config_show)):
-        action.add_argument(
-            "overrides", nargs="*", metavar="key=value", help="e.g. scale=smoke signals.lambda=1"
-        )
-        action.set_defaults(run=run)
-    check = actions.add_parser("check", help="check a configuration; prints every problem")
-    check.add_argument(
-        "what", nargs="*", metavar="FILE | key=value", help="a file, or a composition; default: params.yaml"
-    )
-    check.set_defaults(run=_config_check)
-    comments = actions.add_parser(
-        "comments", help="write the sources of values (rlanything/config/sources/) into experiments/"
-    )
-    comments.set_defaults(run=_config_comments)
-    pipeline = actions.add_parser(
-        "pipeline", help="bring dvc.yaml up to date with stages, imports and params.yaml"
-    )
-    pipeline.set_defaults(run=_config_pipeline)
 
 
 def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -175,68 +150,6 @@ def _add_sweep(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     sweep.add_argument("--output", type=Path, metavar="DIR", help="a folder of its own for --rerun")
     sweep.set_defaults(run=_sweep)
-
-
-def _config_write(args: argparse.Namespace) -> int:
-    from rlanything.planning import compose, dvcfile
-
-    path = args.output or params_file(args)
-    config = compose.write(path, args.overrides, args.root)
-    print(f"wrote {path} (scale {config.scale})")
-    warn(config, args.root)
-    if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
-        dvcfile.write(args.root, config)
-    return 0
-
-
-def _config_show(args: argparse.Namespace) -> int:
-    from rlanything.config import parse
-    from rlanything.planning import compose
-
-    data = compose.compose(args.overrides, args.root)
-    parse(data)
-    print(compose.text(data, args.overrides), end="")
-    return 0
-
-
-def _config_check(args: argparse.Namespace) -> int:
-    from rlanything.config import parse
-    from rlanything.planning import check, checkpoints, compose
-
-    path: Path | None = None
-    if any("=" in word for word in args.what):
-        named, config = " ".join(args.what), parse(compose.compose(args.what, args.root))
-        check.check(config, args.root)
-    elif len(args.what) > 1:
-        raise ConfigError(f"config check {' '.join(args.what)}: takes one FILE, or key=value")
-    else:
-        path = Path(args.what[0]) if args.what else params_file(args)
-        named, config = str(path), check.read(path, args.root)
-    check.machine(config)
-    checkpoints.check(config, args.root)
-    warn(config, args.root)
-    print(f"{named}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
-    if path is not None:
-        say_uncommitted(path)
-    return 0
-
-
-def _config_comments(args: argparse.Namespace) -> int:
-    from rlanything.planning import comments
-    from rlanything.planning.compose import FOLDER
-
-    changed = comments.write(args.root / FOLDER)
-    print("\n".join(f"{path}: written" for path in changed) or f"{FOLDER}/: up to date")
-    return 0
-
-
-def _config_pipeline(args: argparse.Namespace) -> int:
-    from rlanything.planning import dvcfile
-
-    changed = dvcfile.write(args.root, configuration(args, engine=False))
-    say_uncommitted(params_file(args))
-    print(f"{dvcfile.NAME}: {'written' if changed else 'up to date'}")
-    return 0
 
 
 def _sweep(args: argparse.Namespace) -> int:

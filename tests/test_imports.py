@@ -66,6 +66,7 @@ def test_the_measurement_sees_heavy_modules():
     ("words", "code"),
     [
         (("config", "check"), 0),
+        (("config", "check", "scale=local", "path=Qwen/Qwen2.5-0.5B-Instruct"), 0),
         (("train", "--arm", "ful"), 2),
         (("train", "--arm", "full", "x.y=1"), 2),
         (("plan", "--device", "H100", "--json"), 0),

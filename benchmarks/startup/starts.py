@@ -1,6 +1,6 @@
 """How long common commands take to start and answer, by the clock and in CPU seconds.
 
-    python -m benchmarks.startup [--root DIR] [--repeats 5]
+    python -m benchmarks.startup [--root DIR] [--repeats 3]
 
 Each command is a process of its own. The lowest of the repeats is printed: other work on the machine can only add to
 it. CPU seconds are of the process and its children, so they say what an idle machine would take.
@@ -27,6 +27,9 @@ COMMANDS = (
     ("config", "show"),
     ("train", "--arm", "ful"),
     ("buffer", "ls"),
+    ("buffer", "diff", "full/seed-0"),
+    ("rollouts", "show", "full"),
+    ("replay", "full"),
     ("ls",),
     ("watch", "--once"),
     ("plan", "--arm", "full"),

@@ -6,7 +6,13 @@ Any other exception is a bug in the program and is printed with its traceback.
 from __future__ import annotations
 
 import difflib
+import re
+import shlex
 from collections.abc import Iterable
+
+NO_RUN = "this project has no run yet; `rlanything train --arm full` makes one"
+_COMMAND = re.compile(r"`rlanything (?!--|ls`)")
+"""How a message names a command of this program. The list of workspaces is the same in each."""
 
 
 class RLAnythingError(Exception):
@@ -42,3 +48,19 @@ def unknown(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown; {hint}known: {', '.join(names)}"
+
+
+def unknown_run(name: str, known: Iterable[str]) -> str:
+    """As `unknown`, of the name of a run or its arm; how to make the first one where there is none."""
+    names = list(known)
+    return unknown(name, names) if names else NO_RUN
+
+
+def in_workspace(text: str, name: str) -> str:
+    """A message whose commands name the workspace in which a command failed, so that they work as they stand.
+
+    Rooms name commands as they are in the project, because they do not know in which folder they work. name: '' for the
+    project itself.
+    """
+    words = shlex.join(["rlanything", "--workspace", name])
+    return _COMMAND.sub(lambda _: f"`{words} ", text) if name else text

@@ -117,14 +117,17 @@ def pictures(config: Config, family: TaskFamily) -> None:
 def machine(config: Config) -> None:
     """Raise `ConfigError` when this machine lacks the devices or the executor, or the engine cannot use the devices.
 
-    No model is loaded, nothing is started, and torch is imported only for another accelerator than the CPU."""
+    No model is loaded and nothing is started. torch is imported only where its answer can refuse something: an engine
+    that any device suits takes whatever `auto` finds."""
     cluster.check(config.executor)
-    if config.train.accelerator == "cpu":
+    native = config.engine[targets.TARGET] == NATIVE
+    auto = config.train.accelerator == "auto" and config.train.devices == 1
+    if config.train.accelerator == "cpu" or (auto and not native):
         return
     from rlanything.engines import placement
 
     kind = placement.device(config.train).type
-    if kind != "cpu" and config.engine[targets.TARGET] == NATIVE:
+    if kind != "cpu" and native:
         raise ConfigError(
             f"train.accelerator = {config.train.accelerator!r}: that is {kind!r} here, and {NATIVE} samples on the CPU "
             "only; use engine=transformers, or train.accelerator=cpu"

@@ -57,12 +57,17 @@ def _refused(config: Config, root: Path) -> list[str]:
     return []
 
 
-def _check_folder(key: str, folder: Path, config: Config) -> None:
+def check_there(key: str, folder: Path) -> None:
+    """Raise `ConfigError` with the nearest name where a checkpoint's folder is missing. key: its key and its value."""
     if not folder.is_dir():
         beside = [p.name for p in folder.parent.iterdir() if p.is_dir()] if folder.parent.is_dir() else []
         near = get_close_matches(folder.name, beside, n=1)
         hint = f"did you mean {folder.parent / near[0]}?" if near else "give a folder or a name on the hub"
         raise ConfigError(f"{key}: no such folder; {hint}")
+
+
+def _check_folder(key: str, folder: Path, config: Config) -> None:
+    check_there(key, folder)
     file = folder / "config.json"
     if not file.is_file():
         raise ConfigError(f"{key}: no config.json there: not a checkpoint as `save_pretrained` writes it")

@@ -208,6 +208,8 @@ def configuration(
 
 def _plan(args: argparse.Namespace) -> int:
     config = composed(args) if args.overrides else configuration(args, data=False, installed=False)
+    if not args.overrides:
+        say_uncommitted(params_file(args))
     arms = args.arm or list(config.arms)
     for arm in arms:
         config.arm(arm)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from rlanything.files.reader import FileError
@@ -24,11 +25,17 @@ def note(path: Path) -> str:
         return ""
     if not found:
         return ""
-    more = f", and {len(found) - MOST} more" if len(found) > MOST else ""
     return (
-        f"{path} is not that of the last commit ({', '.join(found[:MOST])}{more}). `dvc exp run -S` leaves its values "
-        f"there, also when it is interrupted: the same command goes on, `git checkout {path.name}` takes them back"
+        f"{path} is not that of the last commit ({few(found)}). `dvc exp run -S` leaves its values "
+        f"there, also when it is interrupted: the same command goes on, "
+        "`rlanything config restore` takes them and the results back"
     )
+
+
+def few(found: Sequence[str]) -> str:
+    """The first differences, and how many there are beside."""
+    more = f", and {len(found) - MOST} more" if len(found) > MOST else ""
+    return ", ".join(found[:MOST]) + more
 
 
 def _committed(path: Path) -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rlanything.config import Config
-from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.core.ids import content_id
 from rlanything.runs import provenance
 from rlanything.runs.machine import RESULTS
@@ -33,7 +33,7 @@ def arm_of(name: str, root: Path) -> str:
     for part in reversed(parts):
         if part in known:
             return part
-    raise ConfigError(f"no record of run {name!r}: {unknown(parts[-1] if parts else name, known)}")
+    raise ConfigError(f"no record of run {name!r}: {unknown_run(parts[-1] if parts else name, known)}")
 
 
 def page(arm: str, config: Config, root: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rlanything.buffer.views.find.names import RUNS
 from rlanything.buffer.views.find.runs import find_runs
 from rlanything.config import ArmConfig, Checkpoint, Config
 from rlanything.config.algorithm import JudgeConfig, SignalsConfig
-from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.core.records.forms import first_error
 from rlanything.files.reader import read_object
 from rlanything.repro import run_rules
@@ -70,8 +70,7 @@ def find(name: str, root: Path) -> tuple[NamedRun, Sequence[str]]:
     if not folders:
         there = [*find_runs(root / RUNS), *_live(root)]
         known = {_short(run, root) for run in there} | {run.parent.name for run in there}
-        hint = unknown(name, known) if known else "this project has no run yet; `rlanything train` makes one"
-        raise NoRun(f"no run {name!r}: {hint}")
+        raise NoRun(f"no run {name!r}: {unknown_run(name, known)}")
     return open_run(folders[0]), [_short(folder, root) for folder in folders]
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from rlanything.config import Config, parse
-from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.core.ids import content_id
 from rlanything.core.records.provenance import Record, Starts, problem
 from rlanything.core.seeds import derive_seed
@@ -94,7 +94,7 @@ def read(root: Path, arm: str) -> dict[str, Any]:
     path = Layout(root).provenance(arm)
     if not path.is_file():
         known = sorted(p.stem for p in path.parent.glob("*.json"))
-        raise ConfigError(f"{path}: no record of arm {arm!r}; {unknown(arm, known)}")
+        raise ConfigError(f"{path}: no record of arm {arm!r}; {unknown_run(arm, known)}")
     found = read_object(path, "take it from git, or train again")
     if found.get("schema") not in (TOGETHER, SCHEMA):
         raise ConfigError(

@@ -32,10 +32,15 @@ Shown = Callable[[Path, str, str, bool], AbstractContextManager[None]]
 
 
 def settle(args: argparse.Namespace) -> None:
-    """Set `args.root`, and `args.project`, which differs from it in a workspace. Raises `ConfigError`."""
+    """Set `args.root`, and `args.project` and `args.within` (the name of the workspace), which differ in a workspace.
+
+    Raises `ConfigError`.
+    """
+    args.within = ""
     args.project = places.project(Path()) if args.root is None else args.root
     new = getattr(args, "overrides", None) and getattr(args, "stage", None)
     args.root = args.project if args.workspace is None or new else places.find(args.workspace, args.project)
+    args.within = "" if args.root == args.project else args.workspace
 
 
 def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> None:
@@ -118,9 +123,13 @@ def _stage(args: argparse.Namespace) -> int:
         check.machine(config)
         checkpoints.check(config, args.root)
     if stage.name in BEFORE_TRAINING:
-        from rlanything.workspaces import trial
+        from rlanything.workspaces import linked
 
-        trial.require_own(args.root, stage.name)
+        linked.require_own(args.root, stage.name)
+    if args.within:
+        from rlanything.workspaces import linked
+
+        linked.check(args.root, args.project, config, stage.name, args.arm)
     if "DVC_STAGE" not in os.environ:  # DVC would show it for every stage of an experiment
         say_uncommitted(params_file(args))
     with _progress(args, args.root):
@@ -131,9 +140,10 @@ def _stage(args: argparse.Namespace) -> int:
 def _trial(args: argparse.Namespace, stage: Stage) -> int:
     """Run a stage in a workspace under the overrides, after the stages that it needs and that are not made yet."""
     from rlanything.planning import check, checkpoints
-    from rlanything.workspaces import trial
+    from rlanything.workspaces import linked, trial
 
     found = trial.prepare(args.root, params_file(args), args.overrides, args.workspace or "")
+    args.within = found.name
     _say(f"in workspace {found.name}: {' '.join(args.overrides)}")
     if stage.engine:
         check.check(found.config, found.root)
@@ -142,6 +152,8 @@ def _trial(args: argparse.Namespace, stage: Stage) -> int:
     warn(found.config, found.root)
     with _progress(args, found.root):
         trial.make_inputs(found)
+        if stage.name in linked.MEASURING:
+            linked.check_runs(found.root)
         if stage.name not in BEFORE_TRAINING:
             config = found.config.in_one_process() if args.one_process else found.config
             stage.work(config, found.root, args.arm)

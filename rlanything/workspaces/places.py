@@ -12,7 +12,7 @@ PARAMS = "params.yaml"
 KEPT = frozenset(
     {
         *("alfworld", "bootstrap", "checks", "inputs", "live", "livebench", "locks", "logs", "replies"),
-        *("started", "sweeps", "timings", "verify"),
+        *("restored", "started", "sweeps", "timings", "verify"),
     }
 )
 """What the project itself keeps in its `.rla/`."""

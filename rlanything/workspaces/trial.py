@@ -1,7 +1,7 @@
 """A stage under other values than the recorded ones, in a workspace of its own.
 
 Tasks and base models are the project's where they would come out the same, as those of a sweep's trials are. Otherwise
-they are made once, in .rla/inputs/<key>/.
+they are made once, in .rla/inputs/<key>/. A workspace that `make repro` filled has its own, and its own sources.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from pathlib import Path
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
-from rlanything.files.reader import read_text
+from rlanything.files.yaml_file import mapping, read_mapping
 from rlanything.planning import compose
+from rlanything.planning.uncommitted import few
+from rlanything.runs.provenance import changed, flat
 from rlanything.stages.missing import run_command
 from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_inputs
 from rlanything.workspaces import places
@@ -40,23 +42,36 @@ def prepare(project: Path, params: Path, overrides: Sequence[str], name: str = "
     name = name or trial_name(overrides)
     place = places.free(name, project)
     data = compose.compose(overrides, project)
-    text = compose.text(data, overrides)
     file = place / compose.PARAMS
-    if file.is_file() and read_text(file) != text:
-        raise ConfigError(
-            f"{file}: this workspace has another configuration (`rlanything ls`); give the trial another name with "
-            "--workspace, or remove the folder"
-        )
+    if file.is_file():
+        _check_same(file, compose.text(data, overrides))
     config = compose.checked(data, project)
+    if _has_own(place, SOURCES):
+        return Trial(name, place, config, place)
     inputs = Inputs.of(project, params, project / places.FOLDER / "inputs")
     found = inputs.place(config)
     place.mkdir(parents=True, exist_ok=True)
     link(place, project, SOURCES)
     link(place, found, MADE)
-    compose.write(file, overrides, project)
+    if not file.is_file():  # in another order of the overrides the same values would have another header
+        compose.write(file, overrides, project)
     if found != project:
         inputs.prepare(found, overrides)
     return Trial(name, place, config, found)
+
+
+def _check_same(file: Path, text: str) -> None:
+    """Raise `ConfigError` where the configuration of a workspace has other values than `text`."""
+    found = changed(flat(read_mapping(file)), flat(mapping(file, text)))
+    if found:
+        raise ConfigError(
+            f"{file}: this workspace has another configuration ({few(found)}; `rlanything ls`); "
+            "give the trial another name with --workspace, or remove the folder"
+        )
+
+
+def _has_own(place: Path, names: Sequence[str]) -> bool:
+    return any((place / name).is_dir() and not (place / name).is_symlink() for name in names)
 
 
 def make_inputs(trial: Trial) -> list[str]:
@@ -66,14 +81,3 @@ def make_inputs(trial: Trial) -> list[str]:
         run_command(trial.config, trial.inputs, command)
         ran.append(command[0])
     return ran
-
-
-def require_own(root: Path, stage: str) -> None:
-    """Raise `ConfigError` where tasks and base models belong to another folder, which `stage` would write to."""
-    for name in MADE:
-        path = root / name
-        if path.is_symlink():
-            raise ConfigError(
-                f"{path}: a link to {path.resolve()}: `rlanything {stage}` would change another folder's results; "
-                f"run it in {path.resolve().parent}"
-            )

@@ -114,7 +114,7 @@ def test_a_task_is_found_by_the_beginning_of_its_id(here):
     [
         (["ls", "runs/full/sed-0"], "no run 'runs/full/sed-0'; nearest: full/seed-0"),
         (["show", "static/seed-1", "0"], "no run 'static/seed-1'; nearest: static/seed-0"),
-        (["ls", "zzz"], "no run 'zzz'; 2 with other names"),
+        (["ls", "zzz"], "no run 'zzz'; known: full/seed-0, static/seed-0"),
         (["ls", "empty"], "empty: no buffer there"),
         (["ls", "file"], "file is a file, but no buffer: those end in .jsonl or .parquet"),
         (["ls", "hollow"], "hollow: the buffer is empty, it has no slots"),

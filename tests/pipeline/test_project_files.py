@@ -41,7 +41,7 @@ def test_make_repro_of_another_scale_leaves_the_real_results_alone():
 @pytest.mark.parametrize(
     ("words", "tried", "made"),
     [
-        (["repro", "SCALE=smok"], "config show scale=smok > /dev/null", "mkdir -p .rla/smok/.dvc"),
+        (["repro", "SCALE=smok"], "config check scale=smok > /dev/null", "mkdir -p .rla/smok/.dvc"),
         (
             ["rehearse", "ENV=codin"],
             "rehearse --check env=codin_data",
@@ -55,6 +55,53 @@ def test_a_name_that_is_unknown_leaves_nothing_behind(words, tried, made):
         ["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     assert said.index(tried) < said.index(made)
+
+
+def test_what_the_commands_of_the_docs_write_is_ignored_by_git():
+    """Otherwise a first day with them leaves `git status` full of files that nobody wants to commit."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    blocks = [b for page in pages for b in re.findall(r"^```bash$(.*?)^```$", page.read_text(), re.M | re.S)]
+    written = {name for b in blocks for name in re.findall(r"--output (\w[\w./-]*)", b)}
+    assert {"run.html", "half-pages", "trial.yaml"} <= written
+    folders = [f"{name}/x" for name in written if "." not in name]
+    names = sorted([*(name for name in written if "." in name), *folders])
+    done = subprocess.run(
+        ["git", "check-ignore", "--no-index", *names], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == names
+
+
+def test_what_cannot_run_here_leaves_nothing_behind(tmp_path):
+    """The paper's scale plays downloaded games. Without them `make repro` refuses before it makes its folder."""
+    for name in (
+        "Makefile",
+        "pyproject.toml",
+        "rlanything",
+        "envs",
+        "experiments",
+        "dvc.yaml",
+        "params.yaml",
+    ):
+        (tmp_path / name).symlink_to(ROOT / name)
+    tools = tmp_path / "venv" / "bin"
+    tools.mkdir(parents=True)
+    (tools / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (tools / "python").chmod(0o755)
+    (tmp_path / "venv" / ".installed").touch()
+    before = sorted(path.name for path in tmp_path.iterdir())
+    environment = {key: value for key, value in os.environ.items() if key != "ALFWORLD_DATA"}
+    words = ["make", "-o", "venv/.installed", "repro", "SCALE=paper", "VENV=venv"]
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "'$ALFWORLD_DATA' names an environment variable that is not set" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_a_desktop_is_rehearsed_with_tasks_of_its_own():

@@ -24,14 +24,25 @@ MODELS = [
 PUBLISHED = {
     "Qwen/Qwen2.5-0.5B-Instruct": 494_032_768,
     "Qwen/Qwen2.5-1.5B-Instruct": 1_543_714_304,
+    "Qwen/Qwen2.5-3B-Instruct": 3_085_938_688,
     "Qwen/Qwen2.5-7B-Instruct": 7_615_616_512,
     "Qwen/Qwen2.5-14B-Instruct": 14_770_033_664,
+    "Qwen/Qwen2.5-32B-Instruct": 32_763_876_352,
+    "Qwen/Qwen3-0.6B": 596_049_920,
+    "Qwen/Qwen3-1.7B": 1_720_574_976,
     "Qwen/Qwen3-4B": 4_022_468_096,
+    "Qwen/Qwen3-8B": 8_190_735_360,
+    "Qwen/Qwen3-14B": 14_768_307_200,
     "Qwen/Qwen3-32B": 32_762_123_264,
     "Qwen/Qwen3-VL-8B-Thinking": 8_767_123_696,
     "Qwen/Qwen3-VL-32B-Thinking": 33_357_390_064,
+    "meta-llama/Llama-3.2-1B-Instruct": 1_235_814_400,
+    "meta-llama/Llama-3.2-3B-Instruct": 3_212_749_824,
+    "meta-llama/Llama-3.1-8B-Instruct": 8_030_261_248,
+    "meta-llama/Llama-3.1-70B-Instruct": 70_553_706_496,
+    "meta-llama/Llama-3.3-70B-Instruct": 70_553_706_496,
 }
-"""Parameters as the model cards' files hold them."""
+"""Parameters as the model cards' files hold them; an output layer that a tied embedding repeats counts once."""
 
 
 def size_of(folder: Path):
@@ -70,8 +81,17 @@ def test_what_is_not_at_hand_is_named_with_the_command_that_fetches_it(tmp_path,
         ConfigError, match=r"model\.policy\.path = someone/new: .*`hf download someone/new config.js"
     ):
         read_size(Checkpoint(path="someone/new"), "model.policy", ROOT)
-    with pytest.raises(ConfigError, match=r"model\.policy\.path = models/none: no config\.json there"):
-        read_size(Checkpoint(path="models/none"), "model.policy", tmp_path)
+    (tmp_path / "models" / "some").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=r"model\.policy\.path = models/some: no config\.json there"):
+        read_size(Checkpoint(path="models/some"), "model.policy", tmp_path)
+    with pytest.raises(
+        ConfigError, match=r"path = models/sone: no such folder; did you mean \S+/models/some\?"
+    ):
+        read_size(Checkpoint(path="models/sone"), "model.policy", tmp_path)
+    with pytest.raises(
+        ConfigError, match=r"path = /nowhere: no such folder; give a folder or a name on the hub"
+    ):
+        read_size(Checkpoint(path="/nowhere"), "model.policy", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -106,10 +106,13 @@ def test_seeds_at_work_are_a_line_each(tmp_path):
     stage.parent.mkdir(parents=True)
     with locks.held(folder / "lock", "busy"), locks.held(stage, "busy"):
         text = Board(tmp_path, "train --arm full").rows(120).plain.split("\n")
+        narrow = Board(tmp_path, "train --arm full").rows(80).plain.split("\n")
+    assert "tokens/s, accuracy" in narrow[0]
+    assert len(narrow[0]) == 80
     assert [line.split()[0] for line in text] == ["full/seed-0", "full/seed-1", "train"]
     assert "2/10" not in text[1]
     assert "1/10 waiting" in text[1]
-    assert "4/10 rollout, turn 3, 0:14 left, accuracy 0.50, in_domain 0.40, mu 1.30, accepted 3" in text[0]
+    assert "4/10 rollout, turn 3, 0:14 left, 800 tokens/s, accuracy 0.50, in_domain 0.40, mu 1.30" in text[0]
 
 
 PROGRAM = f"""

@@ -7,37 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from stage_cases import ROOT, contents
+from stage_cases import contents
+from workspace_cases import TINY, run
 
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
-from rlanything.planning import compose
 from rlanything.workspaces import listing, places, trial
-
-TINY = [
-    *("scale=smoke", "tasks.train=3", "rollout.tasks=1", "rollout.rollouts=2", "rollout.max_steps=2"),
-    *(f"tasks.panels.{panel}.tasks=1" for panel in ("in_domain", "out_of_domain", "reward_panel")),
-    *(
-        f"bootstrap.{role}.{key}"
-        for role in ("policy", "reward", "adapter")
-        for key in ("episodes=4", "steps=2")
-    ),
-    *("train.iterations=1", "evaluate.curve_tasks=1", "evaluate.cooling=null", "judge.max_invalid=1"),
-    *("evaluate.max_steps=2", "evaluate.reward_rollouts=1", "evaluate.curve_rollouts=1"),
-]
-
-
-@pytest.fixture
-def project(tmp_path) -> Path:
-    """A project with its sources and a configuration, and nothing made yet."""
-    for name in ("experiments", "envs", "rlanything", "dvc.yaml"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    compose.write(tmp_path / "params.yaml", TINY, tmp_path)
-    return tmp_path
-
-
-def run(project: Path, *words: str) -> int:
-    return main(["--root", str(project), *words])
 
 
 @pytest.mark.integration

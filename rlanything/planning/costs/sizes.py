@@ -15,6 +15,7 @@ from rlanything.config import Architecture, Checkpoint
 from rlanything.core.errors import ConfigError
 from rlanything.engines.sources import cached, source
 from rlanything.files.reader import read_object
+from rlanything.planning import checkpoints
 
 DECLARED = Path("experiments/model/sizes.json")
 LARGEST = 1 << 24
@@ -171,6 +172,8 @@ def _declared(checkpoint: Checkpoint, key: str, root: Path, *, local: bool) -> S
     fields = known.get(checkpoint.path)
     if isinstance(fields, dict):
         return from_fields(fields, checkpoint.path, f"declared in {DECLARED}")
+    if local:
+        checkpoints.check_there(f"{key}.path = {checkpoint.path}", root / checkpoint.path)
     advice = (
         "no config.json there; put the checkpoint's into that folder"
         if local

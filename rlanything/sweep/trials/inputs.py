@@ -6,13 +6,16 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rlanything.config import Config, load
+from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files.hashes import digest
 from rlanything.planning import compose
 from rlanything.planning.pipeline import Pipeline
 from rlanything.runs.layout import Layout
+from rlanything.runs.provenance import changed, flat
 from rlanything.stages import BEFORE_TRAINING, BOOTSTRAP, TASKS
 from rlanything.stages.missing import Command
 
@@ -51,6 +54,20 @@ class Inputs:
             return self.root
         return self.folder / self.key(config)
 
+    def differences(self, config: Config) -> list[str]:
+        """What is other in this configuration than in the one of the project's own data/ and models/, by key.
+
+        Empty where they would come out the same, and where the project has none.
+        """
+        if self.project is None or self.key(config) == self.key(self.project):
+            return []
+        before, now = (self._params(one) for one in (config, self.project))
+        return changed(before, now)
+
+    def _params(self, config: Config) -> dict[str, Any]:
+        data = config.model_dump(mode="json", by_alias=True)
+        return flat({k: v for stage in BEFORE_TRAINING for k, v in self.pipeline.params(stage, data).items()})
+
     def prepare(self, place: Path, overrides: Sequence[str]) -> None:
         """Make the folder in which the commands of `missing_inputs` can run."""
         place.mkdir(parents=True, exist_ok=True)
@@ -66,7 +83,15 @@ def missing_inputs(place: Path) -> list[Command]:
 
 
 def link(folder: Path, target: Path, names: Sequence[str]) -> None:
-    """Link names in `folder` to those in `target`, relatively: the links hold on another machine too."""
+    """Link names in `folder` to those in `target`, relatively: the links hold on another machine too.
+
+    Raises `ConfigError` before it links anything where something that is no link has such a name.
+    """
+    for name in names:
+        if (folder / name).exists() and not (folder / name).is_symlink():
+            raise ConfigError(
+                f"{folder / name}: it is no link to {target / name}, as which it would be made; move it away"
+            )
     for name in names:
         place, wanted = folder / name, os.path.relpath(target / name, folder)
         if place.is_symlink() and os.readlink(place) == wanted:

@@ -15,7 +15,7 @@ from rlanything.watch import left, places, seeds, stages
 from rlanything.watch.seeds import Seed
 from rlanything.watch.text import tables
 from rlanything.watch.text.page import in_all
-from rlanything.watch.text.words import BLOCKS, bar, number, time_left
+from rlanything.watch.text.words import BLOCKS, NONE, bar, number, time_left
 
 TICK = re.compile(r"(?P<what>[^\n]{1,80}?): (?:\w+ )?(?P<done>\d+)/(?P<total>\d+), .*\bleft\b.*")
 """A line of `runs.progress.ticker.Ticker`."""
@@ -72,13 +72,14 @@ class Board:
         parts.append(f"{tables.iteration(seed)} {tables.now(seed)}")
         if seed.state == seeds.RUNNING:
             parts.append(f"{time_left(seed.left())} left")
+        if (rate := tables.rate(seed)) != NONE:
+            parts.append(f"{rate} tokens/s")
         for key, name in (("accuracy", "accuracy"), (panel, panel.removeprefix("panel/")), ("mu", "mu")):
             if key and (value := tables.newest(seed.rows, key)) is not None:
                 parts.append(f"{one_line(name)} {number(value)}")
         if (accepted := tables.newest(seed.rows, "accepted_total")) is not None:
             parts.append(f"accepted {accepted:.0f}")
-        rate = tables.rate(seed)
-        return ", ".join([*parts, *([f"{rate} tokens/s"] if rate != "-" else [])])
+        return ", ".join(parts)
 
     def stage(self, place: places.Place | None = None) -> str:
         """How long the command and the whole pipeline will take. place: what was read of it just now."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from rlanything.buffer.views.terminal import Screen
-from rlanything.core.errors import UserError
+from rlanything.core.errors import UserError, in_workspace
 from rlanything.core.printable import safe
 from rlanything.core.types import Json
 
@@ -26,7 +26,10 @@ def reports_errors(answer: Answer) -> Answer:
         try:
             return answer(args)
         except (UserError, OSError) as error:  # OSError: a folder that may not be read
-            print(f"rlanything buffer: {safe(str(error))}", file=sys.stderr)
+            print(
+                f"rlanything buffer: {safe(in_workspace(str(error), getattr(args, 'within', '')))}",
+                file=sys.stderr,
+            )
             return 2
 
     return guarded

@@ -17,6 +17,7 @@ from rlanything.buffer.views.find.revision import Revision, known_revisions, nea
 from rlanything.buffer.views.find.runs import RunBuffer, find_runs, open_run
 from rlanything.buffer.views.find.source import PARQUET, Source
 from rlanything.core.adaptation import AcceptanceRule
+from rlanything.core.errors import NO_RUN
 from rlanything.files.reader import read_text
 
 RUNS = Path("runs")
@@ -63,7 +64,8 @@ def _on_disk(base: str, path: Path, iteration: int | None, root: Path) -> Source
 
 def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> Source:
     revisions = known_revisions(root)
-    known = [*revisions, *(run.relative_to(root / RUNS).as_posix() for run in find_runs(root / RUNS))]
+    made = [run.relative_to(root / RUNS).as_posix() for run in find_runs(root / RUNS)]
+    known = [*made, *revisions]
     if not revisions:
         raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}")
     revision, _, rest = base.partition(":")
@@ -73,7 +75,8 @@ def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> S
     except TaskBufferError as error:
         if not str(error).startswith("no path"):
             raise
-        raise TaskBufferError(f"no path, run or revision {revision!r}; {nearest(revision, known)}") from None
+        hint = nearest(revision, known) + ("" if made else f"; {NO_RUN}")
+        raise TaskBufferError(f"no path, run or revision {revision!r}; {hint}") from None
     short = rest or _default(at, runs, prefer)
     run = at.run(short)
     short = short.removeprefix(f"{RUNS}/").rstrip("/")

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, BinaryIO
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.storage import FOLDER, snapshot_iteration
 from rlanything.buffer.views.find.runs import RunBuffer, natural, open_run
+from rlanything.core.errors import NO_RUN
 
 if TYPE_CHECKING:
     from dvc.api import DVCFileSystem
 
+MOST = 5
+"""How many known names an error offers where none is near."""
 _EXPERIMENTS = "refs/exps/"
 _INTERNAL = ("refs/exps/exec/", "refs/exps/stash", "refs/exps/celery/")
 
@@ -86,11 +89,12 @@ def known_revisions(root: Path) -> list[str]:
 
 
 def nearest(name: str, known: list[str]) -> str:
-    """The end of an error message: the known names nearest to `name`, or how many there are."""
+    """The end of an error message: the known names nearest to `name`; otherwise the first of them, if there are any."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     if close:
         return f"nearest: {', '.join(close)}"
-    return f"{len(known)} with other names" if known else "there is none"
+    more = f" and {len(known) - MOST} more" if len(known) > MOST else ""
+    return f"known: {', '.join(known[:MOST])}{more}" if known else NO_RUN
 
 
 @contextmanager

@@ -24,14 +24,14 @@ PYTHON = "/usr/bin/python3"
 NOBODY = 65534
 
 
-def facts_as_nobody() -> dict[str, Any]:
+def facts_as_nobody(sources: Path) -> dict[str, Any]:
     if os.getuid() != 0:
         pytest.skip("root is needed to become another user; the other half of this test is the one for you")
     if not Path(PYTHON).exists():
         pytest.skip("missing: apt install python3")
     done = subprocess.run(
-        [PYTHON, livebench_box.__file__],
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
+        [PYTHON, sources / Path(livebench_box.__file__).relative_to(ROOT)],
+        env={"PYTHONPATH": str(sources), "PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"},
         cwd="/",
         user=NOBODY,
         group=NOBODY,
@@ -56,7 +56,7 @@ def _bwrap() -> None:
 @pytest.fixture(scope="module", params=["as this user", "as an ordinary user"])
 def facts(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     if request.param == "as an ordinary user":
-        return facts_as_nobody()
+        return facts_as_nobody(request.getfixturevalue("public_sources"))
     return livebench_box.facts(tmp_path_factory.mktemp("box") / "repository", sys.executable)
 
 

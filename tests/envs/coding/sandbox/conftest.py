@@ -18,7 +18,6 @@ from envs.coding.sandbox.backends.container import connect
 from envs.coding.sandbox.backends.image import make
 
 LIMITS = Limits(cpu_s=1, wall_s=3, memory_mb=256, output_kb=256, file_mb=4, disk_mb=16, files=500)
-ROOT = Path(__file__).parents[4]
 START_S = 30
 TAG = "localhost/rlanything-sandbox:test"
 
@@ -31,32 +30,6 @@ def opened(request, backend, limits=LIMITS, workers=1):
         return open_sandbox(backend, workers=workers, limits=limits, trusted=backend == "subprocess")
     except SandboxError as error:
         pytest.skip(f"{backend}: {error}")
-
-
-@pytest.fixture(scope="session")
-def public_sources():
-    """The sources where every user can read them: the repository, or a copy where it lies in a private folder."""
-    if readable_by_all(ROOT) and readable_by_all(ROOT / "envs" / "__init__.py"):
-        yield ROOT
-        return
-    folder = Path(tempfile.mkdtemp(prefix="sources-"))
-    folder.chmod(0o755)
-    try:
-        if not readable_by_all(folder):
-            pytest.skip(f"{folder}: other users cannot read it; set TMPDIR to a folder that they can")
-        for name in ("envs", "rlanything", "tests/envs/coding/sandbox"):
-            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for path in folder.rglob("*"):
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        yield folder
-    finally:
-        shutil.rmtree(folder)
-
-
-def readable_by_all(path):
-    """Whether every user can read a file, or enter and list a folder; the folders above it can be entered."""
-    needed = 0o005 if path.is_dir() else 0o004
-    return path.stat().st_mode & needed == needed and all(p.stat().st_mode & 0o001 for p in path.parents)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,117 @@
+"""The command `config`: compose, check and show the configuration, and take it back to what is recorded."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rlanything.core.errors import ConfigError
+from rlanything.planning.commands import Commands, configuration, params_file, say_uncommitted, warn
+
+
+def add_config(commands: Commands[argparse.ArgumentParser]) -> None:
+    """Add the command `config`."""
+    config = commands.add_parser("config", help="compose, check and show the configuration")
+    actions = config.add_subparsers(title="actions", required=True, metavar="ACTION")
+    write = actions.add_parser("write", help="compose experiments/ and overrides into params.yaml")
+    write.add_argument("--output", type=Path, metavar="FILE", help="default: params.yaml")
+    show = actions.add_parser("show", help="print the composition; writes nothing")
+    for action, run in ((write, _config_write), (show, _config_show)):
+        action.add_argument(
+            "overrides", nargs="*", metavar="key=value", help="e.g. scale=smoke signals.lambda=1"
+        )
+        action.set_defaults(run=run)
+    check = actions.add_parser("check", help="check a configuration; prints every problem")
+    check.add_argument(
+        "what", nargs="*", metavar="FILE | key=value", help="a file, or a composition; default: params.yaml"
+    )
+    check.set_defaults(run=_config_check)
+    comments = actions.add_parser(
+        "comments", help="write the sources of values (rlanything/config/sources/) into experiments/"
+    )
+    comments.set_defaults(run=_config_comments)
+    pipeline = actions.add_parser(
+        "pipeline", help="bring dvc.yaml up to date with stages, imports and params.yaml"
+    )
+    pipeline.set_defaults(run=_config_pipeline)
+    _add_restore(actions)
+
+
+def _add_restore(actions: Commands[argparse.ArgumentParser]) -> None:
+    restore = actions.add_parser(
+        "restore", help="take params.yaml, dvc.lock and the results back to the last commit"
+    )
+    restore.add_argument(
+        "--force", action="store_true", help="also where results are replaced that DVC's cache does not have"
+    )
+    restore.set_defaults(run=_config_restore)
+
+
+def _config_write(args: argparse.Namespace) -> int:
+    from rlanything.planning import compose, dvcfile
+
+    path = args.output or params_file(args)
+    config = compose.write(path, args.overrides, args.root)
+    print(f"wrote {path} (scale {config.scale})")
+    warn(config, args.root)
+    if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
+        dvcfile.write(args.root, config)
+    return 0
+
+
+def _config_show(args: argparse.Namespace) -> int:
+    from rlanything.config import parse
+    from rlanything.planning import compose
+
+    data = compose.compose(args.overrides, args.root)
+    parse(data)
+    print(compose.text(data, args.overrides), end="")
+    return 0
+
+
+def _config_check(args: argparse.Namespace) -> int:
+    from rlanything.config import parse
+    from rlanything.planning import check, checkpoints, compose
+
+    path: Path | None = None
+    if any("=" in word for word in args.what):
+        named, config = " ".join(args.what), parse(compose.compose(args.what, args.root))
+        check.check(config, args.root)
+    elif len(args.what) > 1:
+        raise ConfigError(f"config check {' '.join(args.what)}: takes one FILE, or key=value")
+    else:
+        path = Path(args.what[0]) if args.what else params_file(args)
+        named, config = str(path), check.read(path, args.root)
+    check.machine(config)
+    checkpoints.check(config, args.root)
+    warn(config, args.root)
+    print(f"{named}: valid (scale {config.scale}, arms {', '.join(config.arms)})")
+    if path is not None:
+        say_uncommitted(path)
+    return 0
+
+
+def _config_comments(args: argparse.Namespace) -> int:
+    from rlanything.planning import comments
+    from rlanything.planning.compose import FOLDER
+
+    changed = comments.write(args.root / FOLDER)
+    print("\n".join(f"{path}: written" for path in changed) or f"{FOLDER}/: up to date")
+    return 0
+
+
+def _config_pipeline(args: argparse.Namespace) -> int:
+    from rlanything.planning import dvcfile
+
+    changed = dvcfile.write(args.root, configuration(args, engine=False))
+    say_uncommitted(params_file(args))
+    print(f"{dvcfile.NAME}: {'written' if changed else 'up to date'}")
+    return 0
+
+
+def _config_restore(args: argparse.Namespace) -> int:
+    from rlanything.planning import restore
+
+    for line in restore.restore(args.root.resolve(), force=args.force):
+        print(line)
+    return 0

@@ -1,0 +1,87 @@
+"""The way back to what the last commit records: values, hashes and results, after an experiment that did not end.
+
+DVC restores what its cache has by the hashes in dvc.lock. It writes neither dvc.lock nor the results that git keeps, so
+these come from git first.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from rlanything.core.errors import ConfigError, MachineError
+
+PARAMS, LOCK, PIPELINE = "params.yaml", "dvc.lock", "dvc.yaml"
+RESULTS = ("provenance", "report")
+"""Folders of results that stages write and git keeps."""
+KEPT = Path(".rla") / "restored"
+"""Where params.yaml and dvc.lock are kept as they were, so that finished results can still be found by their hashes."""
+MOST_LINES = 12
+
+
+def restore(root: Path, *, force: bool = False) -> list[str]:
+    """Take params.yaml, dvc.lock, the results that git keeps, and then those that DVC keeps, back to the last commit.
+
+    Nothing else that git tracks is changed. force: whether results that DVC's cache does not have are replaced.
+
+    Returns what was done, a line each. Raises `ConfigError` before any change where dvc.yaml has changes or the folder
+    is no project of git and DVC, and `MachineError` with DVC's words where it cannot restore a result.
+    """
+    _check(root)
+    tracked = [name for name in (PARAMS, LOCK, *RESULTS) if _git(root, "ls-tree", "HEAD", name)]
+    changed = _git(root, "diff", "--name-only", "--relative", "HEAD", "--", *tracked).splitlines()
+    said = []
+    for name in (name for name in (PARAMS, LOCK) if name in changed and (root / name).is_file()):
+        (root / KEPT).mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / name, root / KEPT / name)
+        said.append(f"{name}: as it was, kept in {KEPT / name}")
+    if changed:
+        _git(root, "checkout", "--quiet", "HEAD", "--", *changed)
+        said.append(f"{', '.join(changed)}: as in the last commit")
+    _dvc_checkout(root, force)
+    return [*said, "results: those of dvc.lock"]
+
+
+def _check(root: Path) -> None:
+    """Raise `ConfigError` where there is nothing to go back to, or something would be lost."""
+    if not (root / ".dvc").is_dir():
+        raise ConfigError(f"{root}: DVC keeps no results here (no .dvc/); a workspace has nothing to restore")
+    for name in (PARAMS, LOCK):
+        if not _git(root, "ls-tree", "HEAD", name):
+            raise ConfigError(
+                f"{root / name}: the last commit has no such file, so there is nothing to restore"
+            )
+    if _git(root, "diff", "--name-only", "HEAD", "--", PIPELINE):
+        raise ConfigError(
+            f"{root / PIPELINE}: not that of the last commit, and dvc.lock belongs to it; commit it, or take it back "
+            f"with `git checkout HEAD {PIPELINE}`, and then again: `rlanything config restore`"
+        )
+
+
+def _git(root: Path, *words: str) -> str:
+    """What git says. Raises `ConfigError` where there is no git, or no commit."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *words], capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise ConfigError(f"git: {error.strerror}; what is recorded is in git") from None
+    if done.returncode != 0:
+        raise ConfigError(f"{root}: git {words[0]}: {' '.join(done.stderr.split())}")
+    return done.stdout
+
+
+def _dvc_checkout(root: Path, force: bool) -> None:
+    command = [sys.executable, "-m", "dvc", "checkout", "--quiet", *(["--force"] if force else [])]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode == 0:
+        return
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][:MOST_LINES]
+    raise MachineError(
+        "params.yaml and dvc.lock are those of the last commit, but `dvc checkout` could not restore every result:\n"
+        + "\n".join(lines)
+        + "\nWhat the cache lacks, `dvc pull` fetches or `dvc repro` makes again. Results here that the cache does not "
+        "have are replaced by `rlanything config restore --force`"
+    )

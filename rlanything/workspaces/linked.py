@@ -1,0 +1,69 @@
+"""Tasks and base models that a workspace reads through links: another folder's, which that folder may make again."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from rlanything.config import Config
+from rlanything.core.errors import ConfigError
+from rlanything.files.hashes import file_hashes, files_in
+from rlanything.planning import compose
+from rlanything.planning.uncommitted import few
+from rlanything.runs import provenance
+from rlanything.runs.layout import Layout
+from rlanything.stages import EVALUATE, LABEL, TRAIN
+from rlanything.sweep.trials.inputs import MADE, Inputs
+from rlanything.workspaces import listing, places
+
+MEASURING = (LABEL, EVALUATE)
+"""Stages whose results belong to runs that are there."""
+
+
+def require_own(root: Path, stage: str) -> None:
+    """Raise `ConfigError` where tasks and base models belong to another folder, which `stage` would write to."""
+    for name in MADE:
+        path = root / name
+        if path.is_symlink():
+            raise ConfigError(
+                f"{path}: a link to {path.resolve()}: `rlanything {stage}` would change another folder's results; "
+                f"run it in {path.resolve().parent}"
+            )
+
+
+def check(root: Path, project: Path, config: Config, stage: str, arm: str) -> None:
+    """Raise `ConfigError` where a stage in the workspace at `root` would read what others than its runs were made from.
+
+    Training needs tasks and base models of the workspace's own settings. A measurement needs those of every run that is
+    there, byte for byte: its numbers are compared with the others of the workspace.
+    """
+    if stage not in (TRAIN, *MEASURING) or not any((root / name).is_symlink() for name in MADE):
+        return
+    if (root / MADE[0]).resolve().parent == project.resolve():
+        inputs = Inputs.of(project, project / compose.PARAMS, project / places.FOLDER / "inputs")
+        if found := inputs.differences(config):
+            words = [stage, *(["--arm", arm] if arm else []), *listing.overrides(root / compose.PARAMS)]
+            raise ConfigError(
+                f"{root / MADE[0]}: these are the project's tasks and base models, made under other settings since "
+                f"({few(found)}). With its overrides the command makes the workspace's own beside: "
+                f"`rlanything --workspace {root.name} {shlex.join(words)}`"
+            )
+    if stage in MEASURING:
+        check_runs(root)
+
+
+def check_runs(root: Path) -> None:
+    """Raise `ConfigError` where a run of the workspace was trained with other tasks or base models than it has now."""
+    now = _hashes(root)
+    for file in sorted(Layout(root).provenance("any").parent.glob("*.json")):
+        record = provenance.read(root, file.stem)
+        then = {name: value for name, value in record["inputs"].items() if Path(name).parts[0] in MADE}
+        if found := provenance.changed(then, now):
+            raise ConfigError(
+                f"{root}: arm {file.stem} was trained with other tasks or base models than it has "
+                f"now ({few(found)}). Bring those back ({(root / MADE[0]).resolve().parent}), or train it again"
+            )
+
+
+def _hashes(root: Path) -> dict[str, str]:
+    return file_hashes(root, [path for name in MADE for path in files_in(root / name)])

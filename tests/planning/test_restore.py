@@ -1,0 +1,112 @@
+"""One command goes back to what is recorded, after a real `dvc exp run` that was interrupted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlanything.cli import main
+
+ROOT = Path(__file__).parents[2]
+MADE = "python -c \"import pathlib, yaml; x = yaml.safe_load(open('params.yaml'))['signals']['lambda']; {}\""
+SAVE = "[pathlib.Path(d).mkdir(exist_ok=True) or pathlib.Path(d, 'a').write_text(str(x)) for d in ('models', 'report')]"
+PIPELINE = f"""
+stages:
+  bootstrap:
+    cmd: {MADE.format(SAVE)}
+    params: [signals.lambda]
+    outs:
+    - models
+    - report/a: {{cache: false}}
+  train:
+    cmd: grep -q 0.3 models/a || eval "$END"; sleep 1; mkdir -p runs; cp models/a runs/a
+    deps: [models]
+    outs: [runs]
+"""
+
+
+def do(root: Path, *command: str, code: int = 0, end: str = "") -> None:
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DVC_NO_ANALYTICS": "1",
+        "END": end,
+        **{f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    }
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    assert bool(done.returncode) == bool(code), done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A project whose last commit has results."""
+    root = tmp_path_factory.mktemp("recorded")
+    shutil.copyfile(ROOT / "params.yaml", root / "params.yaml")
+    (root / "dvc.yaml").write_text(PIPELINE)
+    (root / "notes.txt").write_text("as committed\n")
+    for words in (["git", "init", "-q"], ["dvc", "init", "-q"], ["dvc", "repro", "-q"], ["git", "add", "."]):
+        do(root, *words)
+    do(root, "git", "commit", "-qm", "recorded")
+    return root
+
+
+@pytest.fixture
+def project(made, tmp_path) -> Path:
+    shutil.copytree(made, tmp_path / "project", symlinks=True)
+    return tmp_path / "project"
+
+
+def contents(root: Path) -> dict[str, str]:
+    names = ("params.yaml", "dvc.lock", "models/a", "report/a", "runs/a")
+    return {name: (root / name).read_text() for name in names if (root / name).is_file()}
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("end", ["kill -INT $$", "kill -KILL $PPID"])
+def test_an_interrupted_experiment_is_taken_back_and_nothing_else(project, capsys, end):
+    """Ctrl-C ends the stage, and a kill also DVC."""
+    before = contents(project)
+    assert before["models/a"] == before["report/a"] == before["runs/a"] == "0.3"
+    do(project, "dvc", "exp", "run", "-S", "signals.lambda=0.75", code=1, end=end)
+    left = contents(project)
+    assert left["models/a"] == left["report/a"] == "0.75", "the first stage has finished"
+    assert left["dvc.lock"] != before["dvc.lock"]
+    (project / "notes.txt").write_text("mine\n")
+    assert main(["--root", str(project), "config", "restore"]) == 0
+    assert contents(project) == before
+    assert (project / "notes.txt").read_text() == "mine\n"
+    assert (project / ".rla" / "restored" / "dvc.lock").read_text() == left["dvc.lock"]
+    assert "params.yaml, report/a: as in the last commit" in capsys.readouterr().out
+    do(project, "git", "diff", "--quiet", "HEAD", "--", "params.yaml", "dvc.lock", "report")
+
+
+@pytest.mark.integration
+def test_results_that_no_cache_has_are_kept_until_they_are_given_up(project, capsys):
+    before = contents(project)
+    (project / "runs" / "a").unlink()
+    (project / "runs" / "a").write_text("made by hand")
+    assert main(["--root", str(project), "config", "restore"]) == 2
+    assert "`rlanything config restore --force`" in capsys.readouterr().err
+    assert (project / "runs" / "a").read_text() == "made by hand"
+    assert main(["--root", str(project), "config", "restore", "--force"]) == 0
+    assert contents(project) == before
+
+
+def test_a_changed_pipeline_is_refused_before_anything_changes(project, capsys):
+    params = (project / "params.yaml").read_text().replace("  lambda: 0.3", "  lambda: 0.75")
+    (project / "params.yaml").write_text(params)
+    (project / "dvc.yaml").write_text(PIPELINE + "# mine\n")
+    assert main(["--root", str(project), "config", "restore"]) == 2
+    assert "dvc.yaml: not that of the last commit" in capsys.readouterr().err
+    assert (project / "params.yaml").read_text() == params
+
+
+def test_a_workspace_has_nothing_to_restore(tmp_path, capsys):
+    shutil.copyfile(ROOT / "params.yaml", tmp_path / "params.yaml")
+    assert main(["--root", str(tmp_path), "config", "restore"]) == 2
+    assert "a workspace has nothing to restore" in capsys.readouterr().err

@@ -1,0 +1,132 @@
+"""What a workspace reads of another folder stays what its runs were made from, or its commands refuse."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from stage_cases import ROOT
+from workspace_cases import TINY, run
+
+from rlanything.cli import main
+from rlanything.core.errors import ConfigError
+from rlanything.planning import compose
+from rlanything.sweep.trials.inputs import SOURCES, link
+from rlanything.workspaces import trial
+
+BOLD = [*TINY, "learn.policy.lr=0.001"]
+
+
+@pytest.mark.integration
+def test_a_trial_is_not_measured_on_tasks_that_the_project_made_since(project, capsys):
+    for words in (["tasks"], ["bootstrap"], ["train", "--arm", "outcome", *BOLD]):
+        assert run(project, *words) == 0
+    name = trial.trial_name(BOLD)
+    panel = (project / ".rla" / name / "data" / "tasks" / "in_domain.jsonl").read_bytes()
+    compose.write(project / "params.yaml", [*TINY, "seed=1"], project)
+    for words in (["tasks"], ["bootstrap"]):
+        assert run(project, *words) == 0
+    measure = ["evaluate", "--arm", "outcome"]
+    for words in (measure, ["evaluate", "--arm", "base"], ["train", "--arm", "full"]):
+        capsys.readouterr()
+        assert run(project, "--workspace", name, *words) == 2
+        said = capsys.readouterr().err
+        assert "made under other settings since (seed: 0 -> 1)" in said
+        assert f"`rlanything --workspace {name} {' '.join(words)} scale=smoke tasks.train=3 " in said
+    assert not (project / ".rla" / name / "evaluation").exists()
+    assert run(project, *measure, *BOLD) == 0
+    assert (project / ".rla" / name / "data").resolve().parent.parent == project / ".rla" / "inputs"
+    assert (project / ".rla" / name / "data" / "tasks" / "in_domain.jsonl").read_bytes() == panel
+
+
+@pytest.mark.integration
+def test_tasks_that_changed_under_the_same_settings_are_found_by_their_bytes(project, capsys):
+    for words in (["tasks"], ["bootstrap"], ["train", "--arm", "outcome", *BOLD]):
+        assert run(project, *words) == 0
+    name = trial.trial_name(BOLD)
+    panel = project / "data" / "tasks" / "in_domain.jsonl"
+    panel.write_text(panel.read_text() + "\n")
+    for words in (
+        ["--workspace", name, "evaluate", "--arm", "outcome"],
+        ["evaluate", "--arm", "base", *BOLD],
+    ):
+        capsys.readouterr()
+        assert run(project, *words) == 2
+        said = capsys.readouterr().err
+        assert "arm outcome was trained with other tasks or base models" in said
+        assert "data/tasks/in_domain.jsonl: " in said
+
+
+def test_overrides_name_one_workspace_in_any_order(project):
+    words = [*TINY, "signals.lambda=0.5", "seed=1"]
+    first = trial.prepare(project, project / "params.yaml", words)
+    text = (first.root / "params.yaml").read_text()
+    again = trial.prepare(project, project / "params.yaml", words[::-1])
+    assert again == first
+    assert (first.root / "params.yaml").read_text() == text
+    with pytest.raises(ConfigError, match=r"another configuration \(seed: 1 -> 2; "):
+        trial.prepare(project, project / "params.yaml", [*TINY, "signals.lambda=0.5", "seed=2"], first.name)
+
+
+@pytest.mark.integration
+def test_a_workspace_that_make_filled_takes_its_own_overrides(project, capsys):
+    place = project / ".rla" / "smoke"
+    place.mkdir(parents=True)
+    for name in ("envs", "experiments"):
+        shutil.copytree(ROOT / name, place / name)
+    shutil.copyfile(ROOT / "dvc.yaml", place / "dvc.yaml")
+    compose.write(place / "params.yaml", TINY, project)
+    for stage in ("tasks", "bootstrap"):
+        assert main(["--root", str(place), stage]) == 0
+    assert run(project, "--workspace", "smoke", "evaluate", "--arm", "base", *TINY) == 0
+    assert json.loads((place / "evaluation" / "base.json").read_text())["arm"] == "base"
+    assert not any((place / name).is_symlink() for name in ("data", "models", "envs", "experiments"))
+    assert run(project, "--workspace", "smoke", "evaluate", "--arm", "base", *TINY, "seed=1") == 2
+    assert "this workspace has another configuration (seed: 0 -> 1; " in capsys.readouterr().err
+
+
+def test_a_folder_is_never_taken_for_a_link(tmp_path):
+    (tmp_path / "here" / "models").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="models: it is no link to"):
+        link(tmp_path / "here", tmp_path / "there", ("data", "models"))
+    assert not (tmp_path / "here" / "data").exists()
+
+
+@pytest.mark.integration
+def test_what_an_error_advises_works_as_it_stands(project, capsys):
+    mine = project / ".rla" / "mine"
+    mine.mkdir(parents=True)
+    shutil.copyfile(project / "params.yaml", mine / "params.yaml")
+    link(mine, project, SOURCES)
+    there = ["--workspace", "mine"]
+    for within, prefix in (([], "`rlanything "), (there, "`rlanything --workspace mine ")):
+        for words, hint in (
+            (["evaluate", "--arm", "full"], "bootstrap`"),
+            (["buffer", "ls", "full/seed-0"], "train --arm full`"),
+            (["replay", "full"], "train --arm full`"),
+            (["provenance", "full"], "train --arm full`"),
+            (["rollouts", "show", "full"], "train --arm full`"),
+        ):
+            assert run(project, *within, *words) == 2
+            said = capsys.readouterr().err
+            assert prefix + hint in said
+            assert "known: \n" not in said
+    assert run(project, "tasks", *TINY, "seed=1") == 0
+    assert run(project, "bootstrap", *TINY, "seed=1") == 0
+    capsys.readouterr()
+    assert run(project, "evaluate", "--arm", "full", *TINY, "seed=1") == 2
+    name = trial.trial_name([*TINY, "seed=1"])
+    assert f"`rlanything --workspace {name} train --arm full`" in capsys.readouterr().err
+
+
+def test_a_run_that_no_revision_has_is_told_from_a_project_without_runs(project, capsys):
+    for words in (["init", "-b", "main"], ["add", "params.yaml"], ["commit", "-m", "first"], ["tag", "v1"]):
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(project), *words]
+        subprocess.run(command, check=True, capture_output=True)
+    assert run(project, "buffer", "ls", "full/seed-0") == 2
+    said = capsys.readouterr().err
+    assert (
+        "no path, run or revision 'full/seed-0'; known: HEAD, main, v1; this project has no run yet" in said
+    )
