@@ -290,6 +290,18 @@ def test_a_stranger_s_words_stay_words_in_a_browser(board, browser, tmp_path):
     assert said == []
 
 
+@pytest.mark.parametrize(("scheme", "ink"), [("light", "rgb(27, 27, 27)"), ("dark", "rgb(230, 230, 230)")])
+def test_figures_have_the_ink_of_the_page(published, browser, scheme, ink):
+    page = browser.new_page(color_scheme="dark" if scheme == "light" else "light")
+    page.goto((published / "page.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
+    page.emulate_media(color_scheme=scheme)
+    fill = "getComputedStyle(document.querySelector('#history .xtick text')).fill"
+    page.wait_for_function(f"{fill} === '{ink}'")
+    assert page.evaluate("getComputedStyle(document.body).color") == ink
+    page.close()
+
+
 def test_the_papers_point_and_the_default_have_shapes_of_their_own(board):
     found = views(board, "case")
     shapes = {p.label: "circle" for p in found.finished} | {"paper": "diamond", "default": "square"}
