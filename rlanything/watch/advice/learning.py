@@ -63,7 +63,7 @@ def falling(rows: Sequence[Row]) -> Warned | None:
 
 def flattered(rows: Sequence[Row]) -> Warned | None:
     """The votes rise while success does not: the policy may be learning to please its reward model."""
-    numbered = {int(row["iteration"]): row for row in rows if row.get("iteration") is not None}
+    numbered = {int(number): row for row in rows if (number := row.get("iteration")) is not None}
     series = [
         {i: value for i, row in numbered.items() if (value := row.get(key)) is not None}
         for key in ("mean_vote", "accuracy")
