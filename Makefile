@@ -65,7 +65,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep plots verify-repro test test-slow test-vllm fuzz lint lint-containers bench clean
+.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep plots verify-repro test test-slow test-vllm fuzz lint lint-containers bench pictures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -194,6 +194,16 @@ lint-containers: install-dev  ## Check Dockerfile, compose.yaml and cluster exam
 
 bench: install  ## Measure speed; prints a table and writes bench.json
 	python -m benchmarks
+
+# Those of view.md show both recorded experiments.
+pictures: install-dev  ## Draw the pictures of docs/ again, after `make repro` and `make repro ENV=coding`
+	rlanything view full/seed-0 --against policy/seed-0 --output .rla/pictures/votes
+	rlanything --root .rla/coding-default view full/seed-0 --output .rla/pictures/tests
+	python -m benchmarks.pages.pictures .rla/pictures/votes .rla/pictures/tests
+	rlanything compare outcome policy --output .rla/pictures/compare.html
+	python -m benchmarks.pages.report .rla/pictures/compare.html --output docs/compare
+	python -m benchmarks.pages.report
+	python -m benchmarks.pages.worlds
 
 # What .rla holds beside: workspaces of other settings with their results, finished trials of sweeps, downloads.
 clean:  ## Remove unfinished runs, smoke workspaces and tool caches; results, sweeps and downloads stay

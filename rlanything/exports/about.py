@@ -50,6 +50,16 @@ def card(kind: str, reader: Reader, counts: Mapping[str, int], front: Sequence[s
     }
     chosen = {name: value for name, value in asked.items() if value is not None}  # 0 is a bound as well
     facts_of = {"format": kind, **about(reader.run), "selection": chosen}
-    told = {**facts_of, "counts": {**reader.counts, **counts}, "notes": list(reader.notes)}
+    return _page({**facts_of, "counts": {**reader.counts, **counts}, "notes": list(reader.notes)}, front)
+
+
+def card_of_all(kind: str, names: Sequence[str], counts: Mapping[str, int], front: Sequence[str] = ()) -> str:
+    """README.md above the folders of several seeds, each of which has a card. front: that of one of these cards."""
+    files = "data_files: "
+    lines = [line.replace(files, f"{files}seed-*/") for line in front]
+    return _page({"format": kind, "runs": list(names), "counts": dict(counts)}, lines)
+
+
+def _page(told: Json, front: Sequence[str]) -> str:
     lines = [*(["---", *front, "---", ""] if front else []), _TITLE, "", _TEXT, "", "```json"]
     return "\n".join([*lines, json.dumps(clean(told), indent=1), "```", ""])

@@ -17,7 +17,11 @@ def add_export(actions: Subparsers[argparse.ArgumentParser]) -> None:
     export = actions.add_parser(
         "export", help="rollouts for inspect_ai, datasets, TRL, verifiers", description=_ABOUT
     )
-    export.add_argument("run_name", metavar="RUN", help="an arm, a run or its folder, e.g. full/seed-0")
+    export.add_argument(
+        "run_name",
+        metavar="RUN",
+        help="a run or its folder, e.g. full/seed-0; an arm: all its seeds, each in a folder",
+    )
     export.add_argument(
         "--format",
         required=True,

@@ -28,6 +28,10 @@ KNOWN_FILTERS = (SOLVED, *FILTERS)
 _REPORTED_S = 5.0
 
 
+class NothingChosen(ConfigError):
+    """No rollout, or no row of a format, is as asked for."""
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which rollouts: empty and None mean all. filters: names that all hold. min_reward: of a rollout's mean R."""
@@ -132,7 +136,7 @@ class Reader:
                 said = time.monotonic()
                 print(f"export: {done + 1} of {len(numbers)} iterations", file=sys.stderr, flush=True)
         if not self.counts["rollouts"]:
-            raise ConfigError(f"{self.run.name}: none of its rollouts is as asked for: nothing is written")
+            raise NothingChosen(f"{self.run.name}: none of its rollouts is as asked for: nothing is written")
 
     def _groups(self, stored: StoredIteration) -> list[Group]:
         tasks = [tries for tries in select.grouped(stored.episodes) if self.selection.takes(tries)]

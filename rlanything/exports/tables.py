@@ -17,7 +17,7 @@ from rlanything.core.ids import canonical_json
 from rlanything.exports.reading import Group, Reader, Rollout
 from rlanything.exports.texts import clean, mean
 
-WHERE: dict[str, Any] = {"iteration": pl.Int64, "slot": pl.Int64, "proposal": pl.Boolean}
+WHERE: dict[str, Any] = {"run": pl.String, "iteration": pl.Int64, "slot": pl.Int64, "proposal": pl.Boolean}
 _AT: dict[str, Any] = {**WHERE, "rollout": pl.Int64}
 SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "rollouts": {
@@ -98,7 +98,8 @@ def write(folder: Path, reader: Reader, numbers: Sequence[int]) -> tuple[dict[st
             counts[f"{name} rows"] += len(found)
             file = folder / name / f"iteration_{number:04d}.parquet"
             file.parent.mkdir(exist_ok=True)
-            pl.DataFrame(clean(found), schema=SCHEMAS[name], orient="row").write_parquet(file)
+            named = [{"run": reader.run.name, **row} for row in found]
+            pl.DataFrame(clean(named), schema=SCHEMAS[name], orient="row").write_parquet(file)
     return dict(counts), list(_front([name for name in SCHEMAS if f"{name} rows" in counts]))
 
 
@@ -124,7 +125,7 @@ def _add(group: Group, rows: Rows) -> None:
     where = {"iteration": group.iteration, "slot": group.slot, "proposal": group.proposal}
     if tests and tests["written"]:
         rows["tests"] += [
-            {**where, "test": k, **{name: test[name] for name in list(SCHEMAS["tests"])[4:]}}
+            {**where, "test": k, **{name: test[name] for name in list(SCHEMAS["tests"])[len(WHERE) + 1 :]}}
             for k, test in enumerate(tests["written"])
         ]
 
@@ -177,6 +178,6 @@ def _step(one: Rollout, k: int, step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _votes(one: Rollout, k: int, step: Mapping[str, Any]) -> list[dict[str, Any]]:
-    names = list(SCHEMAS["votes"])[6:]
+    names = list(SCHEMAS["votes"])[len(_AT) + 2 :]
     votes = enumerate(step.get("votes", ()))
     return [{**one.where, "step": k, "vote": j, **{name: vote[name] for name in names}} for j, vote in votes]

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
-from rlanything.exports.reading import Group, Reader, Rollout
+from rlanything.exports.reading import Group, NothingChosen, Reader, Rollout
 from rlanything.exports.tables import step_vote
 from rlanything.exports.texts import write_rows
 
@@ -86,7 +85,7 @@ def writer(rows: Rows) -> Callable[[Path, Reader, Sequence[int]], tuple[dict[str
         groups = (group for _, found in reader.iterations(numbers) for group in found)
         count = write_rows(folder / "train.jsonl", (row for group in groups for row in rows(group)))
         if not count:
-            raise ConfigError(
+            raise NothingChosen(
                 f"{reader.run.name}: no row of this format in what was chosen: nothing is written"
             )
         return {"rows": count}, ["configs:", "- config_name: default", "  data_files: train.jsonl"]

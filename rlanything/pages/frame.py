@@ -57,7 +57,7 @@ def page(
             {"start": sections[0].id if sections else "", **values},
             headings=sections,
             style=Markup(whole),
-            policy=_policy(whole, scripts, inline),
+            policy=policy(whole, scripts, inline),
             scripts=[Markup(script) for script in scripts],
         )
     )
@@ -85,8 +85,10 @@ def _visible(value: object) -> object:
     return safe(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _policy(style: str, scripts: Sequence[str], inline: bool) -> Markup:
-    """What the browser may do. A script that is not one of the page's own has another hash and does not run."""
+def policy(style: str, scripts: Sequence[str], inline: bool = False) -> Markup:
+    """What the browser may do. A script that is not one of the page's own has another hash and does not run.
+
+    style, scripts: all of the page, as they stand in it. inline: whether elements may have styles of their own."""
     styles = "'unsafe-inline'" if inline else _digest(style)
     images = "data: blob:" if inline else "data:"
     run = f"script-src {' '.join(map(_digest, scripts))}; " if scripts else ""

@@ -59,7 +59,9 @@ def _csv(chart: Chart) -> bytes:
     """The numbers of a chart: shares are fractions, as in metrics.jsonl."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in chart.rows:
+    writer.writerow([*COLUMNS, *(["iteration"] if chart.iterations else [])])
+    more = [[one] for one in chart.iterations] or [[]] * len(chart.rows)
+    for given, own in zip(chart.rows, more, strict=True):
+        row = [*given, *own]
         writer.writerow("" if x is None else round(x, DIGITS) if isinstance(x, float) else x for x in row)
     return stream.getvalue().encode()

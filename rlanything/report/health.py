@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from rlanything.report.formatting import code
 from rlanything.report.results.curves import RECENT, Curves, Run, Series
+from rlanything.report.results.flattery import flattery
 
 MU_SHARE = 0.2
 """mu <= 1 in more than this share of the iterations is worth a warning."""
@@ -25,8 +26,6 @@ KL = 0.1
 IDLE = 0.2
 CAPPED = 0.01
 """More ratios of the trainer's to the sampler's probabilities above the cap: the two disagree (docs/scale.md)."""
-FLATTERING = 0.2
-"""Rise of the mean vote (range -1 to 1) that accuracy does not share."""
 
 
 def warnings(curves: Curves) -> dict[str, list[str]]:
@@ -125,15 +124,12 @@ def one_sided(run: Run) -> str:
 
 def flattering(run: Run) -> str:
     """The votes rise while success does not: the policy may be exploiting its reward model."""
-    vote, accuracy = run.get("mean_vote", {}), run.get("accuracy", {})
-    if len(vote) < 2 * RECENT or len(accuracy) < 2 * RECENT:
-        return ""
-    rise, gain = _end(vote) - _start(vote), _end(accuracy) - _start(accuracy)
-    if rise < FLATTERING or gain > 0:
+    found = flattery(run.get("mean_vote", {}), run.get("accuracy", {}))
+    if found is None:
         return ""
     return (
-        f"the mean vote rose by {rise:.2f} while accuracy changed by {100 * gain:+.1f} points: "
-        "the policy may be learning to please the reward model."
+        f"the mean vote rose by {found.rise:.2f} while accuracy changed by {100 * found.gain:+.1f} points, from "
+        f"iteration {found.since} on: the policy may be learning to please the reward model."
     )
 
 

@@ -16,7 +16,9 @@ _ABOUT = (
 def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add `view`. It sets `run`: from parsed arguments, which include `root`, to an exit code."""
     view = commands.add_parser("view", help="a run's rollouts as a page for a browser", description=_ABOUT)
-    view.add_argument("run_name", metavar="RUN", help="an arm, a run or its folder, e.g. full/seed-0")
+    view.add_argument(
+        "run_name", metavar="RUN", help="a run or its folder, e.g. full/seed-0; an arm: its first seed"
+    )
     view.add_argument(
         "--output", type=Path, metavar="PATH", help="default: view, or view.html for a single file"
     )
@@ -57,8 +59,16 @@ def _view(args: argparse.Namespace) -> int:
     )
     for note in made.notes:
         print(f"note: {safe(note)}")
-    counted = [f"{a} rollouts of {b} iterations" for a, b in zip(made.rollouts, made.iterations, strict=True)]
-    print(f"wrote {' against '.join(counted)} to {made.place}")
+    parts = zip(made.runs, made.rollouts, made.iterations, strict=True)
+    counted = [f"{run}: {a} rollouts of {b} iterations" for run, a, b in parts]
+    if made.others:
+        others = ", ".join(made.others)
+        print(
+            safe(
+                f"note: a page has one seed of an arm; others: {others}: name one, or put it beside with --against"
+            )
+        )
+    print(safe(f"wrote {' against '.join(counted)} to {made.place}"))
     if not args.single_file:
         place = shlex.quote(str(made.place))
         print(

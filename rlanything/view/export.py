@@ -38,7 +38,8 @@ def export(
     Raises `ConfigError` before anything is written for an unknown run, one without rollouts, notes that cannot be read
     or are of another run, and a place that holds something else."""
     names = [name] if against is None else [name, against]
-    found = [runs.find(one, root)[0] for one in names]
+    meant = [runs.find(one, root) for one in names]
+    found = [run for run, _ in meant]
     if len({run.stored.folder.resolve() for run in found}) < len(found):
         raise ConfigError(
             f"--against {against}: is the run {name} itself; its iterations are compared on its own page"
@@ -52,7 +53,10 @@ def export(
         _source(run, knowledge(run, root, asked=environment), iterations, said)
         for run, iterations, said in parts
     ]
-    return write(output, sources, single=single, notes=kept)
+    made = write(output, sources, single=single, notes=kept)
+    shown = {run.name for run in found}
+    made.others = [one for _, every in meant for one in every[1:] if one not in shown]
+    return made
 
 
 def _source(run: NamedRun, known: Knowledge, iterations: Sequence[int], about: Mapping[str, Json]) -> Source:

@@ -24,14 +24,19 @@ def _disputed(group: Page, rollout: Page) -> bool:
 
 def _against(group: Page, rollout: Page) -> bool:
     if group["tests"]:
+        program = _program(group, rollout)
         pairs = zip(_written(group, rollout), group["tests"]["written"], strict=False)
-        return any(result is not None and test["right"] is False for result, test in pairs)
+        return program.get("right") is not None and any(
+            result is not None and test["right"] is False and result != program["right"]
+            for result, test in pairs
+        )
     return any("good" in step and (-1 if step["good"] else 1) in _verdicts(step) for step in rollout["steps"])
 
 
 def _invalid(group: Page, rollout: Page) -> bool:
-    unread = any(not test["text"] for test in group["tests"]["written"]) if group["tests"] else False
-    return unread or any(not step["valid"] or None in _verdicts(step) for step in rollout["steps"])
+    written = group["tests"]["written"] if group["tests"] else ()
+    untested = bool(written) and not any(test["text"] for test in written)
+    return untested or any(not step["valid"] or None in _verdicts(step) for step in rollout["steps"])
 
 
 def _errors(group: Page, rollout: Page) -> bool:
@@ -66,11 +71,11 @@ FILTERS: Mapping[str, Filter] = {
     ),
     "against": Filter(
         *(_against, "against the environment", "a vote says the opposite of the environment"),
-        "it was run on a written test that is wrong",
+        "a written test that is wrong misjudges it: it is right and fails, or it is wrong and passes",
     ),
     "invalid": Filter(
         *(_invalid, "invalid", "a reply without an action, or a vote without a verdict"),
-        "a reply without a program or without a test",
+        "a reply without a program, or a task of which no reply has a test",
     ),
     "errors": Filter(_errors, "crashed", "the environment crashed or did not answer", "the sandbox failed"),
     "accepted": Filter(
@@ -87,8 +92,10 @@ def _verdicts(step: Page) -> set[int | None]:
 
 
 def _written(group: Page, rollout: Page) -> Sequence[bool | None]:
-    for program in group["tests"]["programs"]:
-        if program["rollout"] == rollout["rollout"]:
-            results: Sequence[bool | None] = program["written"]
-            return results
-    return ()
+    results: Sequence[bool | None] = _program(group, rollout).get("written", ())
+    return results
+
+
+def _program(group: Page, rollout: Page) -> Page:
+    programs = group["tests"]["programs"]
+    return next((one for one in programs if one["rollout"] == rollout["rollout"]), {})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
@@ -21,6 +20,7 @@ from markupsafe import Markup
 from rlanything.core.images.png import NAME
 from rlanything.core.look import COLOURS
 from rlanything.core.types import Json
+from rlanything.pages import frame
 
 PAGE = Path(__file__).with_name("page")
 STYLE = "view.css"
@@ -99,9 +99,8 @@ class Site:
         parts = {name: base64.b64encode(data).decode() for name, data in self.parts()}
         values = {
             "scripts": [Markup(script) for script in scripts],
-            "script_hashes": [_digest(script) for script in scripts],
+            "policy": frame.policy(style, scripts),
             "style": Markup(style),
-            "style_hash": _digest(style),
             "parts": parts,
             "pictures": {name: base64.b64encode(png).decode() for name, png in self.pictures()},
         }
@@ -159,7 +158,3 @@ def _render(values: Mapping[str, Any]) -> str:
         loader=FileSystemLoader(PAGE), autoescape=True, trim_blocks=True, undefined=StrictUndefined
     )
     return environment.get_template("index.html.jinja").render(values)
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

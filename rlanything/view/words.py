@@ -19,11 +19,18 @@ FILES = 256
 LONGEST = 40
 """Characters of a word that are kept: longer ones are seldom words."""
 _WORD = re.compile(r"[^\W_]+")
+_MARK = re.compile(r"</?\|?[a-zA-Z_]{1,24}\|?>")
+"""E.g. `<|im_end|>`, `</s>`, `<think>`: they are in every reply, and no search should find them all."""
 
 
 def words(text: str) -> set[str]:
     """The words of a text: runs of letters and digits, in lower case."""
     return {word[:LONGEST] for word in _WORD.findall(text.lower())}
+
+
+def said(reply: str | None) -> str:
+    """A reply without the marks that a model writes around its text; '' where it could not be decoded."""
+    return _MARK.sub(" ", reply or "")
 
 
 def file_of(word: str) -> int:
@@ -75,6 +82,8 @@ def _rollout_texts(rollout: Mapping[str, Any]) -> Iterator[str]:
     yield rollout["error"]
     for step in rollout["steps"]:
         yield step["action"]
+        yield said(step["response"])
         yield step["observation"]
         for vote in step.get("votes", ()):
             yield vote["reason"]
+            yield said(vote["reply"])

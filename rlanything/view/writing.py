@@ -36,12 +36,16 @@ class Source:
 
 @dataclass
 class Made:
-    """What was written. rollouts, iterations: of each run. notes: what could not be shown."""
+    """What was written. runs, rollouts, iterations: of each run. notes: what could not be shown.
+
+    others: further runs that the names mean, which are not on the page."""
 
     place: Path
+    runs: list[str] = field(default_factory=list)
     rollouts: list[int] = field(default_factory=list)
     iterations: list[int] = field(default_factory=list)
     notes: dict[str, None] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
 
 
 def free(place: Path, single: bool) -> Output:
@@ -111,6 +115,7 @@ def _fill_run(site: Site, made: Made, source: Source, more: Mapping[str, Json]) 
     shape = {"filters": _filters(source), "statuses": STATUSES, "history": HISTORY_FILES}
     index = {**source.about, **shape, "words": held, "files": FILES, **more, "notes": list(notes)}
     site.part("index", {**index, **rows.to_json()})
+    made.runs.append(str(source.about["run"]))
     made.rollouts.append(len(rows))
     made.iterations.append(iterations)
     made.notes |= notes

@@ -67,7 +67,8 @@ def _second_screen(console: Console) -> Iterator[Callable[[View], None]]:
 
 
 class _Page:
-    """A page in the height that there is. What does not fit is left out at the end, and a line says so."""
+    """A page in the height that there is. What does not fit is left out at the end, where the least urgent stands
+    (`watch.text.page`), and a line says so."""
 
     def __init__(self, view: View, characters: str) -> None:
         self._view, self._characters = view, characters

@@ -181,6 +181,22 @@ def test_a_strangers_words_stay_words_in_the_page(tmp_path, tab, capsys):
     assert {url for url in tab.requests if not url.startswith("data:")} == {file.as_uri()}
 
 
+@pytest.mark.integration
+def test_axe_finds_nothing_serious_in_the_page(root, tmp_path, tab):
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="needs: pip install 'rlanything[dev]'"
+    )
+    file = tmp_path / "page.html"
+    assert main(["--root", str(root), "compare", "policy", "full", "--output", str(file)]) == 0
+    tab.goto(file.as_uri())
+    for width, scheme in ((390, "dark"), (1400, "light"), (1400, "dark")):
+        tab.set_viewport_size({"width": width, "height": 844})
+        tab.emulate_media(color_scheme=scheme)
+        found = axe.Axe().run(tab).response["violations"]
+        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] != "minor"] == []
+    assert tab.problems == []
+
+
 def test_a_project_beside_itself_has_the_same_results(root, capsys):
     found = compared(root, ".", str(root))
     assert headline(found).endswith("have the same results.")

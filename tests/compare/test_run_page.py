@@ -51,6 +51,25 @@ def test_the_page_says_what_became_of_tasks_and_what_it_was_made_from(root):
     assert "About other trainings: this is one seed." in text
 
 
+def test_seconds_by_phase_are_shown_where_this_machine_has_them(root, tmp_path):
+    timed = tmp_path / "timed"
+    shutil.copytree(root, timed, symlinks=True)
+    place = timed / ".rla/timings/full/seed-0.jsonl"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    laps = [
+        {"iteration": k, "phases": {"learn": {"seconds": 2.0 + k}, "rollout": {"seconds": 4.0},
+                                    "rollout/generate": {"seconds": 3.0}}} for k in range(2)
+    ]  # fmt: skip
+    place.write_text("".join(json.dumps(lap) + "\n" for lap in laps))
+    text = single_md(single("full", timed))
+    assert "| seed | `rollout` | `learn` |" in text
+    assert "| 0 | 4.0 | 2.5 |" in text
+    assert "| 1 | – | – |" in text
+    place.write_text('{"iteration": 0, "phases": {"learn": 3, "rollout": {"seconds": null}}}\n')
+    assert "Seconds by phase" not in single_md(single("full", timed))
+    assert "Seconds by phase" not in single_md(single("full", root))
+
+
 def test_without_an_evaluation_there_are_curves_and_no_claim(root, tmp_path):
     bare = tmp_path / "bare"
     shutil.copytree(root, bare, symlinks=True)

@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+import polars as pl
 import pytest
 from live_cases import in_training
 
@@ -17,7 +18,7 @@ from rlanything.exports import texts
 from rlanything.exports.export import export
 from rlanything.exports.formats import FORMATS
 from rlanything.exports.place import RECORD
-from rlanything.exports.reading import KNOWN_FILTERS, Reader, Selection
+from rlanything.exports.reading import KNOWN_FILTERS, NothingChosen, Reader, Selection
 from rlanything.files.hashes import tree_hash
 
 pytestmark = pytest.mark.integration
@@ -140,6 +141,53 @@ def test_a_run_in_training_gives_its_published_iterations(project, exported, tmp
     assert rows == [row for row in every if json.loads(row)["source"]["iteration"] == 0]
     assert made.counts["iterations"] == 1
     assert '"state": "in training"' in (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def two_seeds(undisturbed, tmp_path_factory) -> Path:
+    """The project with a second seed, which has the bytes of the first."""
+    root = tmp_path_factory.mktemp("two")
+    for name in ("runs", "provenance", "data", "models"):
+        if (undisturbed.parents[2] / name).exists():
+            shutil.copytree(undisturbed.parents[2] / name, root / name, symlinks=True)
+    shutil.copytree(root / "runs" / RUN, root / "runs" / "full" / "seed-1")
+    return root
+
+
+def test_an_arm_gives_all_of_its_seeds(two_seeds, tmp_path, capsys):
+    place = tmp_path / "out"
+    words = ["rollouts", "export", "full", "--format", "datasets", "--output", str(place)]
+    assert main(["--root", str(two_seeds), *words]) == 0
+    assert "wrote 2 runs, " in capsys.readouterr().out
+    assert sorted(path.name for path in place.iterdir()) == [RECORD, "README.md", "seed-0", "seed-1"]
+    rows = pl.read_parquet(place / "seed-*" / "rollouts" / "*.parquet")
+    one = pl.read_parquet(place / "seed-0" / "rollouts" / "*.parquet")
+    assert rows["run"].unique().sort().to_list() == ["full/seed-0", "full/seed-1"]
+    assert rows.height == 2 * one.height
+    card = (place / "README.md").read_text()
+    assert "  data_files: seed-*/rollouts/*.parquet\n" in card
+    told = json.loads(card.partition("```json\n")[2].partition("\n```")[0])
+    assert told["runs"] == ["full/seed-0", "full/seed-1"]
+    assert told["counts"]["rollouts"] == rows.height
+    assert main(["--root", str(two_seeds), *words]) == 0, "it is replaced as it was written"
+
+
+def test_a_seed_of_which_nothing_is_as_asked_for_is_left_out_with_a_note(two_seeds, tmp_path, monkeypatch):
+    with pytest.raises(ConfigError, match="full/seed-0: none of its rollouts is as asked for"):
+        export("full", "trl-sft", tmp_path / "none", selection=Selection(min_reward=1e3), root=two_seeds)
+    assert list(tmp_path.iterdir()) == []
+    read = Reader.iterations
+
+    def without_first(self, numbers):
+        if self.run.name.endswith("seed-0"):
+            raise NothingChosen(f"{self.run.name}: none")
+        yield from read(self, numbers)
+
+    monkeypatch.setattr(Reader, "iterations", without_first)
+    made = export("full", "trl-sft", tmp_path / "out", root=two_seeds)
+    assert made.notes == ["full/seed-0: none"]
+    assert made.counts["runs"] == 1
+    assert sorted(path.name for path in made.place.iterdir()) == [RECORD, "README.md", "seed-1"]
 
 
 def test_selections_are_what_they_say(project, exported, tmp_path):

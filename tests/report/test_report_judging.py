@@ -15,11 +15,13 @@ from report_cases import config, evaluation, project, rollouts, write_evaluation
 
 from rlanything.config import BASE
 from rlanything.report import figures
-from rlanything.report.drawn.judging import by_level
+from rlanything.report.drawn.judging import by_level, hacking_chart
+from rlanything.report.health import warnings
 from rlanything.report.report_data import gather
 from rlanything.report.results.agreement import agreement, kappa
 from rlanything.report.results.curves import ends
 from rlanything.report.results.evaluations import ReportError
+from rlanything.report.results.flattery import flattery
 from rlanything.report.results.statistics import Panel
 from rlanything.report.results.votes import Judgement, Stored, TaskVotes, Window, good_share, read_votes
 from rlanything.report.sections.cost import cost
@@ -111,6 +113,43 @@ def test_ends_are_means_of_five_iterations():
     runs = {0: {"mu": dict.fromkeys(range(5), 1.0) | dict.fromkeys(range(5, 10), 2.0)}, 1: {"mu": {0: 3.0}}}
     assert ends(runs, "mu") == (2.0, 2.5)
     assert ends(runs, "other") is None
+
+
+@pytest.mark.parametrize(
+    ("votes", "success", "since"),
+    [
+        ([0.0] * 8 + [0.5] * 8, [0.5] * 16, 9),  # the window of iterations 5 to 9 has two of the eight
+        ([0.0] * 8 + [0.5] * 8, [0.5] * 15 + [0.6], None),  # success is above its start at the end
+        ([0.5] * 16, [0.5] * 8 + [0.1] * 8, None),  # votes do not rise
+        ([0.0] * 5 + [0.5] * 8 + [0.0] * 5 + [0.5] * 5, [0.5] * 23, 19),  # what ended before does not count
+        ([0.0] * 5 + [0.5] * 4, [0.5] * 9, None),  # too short
+        ([], [], None),
+    ],
+)
+def test_the_onset_of_hacking_is_the_first_iteration_from_which_it_lasts(votes, success, since):
+    found = flattery(dict(enumerate(votes)), dict(enumerate(success)))
+    assert (found and found.since) == since
+
+
+def test_the_section_says_since_when_votes_flatter_by_arm(tmp_path):
+    data = gather(config(), project(tmp_path))
+    assert "`policy`: no seed of 3; `policy_reward`: no seed of 3; `full`: no seed of 3." in hacking(data)
+    data.curves["full"][1] |= {
+        "mean_vote": {i: 0.0 if i < 8 else 0.5 for i in range(16)}, "accuracy": dict.fromkeys(range(16), 0.5)
+    }  # fmt: skip
+    assert "`full`: seed 1 from iteration 9." in hacking(data)
+    assert any("seed 1: the mean vote rose by 0.50" in text for text in warnings(data.curves)["full"])
+
+
+def test_the_numbers_of_votes_and_outcomes_name_their_iteration(tmp_path):
+    data = gather(config(), project(tmp_path))
+    chart = hacking_chart(data.curves, data.votes, data.cells)
+    rows = list(csv.DictReader(io.StringIO(figures._csv(chart).decode())))
+    run = data.curves["full"][1]
+    own = [row for row in rows if (row["panel"], row["arm"], row["of"]) == ("iteration", "full", "seed 1")]
+    assert [int(row["iteration"]) for row in own] == list(run["mean_vote"])
+    assert [float(row["value"]) for row in own] == pytest.approx(list(run["mean_vote"].values()), abs=1e-6)
+    assert {row["iteration"] for row in rows if row["panel"] == "task"} == {""}
 
 
 def test_the_sections_say_it(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -10,12 +11,13 @@ from optuna.trial import TrialState
 from sweep_cases import BAND, LAMBDA, declared, make, play
 
 from rlanything.sweep.results.comparisons import differences
-from rlanything.sweep.results.document import LEVEL, sentences, trials
+from rlanything.sweep.results.document import ABOUT, LEVEL, sentences, trials
 from rlanything.sweep.results.matplotlib_figures import FIGURE, draw
+from rlanything.sweep.results.page import page_html
 from rlanything.sweep.results.plotly_figures import PLOTS
 from rlanything.sweep.results.publish import publish, replaces_nothing_else, stamp
 from rlanything.sweep.results.table import summary, table
-from rlanything.sweep.results.views import views
+from rlanything.sweep.results.views import Views, views
 
 
 @pytest.fixture(scope="module")
@@ -248,6 +250,69 @@ def test_axe_finds_nothing_serious_in_the_page(published, browser, width, scheme
     found = axe.Axe().run(page).response["violations"]
     page.close()
     assert [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found if rule["impact"] != "minor"] == []
+
+
+EVIL = "<img src=x onerror=\"document.title='pwned'\"></script><script>document.title='pwned'</script>"
+
+
+def hostile(found: Views) -> Views:
+    """The same with a stranger's words wherever a page shows words that it was given."""
+    points = [
+        replace(
+            p,
+            label=EVIL if p.number == 2 else p.label,
+            sets={EVIL: p.number, "k": EVIL + p.name},
+        )
+        for p in found.points
+    ]
+    return replace(
+        found, name=EVIL, objectives=(EVIL, EVIL), points=tuple(points), logarithmic=frozenset(),
+        importances={EVIL: next(iter(found.importances.values()))},
+        contours=tuple(replace(one, keys=(EVIL, EVIL), trials=()) for one in found.contours),
+        fresh=tuple(replace(one, baseline=EVIL) for one in found.fresh),
+    )  # fmt: skip
+
+
+def test_a_stranger_s_words_stay_words_in_a_browser(board, browser, tmp_path):
+    file = tmp_path / "page.html"
+    file.write_text(page_html(board, EVIL, hostile(views(board, "case"))), encoding="utf-8")
+    said: list[str] = []
+    page = browser.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(file.as_uri())
+    page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
+    page.hover("#history .points path >> nth=2", force=True)
+    assert page.title() == f"Sweep {EVIL}"
+    assert EVIL in page.inner_text("body")
+    assert page.query_selector_all("img[src=x], [onerror]") == []
+    page.close()
+    assert said == []
+
+
+@pytest.mark.parametrize(("scheme", "ink"), [("light", "rgb(27, 27, 27)"), ("dark", "rgb(230, 230, 230)")])
+def test_figures_have_the_ink_of_the_page(published, browser, scheme, ink):
+    page = browser.new_page(color_scheme="dark" if scheme == "light" else "light")
+    page.goto((published / "page.html").as_uri())
+    page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
+    page.emulate_media(color_scheme=scheme)
+    fill = "getComputedStyle(document.querySelector('#history .xtick text')).fill"
+    page.wait_for_function(f"{fill} === '{ink}'")
+    assert page.evaluate("getComputedStyle(document.body).color") == ink
+    page.close()
+
+
+def test_the_papers_point_and_the_default_have_shapes_of_their_own(board):
+    found = views(board, "case")
+    shapes = {p.label: "circle" for p in found.finished} | {"paper": "diamond", "default": "square"}
+    wanted = [shapes[p.label] for p in found.finished]
+    assert {"circle", "diamond", "square"} == set(wanted)
+    assert PLOTS["history"](found)["data"][0]["marker"]["symbol"] == wanted
+    open_or_not = PLOTS["front"](found)["data"][0]["marker"]["symbol"]
+    assert [symbol.removesuffix("-open") for symbol in open_or_not] == wanted
+    (axis,) = FIGURE["history"](found).axes
+    assert {"o", "D", "s"} <= {line.get_marker() for line in axis.lines}
+    assert "Orange diamond: the paper's point; green square: the default." in ABOUT
 
 
 def test_a_key_that_is_declared_so_has_a_log_axis_however_narrow(tmp_path):

@@ -50,7 +50,20 @@ def test_two_runs_are_beside_each_other(moved, tmp_path, capsys):
     assert index["identity"] != other["identity"]
     assert index["task_ids"] == other["task_ids"]
     rows = len(index["rows"]["rollout"])
-    assert f"wrote {rows} rollouts of 2 iterations against {rows} rollouts of 2 iterations to" in said
+    counted = f"{rows} rollouts of 2 iterations"
+    assert f"wrote full/seed-1: {counted} against {RUN}: {counted} to" in said
+    assert "others:" not in said
+
+
+def test_the_page_of_an_arm_says_which_seed_it_has_and_names_the_others(moved, tmp_path, capsys):
+    words = ["view", "full", "--no-environment", "--output", str(tmp_path / "page")]
+    assert main(["--root", str(moved), *words]) == 0
+    said = capsys.readouterr().out
+    assert f"wrote {RUN}: " in said
+    assert (
+        "a page has one seed of an arm; others: full/seed-1: name one, or put it beside with --against"
+        in said
+    )
 
 
 def test_a_run_is_not_compared_with_itself_nor_with_one_that_is_not_there(moved, tmp_path, capsys):

@@ -32,7 +32,9 @@ def test_the_same_run_gives_the_same_bytes_and_replaces_the_page(project, tmp_pa
         assert main(["--root", str(project), "view", "full", "--output", str(place)]) == 0
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     rows = len(read(tmp_path / "a", "index")["rows"]["rollout"])
-    assert f"wrote {rows} rollouts of 2 iterations to {tmp_path / 'b'}" in capsys.readouterr().out
+    assert (
+        f"wrote full/seed-0: {rows} rollouts of 2 iterations to {tmp_path / 'b'}" in capsys.readouterr().out
+    )
     assert (
         main(["--root", str(project), "view", "full", "--single-file", "--output", str(tmp_path / "f.html")])
         == 0

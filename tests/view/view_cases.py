@@ -148,6 +148,8 @@ def steps_run(text: Text = SAME) -> list[IterationPage]:
     lost = rollout(
         1, text, outcome=-1, status="truncated", trains_policy=False, why_not="all its advantages are 0"
     )
+    thought = text("a thought of plumbing, so go to place0<|end|>")
+    lost["steps"][0] = {**lost["steps"][0], "response": thought}
     disputed = rollout(2, text, steps=[step(0, text, verdicts=(1, -1)), step(1, text)])
     unread = rollout(0, text, steps=[step(0, text, valid=False, verdicts=(None, 1))])
     broken = rollout(1, text, outcome=-1, status="env_error", error=text("crash"), steps=[])
@@ -155,11 +157,13 @@ def steps_run(text: Text = SAME) -> list[IterationPage]:
         0, text, steps=[{**step(0, text), "advantage": -4.0, "observation": text("a rare zebra")}]
     )
     rewrite = {"direction": "harder", "decision": "accepted", "reason": text("because")}
+    rewritten = rollout(0, text)
+    rewritten["steps"][0]["votes"][1]["reply"] = text("oracular")
     return [
         page(0, [group(3, [rollout(0, text), lost, disputed], text), group(5, [unread, broken], text)], text),
         page(
             1,
-            [group(3, [large], text), group(3, [rollout(0, text)], text, proposal=True, rewrite=rewrite)],
+            [group(3, [large], text), group(3, [rewritten], text, proposal=True, rewrite=rewrite)],
             text,
         ),
     ]

@@ -24,6 +24,15 @@ def test_a_run_in_order_has_no_warning():
     assert kinds([*rows(), {"iteration": 10, "panel/in_domain": 0.5, "accepted_total": 9.0}]) == set()
 
 
+def test_votes_that_rise_while_success_does_not_are_told_with_their_first_iteration():
+    pleased = [*rows(8, mean_vote=0.1), *rows(10, 8, mean_vote=0.7, accuracy=0.4)]
+    assert kinds(pleased) == {"votes flatter"}
+    (one,) = checks.warnings([numbers(row) for row in pleased])
+    assert "rose by 0.60 while accuracy changed by -10.0 points, from iteration 9 on" in one.text
+    assert kinds([*rows(8, mean_vote=0.1), *rows(10, 8, mean_vote=0.6, accuracy=0.9)]) == set()
+    assert kinds(pleased[:9]) == set(), "too few iterations to say"
+
+
 CAUSES = [
     ("nothing learnt", {"policy_trajectories": 0.0}),
     ("no spread", {"tasks_with_spread": 0.0}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
@@ -47,25 +48,71 @@ def test_no_line_is_longer_than_the_terminal(project, width):
     assert max(map(len, file.getvalue().splitlines())) <= width
 
 
-def test_what_does_not_fit_the_height_is_left_out_and_a_resize_is_followed(project):
+def frames(watched: Watched, sizes: list[tuple[int, int]]) -> list[list[str]]:
+    """What the live view draws in a terminal of each size (columns, lines), as lines."""
     file = io.StringIO()
-    sizes = iter([(100, 40), (60, 10), (30, 5), (120, 60)])
-    console = Console(file=file, force_terminal=True, width=100, height=40, markup=False, highlight=False)
+    width, height = sizes[0]
+    console = Console(
+        file=file,
+        force_terminal=True,
+        color_system=None,
+        width=width,
+        height=height,
+        markup=False,
+        highlight=False,
+    )
+    following = iter(sizes[1:])
 
     def pause(_: float) -> None:
         try:
-            console.size = next(sizes)
+            console.size = next(following)
         except StopIteration:
             raise KeyboardInterrupt from None
 
-    screen.follow(Watched(project, project), console, pause)
-    frames = file.getvalue().split("\x1b[H")[1:]
-    heights = [frame.count("\n") for frame in frames]
-    assert max(heights) <= 60
-    assert any("more lines; `rlanything watch --once` prints all" in frame for frame in frames)
-    assert file.getvalue().count("\x1b[?1049h") == file.getvalue().count("\x1b[?1049l") == 1, (
-        "the first screen is back"
-    )
+    screen.follow(watched, console, pause)
+    text = file.getvalue()
+    assert text.count("\x1b[?1049h") == text.count("\x1b[?1049l") == 1, "the first screen is back"
+    drawn = text.partition("\x1b[?1049l")[0].split("\x1b[H")[1:]
+    return [
+        re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", frame).split("\n")
+        for frame in drawn
+        if frame.strip("\x1b[?25l")
+    ]
+
+
+def test_what_does_not_fit_the_height_is_left_out_and_a_resize_is_followed(project):
+    sizes = [(100, 24), (100, 40), (60, 10), (30, 5), (20, 2), (120, 60)]
+    drawn = frames(Watched(project, project), sizes)[-len(sizes) :]
+    for lines, (width, height) in zip(drawn, sizes, strict=True):
+        assert len(lines) <= height, f"{width}x{height}"
+        assert max(map(len, lines)) <= width, f"{width}x{height}"
+    left_out = ["more lines" in " ".join(lines) for lines in drawn]
+    assert left_out == [True, False, True, True, True, False]
+
+
+def test_in_a_low_terminal_the_end_is_lost_and_not_what_is_urgent(tmp_path):
+    """Three finished arms of four seeds, and one in training that has two troubles: all of it has 35 lines."""
+    for name in ("a", "b", "c"):
+        for number in range(4):
+            cases.finished(tmp_path, name, number=number)
+    place = cases.arm(tmp_path, "zeta", seeds=2)
+    folder = cases.seed(place, mu=0.9, invalid_votes=0.5)
+    with locks.held(folder / "lock", "busy"):
+        (lines,) = frames(Watched(tmp_path, tmp_path), [(100, 24)])[-1:]
+    text = "\n".join(lines)
+    assert len(lines) <= 24
+    assert text.count("! zeta/seed-0: ") == 2
+    assert "rollout, turn 3" in text
+    assert "seconds an iteration: " in text
+    assert 0 < text.find("! zeta/seed-0") < text.find("zeta/seed-0  █") < text.find("a/seed-0  ")
+
+
+def test_what_continues_a_run_stands_above_the_finished_ones(tmp_path):
+    for number in range(20):
+        cases.finished(tmp_path, "a", number=number)
+    cases.seed(cases.arm(tmp_path, "zeta"))
+    (lines,) = frames(Watched(tmp_path, tmp_path), [(100, 10)])[-1:]
+    assert "zeta is not running (4 iterations are kept)" in "\n".join(lines)
 
 
 def test_curves_are_ascii_where_the_encoding_has_nothing_else(project):

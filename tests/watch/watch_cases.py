@@ -55,12 +55,14 @@ def seed(place: Path, number: int = 0, published: int = 4, **values: Any) -> Pat
     return folder
 
 
-def finished(root: Path, name: str = "outcome", iterations: int = 5) -> Path:
+def finished(root: Path, name: str = "outcome", iterations: int = 5, number: int = 0) -> Path:
     """A finished run with its times."""
-    folder = root / "runs" / name / "seed-0"
+    folder = root / "runs" / name / f"seed-{number}"
     folder.mkdir(parents=True)
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row(k)) + "\n" for k in range(iterations + 1)))
     times = root / ".rla" / "timings" / name
-    times.mkdir(parents=True)
-    (times / "seed-0.jsonl").write_text("".join(json.dumps(lap(k)) + "\n" for k in range(iterations + 1)))
+    times.mkdir(parents=True, exist_ok=True)
+    (times / f"seed-{number}.jsonl").write_text(
+        "".join(json.dumps(lap(k)) + "\n" for k in range(iterations + 1))
+    )
     return folder

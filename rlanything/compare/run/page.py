@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from rlanything.compare.figures import RUN, page_of
 from rlanything.compare.run.parts import made_from, not_concluded, tasks, troubles
 from rlanything.compare.run.single import Single
+from rlanything.compare.run.times import times
 from rlanything.config import BASE
 from rlanything.report.figures import charts
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text, plain
@@ -24,7 +25,7 @@ from rlanything.report.sections.theory import theory
 
 
 def single_page(found: Single) -> str:
-    """The whole page; equal runs give equal text."""
+    """The whole page; equal runs with equal times give equal text."""
     return page_of(f"{RUN} {plain(found.name)}", single_md(found), charts(found.data))
 
 
@@ -126,6 +127,6 @@ def _health(found: Single) -> str:
 
 SECTIONS: Sequence[Callable[[Single], str]] = (
     _head, _result, not_concluded, _of(learning), _of(reward_model), _of(theory), _of(hacking), tasks,
-    _of(temperature), _of(cost), _health, _of(settings), made_from,
+    _of(temperature), _of(cost), times, _health, _of(settings), made_from,
 )  # fmt: skip
 """In the order of the page; one that has nothing to say is left out."""

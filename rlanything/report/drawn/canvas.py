@@ -20,11 +20,15 @@ COLUMNS = ("panel", "arm", "of", "x", "value", "low", "high")
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure: its file name without ending, how it looks, and what it shows."""
+    """One figure: its file name without ending, how it looks, and what it shows.
+
+    iterations: of each row the iteration that it is of, where x is something else; None for a row of several.
+    """
 
     name: str
     figure: Figure
     rows: Sequence[Row]
+    iterations: Sequence[int | None] = ()
 
 
 def empty(width: float, height: float, panels: int, *, level: bool = False) -> tuple[Figure, list[Axes]]:

@@ -56,7 +56,8 @@ def hacking_chart(curves: Curves, votes: Votes, cells: Cells) -> Chart:
     """Mean vote against success: a point for each iteration, and one for each task at the end of the runs."""
     figure, (left, right) = empty(9.6, 4.2, 2, level=True)
     shown = ordered([*curves, *cells])
-    rows = [*_iterations(curves), *_tasks(votes)]
+    of_iterations, of_tasks = list(_iterations(curves)), list(_tasks(votes))
+    rows = [*(row for _, row in of_iterations), *of_tasks]
     for axis, panel, title in ((left, "iteration", "iterations"), (right, "task", f"tasks, last {RECENT}")):
         axis.set_title(f"Mean vote on a step, {title}" + (" iterations" if panel == "task" else ""))
         axis.set_xlabel("success (%)")
@@ -66,7 +67,7 @@ def hacking_chart(curves: Curves, votes: Votes, cells: Cells) -> Chart:
         _points(axis, [row for row in rows if row[0] == panel], shown)
     drawn = {row[1] for row in rows}
     legend(figure, [arm for arm in shown if arm in drawn], shown)
-    return Chart(HACKING, figure, rows)
+    return Chart(HACKING, figure, rows, [*(i for i, _ in of_iterations), *(None for _ in of_tasks)])
 
 
 def _points(axis: Axes, rows: list[Row], shown: list[str]) -> None:
@@ -81,16 +82,17 @@ def _points(axis: Axes, rows: list[Row], shown: list[str]) -> None:
         not_measured(axis)
 
 
-def _iterations(curves: Curves) -> Iterator[Row]:
+def _iterations(curves: Curves) -> Iterator[tuple[int, Row]]:
+    """Each iteration with its point."""
     for arm, runs in curves.items():
         for seed, run in runs.items():
-            for accuracy, vote in _pairs(run):
-                yield "iteration", arm, f"seed {seed}", accuracy, vote, None, None
+            for iteration, accuracy, vote in _pairs(run):
+                yield iteration, ("iteration", arm, f"seed {seed}", accuracy, vote, None, None)
 
 
-def _pairs(run: Run) -> Iterator[tuple[float, float]]:
+def _pairs(run: Run) -> Iterator[tuple[int, float, float]]:
     accuracy = run.get("accuracy", {})
-    return ((accuracy[i], vote) for i, vote in run.get("mean_vote", {}).items() if i in accuracy)
+    return ((i, accuracy[i], vote) for i, vote in run.get("mean_vote", {}).items() if i in accuracy)
 
 
 def _tasks(votes: Votes) -> Iterator[Row]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from rlanything.report.drawn.judging import HACKING
 from rlanything.report.formatting import code, markdown_table
 from rlanything.report.report_data import ReportData
-from rlanything.report.results.curves import RECENT, Run
+from rlanything.report.results.curves import RECENT, Curves, Run
+from rlanything.report.results.flattery import RISE, flattery
 from rlanything.report.results.votes import TaskVotes, Votes
 from rlanything.report.sections.parts import FIRST_AND_LAST, from_to, image, percent, signed
 
@@ -26,6 +27,10 @@ WORDS = (
     "also mean that failures have better steps than before. `rlanything view` shows the votes on a step beside what "
     "the environment says about it, where it has an oracle. On the dotted line a vote is as high as outcomes alone "
     "would be."
+)
+ONSET = (
+    f"Hacking begins at the first iteration from which, to the end of a run, the mean vote of {RECENT} iterations is "
+    f"at least {RISE:g} above that of the first {RECENT}, while success is not above its own."
 )
 TESTS = (
     "The outcome of a program is its result on the task's own tests, which the reward model does not write. The tests "
@@ -50,8 +55,25 @@ def hacking(data: ReportData) -> str:
         return f"{title}No arm of this report has votes on steps.\n"
     return (
         f"{title}{image('Mean vote against success, by iteration and by task', HACKING)}{WORDS}\n\n"
-        f"{FIRST_AND_LAST} Votes are from -1 to +1.\n\n{markdown_table(HEADER, rows)}{_tasks(data.votes)}"
+        f"{FIRST_AND_LAST} Votes are from -1 to +1.\n\n{markdown_table(HEADER, rows)}\n{_onsets(data.curves)}"
+        f"{_tasks(data.votes)}"
     )
+
+
+def _onsets(curves: Curves) -> str:
+    """Of each arm with votes the iteration from which they flatter, in words."""
+    said = []
+    for arm, runs in curves.items():
+        pairs = {
+            seed: (run["mean_vote"], run.get("accuracy", {}))
+            for seed, run in runs.items()
+            if run.get("mean_vote")
+        }
+        if pairs:
+            found = {seed: one.since for seed, pair in pairs.items() if (one := flattery(*pair))}
+            seeds = ", ".join(f"seed {seed} from iteration {since}" for seed, since in found.items())
+            said.append(f"{code(arm)}: {seeds}" if found else f"{code(arm)}: no seed of {len(pairs)}")
+    return f"{ONSET} {'; '.join(said)}.\n"
 
 
 def _written(data: ReportData) -> str:

@@ -26,8 +26,8 @@ LUCK = "part of its lead was luck, beyond the intervals"
 NO_LUCK = "so few seeds do not show whether its lead was luck"
 ABOUT = (
     "Means over seeds with 95 % intervals over seeds and tasks, in percent; differences in points, paired by seed and "
-    "task; p by Holm over all points that were run. Orange: the paper's point; green: the default. The winner was "
-    "chosen by its mean, so its interval does not say how much of its lead is luck."
+    "task; p by Holm over all points that were run. Orange diamond: the paper's point; green square: the default. "
+    "The winner was chosen by its mean, so its interval does not say how much of its lead is luck."
 )
 FRESH = (
     "Fresh seeds say how much of the lead was luck. They play the same panels, so the luck that lies in the choice of "

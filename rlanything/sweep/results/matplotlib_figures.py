@@ -24,6 +24,8 @@ WIDE = 8
 PER_ROW = 4
 """Panels of a figure in one row."""
 COLOURS = {"paper": ORANGE, "default": GREEN}
+MARKERS = {"paper": "D", "default": "s"}
+"""Their shapes, for readers who cannot tell the colours apart; other trials are round."""
 FORMATS = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
 
 
@@ -45,9 +47,10 @@ def _figure(width: float, height: float, panels: int = 1, rows: int = 1) -> tupl
     return figure, list(figure.subplots(rows, panels, squeeze=False).flat)
 
 
-def _bars(axis: Axes, x: float, found: Estimate, factor: float, colour: str) -> None:
-    """A mean with its interval."""
-    axis.plot([x], [factor * found.mean], "o", color=colour, markersize=5)
+def _bars(axis: Axes, x: float, found: Estimate, factor: float, point: Point) -> None:
+    """A mean with its interval, in the colour and the shape of its trial."""
+    colour, marker = colour_of(point), marker_of(point)
+    axis.plot([x], [factor * found.mean], marker, color=colour, markersize=5)
     if found.low is not None and found.high is not None:
         axis.plot([x, x], [factor * found.low, factor * found.high], color=colour, lw=1.2, alpha=0.7)
 
@@ -55,6 +58,11 @@ def _bars(axis: Axes, x: float, found: Estimate, factor: float, colour: str) -> 
 def colour_of(point: Point) -> str:
     """Blue; the baselines have their own."""
     return COLOURS.get(point.label, BLUE)
+
+
+def marker_of(point: Point) -> str:
+    """A circle; the baselines have their own shape."""
+    return MARKERS.get(point.label, "o")
 
 
 def escape_math(text: str) -> str:
@@ -68,7 +76,7 @@ def _history(views: Views) -> Figure | None:
     figure, (axis,) = _figure(7.2, 3.4)
     factor = display_scale(views.metrics[0])
     for point in views.finished:
-        _bars(axis, point.number, point.found[0], factor, colour_of(point))
+        _bars(axis, point.number, point.found[0], factor, point)
         if point.label:
             axis.annotate(
                 escape_math(point.label), (point.number, factor * point.found[0].mean), xytext=(5, 3),
@@ -97,7 +105,7 @@ def _front(views: Views) -> Figure | None:
             x, y = p.found[0], p.found[other]
             filled = colour_of(p) if p.number in views.front else "none"
             axis.errorbar(
-                fx * x.mean, fy * y.mean, xerr=_ends(x, fx), yerr=_ends(y, fy), color=colour_of(p), marker="o",
+                fx * x.mean, fy * y.mean, xerr=_ends(x, fx), yerr=_ends(y, fy), color=colour_of(p), marker=marker_of(p),
                 mfc=filled, elinewidth=0.7, alpha=0.9,
             )  # fmt: skip
             axis.annotate(
@@ -127,7 +135,7 @@ def _slices(views: Views) -> Figure | None:
     for axis, key in zip(axes, keys, strict=False):
         positions = Positions([p.sets[key] for p in views.finished], key in views.logarithmic)
         for point in views.finished:
-            _bars(axis, positions.at(point.sets[key]), point.found[0], factor, colour_of(point))
+            _bars(axis, positions.at(point.sets[key]), point.found[0], factor, point)
         ticks = positions.ticks
         if positions.logarithmic:
             axis.set_xscale("log", base=2)
@@ -168,7 +176,7 @@ def _contour(views: Views) -> Figure | None:
         axis.margins(0.06)
         for p in contour.trials:
             x, y = float(p.sets[low]), float(p.sets[high])
-            axis.plot([x], [y], "o", color=colour_of(p), mec="white", markersize=6)
+            axis.plot([x], [y], marker_of(p), color=colour_of(p), mec="white", markersize=6)
             axis.annotate(str(p.number), (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7)
         axis.set_xlabel(escape_math(low))
         axis.set_ylabel(escape_math(high))
@@ -198,9 +206,9 @@ def _adaptation(views: Views) -> Figure | None:
     figure, (left, right) = _figure(7.6, 3.0, 2)
     for p in drawn:
         if p.accepted is not None:
-            _bars(left, p.number, p.accepted, 1.0, colour_of(p))
+            _bars(left, p.number, p.accepted, 1.0, p)
         if p.band_coverage is not None:
-            right.plot([p.number], [100 * p.band_coverage], "o", color=colour_of(p))
+            right.plot([p.number], [100 * p.band_coverage], marker_of(p), color=colour_of(p))
     left.set_title("Accepted tasks, a seed")
     right.set_title("Tasks inside the band (%)")
     for axis in (left, right):

@@ -10,8 +10,11 @@ from typing import Any
 from rlanything.report.formatting import plain
 from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import display_scale, format_estimate
-from rlanything.sweep.results.matplotlib_figures import BLUE, GREY, PER_ROW, Positions, colour_of
+from rlanything.sweep.results.matplotlib_figures import BLUE, GREY, PER_ROW, Positions, colour_of, marker_of
 from rlanything.sweep.results.views import Contour, Point, Views
+
+SYMBOLS = {"o": "circle", "D": "diamond", "s": "square"}
+"""What Plotly calls the shapes of matplotlib."""
 
 
 def escape_tags(text: object) -> str:
@@ -59,13 +62,19 @@ def _error(found: Sequence[Estimate], factor: float) -> dict[str, Any]:
     }
 
 
+def _marker(points: Sequence[Point]) -> dict[str, Any]:
+    """Size, colours and shapes of trials."""
+    shapes = [SYMBOLS[marker_of(p)] for p in points]
+    return {"size": 9, "color": [colour_of(p) for p in points], "symbol": shapes}
+
+
 def _dots(views: Views, x: Sequence[Any], which: int = 0, **more: Any) -> dict[str, Any]:
     """One dot for each finished trial, with the interval of objective `which` as vertical error bar."""
     points, factor = views.finished, display_scale(views.metrics[which])
     found = [p.found[which] for p in points]
     return {
         "type": "scatter", "mode": "markers", "x": list(x), "y": [factor * e.mean for e in found],
-        "error_y": _error(found, factor), "marker": {"size": 9, "color": [colour_of(p) for p in points]},
+        "error_y": _error(found, factor), "marker": _marker(points),
         "text": [_hover(p, views) for p in points], "hoverinfo": "text", **more,
     }  # fmt: skip
 
@@ -99,7 +108,8 @@ def _front(views: Views) -> dict[str, Any] | None:
     for which in range(1, len(views.objectives)):
         dots = _dots(views, [factor * e.mean for e in first], which, error_x=_error(first, factor))
         dots["marker"]["symbol"] = [
-            "circle" if p.number in views.front else "circle-open" for p in views.finished
+            symbol if p.number in views.front else f"{symbol}-open"
+            for p, symbol in zip(views.finished, dots["marker"]["symbol"], strict=True)
         ]
         end = "" if which == 1 else str(which)
         data.append({**dots, "xaxis": f"x{end}", "yaxis": f"y{end}"})
@@ -154,7 +164,7 @@ def _surface(contour: Contour, views: Views) -> list[dict[str, Any]]:
         "type": "scatter", "mode": "markers+text", "x": [p.sets[low] for p in contour.trials],
         "y": [p.sets[high] for p in contour.trials], "text": [str(p.number) for p in contour.trials],
         "textposition": "top right", "hovertext": [_hover(p, views) for p in contour.trials], "hoverinfo": "text",
-        "marker": {"size": 10, "color": [colour_of(p) for p in contour.trials], "line": {"color": "#fff", "width": 1}},
+        "marker": {**_marker(contour.trials), "size": 10, "line": {"color": "#fff", "width": 1}},
     }  # fmt: skip
     return [heat, dots]
 
@@ -178,7 +188,7 @@ def _adaptation(views: Views) -> dict[str, Any] | None:
     accepted = [p.accepted for p in points if p.accepted is not None]
     numbers = [p.number for p in points]
     shared = {"type": "scatter", "mode": "markers", "x": numbers, "text": [_hover(p, views) for p in points]}
-    marker = {"size": 9, "color": [colour_of(p) for p in points]}
+    marker = _marker(points)
     left = {**shared, "y": [e.mean for e in accepted], "error_y": _error(accepted, 1.0), "marker": marker}
     right = {**shared, "y": [100 * (p.band_coverage or 0.0) for p in points], "marker": marker}
     grid = {"rows": 1, "columns": 2, "pattern": "independent"}

@@ -36,9 +36,22 @@ function readHash(index) {
   const q = asked.get('q') || '';
   const bars = (asked.get('h') || '').split('*').flatMap(barOf);
   Object.assign(state, {g: Math.min(number('g', 0), index.runs.length - 1), i: number('i', null), s: number('s', null)});
-  Object.assign(state, {p: number('p', 0), r: number('r', 0), t: number('t', '')});
+  Object.assign(state, {p: number('p', 0), r: number('r', null), t: number('t', '')});
   Object.assign(state, {q, words: wordsOf(q), filters, least: number('a', '') === '' ? leastOf(asked.get('a')) : number('a', ''), scope: number('k', '')});
   Object.assign(state, {bars: bars.filter((bar, k) => bars.findIndex(one => one.name === bar.name) === k), side: sideOf(asked.get('c') || '', index)});
+}
+
+// What an address leaves out: the first task of the iteration, the first rollout of the task.
+function completePlace(index) {
+  const {iteration, slot, proposal, first} = index.groups;
+  if (state.i === null) Object.assign(state, placeOf(index, groupAt(index.start), index.start), {side: state.side});
+  if (state.s === null) {
+    const asked = iteration.findIndex((it, g) => it === state.i && proposal[g] === state.p);
+    const g = asked < 0 ? iteration.indexOf(state.i) : asked;
+    if (g >= 0) Object.assign(state, {s: slot[g], p: proposal[g]});
+  }
+  const group = groupOf(index, state.i, state.s, state.p);
+  if (state.r === null && group >= 0) state.r = index.rows.rollout[first[group]];
 }
 
 function leastOf(text) { return /^\d{0,6}\.\d{1,4}$/.test(text || '') ? Number(text) : ''; }

@@ -19,7 +19,7 @@ function matching(index, mask) {
     const rows = [];
     for (let row = first[group]; row < first[group] + count[group]; row++) {
       if ((flags[row] & wanted) !== wanted || (mask && !mask[row]) || (noted && !noted.has(row))) continue;
-      if (state.least !== '' && !(peak[row] >= Number(state.least))) continue;
+      if (state.least !== '' && (peak[row] === null || peak[row] < Number(state.least))) continue;   // null >= 0 is true
       standing[row] = standingOf(bars, row);
       if (standing[row] === 1) rows.push(row);
     }

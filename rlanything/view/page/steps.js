@@ -2,6 +2,7 @@
 // One rollout, step by step: what was seen and done, the votes on it, the reward and what trained.
 const VERDICTS = new Map([[1, ['good', '+ good']], [-1, ['bad', '− bad']], [null, ['invalid', '? no verdict']]]);
 const SHORT = 90;
+const MARK = /<\/?\|?[a-zA-Z_]{1,24}\|?>/g;   // as in rlanything/view/words.py
 
 function drawRollout(place, index, group, rollout) {
   place.replaceChildren();
@@ -29,6 +30,7 @@ function drawStep(place, index, group, rollout, step, k) {
   addText(part, 'pre', step.action, 'action');
   if (!step.valid) add(part, 'p', 'The reply holds no valid action:', 'crashed');
   if (!step.valid && step.response) addText(part, 'pre', step.response);
+  if (step.valid) drawReply(part, step.response, step.action);
   if (step.commands && step.commands.length) {
     addFold(part, count(step.commands.length, 'admissible command'), fold => {
       const list = add(fold, 'ul', null, 'commands');
@@ -41,6 +43,14 @@ function drawStep(place, index, group, rollout, step, k) {
   drawReward(part, index, rollout, step);
   drawNote(part, index, spotIn(group, rollout, k));
   addFold(part, 'Tokens and log-probs', fold => { drawTokens(fold, group, rollout, k).catch(tell); }, 'tokens');
+}
+
+// The whole reply, where it says more than what was read from it. It is open where the search finds something in it.
+function drawReply(place, reply, read) {
+  const said = (reply || '').replaceAll(MARK, ' ').trim();
+  if (!said || said === (read || '').trim()) return;
+  const open = wordsOf(said).some(known => state.words.some(word => begins(known, word)));
+  addFold(place, 'Whole reply', fold => addText(fold, 'pre', reply), 'reply', open);
 }
 
 function spotIn(group, rollout, step) {
@@ -57,6 +67,7 @@ function drawVotes(place, step) {
     const chip = addFold(line, null, fold => {
       if (said.length > SHORT) addText(fold, 'pre', said);
       const trains = vote.trains ? 'trains the reward model: advantage ' + signed(vote.advantage) + ', weight ' + share(vote.weight) : 'does not train the reward model';
+      drawReply(fold, said === vote.reply ? '' : vote.reply, said);
       add(fold, 'p', trains + (against ? '; the environment says the opposite' : ''));
     }, 'vote ' + cls);
     const summary = chip.querySelector('summary');

@@ -20,7 +20,7 @@ async function show() {
   const found = await part('index', state.g);
   if (mine !== turn) return;
   if (found !== index) useRun(found);
-  if (state.i === null) Object.assign(state, placeOf(index, groupAt(index.start), index.start), {side: state.side});
+  completePlace(index);
   if (groupOf(index, state.i, state.s, state.p) >= 0) part('iterations/' + state.i).catch(() => {});   // loads while the list is drawn
   await showList(mine);
   if (mine === turn) await showPlace(mine);
@@ -47,7 +47,7 @@ async function showList(mine) {
 
 async function showPlace(mine) {
   const g = groupOf(index, state.i, state.s, state.p);
-  if (g < 0) throw new Error('this run has no iteration ' + state.i + ' with slot ' + state.s + (state.p ? ' and a rewrite' : ''));
+  if (g < 0) throw new Error('this run has no iteration ' + state.i + (state.s === null ? '' : ' with slot ' + state.s) + (state.p ? ' and a rewrite' : ''));
   row = rowOf(index, {iteration: state.i, slot: state.s, rewrite: state.p, rollout: state.r});
   if (row < 0) throw new Error('slot ' + state.s + ' has no rollout ' + state.r + ' there');
   const found = await part('iterations/' + state.i);

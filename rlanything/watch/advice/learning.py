@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from rlanything.report.results.flattery import flattery
 from rlanything.watch.advice.warned import LAST, Warned, is_policy_panel, last
 from rlanything.watch.tolerant import Row
 
@@ -57,6 +58,24 @@ def falling(rows: Sequence[Row]) -> Warned | None:
         "mu falls",
         f"mu fell from {fmean(mu[:LAST]):.2f} to {now:.2f}; at 1 votes say nothing about success (Theorem 1)",
         "lower learn.reward.lr, or arm `policy`, which keeps the reward model as it is",
+    )
+
+
+def flattered(rows: Sequence[Row]) -> Warned | None:
+    """The votes rise while success does not: the policy may be learning to please its reward model."""
+    numbered = {int(number): row for row in rows if (number := row.get("iteration")) is not None}
+    series = [
+        {i: value for i, row in numbered.items() if (value := row.get(key)) is not None}
+        for key in ("mean_vote", "accuracy")
+    ]
+    found = flattery(*series)
+    if found is None:
+        return None
+    return Warned(
+        "votes flatter",
+        f"the mean vote rose by {found.rise:.2f} while accuracy changed by {100 * found.gain:+.1f} points, "
+        f"from iteration {found.since} on: the policy may be learning to please the reward model",
+        "`rlanything view RUN` shows votes beside outcomes; lower signals.lambda, or train the reward model as well",
     )
 
 

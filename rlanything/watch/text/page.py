@@ -1,4 +1,7 @@
-"""A look as a page: what runs, time left, tables, times, use of the machine, warnings."""
+"""A look as a page, the most urgent first: what runs, warnings, where each run is, times, what was measured.
+
+A terminal that is too low for all of it loses the end (`watch.screen`).
+"""
 
 from __future__ import annotations
 
@@ -21,34 +24,45 @@ from rlanything.watch.view import View
 
 NOTHING = "nothing has run here yet; start with `make repro`, or with `rlanything train --arm full`"
 
+_ORDER = (seeds.RUNNING, seeds.STOPPED, seeds.WAITING, seeds.DONE, seeds.FINISHED)
+
 
 def page(view: View, blocks: str = BLOCKS) -> list[RenderableType]:
     """The parts of the page, one below the other. blocks: the characters of curves, '' for none."""
     place = view.single
-    body = list(_overview(view, blocks) if place is None else _detail(place, view.whole[0], blocks))
-    return [*body, Text(), _use(view.use), *_warnings(view)]
+    if place is None:
+        head, body = _overview_head(view), _overview(view, blocks)
+    else:
+        head, body = _head(place, view.whole[0]), _detail(place, blocks)
+    return [*head, *_warnings(view), *body, Text(), _use(view.use)]
 
 
-def _detail(place: Place, whole: Left, blocks: str) -> Iterator[RenderableType]:
+def _head(place: Place, whole: Left) -> Iterator[RenderableType]:
+    """What runs, and what does not though it should."""
     yield Text(_title(place, whole), style="bold")
     if place.problem:
         yield Text(safe(f"params.yaml cannot be read: {place.problem}"), style="yellow")
     if place.whole and place.stages and (place.seeds or place.in_progress):
         yield _stages(place.stages)
+    for line in again(place):
+        yield Text(line, style="yellow")
+
+
+def _detail(place: Place, blocks: str) -> Iterator[RenderableType]:
+    """Where each run is and what it measured: those in training first, finished ones last."""
     if not place.seeds:
         yield Text("" if place.in_progress else NOTHING)
         return
     yield Text()
-    shown = [seed for seed in place.seeds if seed.state != seeds.FINISHED] or place.seeds
+    ordered = sorted(place.seeds, key=lambda seed: _ORDER.index(seed.state))
+    shown = [seed for seed in ordered if seed.state != seeds.FINISHED] or ordered
     yield tables.progress(shown, blocks)
-    if any(seed.rows for seed in place.seeds):
-        yield Text()
-        yield tables.measured(place.seeds, tables.panel_of(place.seeds), blocks)
     if spent := tables.seconds_of(shown):
         yield Text()
         yield Text(f"seconds an iteration: {spent}")
-    for line in again(place):
-        yield Text(line, style="yellow")
+    if any(seed.rows for seed in place.seeds):
+        yield Text()
+        yield tables.measured(ordered, tables.panel_of(place.seeds), blocks)
 
 
 def _title(place: Place, whole: Left) -> str:
@@ -109,13 +123,17 @@ def again(place: Place) -> Iterator[str]:
         yield one_line(f"{arm} is not running ({done} iterations are kept); {how}")
 
 
-def _overview(view: View, blocks: str) -> Iterator[RenderableType]:
-    """A line for each place."""
+def _overview_head(view: View) -> Iterator[RenderableType]:
     running = sum(place.in_progress for place in view.places)
     yield Text(f"{len(view.places)} places, something runs in {running}", style="bold")
+
+
+def _overview(view: View, blocks: str) -> Iterator[RenderableType]:
+    """A line for each place, those where something runs first."""
     yield Text()
     table = tables.empty("where", "now", "runs", "done", "left", "accuracy", *([""] if blocks else []))
-    for place, whole in zip(view.places, view.whole, strict=True):
+    pairs = sorted(zip(view.places, view.whole, strict=True), key=lambda pair: not pair[0].in_progress)
+    for place, whole in pairs:
         now = ", ".join(one.words for one in place.stages if one.state == stages.RUNNING)
         shares = [seed.share for seed in place.seeds]
         rows = max((seed.rows for seed in place.seeds), key=len, default=())

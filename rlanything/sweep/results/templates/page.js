@@ -1,7 +1,9 @@
 'use strict';
 const dark = matchMedia('(prefers-color-scheme: dark)');
-function look(isDark) {
-  const [ink, line] = isDark ? ['#e6e6e6', '#3a3a3a'] : ['#1b1b1b', '#e6e6e6'];
+// The colours are those of the page's style, which follow the scheme; on paper they are dark.
+function look(onPaper) {
+  const style = getComputedStyle(document.documentElement);
+  const [ink, line] = onPaper ? ['#000', '#bbb'] : ['--ink', '--line'].map(name => style.getPropertyValue(name).trim());
   const axis = {gridcolor: line, linecolor: line};
   return {
     paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: {color: ink},
@@ -14,12 +16,12 @@ function below(layout) {  // where there is little room, panels stand below each
   return {grid: {...layout.grid, rows: panels, columns: 1}, height: 330 * panels};
 }
 const figures = Object.entries(JSON.parse(document.getElementById('data').textContent));
-function draw(isDark) {
+function draw(onPaper) {
   for (const [name, {data, layout}] of figures) {
-    Plotly.react(name, data, {...layout, ...look(isDark), ...below(layout)}, {responsive: true, displaylogo: false});
+    Plotly.react(name, data, {...layout, ...look(onPaper), ...below(layout)}, {responsive: true, displaylogo: false});
   }
 }
-draw(dark.matches);
-dark.addEventListener('change', () => draw(dark.matches));
-addEventListener('beforeprint', () => draw(false));
-addEventListener('afterprint', () => draw(dark.matches));
+draw(false);
+dark.addEventListener('change', () => draw(false));
+addEventListener('beforeprint', () => draw(true));
+addEventListener('afterprint', () => draw(false));
