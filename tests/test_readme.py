@@ -135,6 +135,22 @@ def test_the_results_are_those_of_the_report():
     assert [cell for cell in cells if f"| {cell} |" not in report] == []
 
 
+def test_the_reward_models_column_has_the_reports_numbers_of_that_name():
+    """Plain accuracy and balanced accuracy are two metrics, with two names in the report."""
+    report = (ROOT / "report" / "report.md").read_text()
+    section = report.partition("### RM process accuracy\n")[2].partition("###")[0]
+    table = README.partition("<!-- results:begin -->")[2].partition("<!-- results:end -->")[0]
+    head, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table.splitlines()
+        if line.startswith("| ")
+    ]
+    place = head.index("RM process")
+    for row in rows:
+        for cell in row[place : place + 3]:
+            assert cell == "–" or f"| {cell} |" in section, row[0]
+
+
 def test_the_task_buffer_that_it_shows_is_the_recorded_one():
     """Each line of the excerpt is in report/buffers.md, which writes words as ~~old~~**new** and escapes some signs."""
     excerpt = README.partition("```console\n$ rlanything buffer diff full/seed-0\n")[2].partition("```")[0]

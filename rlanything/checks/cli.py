@@ -20,9 +20,7 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
     )
     _add_arguments(ladder, "ladder", 2, "seeds at once")
     ladder.set_defaults(run=_ladder)
-    study = checks.add_parser(
-        "study", help="hypotheses that are registered before anything is trained; goes on after a kill"
-    )
+    study = checks.add_parser("study", help="hypotheses, which are registered first; goes on after a kill")
     _add_arguments(study, "study", 2, "seeds at once")
     study.add_argument(
         "--register", action="store_true", help="write down what is declared, and run nothing; commit it"

@@ -49,6 +49,8 @@ def _head(data: ReportData) -> str:
 def _result(data: ReportData) -> str:
     cells, contents = data.cells, data.contents
     present = [m for m in contents.metrics if any(m.name in row for row in cells.values())]
+    parts = tables.between(cells, contents)
+    between = [f"### What each part adds\n\n{BETWEEN}\n\n{parts}"] if parts else []
     blocks = [f"### {contents.title(m)}\n\n{tables.details(cells, m, contents)}" for m in present]
     return (
         "## Result\n\n"
@@ -57,8 +59,15 @@ def _result(data: ReportData) -> str:
         f"{tables.overview(cells, contents)}\n"
         "![Differences from the base (paper: Fig. 1.3)](figures/gains.png)\n\n"
         "With 95 % intervals; differences are in points and paired by seed and task; p-values are two-sided and "
-        "corrected by Holm's method over the arms of one metric.\n\n" + "\n".join(blocks + _benchmarks(data))
+        "corrected by Holm's method over the arms of one metric.\n\n"
+        + "\n".join(between + blocks + _benchmarks(data))
     )
+
+
+BETWEEN = (
+    "Points by which an arm solves more than another one. p is Holm's over the question: all arms over the cooled "
+    "base, all arms with more than outcomes over `outcome`, all steps of the paper's order."
+)
 
 
 def _benchmarks(data: ReportData) -> list[str]:

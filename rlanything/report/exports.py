@@ -5,7 +5,9 @@ every arm it has the policy's success, and what else an arm changes: its reward 
 
 summary.json has all of it: arm -> metric -> {mean, low, high, vs_base: {mean, low, high, p}}, in the order of the
 tables. Shares are fractions between 0 and 1, counts are numbers. low and high are null where no interval can be given
-(a count from one seed); vs_base is null for the base, and when nothing pairs; its p is Holm's over the arms. All
+(a count from one seed); vs_base is null for the base, and when nothing pairs; its p is Holm's over the arms. Success
+has `vs` beside it, where an arm is compared with others too: other arm -> the same four values; p is Holm's over the
+question (`results/questions.py`). All
 numbers are rounded, so equal inputs give equal bytes.
 """
 
@@ -22,7 +24,7 @@ from rlanything.config import BASE_COOLED, Config
 from rlanything.report.results.comparison import Cell, Cells
 from rlanything.report.results.curves import Curves
 from rlanything.report.results.metrics import Metric, metrics_for
-from rlanything.report.results.statistics import Estimate
+from rlanything.report.results.statistics import Contrast, Estimate
 
 SUMMARY_DIGITS = 4
 CURVE_DIGITS = 6
@@ -69,11 +71,15 @@ def _is_headline(metric: Metric, config: Config, name: str) -> bool:
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    return {**_estimate(cell.value), "vs_base": _against(cell)}
+    found: dict[str, Any] = {
+        **_estimate(cell.value),
+        "vs_base": None if cell.vs_base is None else _against(cell.vs_base),
+    }
+    return found | ({"vs": {other: _against(c) for other, c in cell.vs.items()}} if cell.vs else {})
 
 
-def _against(cell: Cell) -> dict[str, float | None] | None:
-    return None if cell.difference is None else {**_estimate(cell.difference), "p": _round(cell.p)}
+def _against(contrast: Contrast) -> dict[str, float | None]:
+    return {**_estimate(contrast.difference), "p": _round(contrast.p)}
 
 
 def _estimate(value: Estimate) -> dict[str, float | None]:

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from rlanything.config import BASE, BASE_COOLED, CONTROLS
+from rlanything.config import BASE, BASE_COOLED
 from rlanything.report.contents import Contents
 from rlanything.report.formatting import code, interval, number, p_text
+from rlanything.report.results import questions
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.curves import Peaks
 from rlanything.report.results.metrics import Metric
-from rlanything.report.results.paper import ORDER, Paper
+from rlanything.report.results.paper import Paper
 from rlanything.report.results.statistics import Contrast
 
-OUTCOME = "outcome"
-"""The arm that learns from outcomes alone."""
 DECLINE = 0.05
 """A curve that ends this far below its peak is worth a sentence."""
 
 
 def against_base(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per arm and accuracy: how far it is from the base."""
-    pairs = [(arm, BASE) for arm in comparison.arms if arm not in CONTROLS]
+    pairs = questions.over_base(comparison.arms)
     success = comparison.success
     found = {metric.name: comparison.contrasts(pairs, metric) for metric in success}
     return [
@@ -32,7 +31,7 @@ def against_base(comparison: Comparison, paper: Paper) -> list[str]:
 
 def against_cooled(comparison: Comparison, temperature: float) -> list[str]:
     """One sentence per arm and accuracy: how much of its gain the untrained policy has at its best temperature."""
-    pairs = [(arm, BASE_COOLED) for arm in comparison.arms if arm not in CONTROLS]
+    pairs = questions.over_cooled(comparison.arms)
     return [line for metric in comparison.success for line in _cooled(comparison, metric, pairs, temperature)]
 
 
@@ -64,8 +63,7 @@ def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast]
 
 def against_outcome(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per accuracy and arm that has more than outcomes to learn from; none where `outcome` was not run."""
-    others = [arm for arm in comparison.arms if arm not in CONTROLS and arm != OUTCOME]
-    pairs = [(arm, OUTCOME) for arm in others if OUTCOME in comparison.arms]
+    pairs = questions.beyond_outcome(comparison.arms)
     success = comparison.success
     found = {metric.name: comparison.contrasts(pairs, metric) for metric in success}
     return [
@@ -75,7 +73,7 @@ def against_outcome(comparison: Comparison, paper: Paper) -> list[str]:
 
 def ladder(comparison: Comparison, paper: Paper) -> list[str]:
     """One sentence per step of the paper's order, among the arms that were run."""
-    pairs = [(upper, lower) for lower, upper in pairwise(present(comparison)) if lower != BASE]
+    pairs = questions.steps(comparison.arms)
     success = comparison.success
     found = {metric.name: comparison.contrasts(pairs, metric) for metric in success}
     return [
@@ -100,11 +98,6 @@ def declines(peaks: Peaks, contents: Contents) -> list[str]:
     ]
 
 
-def present(comparison: Comparison) -> list[str]:
-    """The paper's order, reduced to the arms that were evaluated."""
-    return [arm for arm in ORDER if arm in comparison.arms]
-
-
 def _sentence(found: Contrast | None, paper: Paper, pair: tuple[str, str], metric: Metric) -> str:
     (arm, other), where = pair, metric.short
     if found is None:
@@ -124,7 +117,11 @@ def _relation(found: Contrast) -> str:
 
 
 def _order(comparison: Comparison, contents: Contents, metric: Metric) -> str:
-    means = {a: e.mean for a in present(comparison) if (e := comparison.estimate(a, metric)) is not None}
+    means = {
+        a: e.mean
+        for a in questions.in_order(comparison.arms)
+        if (e := comparison.estimate(a, metric)) is not None
+    }
     if len(means) < 2:
         return ""
     names = list(means)

@@ -113,6 +113,23 @@ def details(cells: Cells, metric: Metric, contents: Contents) -> str:
     return markdown_table(header, rows)
 
 
+def between(cells: Cells, contents: Contents) -> str:
+    """Markdown: what each part of the loop adds, a line per panel of the policy and pair of arms; '' without pairs."""
+    rows = [
+        [
+            metric.short,
+            f"{code(arm)} over {code(other)}",
+            interval(c.difference, metric, sign=True),
+            p_text(c.p),
+        ]
+        for metric in contents.metrics
+        if metric.is_success
+        for arm, cell in _rows(cells, metric)
+        for other, c in cell.vs.items()
+    ]
+    return markdown_table(["panel", "contrast", "difference", "p (Holm)"], rows) if rows else ""
+
+
 def benchmarks(cells: Cells, contents: Contents) -> str:
     """Markdown: a line per metric and arm of the paper, ours beside each of its benchmarks, with the difference."""
     paper = contents.paper

@@ -13,6 +13,7 @@ from stage_cases import contents
 
 from rlanything.checks.ladder import command
 from rlanything.checks.ladder.declare import load_ladder
+from rlanything.checks.ladder.results import single_vote
 from rlanything.cli import main
 from rlanything.files import atomic
 from rlanything.files.atomic import write_text
@@ -76,6 +77,15 @@ def test_it_publishes_every_arm_and_control_with_its_gain_over_the_zero(publishe
     assert found["panels"]["in_domain"]["oracle_60"]["judge"] == {"accuracy": 0.6, "systematic": 0.0}
     assert set(found["reward_models"]) == {"base", "policy"}
     assert [(d["seeds"], d["games"]) for d in found["power"]["in_domain"]["smallest"]] == [(2, 2), (4, 50)]
+
+
+def test_a_measured_reward_model_lies_where_a_single_vote_would(published):
+    found = json.loads((published / "ladder.json").read_text())["reward_models"]
+    page = (published / "report.md").read_text()
+    for mark in found.values():
+        assert mark["single_if_independent"] == single_vote(mark["accuracy"], 3)
+        assert f"| {100 * mark['accuracy']:.1f} | {100 * mark['plain']:.1f} |" in page
+    assert "where the errors are independent" in page
 
 
 def test_the_verdict_follows_from_the_published_numbers(published):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,12 @@ import pytest
 import yaml
 
 from rlanything.checks.study.declare import Study, load_study
-from rlanything.checks.study.registration import FILE, register, registered
+from rlanything.checks.study.registration import FILE, _content, _require_same, register, registered
 from rlanything.checks.study.verdict import Verdict, both_tests
 from rlanything.checks.workspace import Workspace
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
+from rlanything.core.ids import content_id
 from rlanything.planning import compose
 from rlanything.report.results.statistics import Panel
 
@@ -254,3 +257,88 @@ def test_the_studies_have_data_of_their_own():
     seeds = [space_of(load_study(OWN.with_name(name))).config.seed for name in STUDIES]
     recorded = parse(compose.compose([], ROOT)).seed
     assert len({recorded, *seeds}) == 1 + len(STUDIES)
+
+
+def git(root: Path, *words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b")
+    subprocess.run(["git", "-C", str(root), *who, *words], check=True, capture_output=True)
+
+
+def in_git(space) -> tuple[Study, Workspace, Path]:
+    """The study, registered and committed."""
+    study, where, place = space
+    register(study, where, place)
+    git(place.parent, "init", "--quiet")
+    git(place.parent, "add", "place")
+    git(place.parent, "commit", "--quiet", "-m", "registered")
+    return space
+
+
+def as_published(space) -> tuple[Study, Workspace, Path]:
+    """The study with results that lie there, and a workspace that other code has given another name."""
+    study, where, place = space
+    register(study, where, place)
+    (place / "study.json").write_text(json.dumps({"declared": study.model_dump(mode="json")}))
+    return space
+
+
+def one_more() -> dict[str, object]:
+    return {"hypotheses": {**yaml.safe_load(OWN.read_text())["hypotheses"], "one_more": HYPOTHESIS}}
+
+
+@pytest.mark.parametrize("before", [in_git, as_published])
+@pytest.mark.parametrize(
+    "changes", [{"smallest": 0.01}, one_more(), {"seeds": 9}], ids=["smallest", "hypotheses", "seeds"]
+)
+def test_a_study_that_was_published_or_committed_is_not_registered_for_something_else(
+    space, tmp_path, before, changes
+):
+    _study, where, place = before(space)
+    text, other = (place / FILE).read_bytes(), declared(tmp_path, **changes)
+    changed = replace(where, config=space_of(other).config)
+    for again in (lambda: register(other, changed, place), lambda: registered(other, changed, place, "now")):
+        with pytest.raises(ConfigError, match=r"differs now: .*another name, and a `seed` of its own"):
+            again()
+    assert (place / FILE).read_bytes() == text
+
+
+def test_a_committed_registration_counts_when_its_file_was_deleted(space, tmp_path):
+    _study, where, place = in_git(space)
+    git(place.parent, "rm", "-r", "--quiet", "place")
+    git(place.parent, "commit", "--quiet", "-m", "gone")
+    with pytest.raises(ConfigError, match=r"was committed, and differs now: smallest"):
+        register(declared(tmp_path, smallest=0.01), where, place)
+
+
+def test_published_results_without_their_registration_are_not_registered_again(space):
+    study, where, place = as_published(space)
+    (place / FILE).unlink()
+    with pytest.raises(ConfigError, match="the study was published; take it from git"):
+        register(study, where, place)
+
+
+def without(registration: Path, key: str) -> dict[str, object]:
+    """A registration by code that had no such key of `train`; its hash is that of its content."""
+    found = json.loads(registration.read_text())
+    del found["configuration"]["train"][key]
+    found["hash"] = content_id({k: found[k] for k in ("declared", "configuration")})
+    registration.write_text(json.dumps(found))
+    return found
+
+
+def test_a_study_that_newer_code_registers_again_names_its_first_registration(space):
+    study, where, place = as_published(space)
+    first = without(place / FILE, "staleness")
+    with pytest.raises(ConfigError, match=r"changed after it was registered \(train.staleness\)"):
+        registered(study, where, place, "now")
+    made = register(study, where, place)
+    assert made.first.model_dump() == {key: first[key] for key in ("at", "commit", "hash")}
+    assert registered(study, where, place, "now") == made
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_published_studies_are_still_those_that_are_declared(name):
+    """Otherwise their results could not be recorded again."""
+    study = load_study(OWN.with_name(name))
+    place = ROOT / "checks" / OWN.with_name(name).stem
+    assert _require_same(place, _content(study, space_of(study))) is not None

@@ -5,11 +5,14 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rlanything.config import Config, parse
+
+if TYPE_CHECKING:
+    from rlanything.report.report_data import ReportData
 
 GAINS = {"base": 0.0, "outcome": 0.5, "policy": 0.7, "policy_reward": 0.9, "full": 1.2}
 """Log-odds above the base."""
@@ -192,6 +195,17 @@ def write_evaluation(root: Path, data: dict[str, Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(data))
     return path
+
+
+def cooled(root: Path, arms: tuple[str, ...] = tuple(GAINS)) -> ReportData:
+    """What the report of a project is made from whose base was measured at its best temperature too."""
+    from rlanything.report.report_data import gathered
+    from rlanything.report.results.evaluations import read_evaluations
+
+    project(root, arms)
+    shares = {"1.0": 0.2, "0.5": 0.4, "0.2": 0.3}
+    write_evaluation(root, {**evaluation("base_cooled"), "temperature": 0.5, "shares": shares})
+    return gathered(config(), root, read_evaluations(root, ("base_cooled", *config().arms)))
 
 
 def write_metrics(root: Path, arm: str, seed: int, lines: list[dict[str, Any]]) -> Path:

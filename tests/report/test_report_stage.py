@@ -9,13 +9,14 @@ import subprocess
 import sys
 
 import pytest
-from report_cases import GOLDEN, config, evaluation, project, steady, write_evaluation
+from report_cases import GOLDEN, config, cooled, evaluation, project, steady, write_evaluation
 
-from rlanything.report import document, exports, figures
+from rlanything.report import document, exports, figures, findings
 from rlanything.report.caveats import caveats
 from rlanything.report.contents import contents_of
 from rlanything.report.drawn.arms import GAINS, STEPS
 from rlanything.report.drawn.judging import CALIBRATION, HACKING
+from rlanything.report.formatting import interval, p_text
 from rlanything.report.report_data import gather
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.style import KNOWN, looks
@@ -67,10 +68,37 @@ def test_summary_has_every_arm_and_metric_in_order(tmp_path):
             "in_domain", "out_of_domain", "rm_process_plain", "rm_process", "rm_outcome", "accepted_tasks",
         ]  # fmt: skip
         for cell in row.values():
-            assert list(cell) == ["mean", "low", "high", "vs_base"]
+            assert list(cell) in (
+                ["mean", "low", "high", "vs_base"],
+                ["mean", "low", "high", "vs_base", "vs"],
+            )
             assert (cell["vs_base"] is None) == (arm == "base")
             assert arm == "base" or list(cell["vs_base"]) == ["mean", "low", "high", "p"]
             assert cell["low"] <= cell["mean"] <= cell["high"]
+
+
+def test_what_each_part_adds_stands_in_a_table_and_in_the_summary_with_the_ps_of_the_sentences(tmp_path):
+    material = cooled(tmp_path)
+    page, data = document.report_md(material), json.loads(exports.summary_json(material.cells))
+    table = page.partition("### What each part adds\n")[2].partition("\n###")[0]
+    for panel in ("in_domain", "out_of_domain"):
+        vs = {arm: list(row[panel]["vs"]) for arm, row in data.items() if "vs" in row[panel]}
+        assert vs == {
+            "outcome": ["base_cooled"],
+            "policy": ["outcome"],
+            "policy_reward": ["outcome", "policy"],
+            "full": ["outcome", "policy_reward"],
+        }
+    said = [*findings.against_outcome(material.comparison, material.contents.paper)]
+    said += findings.ladder(material.comparison, material.contents.paper)
+    assert len(said) == 2 * 5
+    for arm, other in (("full", "outcome"), ("policy_reward", "policy")):
+        for metric in material.comparison.success:
+            found = material.cells[arm][metric.name].vs[other]
+            difference, p = interval(found.difference, metric, sign=True), p_text(found.p)
+            assert f"| {metric.short} | `{arm}` over `{other}` | {difference} | {p} |" in table
+            assert any(f"difference {difference}, p {p}" in line for line in said)
+    assert table.count("| `outcome` over `base_cooled` |") == 2
 
 
 def test_what_is_missing_is_said(tmp_path):

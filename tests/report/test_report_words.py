@@ -291,5 +291,7 @@ def test_solved_tasks_are_counted_over_the_seeds(tmp_path):
     tried = [t for t in tries if t]
     told = f"`full`: the environment's expert solves {sum(map(any, tried))} of {len(tried)} accepted tasks"
     assert told in page
+    assert "with as many steps as it needs (" in page
+    assert f"policies are measured within {config().evaluate.max_steps} (`evaluate.max_steps`)" in page
     assert f"Left out: {len(tries) - len(tried)} that it could not try." in page
     assert "`base`: the environment's expert" not in page

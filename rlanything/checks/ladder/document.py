@@ -19,7 +19,10 @@ def to_json(found: Found) -> dict[str, Any]:
         "ladder": found.ladder.model_dump(mode="json"),
         "games": dict(found.games),
         "panels": {panel: {row.arm: _row_json(row) for row in rows} for panel, rows in found.rows.items()},
-        "reward_models": {mark.arm: {"accuracy": mark.accuracy, "plain": mark.plain} for mark in found.marks},
+        "reward_models": {
+            mark.arm: {"accuracy": mark.accuracy, "plain": mark.plain, "single_if_independent": mark.single}
+            for mark in found.marks
+        },
         "temperatures": {name: dict(value) for name, value in found.temperatures.items()},
         "power": {
             panel: {"components": asdict(found.components[panel]), "smallest": [asdict(d) for d in sizes]}
@@ -80,13 +83,16 @@ def _marks(found: Found) -> str:
             "the base's" if mark.arm == BASE else f"of {code(mark.arm)}",
             f"{100 * mark.accuracy:.1f}",
             NONE if mark.plain is None else f"{100 * mark.plain:.1f}",
+            f"{100 * mark.single:.1f}",
         ]
         for mark in found.marks
     ]
-    table = markdown_table(["reward model", "accuracy %", "plain %"], rows).rstrip()
+    table = markdown_table(["reward model", "accuracy %", "plain %", "on the axis %"], rows).rstrip()
     text = (
-        "Where measured reward models lie on the axis: the balanced process accuracy of their majority verdicts on the "
-        "reward panel (of written tests: the share of right ones), and the plain one."
+        "Measured is the balanced process accuracy of their majority verdicts on the reward panel (of written tests: "
+        "the share of right ones), and the plain one. The axis has the accuracy of a single vote. Their place on it is "
+        "derived: so often a single vote is right where the errors are independent and the majority has this balanced "
+        "accuracy. With errors that all votes have together, a single vote is right more often than this."
     )
     return f"## Reward models\n\n{text}\n\n{table}"
 

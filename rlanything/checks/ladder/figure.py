@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from rlanything.checks.ladder.declare import CEILING, EXPERT, LADDER_CONTROLS
-from rlanything.checks.ladder.results import Found, Row
+from rlanything.checks.ladder.results import Found, Mark, Row
 from rlanything.config import BASE, BASE_COOLED
 from rlanything.report.figures import FORMATS, label
 from rlanything.report.style import INK, PALE, SETTINGS, looks
@@ -52,7 +52,7 @@ def draw(found: Found) -> Iterator[tuple[str, bytes]]:
 
 def _panel(axis: Axes, found: Found, panel: str) -> None:
     axis.axhline(0, color=INK, lw=1.0)
-    axis.set_xlabel("accuracy of a vote (%)")
+    axis.set_xlabel("accuracy of a single vote (%)")
     for rank, share in enumerate(found.ladder.systematic):
         _line(axis, found, panel, rank, share)
     for name in (BASE, *LADDER_CONTROLS):
@@ -68,20 +68,27 @@ def _noise(axis: Axes, found: Found, panel: str) -> None:
 
 
 def _marks(axis: Axes, found: Found, panel: str) -> None:
-    """A line at each measured reward model's accuracy, and the gain of the arm that it judged for."""
-    arms: dict[float, list[str]] = {}
+    """A line at each measured reward model's place on the axis, and the gain of the arm that it judged for."""
+    arms: dict[float, list[Mark]] = {}
     for mark in found.marks:
-        arms.setdefault(mark.accuracy, []).append(mark.arm)
+        arms.setdefault(mark.single, []).append(mark)
         row = found.row(panel, mark.arm)
         if mark.arm != BASE and row is not None:
             look = looks(list(found.ladder.compare))[mark.arm]
-            _point(axis, 100 * mark.accuracy, row, look.colour, look.marker, label(mark.arm))
-    for accuracy, names in arms.items():
-        axis.axvline(100 * accuracy, color=INK, ls=":", lw=1.0, zorder=1)
+            _point(axis, 100 * mark.single, row, look.colour, look.marker, label(mark.arm))
+    for place, marks in arms.items():
+        axis.axvline(100 * place, color=INK, ls=":", lw=1.0, zorder=1)
         axis.text(
-            100 * accuracy, 0.99, f"reward model of {label(', '.join(names))}", rotation=90, va="top", ha="right",
+            100 * place, 0.99, mark_text(marks), rotation=90, va="top", ha="right",
             fontsize=7, transform=axis.get_xaxis_transform(), color=INK,
         )  # fmt: skip
+
+
+def mark_text(marks: Sequence[Mark]) -> str:
+    """Whose reward models these are, and the accuracy of their majority where the place is derived from it."""
+    names, first = label(", ".join(mark.arm for mark in marks)), marks[0]
+    majority = "" if first.single == first.accuracy else f" (majority {100 * first.accuracy:.1f} %)"
+    return f"reward model of {names}{majority}"
 
 
 def _line(axis: Axes, found: Found, panel: str, rank: int, share: float) -> None:

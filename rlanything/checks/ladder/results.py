@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scipy.special import bdtri
+
 from rlanything.checks.ladder.declare import CEILING, LADDER_CONTROLS, Ladder, Point
 from rlanything.checks.ladder.verdict import Criterion, Verdict, judge
 from rlanything.config import BASE, BASE_COOLED, Config
@@ -44,11 +46,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Mark:
-    """Where a measured reward model lies on the axis of accuracies: `base`'s, or that of an arm."""
+    """Where a measured reward model lies on the axis of accuracies: `base`'s, or that of an arm.
+
+    accuracy: of the majority of its votes, balanced; of a model that writes tests, the share of right ones. single: the
+    place on the axis, see `single_vote`.
+    """
 
     arm: str
     accuracy: float
     plain: float | None
+    single: float
 
 
 @dataclass(frozen=True)
@@ -93,7 +100,7 @@ def read(root: Path, ladder: Ladder, config: Config) -> Found:
     games = {metric.name: len(panels[ladder.zero][metric.name].tasks) for metric in success}
     power = {name: tuple(_power(ladder, components[name], games[name])) for name in rows}
     criteria = _criteria(ladder, rows[ladder.fitness.panel], panels, power[ladder.fitness.panel])
-    marks = tuple(_marks(found, ladder, config.tasks.reward_panels))
+    marks = tuple(_marks(found, ladder, config))
     temperatures = {name: _temperatures(layout.evaluation(name)) for name in COOLED if name in panels}
     return Found(ladder, success, games, rows, marks, components, power, temperatures, judge(criteria))
 
@@ -116,21 +123,37 @@ def _rows(found: Comparison, ladder: Ladder, metric: Metric) -> Iterator[Row]:
             yield Row(arm, points.get(arm), value, gains.get((arm, ladder.zero)))
 
 
-def _marks(found: Comparison, ladder: Ladder, panels: tuple[str, ...]) -> Iterator[Mark]:
-    """The reward models that were measured: the base's, and those that arms of `compare` ended with.
+def single_vote(majority: float, votes: int) -> float:
+    """q of the oracle with independent errors whose majority of so many votes is right with this probability.
 
-    panels: the reward model's; their accuracy is that on the first one.
+    It errs as often on good steps as on bad ones, so its balanced accuracy is its accuracy. A tie counts as an error.
     """
+    return float(bdtri(votes // 2, votes, 1.0 - majority))
+
+
+def _marks(found: Comparison, ladder: Ladder, config: Config) -> Iterator[Mark]:
+    """The reward models that were trained and measured: the base's, and those that arms of `compare` ended with.
+
+    Their accuracy is that on the reward model's first panel.
+    """
+    panels, base = config.tasks.reward_panels, [BASE] if _is_trained(config) else []
     named_so = {name: named(on_panel(name, panels[0], panels)) for name in (PROCESS, PLAIN, TESTS)}
-    for arm in (BASE, *ladder.compare):
+    for arm in (*base, *ladder.compare):
         measured = {
             name: value.mean
             for name, metric in named_so.items()
             if (value := found.estimate(arm, metric)) is not None
         }
-        accuracy = measured.get(PROCESS, measured.get(TESTS))
-        if accuracy is not None:
-            yield Mark(arm, accuracy, measured.get(PLAIN))
+        if PROCESS in measured:
+            single = single_vote(measured[PROCESS], config.evaluate.votes)
+            yield Mark(arm, measured[PROCESS], measured.get(PLAIN), single)
+        elif TESTS in measured:
+            yield Mark(arm, measured[TESTS], None, measured[TESTS])
+
+
+def _is_trained(config: Config) -> bool:
+    """Whether the first reward model was trained: a check that has no use for it gives it one step."""
+    return config.model.embedded is None or config.bootstrap.reward.steps > 1
 
 
 def _components(panels: Mapping[str, Mapping[str, Panel]], ladder: Ladder, metric: str) -> Components:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rlanything.checks.study.figure import NAME
+from rlanything.checks.study.registration import FILE, Registration
 from rlanything.checks.study.results import Found, Row
 from rlanything.checks.study.verdict import Verdict
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
@@ -16,7 +17,9 @@ from rlanything.report.results.metrics import DECLARED
 def to_json(found: Found) -> dict[str, Any]:
     """What study.json holds (format: docs/checks.md). Shares are between 0 and 1."""
     return {
-        "registration": found.registration.model_dump(mode="json", include={"at", "commit", "clean", "hash"}),
+        "registration": found.registration.model_dump(
+            mode="json", include={"at", "commit", "clean", "hash", "first"}
+        ),
         "hypotheses": {row.name: _row_json(row) for row in found.rows},
         "arms": {
             arm: {name: asdict(value) for name, value in values.items()}
@@ -45,12 +48,10 @@ def _row_json(row: Row) -> dict[str, Any]:
 def to_markdown(found: Found, name: str) -> str:
     """The page."""
     study, registration = found.study, found.registration
-    changed = "" if registration.clean else " with changes that were not committed"
-    where = f", at commit {code(registration.commit[:12])}{changed}" if registration.commit else ""
     parts = [
         f"# Study {code(name)}",
         f"**{summary(found)}**",
-        f"Registered {registration.at}{where}, before anything was trained; hash {code(registration.hash[:16])}.",
+        _registered(registration),
         f"![Differences with their intervals](figures/{NAME}.svg)",
         f"Differences in points with 95 % intervals over {study.seeds} seeds and the games of a panel, paired by seed "
         "and game. *p* is of no difference, *p (small)* of the smallest difference that would matter; each is Holm's "
@@ -62,6 +63,25 @@ def to_markdown(found: Found, name: str) -> str:
     if found.rewriting:
         parts.append(_rewriting(found))
     return "\n\n".join(parts) + "\n"
+
+
+def _registered(registration: Registration) -> str:
+    """What is known about the registration. When the arms were trained, a study does not record."""
+    changed = "" if registration.clean else " with changes that were not committed"
+    where = (
+        f" at commit {code(registration.commit[:12])}{changed}" if registration.commit else ", without git"
+    )
+    text = f"Registered {registration.at}{where}; hash {code(registration.hash[:16])}."
+    if first := registration.first:
+        at = f" at commit {code(first.commit[:12])}" if first.commit else ""
+        text += (
+            f" First registered {first.at}{at}, hash {code(first.hash[:16])}, with the same declaration: the "
+            "configuration has gained or lost keys with the code since."
+        )
+    return (
+        f"{text} A study runs only under its registration. That the registration is older than the results is for the "
+        f"history of {code(FILE)} in git to show."
+    )
 
 
 def summary(found: Found) -> str:

@@ -1,18 +1,21 @@
-"""The registration of a study: a hash of what it declares, written before anything is trained.
+"""The registration of a study: a hash of what it declares, without which it is not run.
 
 It stands in checks/<name>/registration.json, which belongs into git before the study runs: then the history shows that
-hypotheses, arms, seeds and tests were there first. A study that differs from its registration is not run.
+hypotheses, arms, seeds and tests were there first. A study that differs from its registration is not run. A name whose
+study was published, or whose registration was committed, is never registered for something else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Container, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
+from rlanything.checks.study import earlier
 from rlanything.checks.study.declare import Study
 from rlanything.checks.workspace import Workspace
 from rlanything.core.errors import ConfigError
@@ -26,16 +29,25 @@ from rlanything.runs.provenance import flat
 FILE = "registration.json"
 
 
+class First(BaseModel):
+    """The first registration of a study that was registered again: when, at which git commit, and its hash."""
+
+    at: str
+    commit: str | None
+    hash: str
+
+
 class Registration(BaseModel):
     """What was registered: the declaration and the configuration, their hash, when, and at which git commit.
 
-    clean: whether everything was committed; None without git.
+    clean: whether everything was committed; None without git. first: of a study that other code made register again.
     """
 
     at: str
     commit: str | None
     clean: bool | None
     hash: str
+    first: First | None = None
     declared: dict[str, Any]
     configuration: dict[str, Any]
 
@@ -43,10 +55,14 @@ class Registration(BaseModel):
 def register(study: Study, space: Workspace, folder: Path) -> Registration:
     """Write the registration of a study into `folder`. An equal one that is there is kept.
 
-    Raises `ConfigError` when the study has begun under another one.
+    One that differs from an earlier one only in keys that the code has gained or lost names the first one.
+
+    Raises `ConfigError` when the study has begun under another one, or when another study of this name was published
+    or its registration committed.
     """
     content = _content(study, space)
     _require_not_begun(space, content)
+    before = _require_same(folder, content)
     place = folder / FILE
     if place.is_file() and (found := _read(place)).hash == content_id(content):
         return found
@@ -56,6 +72,7 @@ def register(study: Study, space: Workspace, folder: Path) -> Registration:
         commit=None if git is None else git["commit"],
         clean=None if git is None else git["clean"],
         hash=content_id(content),
+        first=None if before is None else _first(before),
         **content,
     )
     write_json(place, made.model_dump(mode="json"))
@@ -65,7 +82,8 @@ def register(study: Study, space: Workspace, folder: Path) -> Registration:
 def registered(study: Study, space: Workspace, folder: Path, command: str) -> Registration:
     """The registration of this study, which the workspace keeps from now on.
 
-    Raises `ConfigError` where there is none, where it is of another study, or where the study began under another one.
+    Raises `ConfigError` where there is none, where it is of another study, where the study began under another one, or
+    where another study of this name was published or its registration committed.
     command: what registers it.
     """
     content = _content(study, space)
@@ -73,6 +91,7 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
     kept, place = space.root / FILE, folder / FILE
     if kept.is_file() and not place.is_file():  # killed while the results were published
         return _read(kept)
+    _require_same(folder, content)
     if not place.is_file():
         raise ConfigError(f"{place}: no such file; register the study before it runs: `{command}`")
     found = _read(place)
@@ -101,9 +120,67 @@ def _require_not_begun(space: Workspace, content: Mapping[str, Any]) -> None:
         )
 
 
+def _require_same(folder: Path, content: Mapping[str, Any]) -> Registration | None:
+    """The earlier registration of this name, published or committed. Raises `ConfigError` when it is of another study.
+
+    Code that is newer has keys of the configuration that the older had not: what both have must be equal.
+    """
+    place = folder / FILE
+    published = earlier.is_published(folder)
+    if published and not place.is_file():
+        raise ConfigError(f"{place}: no such file, but the study was published; take it from git")
+    if published and (changes := _declared_otherwise(earlier.published_declaration(folder), content)):
+        raise _another(f"{folder}: this study was published", changes)
+    text = earlier.committed(place)
+    in_git = None if text is None else _checked(_parsed(text, place), f"{place} in git")
+    kept = _read(place) if published else None
+    for before, how in ((in_git, "was committed"), (kept, "belongs to published results")):
+        if before is None:
+            continue
+        changes = _declared_otherwise(before.declared, content)
+        common = set(flat(before.configuration)) & set(flat(content["configuration"]))
+        changes = changes or _differing(flat(before.configuration), flat(content["configuration"]), common)
+        if changes:
+            raise _another(f"{place}: the registration of {before.at} {how}", changes)
+    return in_git or kept
+
+
+def _declared_otherwise(declared: Mapping[str, Any], content: Mapping[str, Any]) -> str:
+    """The keys of two declarations that differ, a few of them; '' where none does."""
+    return _differing(flat(declared), flat(content["declared"]))
+
+
+def _another(what: str, changes: str) -> ConfigError:
+    return ConfigError(
+        f"{what}, and differs now: {changes}. Take the declaration back, or give another study a file with another "
+        "name, and a `seed` of its own"
+    )
+
+
+def _first(before: Registration) -> First:
+    return before.first or First(at=before.at, commit=before.commit, hash=before.hash)
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    """The registration that git has. Raises `ConfigError`."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ConfigError(
+            f"{path}: its newest text in git is no JSON object; commit the one that was registered"
+        )
+    return found
+
+
 def _read(path: Path) -> Registration:
     """A registration whose hash is that of its content. Raises `ConfigError`."""
-    found = read_object(path, "take it from git")
+    return _checked(read_object(path, "take it from git"), str(path))
+
+
+def _checked(found: dict[str, Any], path: str) -> Registration:
+    """The same of what was read; path: for messages."""
     if wrong := problem(found, Registration):
         raise ConfigError(f"{path}: {wrong}; take it from git")
     made = Registration.model_validate(found)
@@ -121,7 +198,19 @@ def _content(study: Study, space: Workspace) -> dict[str, Any]:
 
 def _changes(old: Registration, new: Mapping[str, Any]) -> str:
     """The keys that differ, a few of them."""
-    before = {**flat(old.declared), **flat(old.configuration)}
-    after = {**flat(new["declared"]), **flat(new["configuration"])}
-    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    return _differing(
+        {**flat(old.declared), **flat(old.configuration)},
+        {**flat(new["declared"]), **flat(new["configuration"])},
+    )
+
+
+def _differing(
+    before: Mapping[str, Any], after: Mapping[str, Any], among: Container[str] | None = None
+) -> str:
+    """The keys that differ, a few of them; '' where none does. among: of these alone."""
+    keys = [
+        key
+        for key in {**before, **after}
+        if before.get(key) != after.get(key) and (among is None or key in among)
+    ]
     return ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")

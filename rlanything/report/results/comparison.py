@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rlanything.config import BASE, CONTROLS
-from rlanything.report.results import statistics
+from rlanything.report.results import questions, statistics
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.evaluations import Panels
 from rlanything.report.results.metrics import Metric
@@ -17,11 +17,13 @@ from rlanything.report.results.statistics import Contrast, Estimate
 class Cell:
     """One arm, one metric. `vs_base` is None when nothing pairs with the base; its p is Holm's, over the arms.
 
-    Controls are no arms: their p is corrected among themselves.
+    Controls are no arms: their p is corrected among themselves. vs: other arm -> how far this one is above it, for the
+    policy's success and the pairs of `questions.between`; p is Holm's over the question.
     """
 
     value: Estimate
     vs_base: Contrast | None
+    vs: Mapping[str, Contrast] = field(default_factory=dict)
 
     @property
     def difference(self) -> Estimate | None:
@@ -85,4 +87,20 @@ class Comparison:
         values = {arm: found for arm in self.arms if (found := self.estimate(arm, metric)) is not None}
         against = self.contrasts(((arm, BASE) for arm in values if arm not in CONTROLS), metric)
         against |= self.contrasts(((arm, BASE) for arm in values if arm in CONTROLS and arm != BASE), metric)
-        return {arm: Cell(value, against.get((arm, BASE))) for arm, value in values.items()}
+        vs = self.between(metric) if metric.is_success else {}
+        return {
+            arm: Cell(
+                value,
+                against.get((arm, BASE)),
+                {other: c for (upper, other), c in vs.items() if upper == arm},
+            )
+            for arm, value in values.items()
+        }
+
+    def between(self, metric: Metric) -> dict[tuple[str, str], Contrast]:
+        """(arm, other) -> `arm` minus `other`, for the pairs that say what each part of the loop adds."""
+        found: dict[tuple[str, str], Contrast] = {}
+        for shown, question in questions.between(self.arms):
+            asked = self.contrasts(question, metric)
+            found |= {pair: asked[pair] for pair in shown if pair in asked and pair not in found}
+        return found

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from rlanything.config import BASE
-from rlanything.report import findings
 from rlanything.report.formatting import code, interval, p_text
 from rlanything.report.report_data import ReportData
 from rlanything.report.results.comparison import Cell
 from rlanything.report.results.metrics import Metric
+from rlanything.report.results.questions import in_order
 
 
 def headline(data: ReportData) -> str:
     """One sentence with its uncertainty; '' where no arm of the paper was compared with the base."""
-    arms = [arm for arm in findings.present(data.comparison) if arm != BASE]
+    arms = [arm for arm in in_order(data.comparison.arms) if arm != BASE]
     if not arms or not data.comparison.success:
         return ""
     arm, metric = arms[-1], data.comparison.success[0]

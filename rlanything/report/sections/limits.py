@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
-from rlanything.config import BASE, CONTROLS
-from rlanything.report import findings
 from rlanything.report.formatting import code, interval, markdown_table, number, p_text
 from rlanything.report.report_data import ReportData
+from rlanything.report.results import questions
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.metrics import Metric
 from rlanything.report.results.power import Components
+from rlanything.report.results.questions import Pair
 from rlanything.report.results.statistics import Contrast, differences
 from rlanything.report.sections.parts import bullets
 
 POWER = 0.8
 HEADER = ["comparison", "difference", "p (Holm)", "would have been found"]
-Pair = tuple[str, str]
 
 
 def limits(data: ReportData) -> str:
@@ -49,13 +47,10 @@ def _open(data: ReportData) -> Iterator[list[str]]:
 
 def _questions(comparison: Comparison, metric: Metric) -> list[list[Pair]]:
     """The pairs that the report compares by this metric, those of one question together."""
-    arms = [arm for arm in comparison.arms if arm not in CONTROLS]
-    over_base = [(arm, BASE) for arm in arms]
+    arms = comparison.arms
     if not metric.is_success:
-        return [over_base]
-    beyond = [(arm, findings.OUTCOME) for arm in arms if findings.OUTCOME in arms and arm != findings.OUTCOME]
-    steps = [(upper, lower) for lower, upper in pairwise(findings.present(comparison)) if lower != BASE]
-    return [over_base, beyond, steps]
+        return [questions.over_base(arms)]
+    return [questions.over_base(arms), questions.beyond_outcome(arms), questions.steps(arms)]
 
 
 def _row(comparison: Comparison, pair: Pair, metric: Metric, found: Contrast) -> list[str]:
@@ -95,5 +90,5 @@ def _always(data: ReportData) -> Iterator[str]:
         yield (
             "About less randomness: no cooled base was measured, so part of a gain may be that of a lower temperature."
         )
-    if findings.OUTCOME not in data.comparison.arms:
+    if questions.OUTCOME not in data.comparison.arms:
         yield "About what votes add: no arm learned from outcomes alone."

@@ -11,15 +11,22 @@ PAPER_SOLVED = (
     "tries."
 )
 
+EXPERT_LIMIT = (
+    "The expert has no limit of steps, and policies are measured within {most} (`evaluate.max_steps`). So a task that "
+    "it solves may be too long for a policy."
+)
+
 
 def solved(data: ReportData) -> str:
     """A list, arm by arm; '' where no accepted task was tried."""
     evaluate = data.config.evaluate
     solver = "the environment's expert" if evaluate.solver is None else code(evaluate.solver.path)
+    steps = "as many steps as it needs" if evaluate.solver is None else f"{evaluate.max_steps} steps each"
     lines = [
         f"{code(arm)}: {solver} solves {found.solved} of {found.tasks} accepted tasks in at most "
-        f"{evaluate.solver_tries} tries ({100 * found.solved / found.tasks:.1f} %)."
+        f"{evaluate.solver_tries} tries, with {steps} ({100 * found.solved / found.tasks:.1f} %)."
         + (f" Left out: {found.untried} that it could not try." if found.untried else "")
         for arm, found in data.extras.solved.items()
     ]
-    return bullets([*lines, PAPER_SOLVED]) if lines else ""
+    limit = [EXPERT_LIMIT.format(most=evaluate.max_steps)] if evaluate.solver is None else []
+    return bullets([*lines, *limit, PAPER_SOLVED]) if lines else ""

@@ -1,0 +1,65 @@
+"""Where a ladder puts measured reward models: at the accuracy of a single vote, and only those that were trained."""
+
+from __future__ import annotations
+
+from math import comb
+from pathlib import Path
+
+import matplotlib.figure
+import pytest
+import yaml
+
+from rlanything.checks.ladder import document, figure, results
+from rlanything.checks.ladder.declare import load_ladder
+from rlanything.checks.ladder.results import Found, Mark, single_vote
+from rlanything.config import parse
+
+CHECKS = Path(__file__).parents[2] / "checks"
+
+
+def published(name: str) -> Found:
+    place = CHECKS / name
+    config = parse(yaml.safe_load((place / "params.yaml").read_text()))
+    return results.read(place, load_ladder(place / "ladder.yaml"), config)
+
+
+@pytest.mark.parametrize("votes", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("q", [0.2, 0.5, 0.75, 0.99])
+def test_a_single_vote_of_that_accuracy_gives_the_majority(q, votes):
+    """A tie is no right answer."""
+    right = sum(comb(votes, k) * q**k * (1 - q) ** (votes - k) for k in range(votes // 2 + 1, votes + 1))
+    assert single_vote(right, votes) == pytest.approx(q)
+
+
+def test_the_ends_stay_where_they_are():
+    assert (single_vote(0.0, 3), single_vote(1.0, 3)) == (0.0, 1.0)
+
+
+def test_a_majority_of_three_is_drawn_at_the_accuracy_of_a_single_vote(monkeypatch):
+    found, drawn = published("fitness"), []
+    (mark,) = found.marks
+    assert 100 * mark.accuracy == pytest.approx(85.6, abs=0.05)
+    assert 100 * mark.single == pytest.approx(76.1, abs=0.05)
+    keep = matplotlib.figure.Figure.savefig
+    monkeypatch.setattr(
+        matplotlib.figure.Figure, "savefig", lambda f, *a, **k: (drawn.append(f), keep(f, *a, **k))[1]
+    )
+    list(figure.draw(found))
+    for axis in drawn[0].axes:
+        assert axis.get_xlabel() == "accuracy of a single vote (%)"
+        upright = {line.get_xdata()[0] for line in axis.lines if len(set(line.get_xdata())) == 1}
+        assert 100 * mark.single in upright
+        assert 100 * mark.accuracy not in upright
+        assert figure.mark_text([mark]) in [text.get_text() for text in axis.texts]
+    assert figure.mark_text([mark]) == "reward model of base (majority 85.6 %)"
+    assert "| the base's | 85.6 | 84.4 | 76.1 |" in document.to_markdown(found, "fitness")
+
+
+def test_a_share_of_right_tests_is_its_own_place():
+    assert figure.mark_text([Mark("policy", 0.3, None, 0.3)]) == "reward model of policy"
+
+
+def test_a_reward_model_that_was_not_trained_is_neither_drawn_nor_listed():
+    found = published("written_tests")
+    assert found.marks == ()
+    assert "Reward models" not in document.to_markdown(found, "written_tests")
