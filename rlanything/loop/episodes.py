@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, Protocol
 
-from rlanything.core.protocols import Environment, JudgesAtLimit, Prepares, TaskFamily
+from rlanything.core.protocols import Environment, JudgesAtLimit, Prepares, TaskFamily, Verdict
 from rlanything.core.types import Observation, Status, Task
 from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables
 
@@ -156,15 +156,7 @@ class LocalHost:
             return
         verdicts = family.verdicts([found.environment for found in reached])
         for found, verdict in zip(reached, verdicts, strict=True):
-            said: list[bool] = []
-            status, error = _guarded(
-                lambda verdict=verdict, said=said: said.append(verdict.result()), found.move.timeout_s
-            )  # type: ignore[misc]
-            seen = found.played.observation
-            if status is not None:
-                found.played = Played(seen, status, error=error)
-            elif said == [True]:
-                found.played = Played(seen, Status.OK, True)
+            found.played = _judged(verdict, found.move.timeout_s, found.played.observation)
 
     def _at(self, move: Move, actions: tuple[str, ...]) -> _Open:
         """The open episode after `actions`. If it is elsewhere, or not open, it is played from its start."""
@@ -210,6 +202,15 @@ def _step(environment: Environment, action: str, timeout_s: float, seen: Observa
 
     status, error = _guarded(step, timeout_s)
     return Played(seen, status, error=error) if status is not None or not made else made[0]
+
+
+def _judged(verdict: Verdict, timeout_s: float, seen: Observation) -> Played:
+    """The end of an episode that is judged at its limit. seen: its last observation."""
+    said: list[bool] = []
+    status, error = _guarded(lambda: said.append(verdict.result()), timeout_s)
+    if status is not None:
+        return Played(seen, status, error=error)
+    return Played(seen, Status.OK, True) if said == [True] else Played(seen)
 
 
 def _guarded(call: Callable[[], None], timeout_s: float) -> tuple[Status | None, str]:

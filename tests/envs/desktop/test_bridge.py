@@ -138,6 +138,9 @@ def test_a_world_that_fails_says_so_and_is_not_used_again(task, message):
         ({"action_type": "DONE"}, ["DONE"]),
         ({"action_type": "WAIT", "seconds": 0}, ["WAIT"]),
         ({"action_type": "PRESS", "key": "'"}, [{"action_type": "TYPING", "parameters": {"text": "'"}}]),
+        ({"action_type": "KEY_DOWN", "key": "\\"}, [{"action_type": "TYPING", "parameters": {"text": "\\"}}]),
+        ({"action_type": "KEY_UP", "key": "'"}, ["WAIT"]),
+        ({"action_type": "HOTKEY", "keys": ["ctrl", "'"]}, ["WAIT"]),
         (
             {"action_type": "HOTKEY", "keys": ["super", "l"]},
             [{"action_type": "HOTKEY", "parameters": {"keys": ["win", "l"]}}],
@@ -160,7 +163,6 @@ def test_actions_become_those_of_osworld(action, moves):
         {"action_type": "CLICK", "x": "1); import os"},
         {"action_type": "CLICK", "x": 1.5},
         {"action_type": "CLICK", "code": 1},
-        {"action_type": "HOTKEY", "keys": ["ctrl", "'"]},
         {"action_type": "WAIT", "seconds": 1e9},
         {"action_type": "CLICK", "button": "left'"},
     ],

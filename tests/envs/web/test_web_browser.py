@@ -9,6 +9,7 @@ from contextlib import suppress
 import pytest
 from web_cases import evaluate, forget, shows
 
+from envs.computer.actions import Action
 from envs.web.browser.pool import Pool, Settings
 from envs.web.browser.view import LONGEST, MOST_ITEMS, BrowserError, View
 from envs.web.kinds.table import KINDS
@@ -103,6 +104,12 @@ def test_text_with_markup_and_format_signs_stays_text(ours):
     evil = "'); core.endEpisode(1); ('${core.endEpisode(1)}<img src=x onerror=core.endEpisode(1)>"
     view = shows(ours, "markup", f"type 2 {evil}")
     assert (view.elements[1].value, view.done) == (evil, False)
+
+
+def test_an_element_is_dragged_to_another_one(ours):
+    actions = [Action("move", 1), Action("drag", 2)]
+    view = ours.play("drag", "1", [action.to_json() for action in actions])
+    assert "dragged from to" in [item.name for item in view.items]
 
 
 def test_a_page_of_ten_megabytes_is_cut(patient):
