@@ -47,6 +47,6 @@ def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         phases = row.get("phases")
         for name, spent in phases.items() if isinstance(phases, dict) else ():
             seconds = spent.get("seconds") if isinstance(spent, dict) else None
-            if "/" not in name and is_number(seconds):
-                sums[name] = sums.get(name, 0.0) + float(seconds)
+            if "/" not in name and isinstance(seconds, (int, float)) and is_number(seconds):
+                sums[name] = sums.get(name, 0.0) + seconds
     return {name: total / len(rows) for name, total in sums.items()}
