@@ -118,7 +118,7 @@ class Workspace:
         """The ceiling on the panels, at its own best temperature."""
         config = self.ceiling_config()
         place = self.inputs.place(config) / config.model.policy.path
-        return measure_cooled(self.config, self.root, Checkpoint(path=str(place.resolve())))
+        return measure_cooled(self.config, self.root, Checkpoint(path=str(place.resolve())), config)
 
     def _write(self, name: str, results: Mapping[str, Any]) -> None:
         write_json(Layout(self.root).evaluation(name), {"arm": name, **results})

@@ -22,12 +22,17 @@ from rlanything.runs.layout import Layout
 from rlanything.runs.workers import side_by_side
 
 
-def measure_cooled(config: Config, root: Path, policy: Checkpoint) -> dict[str, Any]:
+def measure_cooled(
+    config: Config, root: Path, policy: Checkpoint, taught: Config | None = None
+) -> dict[str, Any]:
     """The results of a cooled policy, as evaluation/<name>.json holds them.
 
     `temperature`: the best one; of equally good ones the highest. `shares`: temperature -> success on the tasks for
-    choosing it. `seeds`: seed -> results on the panels. Raises `ConfigError` when `evaluate.cooling` is null or there
-    are too few tasks, `MachineError` when every episode crashed.
+    choosing it. `seeds`: seed -> results on the panels. taught: the configuration by which `policy` was supervised;
+    None: `config`.
+
+    Raises `ConfigError` when `evaluate.cooling` is null or there are too few tasks, `MachineError` when every episode
+    crashed.
     """
     cooling = config.evaluate.cooling
     if cooling is None:
@@ -35,7 +40,8 @@ def measure_cooled(config: Config, root: Path, policy: Checkpoint) -> dict[str, 
             "evaluate.cooling = null: the untrained policy is not measured at other temperatures; give temperatures, "
             "tasks and repeats, as experiments/scale/default.yaml does"
         )
-    shares = _shares(config, root, policy, cooling)
+    tasks = fresh_tasks(config, root, cooling.tasks, taught)
+    shares = _shares(config, root, policy, cooling, tasks)
     best = max(shares, key=lambda t: (shares[t], t))
     data = config.model_dump(by_alias=True)
     calls = [(data, root, policy.model_dump(), best, seed) for seed in range(config.train.seeds)]
@@ -47,10 +53,12 @@ def measure_cooled(config: Config, root: Path, policy: Checkpoint) -> dict[str, 
     }
 
 
-def _shares(config: Config, root: Path, policy: Checkpoint, cooling: CoolingConfig) -> dict[float, float]:
+def _shares(
+    config: Config, root: Path, policy: Checkpoint, cooling: CoolingConfig, fresh: Sequence[Task]
+) -> dict[float, float]:
     """Temperature -> success rate on the fresh tasks. A temperature at which every episode crashed is left out."""
     data = config.model_dump(by_alias=True)
-    tasks = [task.to_json() for task in fresh_tasks(config, root, cooling.tasks)]
+    tasks = [task.to_json() for task in fresh]
     calls = [(data, root, policy.model_dump(), t, tasks, cooling.repeats) for t in cooling.temperatures]
     found = side_by_side(try_temperature, calls, config.train.workers)
     shares = {t: share for t, share in zip(cooling.temperatures, found, strict=True) if not isnan(share)}
@@ -62,15 +70,20 @@ def _shares(config: Config, root: Path, policy: Checkpoint, cooling: CoolingConf
     return shares
 
 
-def fresh_tasks(config: Config, root: Path, count: int) -> list[Task]:
+def fresh_tasks(config: Config, root: Path, count: int, taught: Config | None = None) -> list[Task]:
     """Tasks of the training split that nothing else uses, not even the training of embedded base models.
 
+    taught: the configuration of a policy that learned from other tasks than the base models; these are left out too.
     Raises `ConfigError` when there are fewer than `count`.
     """
     family = families.family(config)
     seen = families.practice_tasks(config, root, family) if config.model.embedded is not None else []
     seed = derive_seed(config.seed, "cooling")
     found = families.further_tasks(config, root, family, count, seed, seen)
+    others = [] if taught is None else families.practice_tasks(taught, root, families.family(taught))
+    if {task.task_id for task in others} & {task.task_id for task in found}:
+        # Drawn anew only then: which tasks are drawn depends on how many are left out.
+        found = families.further_tasks(config, root, family, count, seed, [*seen, *others])
     if len(found) < count:
         raise ConfigError(
             f"evaluate.cooling.tasks = {count}: the environment has only {len(found)} tasks of the training split that "

@@ -87,6 +87,23 @@ def test_temperatures_are_tried_on_training_tasks_that_nothing_else_uses(root):
     assert not tasks & {task.task_id for some in used for task in some}
 
 
+def test_temperatures_are_tried_on_no_task_that_a_policy_of_another_supervision_learned_from(
+    root, monkeypatch
+):
+    """The ceiling of a check learns from more demonstrations than the base. Without a common task nothing changes."""
+    config, taught = small(*TRIED), small(*TRIED, "bootstrap.policy.noise=0")
+    alone = cooling.fresh_tasks(config, root, 3)
+    assert cooling.fresh_tasks(config, root, 3, taught) == alone
+    practice = cooling.families.practice_tasks
+    more = {id(taught): alone[:1]}
+    monkeypatch.setattr(
+        cooling.families, "practice_tasks", lambda c, *rest: [*practice(c, *rest), *more.get(id(c), [])]
+    )
+    found = cooling.fresh_tasks(config, root, 3, taught)
+    assert len(found) == 3
+    assert alone[0].task_id not in {task.task_id for task in found}
+
+
 def test_tasks_of_the_demonstrations_are_not_tried_again_in_a_small_world(tmp_path):
     """In the smallest coding world hundreds of tasks are all there are, and the base policy saw most of them."""
     config = parse(compose.compose(["env=coding_easy", "bootstrap.reward.episodes=100"], ROOT))
