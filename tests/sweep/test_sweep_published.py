@@ -297,7 +297,11 @@ def test_figures_have_the_ink_of_the_page(published, browser, scheme, ink):
     page.wait_for_function("document.querySelectorAll('.figure .main-svg').length >= 7")
     page.emulate_media(color_scheme=scheme)
     fill = "getComputedStyle(document.querySelector('#history .xtick text')).fill"
-    page.wait_for_function(f"{fill} === '{ink}'")
+    for _ in range(100):  # the page forbids the evaluation of texts, with which Playwright would wait
+        if page.evaluate(fill) == ink:
+            break
+        page.wait_for_timeout(50)
+    assert page.evaluate(fill) == ink
     assert page.evaluate("getComputedStyle(document.body).color") == ink
     page.close()
 

@@ -18,7 +18,7 @@ from rlanything.runs import families
 from rlanything.view.export import export
 from rlanything.view.filters import FILTERS
 from rlanything.view.rows import STATUSES
-from rlanything.view.words import FILES, file_of, words
+from rlanything.view.words import FILES, file_of, said, words
 
 pytestmark = pytest.mark.integration
 RUN = "full/seed-0"
@@ -132,7 +132,8 @@ def test_the_index_of_words_has_every_word_of_every_rollout(shown):
     for row, (group, rollout) in enumerate(rollouts(shown, index)):
         texts = [group["task"]["instruction"], rollout["first_observation"]]
         for step in rollout["steps"]:
-            texts += [step["action"], step["observation"], *(vote["reason"] for vote in step["votes"])]
+            texts += [step["action"], said(step["response"]), step["observation"]]
+            texts += [text for vote in step["votes"] for text in (vote["reason"], said(vote["reply"]))]
         for word in words("\n".join(texts)):
             expected.setdefault(word, set()).add(row)
     found = {}

@@ -71,7 +71,7 @@ def _performed(episode: Episode) -> list[str]:
 
 
 def _command(action: Action, met: Item | None) -> str:
-    return spell(replace(action, number=met.number)) if met else ""
+    return spell(replace(action, number=met.number, x=None, y=None)) if met else ""
 
 
 def _shown(view: View) -> tuple[Item, ...]:
