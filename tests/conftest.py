@@ -6,6 +6,7 @@ import fcntl
 import gc
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from functools import cache
@@ -21,6 +22,13 @@ from rlanything.planning import compose
 ARM = "full"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 """Of a browser in a test."""
+
+
+def pytest_configure() -> None:
+    """Under `nohup`, and in the background of a script, SIGINT is ignored, and a process inherits that. What tests
+    interrupt would go on for ever."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collectstart() -> None:

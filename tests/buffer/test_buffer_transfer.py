@@ -225,7 +225,8 @@ def test_alfworld_games_there_and_back(tmp_path, monkeypatch):
 def test_a_damaged_parquet_file_is_an_error_wherever_it_is_damaged(here):
     export("full/seed-0", here / "out.parquet")
     whole = (here / "out.parquet").read_bytes()
-    for place in range(0, len(whole), len(whole) // 60):
+    # A reader is a process of its own: two dozen places meet every part of the file, its head and foot among them.
+    for place in range(0, len(whole), len(whole) // 24):
         (here / "out.parquet").write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
         for read in (read_parquet, read_table):
             try:
