@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 
 from envs.settings import chances, one_of, seconds, shares, text, whole
 from envs.splits import FAMILIAR, SPLITS
+from envs.web.browser import launch
 from envs.web.browser.pool import Settings
 from envs.web.kinds.table import KINDS
 from envs.web.play.environment import WebEnvironment
@@ -19,6 +21,7 @@ from envs.web.tasks.sampling import ENV, draw_tasks
 from envs.web.tasks.stage import Stage
 from envs.web.teacher.expert import HABITS, demonstrate
 from envs.web.teacher.oracle import Label, labels
+from rlanything.core.errors import MachineError
 from rlanything.core.protocols import Environment
 from rlanything.core.types import Direction, Observation, Task
 
@@ -84,6 +87,12 @@ class WebFamily:
         pool = self._stage.pool
         assert pool is not None
         return self._together.join(WebEnvironment(lambda task: self._episode(task, tries=1)))
+
+    def programs(self) -> Mapping[str, str]:
+        """The version of Chromium: another one may break lines or name an element differently."""
+        with contextlib.suppress(MachineError):  # the first episode says what is missing
+            return {"chromium": launch.version(launch.chromium(self._settings.chromium))}
+        return {}
 
     def prefetch(self, work: Sequence[tuple[Task, str]]) -> None:
         """Play the actions of a turn, one of each running episode, in few calls to the browser."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--force-device-scale-factor=1",
 )
+SLOW = 20.0
+"""Seconds that a browser gets to say its version."""
 VIEWPORT = {"width": 500, "height": 400}
 """Size of a page in pixels: coordinates of actions lie within it."""
 SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("clock.js", "view.js", "play.js"))
@@ -46,6 +49,15 @@ def chromium(named: str | None) -> str:
     raise MachineError(
         f"no Chromium is installed (looked for {', '.join(NAMES)}): apt install chromium, or name one with env.chromium"
     )
+
+
+def version(path: str) -> str:
+    """What the browser says of its version; '' where it does not answer."""
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=SLOW, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return said.stdout.strip()[:200]
 
 
 def pages(named: str | None) -> Path:

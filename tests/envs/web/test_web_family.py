@@ -245,3 +245,12 @@ def test_a_failure_ahead_of_time_is_left_to_its_episode(tasks, monkeypatch):
     made.prefetch([(tasks[0], observation.actions[0])])
     with pytest.raises(BrowserError, match="gone"):
         environment.step(observation.actions[0])
+
+
+def test_the_version_of_chromium_is_on_record():
+    assert small().programs()["chromium"].lower().startswith(("chromium", "google chrome"))
+
+
+def test_without_a_browser_there_is_no_version_and_no_error(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert small().programs() == {}
