@@ -126,12 +126,13 @@ def test_every_file_that_the_architecture_names_exists():
     assert [name for name in checked if not any((place / name).exists() for place in places)] == []
 
 
-def test_the_results_of_coding_are_those_of_its_report():
-    results = (ROOT / "docs" / "coding.md").read_text().partition("<!-- results:begin -->")[2]
-    report = (ROOT / "report" / "coding" / "report.md").read_text()
+@pytest.mark.parametrize(("page", "of", "columns"), [("coding.md", "coding", 11), ("gui.md", "web", 4)])
+def test_the_results_of_an_environment_are_those_of_its_report(page, of, columns):
+    results = (ROOT / "docs" / page).read_text().partition("<!-- results:begin -->")[2]
+    report = (ROOT / "report" / of / "report.md").read_text()
     rows = [
         line for line in results.partition("<!-- results:end -->")[0].splitlines() if line.startswith("| ")
     ]
-    cells = [cell.strip() for row in rows[1:] for cell in row.strip("|").split("|")[1:12]]
-    assert len(cells) == 6 * 11
+    cells = [cell.strip() for row in rows[1:] for cell in row.strip("|").split("|")[1 : columns + 1]]
+    assert len(cells) == 6 * columns
     assert [cell for cell in cells if f"| {cell} |" not in report] == []
