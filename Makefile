@@ -13,6 +13,7 @@ SCALE ?= default
 # More overrides of the configuration for ENV or SCALE, e.g. SET=env.backend=docker
 SET ?=
 SWEEP ?= thresholds
+CHECK ?= ladder
 TORCH ?= torch==2.13.0
 # Where torch comes from; empty: where pip looks anyway. An index of CPU builds saves gigabytes on a machine without GPU.
 TORCH_INDEX ?=
@@ -65,7 +66,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep plots verify-repro test test-slow test-vllm fuzz lint lint-containers bench pictures clean
+.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep check plots verify-repro test test-slow test-vllm fuzz lint lint-containers bench pictures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -127,16 +128,26 @@ rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for m
 verify-repro: install $(NEEDED)  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
 	cd $(if $(MAIN),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
 
-# A sweep becomes a stage of sweeps/dvc.yaml when it is first asked for: `dvc checkout`, `commit` and `exp apply` want the
-# outputs of every stage there is. It is declared anew each time, because its code is found from its imports.
+# A sweep or a ladder becomes a stage of <folder>/dvc.yaml when it is first asked for: `dvc checkout`, `commit` and
+# `exp apply` want the outputs of every stage there is. It is declared anew each time, because its code is found from its
+# imports. Arguments: folder, name, room, how DVC keeps the output, command, declaration.
+define as_stage
+	@python -m rlanything $(5) $(6) --dry-run
+	@found=$$(python -m rlanything.$(3).dependencies $(6)); \
+		cd $(1) && dvc stage add --force --quiet --name $(2) --wdir .. $$found --$(4) $(1)/$(2) \
+		python -m rlanything $(5) $(6)
+	dvc repro $(1)/dvc.yaml:$(2)
+endef
+
 sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambda); it installs what the page needs
 	python -m pip install --quiet --editable ".[sweep]"
-	@python -m rlanything sweep experiments/sweep/$(SWEEP).yaml --dry-run
-	@found=$$(python -m rlanything.sweep.dependencies experiments/sweep/$(SWEEP).yaml); \
-		cd sweeps && dvc stage add --force --quiet --name $(SWEEP) --wdir .. $$found --outs sweeps/$(SWEEP) \
-		python -m rlanything sweep experiments/sweep/$(SWEEP).yaml
-	dvc repro sweeps/dvc.yaml:$(SWEEP)
+	$(call as_stage,sweeps,$(SWEEP),sweep,outs,sweep,experiments/sweep/$(SWEEP).yaml)
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
+
+# Git has the results of checks, so DVC's cache need not; and an old page stays until the new one is whole.
+check: install  ## Run a ladder of experiments/check/ as a stage of DVC: CHECK=ladder (or fitness, written_tests)
+	$(call as_stage,checks,$(CHECK),checks,outs-persist-no-cache,check ladder,experiments/check/$(CHECK).yaml)
+	@echo "Report: checks/$(CHECK)/report.md   numbers: checks/$(CHECK)/ladder.json"
 
 # The library that DVC's page otherwise gets from the network: .dvc/plots/page.html looks for it there.
 plots: install  ## Draw the page of `dvc plots`; from then on all of it is drawn without a network

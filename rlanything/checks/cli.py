@@ -22,8 +22,12 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
     ladder.set_defaults(run=_ladder)
     study = checks.add_parser("study", help="hypotheses, which are registered first; goes on after a kill")
     _add_arguments(study, "study", 2, "seeds at once")
-    study.add_argument(
+    instead = study.add_mutually_exclusive_group()
+    instead.add_argument(
         "--register", action="store_true", help="write down what is declared, and run nothing; commit it"
+    )
+    instead.add_argument(
+        "--page", action="store_true", help="draw the page of a published study again from its own folder"
     )
     study.set_defaults(run=_study)
     selection = checks.add_parser(
@@ -68,6 +72,9 @@ def _study(args: argparse.Namespace) -> int:
     file = args.file or root / command.STUDY
     if args.register:
         command.register_study(file, root, params)
+        return 0
+    if args.page:
+        command.draw_study(file, root)
         return 0
     run = command.print_study if args.dry_run else command.run_study
     run(file, root, params, args.workers)

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from rlanything.report.drawn.arms import gains_chart, steps_chart
 from rlanything.report.drawn.canvas import COLUMNS, Chart, label
+from rlanything.report.drawn.cooling import cooling_chart
 from rlanything.report.drawn.curves import curves_chart
 from rlanything.report.drawn.judging import calibration_chart, hacking_chart
 from rlanything.report.report_data import ReportData
@@ -41,6 +42,8 @@ def charts(data: ReportData) -> Iterator[Chart]:
     for drawing in contents.drawings:
         yield curves_chart(drawing, curves, cells)
     yield gains_chart(cells, contents)
+    if data.cooled is not None and data.cooled.shares:
+        yield cooling_chart(data.cooled)
     if contents.acts:
         yield steps_chart(data.extras.within, contents, cells)
         yield calibration_chart(data.votes, cells)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,12 @@ def test_a_dry_run_names_the_hypotheses_and_runs_nothing(tiny_project, tmp_path,
     assert "train oracle_100" in said
     assert "hypothesis votes: oracle_100 above outcome in in_domain: Votes help." in said
     assert not (root / "checks").exists()
+
+
+def test_the_page_is_drawn_again_without_its_workspace(finished, published, tmp_path):
+    """The same bytes, from nothing but the published folder."""
+    shutil.copytree(published, tmp_path / "checks" / "tiny")
+    again = ["--root", str(tmp_path), "check", "study", "tiny.yaml", "--page"]
+    assert main(again) == 0
+    assert contents(tmp_path / "checks" / "tiny") == contents(published)
+    assert (published / "figures" / "steps.svg").is_file()

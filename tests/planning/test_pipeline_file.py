@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -173,23 +174,8 @@ def copy(tmp_path):
 @pytest.mark.parametrize("sweep", sorted(p.stem for p in (ROOT / "experiments" / "sweep").glob("*.yaml")))
 def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy, sweep):
     """DVC overlooks folders that git seems to ignore, so the whole project is searched, as `dvc repro` does."""
-    recipe = subprocess.run(
-        ["make", "-n", "sweep", f"SWEEP={sweep}"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout
-    recipe = re.sub(r"\\\n\s*", " ", recipe)
-    (line,) = [line for line in recipe.splitlines() if "dvc stage add" in line]
-    env = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "DVC_NO_ANALYTICS": "1",
-    }
-    for _ in range(2 if sweep == "lambda" else 1):  # there is one stage, however often it is declared
-        subprocess.run(["bash", "-euc", line], cwd=copy, env=env, check=True, capture_output=True)
-    assert f"dvc repro sweeps/dvc.yaml:{sweep}" in recipe
-    with Repo(str(copy)) as repo:
-        (stage,) = [s for s in repo.index.stages if s.path_in_repo == "sweeps/dvc.yaml"]
-        before = {s.name for s in repo.index.graph.successors(stage)}
-    assert stage.name == sweep
+    times = 2 if sweep == "lambda" else 1  # there is one stage, however often it is declared
+    stage, before = declared(copy, "sweep", "sweeps", sweep, times)
     assert stage.cmd == f"python -m rlanything sweep experiments/sweep/{sweep}.yaml"
     assert [out.def_path for out in stage.outs] == [f"sweeps/{sweep}"]
     assert before == {"tasks", "bootstrap"}
@@ -198,6 +184,51 @@ def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy, sweep):
     assert depends(needs, "rlanything/sweep/results/page.html.jinja", "envs/alfworld/family.py")
     for other in ("rlanything/report/document.py", "rlanything/repro/replay.py", "envs/coding/family.py"):
         assert not depends(needs, other)
+
+
+@pytest.mark.parametrize("check", ["fitness", "ladder", "written_tests"])
+def test_make_adds_a_ladder_as_a_stage_whose_results_git_keeps(copy, check):
+    """Git has the results of checks, and DVC does not take what git has into its cache."""
+    shutil.copytree(ROOT / "checks" / "fitness", copy / "checks" / "fitness")
+    subprocess.run(["git", "add", "checks"], cwd=copy, check=True)
+    stage, before = declared(copy, "check", "checks", check, 2 if check == "fitness" else 1)
+    assert stage.cmd == f"python -m rlanything check ladder experiments/check/{check}.yaml"
+    (out,) = stage.outs
+    assert (out.def_path, out.use_cache, out.persist) == (f"checks/{check}", False, True)
+    assert before == {"tasks", "bootstrap"}
+    needs, coding = [dep.def_path for dep in stage.deps], check == "written_tests"
+    assert depends(needs, "experiments", "rlanything/learn/losses.py", "rlanything/engines/native.py")
+    assert depends(needs, "rlanything/checks/ladder/verdict.py", "rlanything/report/results/power.py")
+    assert depends(needs, "envs/coding/family.py" if coding else "envs/alfworld/family.py")
+    others = ("rlanything/repro/replay.py", "rlanything/checks/study/verdict.py")
+    for other in (*others, "envs/alfworld/family.py" if coding else "envs/coding/family.py"):
+        assert not depends(needs, other)
+
+
+def declared(copy: Path, target: str, folder: str, name: str, times: int) -> tuple[Any, set[str]]:
+    """The stage that `make TARGET` declares in `copy`, and the names of the stages behind which it comes."""
+    recipe = subprocess.run(
+        ["make", "-n", target, f"{target.upper()}={name}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    recipe = re.sub(r"\\\n\s*", " ", recipe)
+    (line,) = [line for line in recipe.splitlines() if "dvc stage add" in line]
+    env = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "DVC_NO_ANALYTICS": "1",
+    }
+    for _ in range(times):
+        subprocess.run(["bash", "-euc", line], cwd=copy, env=env, check=True, capture_output=True)
+    assert f"dvc repro {folder}/dvc.yaml:{name}" in recipe
+    with Repo(str(copy)) as repo:
+        (stage,) = [s for s in repo.index.stages if s.path_in_repo == f"{folder}/dvc.yaml"]
+        before = {s.name for s in repo.index.graph.successors(stage)}
+    assert stage.name == name
+    return stage, before
 
 
 def depends(needs: Iterable[str], *names: str) -> bool:

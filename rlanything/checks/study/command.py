@@ -9,12 +9,14 @@ from rlanything.checks.declaration import PLACE, check_declaration
 from rlanything.checks.running import finished, print_tasks, say
 from rlanything.checks.study import document, figure, registration, results
 from rlanything.checks.study.declare import Study, load_study
+from rlanything.checks.study.published import read_published
 from rlanything.checks.study.results import Found
 from rlanything.checks.workspace import Workspace
 from rlanything.files import atomic
 from rlanything.files.records import write_json
 
 STUDY = Path("experiments") / "check" / "study.yaml"
+PAGE, FIGURES = "report.md", "figures"
 
 
 def register_study(file: Path, root: Path, params: Path) -> None:
@@ -53,6 +55,27 @@ def run_study(file: Path, root: Path, params: Path, workers: int) -> Found:
     return found
 
 
+def draw_study(file: Path, root: Path) -> Found:
+    """Draw the page and the figures of a published study again, from its own folder. Trains and computes nothing.
+
+    Args:
+        file: names the study; what was declared is read from the published folder.
+        root: the project.
+
+    Raises:
+        ConfigError: where no such study was published, or where its files are damaged.
+    """
+    check_declaration(file, 1)
+    place = root / PLACE / file.stem
+    found = read_published(place)
+    with atomic.whole(place) as folder:
+        drawn = shutil.ignore_patterns(PAGE, FIGURES)
+        shutil.copytree(place, folder, dirs_exist_ok=True, ignore=drawn)
+        _draw(found, file.stem, folder)
+    say(f"study {file.stem}", f"page: {place / PAGE}")
+    return found
+
+
 def print_study(file: Path, root: Path, params: Path, workers: int) -> None:
     """Print what the study would run; runs nothing. Raises `ConfigError`."""
     study, space = _declared(file, root, params, workers)
@@ -71,8 +94,12 @@ def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
     shutil.copyfile(file, folder / "study.yaml")
     shutil.copyfile(workspace / "params.yaml", folder / "params.yaml")
     write_json(folder / "study.json", document.to_json(found))
-    (folder / "report.md").write_text(document.to_markdown(found, file.stem))
-    (folder / "figures").mkdir()
-    for name, content in figure.draw(found):
-        (folder / "figures" / name).write_bytes(content)
+    _draw(found, file.stem, folder)
     shutil.copytree(workspace / "evaluation", folder / "evaluation")
+
+
+def _draw(found: Found, name: str, folder: Path) -> None:
+    (folder / PAGE).write_text(document.to_markdown(found, name))
+    (folder / FIGURES).mkdir()
+    for figure_name, content in figure.draw(found):
+        (folder / FIGURES / figure_name).write_bytes(content)

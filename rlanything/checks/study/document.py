@@ -6,12 +6,18 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from rlanything.checks.study.figure import NAME
+from rlanything.checks.study.figure import NAME, SIGNALS, STEPS
 from rlanything.checks.study.registration import FILE, Registration
 from rlanything.checks.study.results import Found, Row
 from rlanything.checks.study.verdict import Verdict
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
 from rlanything.report.results.metrics import DECLARED
+
+STEPS_ALLOWED = (
+    f"## Steps allowed\n\n![Success against the number of steps (paper: Fig. 6b)](figures/{STEPS}.svg)\n\n"
+    "Final checkpoints: the share of the games that are solved within so many steps. Lines are means over seeds, bands "
+    "go from the lowest to the highest seed."
+)
 
 
 def to_json(found: Found) -> dict[str, Any]:
@@ -60,6 +66,10 @@ def to_markdown(found: Found, name: str) -> str:
         _hypotheses(found),
         "## Arms\n\nPercent, or tasks for accepted tasks, with 95 % intervals.\n\n" + _arms(found),
     ]
+    if found.signals:
+        parts.append(_signals(found))
+    if found.within:
+        parts.append(STEPS_ALLOWED)
     if found.rewriting:
         parts.append(_rewriting(found))
     return "\n\n".join(parts) + "\n"
@@ -137,3 +147,19 @@ def _rewriting(found: Found) -> str:
     ]
     table = markdown_table(["arm", "iterations", "accepted", "accuracy on accepted", "in the band"], rows)
     return f"{text}\n\n{table.rstrip()}"
+
+
+def _signals(found: Found) -> str:
+    outcomes, both, votes = map(code, found.signals)
+    rows = [
+        [code(arm), *(interval(found.values[arm].get(metric.name), metric) for metric in found.success)]
+        for arm in found.signals
+    ]
+    return (
+        "## Outcomes, votes, or both\n\n"
+        f"![Outcomes, votes, or both as the policy's reward (paper: Fig. 6a)](figures/{SIGNALS}.svg)\n\n"
+        f"{outcomes} is rewarded by outcomes alone, {votes} by votes alone, {both} by both. Final checkpoints, percent "
+        "with 95 % intervals. The paper's figure has them over training; what is measured while training, a study does "
+        "not publish.\n\n"
+        + markdown_table(["arm", *(metric.short for metric in found.success)], rows).rstrip()
+    )

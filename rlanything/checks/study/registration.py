@@ -64,7 +64,7 @@ def register(study: Study, space: Workspace, folder: Path) -> Registration:
     _require_not_begun(space, content)
     before = _require_same(folder, content)
     place = folder / FILE
-    if place.is_file() and (found := _read(place)).hash == content_id(content):
+    if place.is_file() and (found := read_registration(place)).hash == content_id(content):
         return found
     git = revision(space.project)
     made = Registration(
@@ -90,11 +90,11 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
     _require_not_begun(space, content)
     kept, place = space.root / FILE, folder / FILE
     if kept.is_file() and not place.is_file():  # killed while the results were published
-        return _read(kept)
+        return read_registration(kept)
     _require_same(folder, content)
     if not place.is_file():
         raise ConfigError(f"{place}: no such file; register the study before it runs: `{command}`")
-    found = _read(place)
+    found = read_registration(place)
     if found.hash != content_id(content):
         raise ConfigError(
             f"{place}: the study was changed after it was registered ({_changes(found, content)}); register it again: "
@@ -102,7 +102,7 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
         )
     if not kept.is_file():
         write_json(kept, found.model_dump(mode="json"))
-    if (began := _read(kept)) != found:
+    if (began := read_registration(kept)) != found:
         raise ConfigError(
             f"{place}: written {found.at}, after the study had begun under the registration of {began.at}; take that "
             f"one from git, or from {kept}"
@@ -113,7 +113,7 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
 def _require_not_begun(space: Workspace, content: Mapping[str, Any]) -> None:
     """Raise `ConfigError` when what this study would train is trained already, under other hypotheses or tests."""
     kept = space.root / FILE
-    if kept.is_file() and (began := _read(kept)).hash != content_id(content):
+    if kept.is_file() and (began := read_registration(kept)).hash != content_id(content):
         raise ConfigError(
             f"{kept}: the study has begun, registered {began.at}; changed since: {_changes(began, content)}. Its "
             "results may have been seen. Take the declaration back, or declare another study with a `seed` of its own"
@@ -133,7 +133,7 @@ def _require_same(folder: Path, content: Mapping[str, Any]) -> Registration | No
         raise _another(f"{folder}: this study was published", changes)
     text = earlier.committed(place)
     in_git = None if text is None else _checked(_parsed(text, place), f"{place} in git")
-    kept = _read(place) if published else None
+    kept = read_registration(place) if published else None
     for before, how in ((in_git, "was committed"), (kept, "belongs to published results")):
         if before is None:
             continue
@@ -174,7 +174,7 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
     return found
 
 
-def _read(path: Path) -> Registration:
+def read_registration(path: Path) -> Registration:
     """A registration whose hash is that of its content. Raises `ConfigError`."""
     return _checked(read_object(path, "take it from git"), str(path))
 

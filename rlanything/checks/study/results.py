@@ -11,8 +11,11 @@ from rlanything.checks.study.registration import Registration
 from rlanything.checks.study.rewriting import Part, parts_of
 from rlanything.checks.study.verdict import Pair, Tested, Verdict, both_tests
 from rlanything.config import Config
+from rlanything.report.contents import Contents, contents_of
+from rlanything.report.drawn.arms import Within
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.curves import read_curves
+from rlanything.report.results.details import read_extras
 from rlanything.report.results.evaluations import Panels, read_evaluation
 from rlanything.report.results.metrics import Metric, metrics_for
 from rlanything.report.results.statistics import Contrast, Estimate
@@ -40,14 +43,28 @@ class Found:
     """Everything that a study found. values: arm -> name of a metric -> mean and interval.
 
     rewriting: arm -> what became of its tasks over time, for the arms that accepted rewrites.
+    within: arm -> panel -> success at limits of 1, 2, ... steps, for each seed.
     """
 
     study: Study
     registration: Registration
+    contents: Contents
     metrics: tuple[Metric, ...]
     rows: tuple[Row, ...]
     values: Mapping[str, Mapping[str, Estimate]]
     rewriting: Mapping[str, tuple[Part, ...]]
+    within: Within
+
+    @property
+    def success(self) -> tuple[Metric, ...]:
+        """The metrics of the policy's success, one for each of its panels."""
+        return tuple(metric for metric in self.metrics if metric.is_success)
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The arms of the paper's Fig. 6a, where all of them were measured; else none."""
+        arms = self.contents.signals
+        return arms if all(arm in self.values for arm in arms) else ()
 
 
 def read(root: Path, study: Study, config: Config, registration: Registration) -> Found:
@@ -69,7 +86,16 @@ def read(root: Path, study: Study, config: Config, registration: Registration) -
         for arm in panels
     }
     rows = tuple(_rows(study, panels, metrics))
-    return Found(study, registration, metrics, rows, values, parts_of(read_curves(root, panels)))
+    return Found(
+        study,
+        registration,
+        contents_of(config),
+        metrics,
+        rows,
+        values,
+        parts_of(read_curves(root, panels)),
+        read_extras(root, study.measured).within,
+    )
 
 
 def _rows(study: Study, panels: Panels, metrics: tuple[Metric, ...]) -> list[Row]:

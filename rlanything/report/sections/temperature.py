@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from rlanything.config import BASE_COOLED
 from rlanything.report import findings
+from rlanything.report.drawn.cooling import COOLING
 from rlanything.report.formatting import code, markdown_table
 from rlanything.report.report_data import ReportData
-from rlanything.report.sections.parts import percent, titled
+from rlanything.report.sections.parts import image, percent, titled
 
 
 def temperature(data: ReportData) -> str:
@@ -26,8 +27,10 @@ def temperature(data: ReportData) -> str:
 
 
 def _search(shares: dict[float, float]) -> str:
-    """What every temperature was worth; '' where an older file does not say."""
+    """What every temperature was worth, drawn and as a table; '' where an older file does not say."""
     if not shares:
         return ""
     rows = [[f"{value:g}", percent(share)] for value, share in sorted(shares.items())]
-    return markdown_table(["temperature", "success in the search (%)"], rows)
+    return image("The untrained policy's success against the temperature", COOLING) + markdown_table(
+        ["temperature", "success in the search (%)"], rows
+    )

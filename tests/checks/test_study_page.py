@@ -1,0 +1,104 @@
+"""The page of a published study, drawn again from its own folder, with the figures of the paper's Fig. 6."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rlanything.checks.study import figure
+from rlanything.checks.study.published import read_published
+from rlanything.cli import main
+from rlanything.core.errors import ConfigError
+
+RECORDED = Path(__file__).parents[2] / "checks"
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    """A project with the recorded study of all arms."""
+    shutil.copytree(RECORDED / "study", tmp_path / "checks" / "study")
+    return tmp_path / "checks" / "study"
+
+
+def draw(folder: Path) -> int:
+    root = folder.parents[1]
+    return main(["--root", str(root), "check", "study", f"experiments/check/{folder.name}.yaml", "--page"])
+
+
+@pytest.mark.parametrize("name", ["long", "study", "table1", "transfer"])
+def test_the_recorded_page_is_the_one_that_its_own_folder_gives(name, tmp_path):
+    folder = tmp_path / "checks" / name
+    shutil.copytree(RECORDED / name, folder)
+    shutil.rmtree(folder / "figures")
+    assert draw(folder) == 0
+    files = {p.relative_to(folder) for p in folder.rglob("*") if p.is_file()}
+    assert files == {p.relative_to(RECORDED / name) for p in (RECORDED / name).rglob("*") if p.is_file()}
+    for path in files:
+        if path.suffix not in (".png", ".svg"):  # another version of matplotlib may draw other bytes
+            assert (folder / path).read_bytes() == (RECORDED / name / path).read_bytes(), path
+
+
+def test_the_numbers_are_those_of_the_file_and_none_is_computed(copy):
+    path = copy / "study.json"
+    results = json.loads(path.read_text())
+    results["arms"]["policy"]["in_domain"] = {"mean": 0.123, "low": 0.1, "high": 0.2}
+    results["hypotheses"]["votes_alone"]["difference"]["mean"] = -0.777
+    path.write_text(json.dumps(results))
+    assert draw(copy) == 0
+    page = (copy / "report.md").read_text()
+    assert page.count("| `policy` | 12.3 [10.0, 20.0] |") == 2  # of all arms, and of Fig. 6a's
+    assert "| -77.7 [" in page
+
+
+def test_the_three_arms_of_the_papers_comparison_are_drawn_where_they_were_trained(copy):
+    assert draw(copy) == 0
+    page = (copy / "report.md").read_text()
+    section = page.partition("## Outcomes, votes, or both")[2].partition("\n## ")[0]
+    assert "(figures/signals.svg)" in section
+    assert [line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| `")] == [
+        "`outcome`",
+        "`policy`",
+        "`step_only`",
+    ]
+    assert b"<svg" in (copy / "figures" / "signals.svg").read_bytes()
+    assert read_published(RECORDED / "table1").signals == ()
+    assert "figures/signals" not in (RECORDED / "table1" / "report.md").read_text()
+
+
+def test_final_points_stand_at_the_means_with_their_intervals(copy):
+    found = read_published(copy)
+    axis = figure._signals(found).axes[0]
+    lines = axis.get_lines()
+    for place, arm in enumerate(found.signals):
+        value = found.values[arm]["in_domain"]
+        interval, point = lines[2 * place : 2 * place + 2]
+        assert list(interval.get_ydata()) == pytest.approx([100 * value.low, 100 * value.high])
+        assert list(point.get_ydata()) == pytest.approx([100 * value.mean])
+
+
+def test_success_within_so_many_steps_is_that_of_the_evaluation(copy):
+    found = read_published(copy)
+    stored = json.loads((copy / "evaluation" / "policy.json").read_text())["seeds"]
+    assert found.within["policy"]["in_domain"] == [
+        seed["success_within"]["in_domain"] for seed in stored.values()
+    ]
+    names = [name for name, _ in figure.draw(found)]
+    assert {"steps.png", "steps.svg"} <= set(names)
+
+
+def test_without_results_nothing_is_drawn(tmp_path, capsys):
+    assert draw(tmp_path / "checks" / "study") == 2
+    assert "run the study first" in capsys.readouterr().err
+    assert not (tmp_path / "checks").exists()
+
+
+def test_results_of_other_hypotheses_are_refused(copy):
+    path = copy / "study.json"
+    results = json.loads(path.read_text())
+    del results["hypotheses"]["votes_alone"]
+    path.write_text(json.dumps(results))
+    with pytest.raises(ConfigError, match=r"study\.json: hypotheses .*take both from git"):
+        read_published(copy)

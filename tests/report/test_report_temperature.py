@@ -1,0 +1,50 @@
+"""The search for the best temperature of the untrained policy: its figure and its table."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from report_cases import config, cooled, evaluation, project, write_evaluation
+
+from rlanything.report import document, figures
+from rlanything.report.drawn.cooling import COOLING, cooling_chart
+from rlanything.report.report_data import gathered
+from rlanything.report.results.evaluations import Cooled, read_evaluations
+
+
+def test_the_search_is_drawn_in_every_form_and_shown_above_its_table(tmp_path):
+    material = cooled(tmp_path, ("base", "full"))
+    drawn = dict(figures.draw(material))
+    assert {name for name in drawn if name.startswith(f"{COOLING}.")} == {
+        f"{COOLING}.{kind}" for kind in figures.KINDS
+    }
+    section = document.report_md(material).partition("## Temperature\n")[2].partition("\n## ")[0]
+    assert section.index(f"(figures/{COOLING}.png)") < section.index("| temperature |")
+
+
+def test_the_numbers_of_the_search_are_in_its_csv(tmp_path):
+    drawn = dict(figures.draw(cooled(tmp_path, ("base", "full"))))
+    rows = list(csv.DictReader(io.StringIO(drawn[f"{COOLING}.csv"].decode())))
+    assert [(float(row["x"]), float(row["value"]), row["of"]) for row in rows] == [
+        (0.2, 0.3, "tried"),
+        (0.5, 0.4, "chosen"),
+        (1.0, 0.2, "tried"),
+    ]
+
+
+def test_the_line_goes_through_every_temperature_in_order_and_the_chosen_one_is_marked():
+    chart = cooling_chart(Cooled(temperature=0.5, shares={1.0: 0.2, 0.5: 0.4, 0.2: 0.3}))
+    line, chosen = chart.figure.axes[0].get_lines()
+    assert list(line.get_xdata()) == [0.2, 0.5, 1.0]
+    assert list(line.get_ydata()) == pytest.approx([30.0, 40.0, 20.0])
+    assert (list(chosen.get_xdata()), list(chosen.get_ydata())) == ([0.5], pytest.approx([40.0]))
+
+
+def test_a_file_that_does_not_say_what_was_tried_has_no_figure(tmp_path):
+    project(tmp_path, ("base", "full"), seeds=1)
+    write_evaluation(tmp_path, {**evaluation("base_cooled"), "temperature": 0.5})
+    material = gathered(config(), tmp_path, read_evaluations(tmp_path, ("base_cooled", "full")))
+    assert COOLING not in {chart.name for chart in figures.charts(material)}
+    assert f"figures/{COOLING}" not in document.report_md(material)
