@@ -49,6 +49,7 @@ def test_the_text_of_records_is_the_same_with_and_without_pictures(tmp_path):
 @pytest.mark.parametrize(
     ("screenshot", "words"),
     [(b"GIF89a", "no PNG"), (SHOWN[0].png[:-9], "cut off"), (bytes((16 << 20) + 1), "at most 16,777,216")],
+    ids=["no PNG", "cut off", "too long"],
 )
 def test_a_screenshot_that_is_no_picture_is_an_error_of_its_episode(monkeypatch, tmp_path, screenshot, words):
     def seen(self, text):

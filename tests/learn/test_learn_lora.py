@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from learn_cases import FAST, SLOW, Stops, qwen2
-from test_learn_processes import check, torchrun
+from test_learn_processes import check, two_processes
 from torch import Tensor
 from trainer_cases import LORA, Stage, furthest, low_rank
 
@@ -104,7 +104,7 @@ def test_a_frozen_bfloat16_model_is_trained_by_float32_weights(precision):
 
 @pytest.mark.integration
 def test_two_processes_train_lora_as_one_does_and_one_goes_on_from_their_checkpoint(tmp_path: Path):
-    torchrun(tmp_path, "ddp", LORA)
+    two_processes(tmp_path, "ddp", LORA)
     wanted = Stage(low_rank(SLOW), micro_tokens=60).fit(2)
     check(tmp_path, wanted)
     going_on = Stage(low_rank(SLOW), micro_tokens=60).fit(2, resume=tmp_path / "1.ckpt")

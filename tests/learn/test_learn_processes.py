@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
+import socket
 from pathlib import Path
 
 import pytest
 import torch
 from learn_cases import SLOW
-from trainer_cases import ANCHORED, TWICE, Stage, furthest
+from torch.multiprocessing import start_processes
+from trainer_cases import ANCHORED, TWICE, Stage, furthest, main
 
-HERE = Path(__file__).parent
+
+def two_processes(folder: Path, strategy: str, *more: str) -> None:
+    """Train with two processes, which leave statistics, weights and a checkpoint of each iteration in `folder`.
+
+    They are forked from a server that has imported everything: to import Lightning takes longer than the training.
+    Processes of torchrun are in tests/golden/test_golden_runs.py."""
+    multiprocessing.set_forkserver_preload(
+        ["rlanything.learn.sharding", "rlanything.learn.trainer", "pytest"]
+    )
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    start_processes(one_of_two, (port, folder, strategy, *more), nprocs=2, start_method="forkserver")
 
 
-def torchrun(folder: Path, strategy: str, *more: str) -> None:
-    """Train with two processes, which leave statistics, weights and a checkpoint of each iteration in `folder`."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += [str(HERE / "trainer_cases.py"), str(folder), strategy, *more]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE.parents[1])}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+def one_of_two(rank: int, port: int, folder: Path, strategy: str, *more: str) -> None:
+    place = {"RANK": rank, "LOCAL_RANK": rank, "GROUP_RANK": 0, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
+    place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": folder.name}
+    os.environ |= {name: str(value) for name, value in place.items()}
+    main(folder, strategy, *more)
 
 
 def alone(**how: bool) -> Stage:
@@ -45,7 +56,7 @@ def check(folder: Path, wanted: Stage) -> None:
 def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_their_checkpoint(
     tmp_path, strategy
 ):
-    torchrun(tmp_path, strategy)
+    two_processes(tmp_path, strategy)
     wanted = alone().fit(2)
     check(tmp_path, wanted)
     going_on = alone().fit(2, resume=tmp_path / "1.ckpt")
@@ -59,14 +70,14 @@ def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_h
 ):
     """Lightning cannot load the state of an optimizer that has not made a step into a sharded one by itself."""
     wanted = alone(silent=True).fit(2, tmp_path)
-    torchrun(tmp_path, "fsdp", str(tmp_path / "1.ckpt"))
+    two_processes(tmp_path, "fsdp", str(tmp_path / "1.ckpt"))
     check(tmp_path, wanted)
 
 
 @pytest.mark.integration
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_processes_divide_the_passes_that_compute_log_probs_again(tmp_path, strategy):
-    torchrun(tmp_path, strategy, ANCHORED)
+    two_processes(tmp_path, strategy, ANCHORED)
     wanted = Stage(TWICE, micro_tokens=60, anchored=True, skew=0.3).fit(2)
     check(tmp_path, wanted)
     for rank in (0, 1):

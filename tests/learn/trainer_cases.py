@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import logging
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -183,7 +182,3 @@ def main(folder: Path, strategy: str, resume: str = "") -> None:
     for name in ("totals", "passes", "prepared"):
         (folder / f"{name}-{rank}.json").write_text(json.dumps(getattr(stage, name)))
     torch.save(stage.weights(), folder / f"weights-{rank}.pt")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])
