@@ -14,7 +14,8 @@ from rlanything.report.figures import rendered
 from rlanything.report.page.page import framed
 from rlanything.report.style import SETTINGS
 
-_FIGURE = re.compile(r"\]\(figures/([\w.-]{1,80})\.png\)")
+FIGURE = re.compile(r"!\[([^]]*)\]\(figures/([\w.-]{1,80})\.png\)\n\n")
+"""A figure in a document: its caption and its name."""
 COMPARISON, RUN = "Comparison", "Run"
 """How the titles of these pages begin."""
 _STARTS = tuple(
@@ -25,8 +26,8 @@ _SVG: dict[str, dict[str, None]] = {"svg": {"Date": None, "Creator": None}}
 
 
 def page_of(title: str, text: str, charts: Iterable[Chart]) -> str:
-    """The page of a document. charts: those that it may show; others are not drawn."""
-    wanted = set(_FIGURE.findall(text))
+    """The page of a document. charts: those that it may show; others are not drawn, and what has none is left out."""
+    wanted = {name for _, name in FIGURE.findall(text)}
     with mpl.rc_context(SETTINGS):
         files = {
             f"{chart.name}.{kind}": content
@@ -34,6 +35,7 @@ def page_of(title: str, text: str, charts: Iterable[Chart]) -> str:
             if chart.name in wanted
             for kind, content in rendered(chart.figure, _SVG)
         }
+    text = FIGURE.sub(lambda one: one[0] if f"{one[2]}.svg" in files else "", text)
     return framed(text, files, title, kinds=())
 
 

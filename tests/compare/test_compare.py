@@ -11,7 +11,8 @@ from report_cases import config, evaluation, write_evaluation
 
 from rlanything.cli import main
 from rlanything.compare.comparison import compare, headline, notes
-from rlanything.compare.page import comparison_md
+from rlanything.compare.joint import joint
+from rlanything.compare.page import comparison_md, comparison_page
 from rlanything.compare.results import Pairing, Why
 from rlanything.compare.sides import sides
 from rlanything.core.errors import ConfigError
@@ -203,6 +204,45 @@ def test_a_project_beside_itself_has_the_same_results(root, capsys):
     assert found.settings == []
     assert main(["--root", str(root), "compare", ".", str(root)]) == 0
     assert f"the same results on both sides: {len(found.differences)} more" in capsys.readouterr().out
+
+
+def test_whole_experiments_have_the_sections_of_the_report_with_the_sides_beside_each_other(root, tmp_path):
+    """Votes, theory, reward hacking and cost, a row for each side of an arm; a figure of each arm that has one."""
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    found = compared(root, ".", str(other))
+    text = comparison_md(found)
+    for section in ("Reward model", "Theory over time", "Reward hacking", "Cost"):
+        assert f"\n## {section}\n" in text
+    rows = [
+        line.split(" | ")[0]
+        for line in text.partition("## Theory")[2].partition("## Reward h")[0].split("\n")
+    ]
+    wanted = [f"| `{arm}, {side}`" for arm in ("policy", "full") for side in "AB"]
+    assert [row for row in rows if "`" in row] == wanted
+    assert "`full, A`: no seed of 2; `full, B`: no seed of 2" in text
+    page = comparison_page(found)
+    assert page.count("Reward model (paper: Fig. 1.4): full") == page.count("(Theorem 2): full") > 0
+    assert "Success by share of good votes: full" in page, "of a project the stored votes are read"
+    assert "(Theorem 2): policy" not in page, "a figure without a number is left out"
+
+
+def test_revisions_have_the_sections_of_what_they_recorded(root):
+    text = comparison_md(compared(root, ".", revisions=["HEAD"]))
+    assert "\n## Theory over time\n" in text
+    assert "| `full, A` | – | – | 1.2" in text, "mu is recorded, the shares of votes are not"
+    assert "| `full, B` | 6" in text
+
+
+def test_the_reward_model_that_another_arm_has_paid_for_is_named_with_its_side(root, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(root, other, symlinks=True)
+    switches = {arm: of.model_dump() for arm, of in config().arms.items()}
+    of = config(arms=switches | {"policy": {**switches["policy"], "reward_from": "policy_reward"}})
+    declare(other, of)
+    arms = joint(compared(root, ".", str(other))).config.arms
+    assert arms["policy, A"].reward_from is None
+    assert arms["policy, B"].reward_from == "policy_reward, B"
 
 
 def test_what_is_said_follows_values_and_no_words(root, tmp_path):
