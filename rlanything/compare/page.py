@@ -11,7 +11,8 @@ from rlanything.compare.figures import COMPARISON, FIGURE, page_of
 from rlanything.compare.joint import joint, of_group
 from rlanything.compare.origins import buffers, made_from
 from rlanything.compare.results import Group
-from rlanything.compare.tables import difference_table, settings_table, side_table, value_table
+from rlanything.compare.run.parts import beside
+from rlanything.compare.tables import difference_table, paper_columns, settings_table, side_table, value_table
 from rlanything.report.drawn.canvas import Chart
 from rlanything.report.drawn.curves import curves_chart
 from rlanything.report.drawn.judging import calibration_chart, hacking_chart
@@ -49,7 +50,7 @@ def _result(found: Compared) -> str:
         f"{value_table(found)}\n"
         "Differences are in points, paired by seed and task. The p-values are two-sided, and corrected by Holm's "
         "method over all differences of this page. Results that are the same to the last answer are no comparison.\n\n"
-        f"{difference_table(found)}"
+        f"{difference_table(found)}{beside(found.contents.paper) if paper_columns(found) else ''}"
     )
 
 

@@ -245,6 +245,29 @@ def test_the_reward_model_that_another_arm_has_paid_for_is_named_with_its_side(r
     assert arms["policy, B"].reward_from == "policy_reward, B"
 
 
+def test_the_papers_values_stand_beside_the_results_of_its_arms(root, tmp_path):
+    lines = comparison_md(compared(root, "policy", "full")).split("\n")
+    assert "| metric | A `policy` | B `full` | paper: `policy` | paper: `full` |" in lines
+    (values,) = [line for line in lines if line.startswith("| Accuracy out-of-domain |")]
+    assert values.endswith("| 59.3 | 63.6 |")
+    (against,) = [line for line in lines if line.startswith("| B − A, Accuracy out-of-domain |")]
+    assert against.endswith("| +4.3 |")
+    assert "Paper: arXiv 2602.02488 v1, Table 1 (ALFWorld). The paper trains" in "\n".join(lines)
+    whole = comparison_md(compared(root, ".", str(root))).split("\n")
+    assert any(line.startswith("| arm, metric |") and line.endswith("| paper |") for line in whole)
+    ends = [
+        line.split(" | ")[-1] for line in whole if "Accuracy out-of-domain | " in line and "−" not in line
+    ]
+    assert ends == ["44.9 |", "– |", "59.3 |", "63.6 |"]
+    assert not any(line.startswith("| sides, metric") and "paper" in line for line in whole)
+
+
+def test_without_an_arm_of_the_paper_there_is_no_column_of_it(root):
+    text = comparison_md(compared(root, "outcome/seed-0", "outcome/seed-1"))
+    assert "Paper: " not in text
+    assert "paper |" not in text
+
+
 def test_what_is_said_follows_values_and_no_words(root, tmp_path):
     """A message that begins as another, or the same results on a part of the tasks, misleads nobody."""
     other = tmp_path / "other"

@@ -51,6 +51,14 @@ def test_the_page_says_what_became_of_tasks_and_what_it_was_made_from(root):
     assert "About other trainings: this is one seed." in text
 
 
+def test_the_papers_values_stand_beside_those_of_a_run_of_its_arms(root):
+    lines = single_md(single("full", root)).split("\n")
+    (values,) = [line for line in lines if line.startswith("| Accuracy out-of-domain | ") and "[" in line]
+    assert values.endswith("| 63.6 | +18.7 |")
+    assert any(line.startswith("Paper: arXiv 2602.02488 v1, Table 1") for line in lines)
+    assert "Paper: arXiv" not in single_md(single("outcome", root)).partition("## What may not")[0]
+
+
 def test_seconds_by_phase_are_shown_where_this_machine_has_them(root, tmp_path):
     timed = tmp_path / "timed"
     shutil.copytree(root, timed, symlinks=True)
