@@ -48,7 +48,7 @@ def paper_columns(found: Compared) -> dict[str, str]:
         return {}
     if all(group.arm for group in found.groups):
         return {"paper": ""}
-    return {f"paper: {code(name)}": name for name in known}
+    return {f"paper: {name}": name for name in known}
 
 
 def difference_table(found: Compared) -> str:

@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 from compare_cases import commit, declare, experiment, provenance, recorded
+from page_cases import every_look
 from report_cases import config, evaluation, write_evaluation
 
 from rlanything.cli import main
@@ -183,18 +184,12 @@ def test_a_strangers_words_stay_words_in_the_page(tmp_path, tab, capsys):
 
 
 @pytest.mark.integration
-def test_axe_finds_nothing_serious_in_the_page(root, tmp_path, tab):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="needs: pip install 'rlanything[dev]'"
-    )
+@pytest.mark.parametrize("names", [("policy", "full"), (".", "--rev", "HEAD")])
+def test_the_page_fits_every_screen_and_axe_finds_nothing_serious(root, tmp_path, tab, names):
     file = tmp_path / "page.html"
-    assert main(["--root", str(root), "compare", "policy", "full", "--output", str(file)]) == 0
+    assert main(["--root", str(root), "compare", *names, "--output", str(file)]) == 0
     tab.goto(file.as_uri())
-    for width, scheme in ((390, "dark"), (1400, "light"), (1400, "dark")):
-        tab.set_viewport_size({"width": width, "height": 844})
-        tab.emulate_media(color_scheme=scheme)
-        found = axe.Axe().run(tab).response["violations"]
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] != "minor"] == []
+    assert len(list(every_look(tab))) == 6
     assert tab.problems == []
 
 
@@ -247,7 +242,7 @@ def test_the_reward_model_that_another_arm_has_paid_for_is_named_with_its_side(r
 
 def test_the_papers_values_stand_beside_the_results_of_its_arms(root, tmp_path):
     lines = comparison_md(compared(root, "policy", "full")).split("\n")
-    assert "| metric | A `policy` | B `full` | paper: `policy` | paper: `full` |" in lines
+    assert "| metric | A `policy` | B `full` | paper: policy | paper: full |" in lines
     (values,) = [line for line in lines if line.startswith("| Accuracy out-of-domain |")]
     assert values.endswith("| 59.3 | 63.6 |")
     (against,) = [line for line in lines if line.startswith("| B − A, Accuracy out-of-domain |")]
