@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from rlanything.compare.comparison import Compared, headline, notes
-from rlanything.compare.figures import COMPARISON, FIGURE, page_of
+from rlanything.compare.figures import COMPARISON, FIGURE, folder_of, page_of
 from rlanything.compare.joint import joint, of_group
 from rlanything.compare.origins import buffers, made_from
 from rlanything.compare.results import Group
@@ -16,7 +16,7 @@ from rlanything.compare.tables import difference_table, paper_columns, settings_
 from rlanything.report.drawn.canvas import Chart
 from rlanything.report.drawn.curves import curves_chart
 from rlanything.report.drawn.judging import calibration_chart, hacking_chart
-from rlanything.report.figures import charts
+from rlanything.report.figures import charts, draw
 from rlanything.report.formatting import code, plain
 from rlanything.report.report_data import ReportData
 from rlanything.report.sections.cost import cost
@@ -33,6 +33,11 @@ LEARNING = "learning"
 def comparison_page(found: Compared) -> str:
     """The whole page; equal sides give equal text. Raises `ReportError` for stored votes that cannot be read."""
     return page_of(COMPARISON, comparison_md(found), _charts(found))
+
+
+def comparison_files(found: Compared) -> dict[str, bytes]:
+    """The page and its figures as files of a folder. Raises as `comparison_page` does."""
+    return folder_of(COMPARISON, comparison_md(found), dict(_files(found)))
 
 
 def comparison_md(found: Compared) -> str:
@@ -158,6 +163,21 @@ def _charts(found: Compared) -> Iterator[Chart]:
         if _has_curves(group):
             for chart in _of_arm(of_group(found, group)):
                 yield replace(chart, name=_numbered(chart.name, i))
+
+
+def _files(found: Compared) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of every figure in every form."""
+    if found.single:
+        yield from draw(joint(found))
+        return
+    for i, group in enumerate(found.groups):
+        if _has_curves(group):
+            data = of_group(found, group)
+            names = {chart.name for chart in _of_arm(data)}
+            for name, content in draw(data):
+                stem, _, kind = name.rpartition(".")
+                if stem in names:
+                    yield f"{_numbered(stem, i)}.{kind}", content
 
 
 def _of_arm(data: ReportData) -> Iterator[Chart]:

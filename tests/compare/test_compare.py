@@ -13,10 +13,11 @@ from report_cases import config, evaluation, write_evaluation
 from rlanything.cli import main
 from rlanything.compare.comparison import compare, headline, notes
 from rlanything.compare.joint import joint
-from rlanything.compare.page import comparison_md, comparison_page
+from rlanything.compare.page import comparison_files, comparison_md, comparison_page
 from rlanything.compare.results import Pairing, Why
 from rlanything.compare.sides import sides
 from rlanything.core.errors import ConfigError
+from rlanything.report.figures import KINDS
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast, corrected
 
@@ -238,6 +239,15 @@ def test_the_reward_model_that_another_arm_has_paid_for_is_named_with_its_side(r
     arms = joint(compared(root, ".", str(other))).config.arms
     assert arms["policy, A"].reward_from is None
     assert arms["policy, B"].reward_from == "policy_reward, B"
+
+
+def test_a_folder_has_a_figure_of_each_arm_as_files(root):
+    files = comparison_files(compared(root, ".", revisions=["HEAD"]))
+    names = {name.rpartition(".")[0] for name in files} - {"index"}
+    assert {"figures/learning-1", "figures/reward_model-3", "figures/theorem_2-3"} <= names
+    assert "figures/theorem_2-2" not in names, "a figure without a number is left out"
+    assert files.keys() == {"index.html"} | {f"{name}.{kind}" for name in names for kind in KINDS}
+    assert b"\npanel/in_domain,A HEAD,seed 0,0," in files["figures/learning-3.csv"]
 
 
 def test_the_papers_values_stand_beside_the_results_of_its_arms(root, tmp_path):

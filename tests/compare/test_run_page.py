@@ -15,6 +15,7 @@ from rlanything.cli import main
 from rlanything.compare.figures import free
 from rlanything.compare.run.page import single_md
 from rlanything.compare.run.single import single
+from rlanything.report.figures import KINDS
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast, estimate
 
@@ -112,6 +113,25 @@ def test_a_run_in_training_shows_what_is_published(tmp_path):
     assert "How it ends: the run is in training." in text
 
 
+def test_a_folder_has_the_figures_as_files_with_their_numbers(root, tmp_path, capsys):
+    words = ["--root", str(root), "report", "--run", "full", "--output", f"{tmp_path}/run/"]
+    for _ in range(2):
+        assert main(words) == 0, "a folder may be made again"
+    page = (tmp_path / "run/index.html").read_text()
+    files = {path.name for path in (tmp_path / "run/figures").iterdir()}
+    names = {name.partition(".")[0] for name in files}
+    assert {"learning", "reward_model", "theorem_1", "calibration", "votes_and_outcomes", "steps"} <= names
+    assert "gains" not in names, "the page does not show it"
+    assert files == {f"{name}.{kind}" for name in names for kind in KINDS}
+    assert all(f'href="figures/{name}"' in page for name in files)
+    assert (tmp_path / "run/figures/learning.pdf").read_bytes().startswith(b"%PDF")
+    assert (tmp_path / "run/figures/learning.csv").read_text().startswith("panel,arm,of,x,value,low,high\n")
+    (tmp_path / "run/mine.txt").write_text("mine")
+    assert main(words) == 2
+    assert "holds other files than a page of a run or of a comparison" in capsys.readouterr().err
+    assert (tmp_path / "run/mine.txt").read_text() == "mine"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -121,6 +141,7 @@ def test_a_run_in_training_shows_what_is_published(tmp_path):
         (["--run", "full", "signals.lambda=1"], "it takes no 'signals.lambda=1'"),
         (["--output", "x.html"], "only with --run"),
         (["--run", "no run", "--output", "."], "--output .: is a folder, not a file"),
+        (["--run", "no run", "--output", "params.yaml/"], "is a file, not a folder"),
         (["--run", "no run", "--output", "params.yaml"], "exists and is no page of a run or of a comparison"),
         (["--run", "no run", "--output", "params.yaml/x"], "cannot be written to"),
     ],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rlanything.compare.figures import RUN, page_of
+from rlanything.compare.figures import RUN, folder_of, page_of
 from rlanything.compare.run.parts import beside, made_from, not_concluded, tasks, troubles
 from rlanything.compare.run.single import Single
 from rlanything.compare.run.times import times
 from rlanything.config import BASE
-from rlanything.report.figures import charts
+from rlanything.report.figures import charts, draw
 from rlanything.report.formatting import NONE, code, interval, markdown_table, number, p_text, plain
 from rlanything.report.report_data import ReportData
 from rlanything.report.results.comparison import Cell
@@ -29,6 +29,11 @@ from rlanything.report.sections.theory import theory
 def single_page(found: Single) -> str:
     """The whole page; equal runs with equal times give equal text."""
     return page_of(f"{RUN} {plain(found.name)}", single_md(found), charts(found.data))
+
+
+def single_files(found: Single) -> dict[str, bytes]:
+    """The page and its figures as files of a folder."""
+    return folder_of(f"{RUN} {plain(found.name)}", single_md(found), dict(draw(found.data)))
 
 
 def single_md(found: Single) -> str:
