@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rlanything.compare.comparison import Compared
 from rlanything.compare.results import Group, value
@@ -14,7 +13,7 @@ from rlanything.report.results.comparison import Cell, Comparison
 from rlanything.report.results.curves import peaks
 from rlanything.report.results.details import Extras
 from rlanything.report.results.equal_tokens import at_equal_tokens
-from rlanything.report.results.votes import RunVotes, read_votes
+from rlanything.report.results.votes import read_votes
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,6 @@ class _Row:
         """`A outcome`; where sides have several arms, `full, A`: the sides of an arm stand beside each other."""
         return self.side.label if self.alone else f"{self.arm.name}, {self.side.letter}"
 
-    def votes(self) -> Mapping[int, RunVotes]:
-        """Those that are stored. Of a project they are read here: only a page shows them. Raises `ReportError`."""
-        if self.arm.votes or self.side.place is None:
-            return self.arm.votes
-        name = self.arm.name
-        return read_votes(self.side.place, {name: dict(self.arm.curves)}).get(name, {})
-
     def declared(self) -> ArmConfig | None:
         """The switches of the arm, with the name that the arm of its reward model has here."""
         config = self.side.config
@@ -46,13 +38,31 @@ class _Row:
         return found.model_copy(update={"reward_from": f"{found.reward_from}, {self.side.letter}"})
 
 
+def with_votes(found: Compared) -> Compared:
+    """The same with the stored votes of whole experiments, which only a page shows. Raises `ReportError`."""
+    if not found.contents.acts:
+        return found
+    pairs = [(group, zip(found.sides, group.of, strict=True)) for group in found.groups]
+    groups = [replace(group, of=tuple(_voted(side, arm) for side, arm in of)) for group, of in pairs]
+    return replace(found, groups=groups)
+
+
+def _voted(side: Side, arm: Arm | None) -> Arm | None:
+    if arm is None or arm.votes or side.place is None:
+        return arm
+    stored = {
+        seed: arm.curves[seed] for seed in arm.folders
+    }  # not of an arm whose name is a path: it has none
+    return replace(arm, votes=read_votes(side.place, {arm.name: stored}).get(arm.name, {}))
+
+
 def joint(found: Compared) -> ReportData:
-    """Every arm that is compared, of every side. Raises `ReportError` for stored votes that cannot be read."""
+    """Every arm that is compared, of every side."""
     return _data(found, [row for group in found.groups for row in _rows(found, group, found.single)])
 
 
 def of_group(found: Compared, group: Group) -> ReportData:
-    """One arm of every side, with the names of the sides. Raises as `joint` does."""
+    """One arm of every side, with the names of the sides."""
     return _data(found, _rows(found, group, alone=True))
 
 
@@ -64,7 +74,6 @@ def _rows(found: Compared, group: Group, alone: bool) -> list[_Row]:
 def _data(found: Compared, rows: list[_Row]) -> ReportData:
     panels = {row.label: dict(row.arm.panels) for row in rows if row.arm.panels}
     curves = {row.label: dict(row.arm.curves) for row in rows if row.arm.curves}
-    votes = {row.label: votes for row in rows if found.contents.acts and (votes := row.votes())}
     arms = {row.label: arm for row in rows if (arm := row.declared()) is not None}
     success = [metric for metric in found.contents.shares if metric.is_success]
     return ReportData(
@@ -77,7 +86,7 @@ def _data(found: Compared, rows: list[_Row]) -> ReportData:
         equal_tokens=at_equal_tokens(curves, success),
         extras=Extras({row.label: row.arm.within for row in rows if row.arm.within}, {}, {}),
         cooled=None,
-        votes=votes,
+        votes={row.label: row.arm.votes for row in rows if row.arm.votes},
         changed=(),
     )
 

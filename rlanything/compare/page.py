@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rlanything.compare.comparison import Compared, headline, notes
 from rlanything.compare.figures import COMPARISON, FIGURE, folder_of, page_of
-from rlanything.compare.joint import joint, of_group
+from rlanything.compare.joint import joint, of_group, with_votes
 from rlanything.compare.origins import buffers, made_from
 from rlanything.compare.results import Group
 from rlanything.compare.run.parts import beside
@@ -32,17 +32,20 @@ LEARNING = "learning"
 
 def comparison_page(found: Compared) -> str:
     """The whole page; equal sides give equal text. Raises `ReportError` for stored votes that cannot be read."""
-    return page_of(COMPARISON, comparison_md(found), _charts(found))
+    voted = with_votes(found)
+    return page_of(COMPARISON, comparison_md(voted), _charts(voted))
 
 
 def comparison_files(found: Compared) -> dict[str, bytes]:
     """The page and its figures as files of a folder. Raises as `comparison_page` does."""
-    return folder_of(COMPARISON, comparison_md(found), dict(_files(found)))
+    voted = with_votes(found)
+    return folder_of(COMPARISON, comparison_md(voted), dict(_files(voted)))
 
 
 def comparison_md(found: Compared) -> str:
-    """The document, as Markdown."""
-    return "\n".join(text for section in SECTIONS if (text := section(found)))
+    """The document, as Markdown. Raises as `comparison_page` does."""
+    voted = with_votes(found)
+    return "\n".join(text for section in SECTIONS if (text := section(voted)))
 
 
 def _head(found: Compared) -> str:
