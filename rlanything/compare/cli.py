@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ _ABOUT = (
     "WORKSPACE:RUN, or a git revision with a recorded report."
 )
 
+_FOLDER = "; FOLDER/ (with the /): a folder with the figures as files"
+
 
 def add_compare(commands: Subparsers[Any]) -> None:
     """Add `compare`. It sets `run`: from parsed arguments, which include `root`, to an exit code."""
@@ -35,24 +37,23 @@ def add_compare(commands: Subparsers[Any]) -> None:
         metavar="REV",
         help="a git revision; they come first, e.g. --rev HEAD~5 .",
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="also as a page for a browser")
+    parser.add_argument("--output", metavar="PLACE", help=f"also as a page for a browser{_FOLDER}")
     parser.set_defaults(run=_compare)
 
 
 def _compare(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.cli.output import print_text, screen
     from rlanything.compare.comparison import compare
-    from rlanything.compare.figures import free
-    from rlanything.compare.page import comparison_page
+    from rlanything.compare.page import comparison_files, comparison_page
     from rlanything.compare.sides import sides
     from rlanything.compare.text import short
 
     root = args.root.resolve()
-    output = None if args.output is None else free(args.output)
+    output = None if args.output is None else _free(args.output)
     found = compare(sides(args.rev, args.names, root), root)
     print_text(short(found, screen()))
     if output is not None:
-        _write(output, comparison_page(found))
+        _write(args.output, output, lambda: comparison_page(found), lambda: comparison_files(found))
     return 0
 
 
@@ -65,7 +66,7 @@ def add_run_page(commands: Subparsers[Any]) -> None:
         metavar="RUN",
         help="one run as a page, also in training: an arm with its seeds, a run or its folder, e.g. full/seed-0",
     )
-    report.add_argument("--output", type=Path, metavar="FILE", help="with --run; default: run.html")
+    report.add_argument("--output", metavar="PLACE", help=f"with --run; default: run.html{_FOLDER}")
     stage: Callable[[argparse.Namespace], int] = report.get_default("run")
     report.set_defaults(run=lambda args: _report(args, stage))
 
@@ -83,18 +84,33 @@ def _report(args: argparse.Namespace, stage: Callable[[argparse.Namespace], int]
     if args.overrides:
         raise ConfigError(f"--run shows what was recorded; it takes no {args.overrides[0]!r}")
     from rlanything.buffer.views.cli.output import print_text
-    from rlanything.compare.figures import free
-    from rlanything.compare.run.page import headline, single_page
+    from rlanything.compare.run.page import headline, single_files, single_page
     from rlanything.compare.run.single import single
     from rlanything.core.printable import one_line
 
-    output = free(args.output or Path("run.html"))
+    given = args.output or "run.html"
+    output = _free(given)
     found = single(args.run_name, args.root.resolve())
     print_text(one_line(headline(found).replace("`", "").replace("\\|", "|")) + "\n")
-    _write(output, single_page(found))
+    _write(given, output, lambda: single_page(found), lambda: single_files(found))
     return 0
 
 
-def _write(output: Output, page: str) -> None:
-    output.write_text(page)
+def _free(given: str) -> Output:
+    """The place that was given, a folder if it ends so. Raises `ConfigError` for one that holds something else."""
+    from rlanything.compare.figures import free, free_folder
+
+    return free_folder(Path(given)) if given.endswith("/") else free(Path(given))
+
+
+def _write(
+    given: str, output: Output, page: Callable[[], str], files: Callable[[], Mapping[str, bytes]]
+) -> None:
+    if given.endswith("/"):
+        with output.folder() as folder:
+            for name, content in files().items():
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_bytes(content)
+    else:
+        output.write_text(page())
     print(f"wrote {output.place}")

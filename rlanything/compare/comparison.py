@@ -6,18 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rlanything.compare.results import Difference, Group, Why, differences, first, groups, value
+from rlanything.compare.results import Difference, Group, Why, differences, first, groups
 from rlanything.compare.settings import Setting, differing
-from rlanything.compare.side import Arm, Side
+from rlanything.compare.side import Side
 from rlanything.config import CONTROLS, Config
 from rlanything.planning import check
 from rlanything.report.contents import Contents, contents_of
 from rlanything.report.formatting import code, interval, p_text
-from rlanything.report.report_data import ReportData
-from rlanything.report.results.comparison import Cell, Comparison
-from rlanything.report.results.curves import peaks
-from rlanything.report.results.details import Extras
-from rlanything.report.results.equal_tokens import at_equal_tokens
 from rlanything.report.results.metrics import Metric
 from rlanything.report.results.paper import ORDER
 from rlanything.rewards.kind import name_of
@@ -42,8 +37,13 @@ class Compared:
 
     @property
     def single(self) -> bool:
-        """Whether each side is one arm, so that every section of a run can show them together."""
+        """Whether each side is one arm, so that a figure can show them all."""
         return len(self.groups) == 1 and all(len(side.arms) == 1 for side in self.sides)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether the environments are the same, as far as they are known."""
+        return len({side.environment for side in self.sides if side.environment}) <= 1
 
 
 def compare(sides: Sequence[Side], root: Path) -> Compared:
@@ -130,30 +130,3 @@ def _seeds(found: Compared, group: Group) -> Iterator[str]:
         else:
             held = " against ".join(", ".join(map(str, of.seeds)) or "none" for of in (reference, arm))
             yield f"{pair} have other seeds ({held}): only those of both are compared."
-
-
-def joint(found: Compared) -> ReportData:
-    """The sides as the arms of one report, so that its sections and figures show them together."""
-    arms = {side.label: next(iter(side.arms.values())) for side in found.sides}
-    panels = {label: dict(arm.panels) for label, arm in arms.items() if arm.panels}
-    curves = {label: dict(arm.curves) for label, arm in arms.items() if arm.curves}
-    success = [metric for metric in found.contents.shares if metric.is_success]
-    return ReportData(
-        config=found.config,
-        contents=found.contents,
-        comparison=Comparison(panels, found.metrics),
-        cells={label: cells(found, arm) for label, arm in arms.items()},
-        curves=curves,
-        peaks=peaks(curves, found.contents.shares),
-        equal_tokens=at_equal_tokens(curves, success),
-        extras=Extras({label: arm.within for label, arm in arms.items() if arm.within}, {}, {}),
-        cooled=None,
-        votes={label: arm.votes for label, arm in arms.items() if arm.votes},
-        changed=(),
-    )
-
-
-def cells(found: Compared, arm: Arm) -> dict[str, Cell]:
-    """Name of a metric -> the mean of an arm, without a difference: it stands in another table."""
-    values = {metric.name: value(arm, metric) for metric in found.metrics}
-    return {name: Cell(of, None) for name, of in values.items() if of is not None}

@@ -1,22 +1,25 @@
-"""A document with its figures as one page, and nothing beside it; where such a page may be written."""
+"""A document with its figures as one page, or as a folder with the figures beside it; where they may be written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import matplotlib as mpl
 
 from rlanything.files.outputs import Output, output
 from rlanything.report.drawn.canvas import Chart
-from rlanything.report.figures import rendered
+from rlanything.report.figures import KINDS, rendered
 from rlanything.report.page.page import framed
 from rlanything.report.style import SETTINGS
 
-_FIGURE = re.compile(r"\]\(figures/([\w.-]{1,80})\.png\)")
+FIGURE = re.compile(r"!\[([^]]*)\]\(figures/([\w.-]{1,80})\.png\)\n\n")
+"""A figure in a document: its caption and its name."""
 COMPARISON, RUN = "Comparison", "Run"
 """How the titles of these pages begin."""
+PAGE = "index.html"
+"""The page in a folder."""
 _STARTS = tuple(
     f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}'.encode()
     for title in (COMPARISON, RUN)
@@ -25,8 +28,8 @@ _SVG: dict[str, dict[str, None]] = {"svg": {"Date": None, "Creator": None}}
 
 
 def page_of(title: str, text: str, charts: Iterable[Chart]) -> str:
-    """The page of a document. charts: those that it may show; others are not drawn."""
-    wanted = set(_FIGURE.findall(text))
+    """The page of a document. charts: those that it may show; others are not drawn, and what has none is left out."""
+    wanted = {name for _, name in FIGURE.findall(text)}
     with mpl.rc_context(SETTINGS):
         files = {
             f"{chart.name}.{kind}": content
@@ -34,7 +37,22 @@ def page_of(title: str, text: str, charts: Iterable[Chart]) -> str:
             if chart.name in wanted
             for kind, content in rendered(chart.figure, _SVG)
         }
-    return framed(text, files, title, kinds=())
+    return framed(_with(text, files), files, title, kinds=())
+
+
+def folder_of(title: str, text: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The files of a folder by their path in it: the page, and the figures that it shows as `files` has them, by name.
+
+    files: of each figure one for every ending of `report.figures.KINDS`, as `report.figures.draw` makes them."""
+    wanted = {f"{name}.{kind}" for _, name in FIGURE.findall(text) for kind in KINDS}
+    page = framed(_with(text, files), files, title)
+    shown = {f"figures/{name}": content for name, content in files.items() if name in wanted}
+    return {PAGE: page.encode("utf-8", "backslashreplace"), **shown}
+
+
+def _with(text: str, files: Mapping[str, bytes]) -> str:
+    """The document without the figures that are not among the files."""
+    return FIGURE.sub(lambda one: one[0] if f"{one[2]}.svg" in files else "", text)
 
 
 def free(file: Path) -> Output:
@@ -42,9 +60,24 @@ def free(file: Path) -> Output:
     return output(file, _problem)
 
 
+def free_folder(folder: Path) -> Output:
+    """The place of a folder, for `output.folder`. Raises `ConfigError` for one that holds something else."""
+    return output(folder, _folder_problem)
+
+
+def _folder_problem(folder: Path) -> str:
+    if not folder.is_dir():
+        return "is a file, not a folder; without a / at its end it is a page"
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    figures = {name for name in found if re.fullmatch(rf"figures/[\w.-]+\.({'|'.join(KINDS)})", name)}
+    if not found or (found - figures == {PAGE} and not _problem(folder / PAGE)):
+        return ""
+    return "holds other files than a page of a run or of a comparison with its figures; name another folder"
+
+
 def _problem(file: Path) -> str:
     if file.is_dir():
-        return "is a folder, not a file"
+        return "is a folder, not a file; with a / at its end it is a folder with the figures as files"
     with file.open("rb") as opened:
         found = opened.read(max(map(len, _STARTS)))
     if found.startswith(_STARTS):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from rlanything.compare.comparison import Compared, cells, headline, joint, notes
-from rlanything.compare.figures import COMPARISON, page_of
+from rlanything.compare.comparison import Compared, headline, notes
+from rlanything.compare.figures import COMPARISON, FIGURE, folder_of, page_of
+from rlanything.compare.joint import joint, of_group, with_votes
 from rlanything.compare.origins import buffers, made_from
-from rlanything.compare.tables import difference_table, settings_table, side_table, value_table
-from rlanything.report.declared_figures import Drawing
+from rlanything.compare.results import Group
+from rlanything.compare.run.parts import beside
+from rlanything.compare.tables import difference_table, paper_columns, settings_table, side_table, value_table
 from rlanything.report.drawn.canvas import Chart
 from rlanything.report.drawn.curves import curves_chart
-from rlanything.report.figures import charts
-from rlanything.report.formatting import code
+from rlanything.report.drawn.judging import calibration_chart, hacking_chart
+from rlanything.report.figures import charts, draw
+from rlanything.report.formatting import code, plain
+from rlanything.report.report_data import ReportData
 from rlanything.report.sections.cost import cost
 from rlanything.report.sections.hacking import hacking
 from rlanything.report.sections.learning import learning
@@ -21,15 +26,26 @@ from rlanything.report.sections.parts import bullets, image
 from rlanything.report.sections.reward_model import reward_model
 from rlanything.report.sections.theory import theory
 
+LEARNING = "learning"
+"""Name of the figure of success while training."""
+
 
 def comparison_page(found: Compared) -> str:
-    """The whole page; equal sides give equal text."""
-    return page_of(COMPARISON, comparison_md(found), _charts(found))
+    """The whole page; equal sides give equal text. Raises `ReportError` for stored votes that cannot be read."""
+    voted = with_votes(found)
+    return page_of(COMPARISON, comparison_md(voted), _charts(voted))
+
+
+def comparison_files(found: Compared) -> dict[str, bytes]:
+    """The page and its figures as files of a folder. Raises as `comparison_page` does."""
+    voted = with_votes(found)
+    return folder_of(COMPARISON, comparison_md(voted), dict(_files(voted)))
 
 
 def comparison_md(found: Compared) -> str:
-    """The document, as Markdown."""
-    return "\n".join(text for section in SECTIONS if (text := section(found)))
+    """The document, as Markdown. Raises as `comparison_page` does."""
+    voted = with_votes(found)
+    return "\n".join(text for section in SECTIONS if (text := section(voted)))
 
 
 def _head(found: Compared) -> str:
@@ -42,7 +58,7 @@ def _result(found: Compared) -> str:
         f"{value_table(found)}\n"
         "Differences are in points, paired by seed and task. The p-values are two-sided, and corrected by Holm's "
         "method over all differences of this page. Results that are the same to the last answer are no comparison.\n\n"
-        f"{difference_table(found)}"
+        f"{difference_table(found)}{beside(found.contents.paper) if paper_columns(found) else ''}"
     )
 
 
@@ -81,20 +97,41 @@ def _settings(found: Compared) -> str:
 def _curves(found: Compared) -> str:
     if found.single:
         return learning(joint(found))
-    shown = [
-        f"### {code(group.arm)}\n\n{image('Learning curves', _name(i))}"
-        for i, group in enumerate(found.groups)
-        if any(arm is not None and arm.curves for arm in group.of)
-    ]
-    return f"## Learning curves\n\n{''.join(shown)}" if shown else ""
+    curves = any(_has_curves(group) for group in found.groups)
+    return (
+        f"## Learning curves\n\n{_of_each_arm(found, image('Learning curves', LEARNING))}" if curves else ""
+    )
 
 
 def _together(found: Compared) -> str:
-    """The sections of the report that show several arms, where each side is one."""
-    if not found.single or len({side.environment for side in found.sides}) > 1:
+    """The sections of the report that show several arms, where the sides have the same environment."""
+    if not found.comparable:
         return ""
     data = joint(found)
-    return "\n".join(filter(None, (section(data) for section in (reward_model, theory, hacking, cost))))
+    text = "\n".join(filter(None, (section(data) for section in (reward_model, theory, hacking, cost))))
+    return text if found.single else _of_each_arm(found, text)
+
+
+def _of_each_arm(found: Compared, text: str) -> str:
+    """The text with a figure of every arm in place of each figure: all arms of all sides are too many lines for one."""
+
+    def figures(one: re.Match[str]) -> str:
+        return "".join(
+            image(f"{one[1]}: {_words(group.arm)}", _numbered(one[2], i))
+            for i, group in enumerate(found.groups)
+            if _has_curves(group)
+        )
+
+    return FIGURE.sub(figures, text)
+
+
+def _words(name: str) -> str:
+    """An arm's name, which may be anybody's, as words that a caption can have."""
+    return re.sub(r"[^\w.-]+", " ", plain(name, 60)).strip()
+
+
+def _has_curves(group: Group) -> bool:
+    return any(arm is not None and arm.curves for arm in group.of)
 
 
 def _tasks(found: Compared) -> str:
@@ -125,14 +162,39 @@ def _charts(found: Compared) -> Iterator[Chart]:
     if found.single:
         yield from charts(joint(found))
         return
-    success = found.contents.drawings[0]
     for i, group in enumerate(found.groups):
-        of = [(side.label, arm) for side, arm in zip(found.sides, group.of, strict=True) if arm is not None]
-        drawing: Drawing = replace(success, name=_name(i))
-        curves = {label: dict(arm.curves) for label, arm in of if arm.curves}
-        yield curves_chart(drawing, curves, {label: cells(found, arm) for label, arm in of})
+        if _has_curves(group):
+            for chart in _of_arm(of_group(found, group)):
+                yield replace(chart, name=_numbered(chart.name, i))
 
 
-def _name(number: int) -> str:
-    """Of a figure of an arm's curves: a name of ours, whatever the arm's is."""
-    return f"curves-{number}"
+def _files(found: Compared) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of every figure in every form."""
+    if found.single:
+        yield from draw(joint(found))
+        return
+    for i, group in enumerate(found.groups):
+        if _has_curves(group):
+            data = of_group(found, group)
+            names = {chart.name for chart in _of_arm(data)}
+            for name, content in draw(data):
+                stem, _, kind = name.rpartition(".")
+                if stem in names:
+                    yield f"{_numbered(stem, i)}.{kind}", content
+
+
+def _of_arm(data: ReportData) -> Iterator[Chart]:
+    """The charts of the sections that show one arm of every side; one without a number is left out."""
+    drawings = [one for one in data.contents.drawings if one.section in ("learning", "reward", "theory")]
+    drawn = [curves_chart(one, data.curves, data.cells) for one in drawings]
+    if data.contents.acts:
+        drawn += [
+            calibration_chart(data.votes, data.cells),
+            hacking_chart(data.curves, data.votes, data.cells),
+        ]
+    return (chart for chart in drawn if chart.rows)
+
+
+def _numbered(name: str, number: int) -> str:
+    """Of a figure of one arm: a name of ours, whatever the arm's is."""
+    return f"{name}-{number}"

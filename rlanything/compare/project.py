@@ -43,7 +43,8 @@ def of_project(letter: str, name: str, kind: str, folder: Path, revision: str = 
         notes.append(NO_TEST)
     arms = {arm: _arm(folder, arm, panels.get(arm, {}), summary.get(arm, {}), curves) for arm in found}
     settings = settings_of(raw if config is None else config)
-    return Side(letter, name, kind, arms, *settings, config, tuple(notes), revision)
+    place = None if revision else folder
+    return Side(letter, name, kind, arms, *settings, config, tuple(notes), revision, place)
 
 
 def _config(raw: Mapping[str, Any]) -> tuple[Config | None, list[str]]:

@@ -44,7 +44,8 @@ class Arm:
 class Side:
     """What a name means. kind: in words. config: None where this version cannot read it.
 
-    settings: key -> value, without those of arms. switches: of each declared arm key -> value."""
+    settings: key -> value, without those of arms. switches: of each declared arm key -> value. place: the folder of a
+    whole experiment, whose rollouts can be read."""
 
     letter: str
     name: str
@@ -55,6 +56,7 @@ class Side:
     config: Config | None
     notes: Sequence[str] = ()
     revision: str = ""
+    place: Path | None = None
 
     @property
     def label(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
@@ -11,6 +12,8 @@ from buffer_cases import ACCEPTED, event, kitchen, record
 from report_cases import config, project
 
 from rlanything.buffer import TaskBuffer
+from rlanything.compare.comparison import Compared, compare
+from rlanything.compare.sides import sides
 from rlanything.config import Config
 from rlanything.report import exports
 from rlanything.report.report_data import gather
@@ -50,6 +53,11 @@ def provenance(root: Path, arm: str, seeds: int, of: Config, code: str = "0" * 6
     }  # fmt: skip
     (root / "provenance").mkdir(exist_ok=True)
     (root / "provenance" / f"{arm}.json").write_text(json.dumps(found))
+
+
+def compared(root: Path, *names: str, revisions: Sequence[str] = ()) -> Compared:
+    """A comparison in the project at `root`."""
+    return compare(sides(revisions, names, root), root)
 
 
 def recorded(root: Path, message: str) -> None:

@@ -6,14 +6,14 @@ import json
 import shutil
 
 import pytest
-from compare_cases import commit, declare, experiment, provenance, recorded
+from compare_cases import commit, compared, declare, experiment, provenance, recorded
+from page_cases import every_look
 from report_cases import config, evaluation, write_evaluation
 
 from rlanything.cli import main
-from rlanything.compare.comparison import compare, headline, notes
+from rlanything.compare.comparison import headline, notes
 from rlanything.compare.page import comparison_md
 from rlanything.compare.results import Pairing, Why
-from rlanything.compare.sides import sides
 from rlanything.core.errors import ConfigError
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast, corrected
@@ -26,10 +26,6 @@ def root(tmp_path_factory):
     made = experiment(tmp_path_factory.mktemp("experiment"))
     recorded(made, "first")
     return made
-
-
-def compared(root, *names, revisions=()):
-    return compare(sides(revisions, names, root), root)
 
 
 def test_arms_are_paired_by_seed_and_task_and_corrected_together(root):
@@ -182,18 +178,12 @@ def test_a_strangers_words_stay_words_in_the_page(tmp_path, tab, capsys):
 
 
 @pytest.mark.integration
-def test_axe_finds_nothing_serious_in_the_page(root, tmp_path, tab):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="needs: pip install 'rlanything[dev]'"
-    )
+@pytest.mark.parametrize("names", [("policy", "full"), (".", "--rev", "HEAD")])
+def test_the_page_fits_every_screen_and_axe_finds_nothing_serious(root, tmp_path, tab, names):
     file = tmp_path / "page.html"
-    assert main(["--root", str(root), "compare", "policy", "full", "--output", str(file)]) == 0
+    assert main(["--root", str(root), "compare", *names, "--output", str(file)]) == 0
     tab.goto(file.as_uri())
-    for width, scheme in ((390, "dark"), (1400, "light"), (1400, "dark")):
-        tab.set_viewport_size({"width": width, "height": 844})
-        tab.emulate_media(color_scheme=scheme)
-        found = axe.Axe().run(tab).response["violations"]
-        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] != "minor"] == []
+    assert len(list(every_look(tab))) == 6
     assert tab.problems == []
 
 

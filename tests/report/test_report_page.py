@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from itertools import product
 from pathlib import Path
 
 import pytest
+from page_cases import every_look
 from report_cases import config, evaluation, project, write_evaluation
 
 from rlanything.report.page.page import framed
@@ -62,20 +62,8 @@ def test_every_link_leads_somewhere(made, tab):
 
 
 def test_it_fits_and_axe_finds_nothing_serious(made, tab):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="needs: pip install 'rlanything[dev]'"
-    )
     tab.goto(made.as_uri())
-    tab.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true; })")
-    for width, scheme in product((390, 800, 1400), ("light", "dark")):
-        tab.set_viewport_size({"width": width, "height": 844})
-        tab.emulate_media(color_scheme=scheme)
-        assert tab.evaluate("document.documentElement.scrollWidth") <= width, (width, scheme)
-        found = axe.Axe().run(tab).response["violations"]
-        serious = [(rule["id"], rule["nodes"][0]["html"]) for rule in found if rule["impact"] != "minor"]
-        assert serious == [], (width, scheme)
-        dark = tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
-        assert dark == (scheme == "dark")
+    assert len(list(every_look(tab))) == 6
 
 
 def test_the_keyboard_reaches_everything(made, tab):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 from optuna.trial import TrialState
+from page_cases import SCHEMES, fits
 from sweep_cases import BAND, LAMBDA, declared, make, play
 
 from rlanything.sweep.results.comparisons import differences
@@ -231,10 +232,9 @@ def test_the_page_fits_the_screen(published, browser, width, scheme):
         "all => all.map(panel => panel.getBoundingClientRect().width)",
     )
     assert min(panels) > 150
-    for scheme in ("light", "dark"):
+    for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
-        dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(22, 22, 22)"
-        assert dark == (scheme == "dark")
+        fits(page, width, scheme)
     page.close()
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rlanything.compare.figures import RUN, page_of
-from rlanything.compare.run.parts import made_from, not_concluded, tasks, troubles
+from rlanything.compare.figures import RUN, folder_of, page_of
+from rlanything.compare.run.parts import beside, made_from, not_concluded, tasks, troubles
 from rlanything.compare.run.single import Single
 from rlanything.compare.run.times import times
 from rlanything.config import BASE
-from rlanything.report.figures import charts
-from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text, plain
+from rlanything.report.figures import charts, draw
+from rlanything.report.formatting import NONE, code, interval, markdown_table, number, p_text, plain
 from rlanything.report.report_data import ReportData
+from rlanything.report.results.comparison import Cell
 from rlanything.report.results.curves import RECENT, ends
+from rlanything.report.results.metrics import Metric
 from rlanything.report.results.statistics import Contrast, corrected
 from rlanything.report.sections.cost import cost
 from rlanything.report.sections.hacking import hacking
@@ -27,6 +29,11 @@ from rlanything.report.sections.theory import theory
 def single_page(found: Single) -> str:
     """The whole page; equal runs with equal times give equal text."""
     return page_of(f"{RUN} {plain(found.name)}", single_md(found), charts(found.data))
+
+
+def single_files(found: Single) -> dict[str, bytes]:
+    """The page and its figures as files of a folder."""
+    return folder_of(f"{RUN} {plain(found.name)}", single_md(found), dict(draw(found.data)))
 
 
 def single_md(found: Single) -> str:
@@ -97,23 +104,38 @@ def _result(found: Single) -> str:
     return (
         "## Result\n\nPercent, final checkpoint. Differences are in points and paired by seed and task; p is two-sided "
         f"and corrected by Holm's method over the rows. The 95 % intervals are over {seeds}. The base was measured "
-        "with the same draws.\n\n"
-        + markdown_table(["metric", "base", "this run", "difference", "p (Holm)"], _rows(found))
+        "with the same draws.\n\n" + _table(found)
     )
 
 
-def _rows(found: Single) -> list[list[str]]:
-    data, rows, contrasts = found.data, [], _contrasts(found)
+def _table(found: Single) -> str:
+    """A line for each metric; beside it the paper's, where it has the arm."""
+    data, rows, theirs = found.data, [], []
     for metric in data.contents.metrics:
         cell, base = (data.cells.get(arm, {}).get(metric.name) for arm in (found.arm, BASE))
         if cell is not None:
-            values = [interval(None if of is None else of.value, metric) for of in (base, cell)]
-            against = contrasts.get(metric.name)
-            points = NONE if against is None else interval(against.difference, metric, sign=True)
-            rows.append(
-                [data.contents.title(metric), *values, points, p_text(against.p if against else None)]
-            )
-    return rows
+            rows.append([data.contents.title(metric), *_values(found, metric, cell, base)])
+            theirs.append(_paper(found, metric))
+    header = ["metric", "base", "this run", "difference", "p (Holm)"]
+    if not any(value != NONE for value, _ in theirs):
+        return markdown_table(header, rows)
+    both = [[*row, *paper] for row, paper in zip(rows, theirs, strict=True)]
+    return markdown_table([*header, "paper", "paper vs base"], both) + beside(data.contents.paper)
+
+
+def _values(found: Single, metric: Metric, cell: Cell, base: Cell | None) -> list[str]:
+    """The cells of the base, the run, and their difference with its p."""
+    against = _contrasts(found).get(metric.name)
+    points = NONE if against is None else interval(against.difference, metric, sign=True)
+    values = [interval(None if of is None else of.value, metric) for of in (base, cell)]
+    return [*values, points, p_text(against.p if against else None)]
+
+
+def _paper(found: Single, metric: Metric) -> tuple[str, str]:
+    """The paper's value of the arm, and its difference from the base."""
+    paper = found.data.contents.paper
+    gain = paper.gain(found.arm, metric)
+    return number(paper.value(found.arm, metric), metric), number(gain, metric, sign=True)
 
 
 def _of(section: Callable[[ReportData], str]) -> Callable[[Single], str]:

@@ -10,6 +10,7 @@ from rlanything.compare.run.single import Single
 from rlanything.config import BASE
 from rlanything.report.formatting import NONE, code, markdown_table
 from rlanything.report.results.curves import Run, total
+from rlanything.report.results.paper import Paper
 from rlanything.report.sections.parts import FIRST_AND_LAST, bullets, from_to, images, percent
 from rlanything.report.sections.solved import solved
 
@@ -30,6 +31,11 @@ _SHORT = 16
 def not_concluded(found: Single) -> str:
     """What this page cannot show."""
     return f"## What may not be concluded\n{bullets(list(_limits(found)))}"
+
+
+def beside(paper: Paper) -> str:
+    """What stands beside our results, and what of it may be compared."""
+    return f"\nPaper: {paper.source}. {paper.note}\n"
 
 
 def _limits(found: Single) -> Iterator[str]:

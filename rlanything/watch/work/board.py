@@ -25,6 +25,14 @@ _MOST = 8
 """Lines of other work."""
 
 
+def shortened(text: Text, width: int) -> Text:
+    """The text with every line cut at `width` columns."""
+    lines = text.split("\n")
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+    return Text("\n").join(lines)
+
+
 class Board:
     """The state of a command at work. `take` gets what it prints, `rows` are the lines to show now."""
 
@@ -45,11 +53,7 @@ class Board:
 
     def rows(self, width: int) -> Text:
         """The lines to show now, none longer than `width`."""
-        text = Text("\n", no_wrap=True).join(Text(line, style=style) for line, style in self._rows())
-        lines = text.split("\n")
-        for line in lines:
-            line.truncate(width, overflow="ellipsis")
-        return Text("\n").join(lines)
+        return shortened(Text("\n").join(Text(line, style=style) for line, style in self._rows()), width)
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         place = places.read(places.PROJECT, self._root)

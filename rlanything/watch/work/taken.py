@@ -11,16 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from rich.console import Console
+from rich.control import Control
 from rich.live import Live
+from rich.segment import ControlType
 from rich.text import Text
 
 from rlanything.core.printable import safe
-from rlanything.watch.work.board import Board
+from rlanything.watch.work.board import Board, shortened
 
 EVERY_S = 1.0
 _CHUNK = 1 << 16
 _LONGEST = 1 << 16
 """Characters of a line without an end; a longer one is shown in pieces."""
+
+
+KEEPS_LINES = ("XTERM_VERSION", "STY")
+"""Set by xterm and GNU screen, which cut lines when they become narrower. Other terminals fold them."""
 
 
 class Calm(Console):
@@ -29,6 +35,39 @@ class Calm(Console):
     def show_cursor(self, show: bool = True) -> bool:
         """Nothing."""
         return False
+
+
+class Drawn:
+    """The lines that are updated, in a terminal that may become narrower after they were drawn."""
+
+    def __init__(self, live: Live, console: Console) -> None:
+        self._live, self._console = live, console
+        self._text = Text("")
+
+    def show(self, text: Text) -> None:
+        """Draw these lines in place of those before; what is longer than the terminal is wide is cut."""
+        self._erase()
+        self._text = shortened(text, max(1, self._console.width - 1))
+        self._live.update(self._text, refresh=True)
+
+    def say(self, text: Text) -> None:
+        """Print a text for good, above the lines."""
+        if self._folded():
+            self.show(self._text)  # it is drawn again with the text, and would be folded again
+        self._console.print(text, soft_wrap=True)
+
+    def _folded(self) -> int:
+        """The rows that the lines have in a terminal that became narrower, beyond one each."""
+        width = max(1, self._console.width)
+        lines = self._text.split("\n")[: self._console.height]
+        return sum(max(0, line.cell_len - 1) // width for line in lines)
+
+    def _erase(self) -> None:
+        """Erase what rich does not: it goes up one row for each line, and would draw below folded pieces."""
+        more = self._folded()
+        if more and not any(name in os.environ for name in KEEPS_LINES):
+            erase, up = (ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1)
+            self._console.control(Control(ControlType.CARRIAGE_RETURN, erase, *([up, erase] * more)))
 
 
 @contextmanager
@@ -81,23 +120,23 @@ class _Reader(threading.Thread):
             console=console, auto_refresh=no, redirect_stdout=no, redirect_stderr=no, transient=True,
             vertical_overflow="crop",
         ) as live:  # fmt: skip
-            drawn = 0.0
+            self._lines, drawn = Drawn(live, console), 0.0
             while True:
                 ready = select.select([self._pipe], [], [], 0.0 if self._over.is_set() else EVERY_S / 4)[0]
                 if not (self._read() if ready else not self._over.is_set()):
                     break
-                drawn = self._draw(live, drawn)
+                drawn = self._draw(drawn)
             self._say(self._rest)
-            live.update(Text(""), refresh=True)
+            self._lines.show(Text(""))
 
-    def _draw(self, live: Live, drawn: float) -> float:
+    def _draw(self, drawn: float) -> float:
         """Draw, if it is time to; returns when it was last drawn."""
         now = time.monotonic()
         if self._over.is_set() or now - drawn < EVERY_S:
             return drawn
         # Whatever goes wrong here, the pipe must be emptied: whoever prints would wait for ever.
         with suppress(Exception):
-            live.update(self._board.rows(max(20, self._console.width - 1)), refresh=True)
+            self._lines.show(self._board.rows(self._console.width - 1))
         return now
 
     def _read(self) -> bool:
@@ -115,4 +154,4 @@ class _Reader(threading.Thread):
         """Print a line for good, unless it updates another one. Of a line that overwrites itself, the last text."""
         text = line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "backslashreplace")
         if text.strip() and (kept := self._board.take(text)) is not None:
-            self._console.print(Text(safe(kept)), soft_wrap=True)
+            self._lines.say(Text(safe(kept)))
