@@ -19,6 +19,7 @@ from buffer_cases import (
     relaxed,
     task,
     write_house,
+    write_rollouts,
     write_story,
 )
 from hypothesis import given
@@ -29,6 +30,7 @@ from rlanything.buffer.views import diff
 from rlanything.buffer.views.compare.markdown import escaped
 from rlanything.buffer.views.compare.statistics import _chances
 from rlanything.buffer.views.compare.two_way import diff_page
+from rlanything.buffer.views.find import measurements
 from rlanything.buffer.views.find.source import Source
 from rlanything.buffer.views.tasks.word_diff import word_diff
 from rlanything.core.adaptation import AcceptanceRule
@@ -274,3 +276,14 @@ def test_the_same_task_by_another_way_is_unchanged():
     page = diff_page(source(left), source(right))
     assert page["counts"]["unchanged"] == 1
     assert patched(left, page["slots"]) == right
+
+
+def test_a_run_compared_with_its_own_start_reads_each_file_of_rollouts_once(tmp_path, monkeypatch):
+    write_house(tmp_path)
+    write_rollouts(tmp_path / "runs/full/seed-0")
+    read, real = [], measurements.read_measurements
+    monkeypatch.setattr(
+        measurements, "read_measurements", lambda *call: read.append(call[2].name) or real(*call)
+    )
+    diff("full/seed-0", details=False, root=tmp_path)
+    assert sorted(read) == ["iter_0001.jsonl.gz", "iter_0002.jsonl.gz"]

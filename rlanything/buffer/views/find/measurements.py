@@ -48,9 +48,14 @@ def rollout_files(run: RunBuffer) -> dict[int, Path]:
 
 
 def measurements(run: RunBuffer) -> Iterator[Measurement]:
-    """Every group of rollouts in the run, by iteration, slot and task. Raises `TaskBufferError` for a bad file."""
+    """Every group of rollouts in the run, by iteration, slot and task. Raises `TaskBufferError` for a bad file.
+
+    A file is read once: a comparison asks several times, and a run's rollouts take half a second to read.
+    """
     for iteration, path in rollout_files(run).items():
-        yield from read_measurements(run, iteration, path)
+        if path not in run.counted:
+            run.counted[path] = read_measurements(run, iteration, path)
+        yield from run.counted[path]
 
 
 Accuracies = dict[tuple[int, str], float]

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlanything.buffer.event import Event
 from rlanything.buffer.eventlog import EventLog, events_path, read_events
@@ -29,6 +30,9 @@ from rlanything.buffer.storage import (
 )
 from rlanything.buffer.views.find.live import live_run
 
+if TYPE_CHECKING:
+    from rlanything.buffer.views.find.measurements import Measurement
+
 _DEPTH = 6
 """How many folders deep `find_runs` looks. A run lies two below `runs/`."""
 
@@ -42,6 +46,8 @@ class RunBuffer:
     files: FileSystem = DISK
     bases: dict[Path, TaskBuffer] = field(default_factory=dict, compare=False, repr=False)
     """The base snapshots read so far (see `read_snapshot`)."""
+    counted: dict[Path, list[Measurement]] = field(default_factory=dict, compare=False, repr=False)
+    """What the files of rollouts read so far say (see `measurements`)."""
 
     def at(self, iteration: int) -> TaskBuffer:
         """The buffer at the start of `iteration`. Raises `TaskBufferError` for a missing or damaged one."""
