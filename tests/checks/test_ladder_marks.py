@@ -36,8 +36,8 @@ def test_the_ends_stay_where_they_are():
 
 
 def test_a_majority_of_three_is_drawn_at_the_accuracy_of_a_single_vote(monkeypatch):
-    found, drawn = published("fitness"), []
-    (mark,) = found.marks
+    found, drawn = published("ladder"), []
+    mark, _ = found.marks
     assert 100 * mark.accuracy == pytest.approx(85.6, abs=0.05)
     assert 100 * mark.single == pytest.approx(76.1, abs=0.05)
     keep = matplotlib.figure.Figure.savefig
@@ -50,9 +50,9 @@ def test_a_majority_of_three_is_drawn_at_the_accuracy_of_a_single_vote(monkeypat
         upright = {line.get_xdata()[0] for line in axis.lines if len(set(line.get_xdata())) == 1}
         assert 100 * mark.single in upright
         assert 100 * mark.accuracy not in upright
-        assert figure.mark_text([mark]) in [text.get_text() for text in axis.texts]
-    assert figure.mark_text([mark]) == "reward model of base (majority 85.6 %)"
-    assert "| the base's | 85.6 | 84.4 | 76.1 |" in document.to_markdown(found, "fitness")
+        assert figure.mark_text(found.marks) in [text.get_text() for text in axis.texts]
+    assert figure.mark_text([mark]) == "reward model of base\n(majority 85.6 %)"
+    assert "| the base's | 85.6 | 84.4 | 76.1 |" in document.to_markdown(found, "ladder")
 
 
 def test_a_share_of_right_tests_is_its_own_place():

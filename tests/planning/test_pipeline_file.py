@@ -189,9 +189,9 @@ def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy, sweep):
 @pytest.mark.parametrize("check", ["fitness", "ladder", "written_tests"])
 def test_make_adds_a_ladder_as_a_stage_whose_results_git_keeps(copy, check):
     """Git has the results of checks, and DVC does not take what git has into its cache."""
-    shutil.copytree(ROOT / "checks" / "fitness", copy / "checks" / "fitness")
+    shutil.copytree(ROOT / "checks" / "ladder", copy / "checks" / "ladder")
     subprocess.run(["git", "add", "checks"], cwd=copy, check=True)
-    stage, before = declared(copy, "check", "checks", check, 2 if check == "fitness" else 1)
+    stage, before = declared(copy, "check", "checks", check, 2 if check == "ladder" else 1)
     assert stage.cmd == f"python -m rlanything check ladder experiments/check/{check}.yaml"
     (out,) = stage.outs
     assert (out.def_path, out.use_cache, out.persist) == (f"checks/{check}", False, True)

@@ -62,8 +62,9 @@ def _panel(axis: Axes, found: Found, panel: str) -> None:
 
 def _noise(axis: Axes, found: Found, panel: str) -> None:
     """The band of differences that are too small to be shown; it changes no limit of the axis."""
-    least, limits = 100 * found.power[panel][0].difference, axis.get_ylim()
-    axis.axhspan(-least, least, color=PALE, lw=0, zorder=0, label="too small for so many seeds and games")
+    power, limits = found.power[panel][0], axis.get_ylim()
+    least, told = 100 * power.difference, f"less than {power.seeds} seeds and {power.games} games show"
+    axis.axhspan(-least, least, color=PALE, lw=0, zorder=0, label=told)
     axis.set_ylim(limits)
 
 
@@ -87,7 +88,7 @@ def _marks(axis: Axes, found: Found, panel: str) -> None:
 def mark_text(marks: Sequence[Mark]) -> str:
     """Whose reward models these are, and the accuracy of their majority where the place is derived from it."""
     names, first = label(", ".join(mark.arm for mark in marks)), marks[0]
-    majority = "" if first.single == first.accuracy else f" (majority {100 * first.accuracy:.1f} %)"
+    majority = "" if first.single == first.accuracy else f"\n(majority {100 * first.accuracy:.1f} %)"
     return f"reward model of {names}{majority}"
 
 
