@@ -20,9 +20,8 @@ TORCH_INDEX ?=
 # How long `make fuzz` looks, all its targets together; TARGETS names some of them (python tests/fuzz --help).
 MINUTES ?= 10
 TARGETS ?=
-# Processes that pytest uses, of about 1 GB each. Two for each core: desktops, browsers and programs that are killed make
-# tests wait for more than half of their time.
-JOBS ?= $(shell python3 -c 'import os; print(min(8, 2 * (os.cpu_count() or 1)))' 2>/dev/null || echo 2)
+# Processes that pytest uses; each keeps one core busy.
+JOBS ?= 2
 
 # The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))

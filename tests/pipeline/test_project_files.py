@@ -61,7 +61,7 @@ def test_what_the_commands_of_the_docs_write_is_ignored_by_git():
     """Otherwise a first day with them leaves `git status` full of files that nobody wants to commit."""
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
     blocks = [b for page in pages for b in re.findall(r"^```bash$(.*?)^```$", page.read_text(), re.M | re.S)]
-    written = {name for b in blocks for name in re.findall(r"--output (\w[\w./-]*)", b)}
+    written = {name.rstrip("/") for b in blocks for name in re.findall(r"--output (\w[\w./-]*)", b)}
     assert {"run.html", "half-pages", "trial.yaml"} <= written
     folders = [f"{name}/x" for name in written if "." not in name]
     names = sorted([*(name for name in written if "." in name), *folders])
