@@ -12,7 +12,7 @@ import pytest
 import torch
 from learn_cases import SLOW
 from torch.multiprocessing import start_processes
-from trainer_cases import ANCHORED, TWICE, Stage, furthest, main
+from trainer_cases import ANCHORED, OFFLOAD, TWICE, Stage, furthest, main
 
 
 def two_processes(folder: Path, strategy: str, *more: str) -> None:
@@ -68,9 +68,11 @@ def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_t
 def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_has_learned_nothing_yet(
     tmp_path,
 ):
-    """Lightning cannot load the state of an optimizer that has not made a step into a sharded one by itself."""
+    """Lightning cannot load the state of an optimizer that has not made a step into a sharded one by itself.
+
+    Their parts are in the host's memory, as FSDP calls it; here that is the memory of the only device."""
     wanted = alone(silent=True).fit(2, tmp_path)
-    two_processes(tmp_path, "fsdp", str(tmp_path / "1.ckpt"))
+    two_processes(tmp_path, OFFLOAD, str(tmp_path / "1.ckpt"))
     check(tmp_path, wanted)
 
 
