@@ -206,6 +206,7 @@ def _part(tensor: Tensor, like: Tensor) -> Tensor:
     divided = distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)
     # `divided` is on the mesh's device, and `like` may be in the host's memory.
     part = torch.empty_like(like, dtype=tensor.dtype)
+    assert isinstance(part, DTensor)
     part.to_local().copy_(divided.to_local())
     return part
 
