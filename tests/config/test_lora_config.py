@@ -62,6 +62,13 @@ def test_it_goes_with_divided_weights_and_not_with_pictures():
     assert parse(changed(learn__policy__lora={}, **shown)).learn.lora
 
 
+def test_only_divided_weights_are_kept_in_the_hosts_memory():
+    assert "offload = True: needs strategy = fsdp, not ddp" in problem(
+        train__strategy="ddp", train__offload=True
+    )
+    assert "train.ofload: unknown; did you mean 'offload'" in problem(train__ofload=True)
+
+
 def test_a_missing_peft_is_named_before_any_work(monkeypatch):
     config = parse(changed(learn__policy__lora={}))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

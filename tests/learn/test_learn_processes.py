@@ -14,6 +14,8 @@ from learn_cases import SLOW
 from torch.multiprocessing import start_processes
 from trainer_cases import ANCHORED, OFFLOAD, TWICE, Stage, furthest, main
 
+from rlanything.learn.sharding import Sharding
+
 
 def two_processes(folder: Path, strategy: str, *more: str) -> None:
     """Train with two processes, which leave statistics, weights and a checkpoint of each iteration in `folder`.
@@ -88,3 +90,10 @@ def test_two_processes_divide_the_passes_that_compute_log_probs_again(tmp_path, 
         prepared = json.loads((tmp_path / f"prepared-{rank}.json").read_text())
         for found, known in zip(prepared, wanted.prepared, strict=True):
             assert found == pytest.approx(known, abs=1e-5)
+
+
+def test_parts_in_the_hosts_memory_are_exchanged_beside_those_of_gpus(monkeypatch):
+    """NCCL cannot gather what lies in the host's memory, and gloo not what a GPU computes with."""
+    monkeypatch.setattr(Sharding, "root_device", torch.device("cuda", 0))
+    assert Sharding(2)._get_process_group_backend() == "nccl"
+    assert Sharding(2, offload=True)._get_process_group_backend() == "cpu:gloo,cuda:nccl"
