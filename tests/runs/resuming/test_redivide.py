@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from rlanything.cli import main
+from rlanything.compare.run import parts
 from rlanything.core.errors import ConfigError
 from rlanything.files import locks
 from rlanything.files.records import write_json
@@ -28,7 +29,7 @@ from rlanything.runs.resuming.divisions import Division
 from rlanything.stages import redivide as stage
 from rlanything.stages.redivide import redivide
 
-ARM = "policy"
+ARM = "outcome"
 TWO: dict[str, Any] = {"train__devices": 2, "train__strategy": "fsdp"}
 
 
@@ -83,27 +84,31 @@ def stopped_at(iteration: int, monkeypatch: pytest.MonkeyPatch, run: Callable[[]
             run()
 
 
-def test_a_run_that_is_divided_otherwise_twice_has_the_recorded_numbers_and_its_record_says_when(
-    root, monkeypatch
+def test_a_run_that_is_divided_otherwise_on_the_way_has_the_recorded_numbers_and_its_record_says_when(
+    root, monkeypatch, capsys
 ):
     small = {"engine__max_batch": 17, "learn__micro_batch_tokens": 700}
     stopped_at(1, monkeypatch, lambda: golden.run(root, ARM))
     assert ask(root, **small) == ["engine.max_batch: 256 -> 17", "learn.micro_batch_tokens: 4096 -> 700"]
-    stopped_at(2, monkeypatch, lambda: golden.run(root, ARM, **small))
-    ask(root)
-    golden.check(ARM, golden.run(root, ARM))
+    golden.check(ARM, golden.run(root, ARM, **small))
     record = provenance.read(root, ARM)
-    assert [each["first"]["0"] for each in record["divisions"]] == [0, 1, 2]
+    assert [each["first"]["0"] for each in record["divisions"]] == [0, 1]
     assert [each["values"] for each in record["divisions"]] == [
         {"engine.max_batch": batch, "learn.micro_batch_tokens": tokens}
-        for batch, tokens in ((256, 4096), (17, 700), (256, 4096))
+        for batch, tokens in ((256, 4096), (17, 700))
     ]
-    own = made_from(golden.configuration(), root, ARM).fingerprint
+    own = made_from(golden.configuration(**small), root, ARM).fingerprint
     assert record["fingerprint"] != own, "its bytes are not those that its configuration gives"
     assert divided(record)[1] == (
         "divided as engine.max_batch=17 learn.micro_batch_tokens=700: seed 0 from iteration 1"
     )
     assert not list((root / ".rla" / "live").iterdir())
+    (told,) = parts._divided(record)
+    assert "seed 0 from iteration 1" in told
+    assert told.endswith("Equal to rounding, not to the byte.")
+    assert not list(parts._divided({**record, "divisions": []}))
+    assert main(["--root", str(root), "--params", str(golden.START / "params.yaml"), "provenance", ARM]) == 0
+    assert "divided as engine.max_batch=17 " in capsys.readouterr().out
 
 
 def test_there_and_back_without_an_iteration_between_is_no_change(root, invented):
@@ -149,7 +154,7 @@ def test_a_start_that_published_nothing_gives_way(root, invented):
 
 
 def test_what_cannot_go_on_is_refused_with_the_reason(root, invented):
-    with pytest.raises(ConfigError, match=r"holds no unfinished run of arm policy"):
+    with pytest.raises(ConfigError, match=r"holds no unfinished run of arm outcome"):
         ask(root, **TWO)
     other = begun(root, learn__epsilon=0.3)
     with pytest.raises(
@@ -159,15 +164,15 @@ def test_what_cannot_go_on_is_refused_with_the_reason(root, invented):
     assert "redivide" not in str(origins.begin(root / ".rla" / "live" / "new" / ARM, ARM, origin(**TWO)))
     live = begun(root)
     notice = origins.begin(root / ".rla" / "live" / "newer" / ARM, ARM, origin(**TWO))
-    assert "then `rlanything redivide --arm policy`)" in str(notice)
+    assert "then `rlanything redivide --arm outcome`)" in str(notice)
     with pytest.raises(
-        ConfigError, match=r"has this division already; `rlanything train --arm policy` goes on"
+        ConfigError, match=r"has this division already; `rlanything train --arm outcome` goes on"
     ):
         ask(root)
     begun(root, train__devices=4)
-    with pytest.raises(ConfigError, match=r"several unfinished runs of arm policy could go on: "):
+    with pytest.raises(ConfigError, match=r"several unfinished runs of arm outcome could go on: "):
         ask(root, **TWO)
-    with locks.stage(root, "train --arm policy"), pytest.raises(ConfigError, match="runs here already"):
+    with locks.stage(root, "train --arm outcome"), pytest.raises(ConfigError, match="runs here already"):
         ask(root, **TWO)
     assert other.is_dir()
     assert live.is_dir()
@@ -179,8 +184,8 @@ def test_the_command_says_what_changes(root, invented, capsys):
     data = golden.configuration(**TWO).model_dump(mode="json", by_alias=True)
     (root / "params.yaml").write_text(yaml.safe_dump(data))
     words = ["--root", str(root), "redivide", "--arm"]
-    assert main([*words, "polcy"]) == 2
-    assert "did you mean 'policy'" in capsys.readouterr().err
+    assert main([*words, "outcom"]) == 2
+    assert "did you mean 'outcome'" in capsys.readouterr().err
     assert main([*words, ARM]) == 0
     assert "train.devices: 1 -> 2\ntrain.strategy: auto -> fsdp\n" in capsys.readouterr().out
 
@@ -199,6 +204,7 @@ def test_only_the_keys_that_changed_are_recorded_and_each_seed_has_its_own_itera
 STOPPED = """
 import sys
 from rlanything.cli import main
+from rlanything.compare.run import parts
 from rlanything.loop.iteration import Loop
 collect, last = Loop.collect, int(sys.argv[1])
 def interrupted(loop, state):
