@@ -164,11 +164,6 @@ class Config(Section):
         """What must hold where LoRA trains a model. The checkpoint's own matrices are looked at when it is loaded."""
         for role, lora in self.learn.lora.items():
             where = f"learn.{role}.lora"
-            if self.train.strategy == "fsdp":
-                raise ValueError(
-                    f"{where}: does not go with train.strategy = 'fsdp', which would have to divide weights of two "
-                    "number formats; must be auto or ddp. With LoRA neither gradients nor moments are large"
-                )
             if getattr(self.model.images, role):
                 raise ValueError(
                     f"{where}: does not go with model.images.{role} = {getattr(self.model.images, role)}; set the one "

@@ -20,6 +20,8 @@ class TrainConfig(Section):
     """Processes at once inside a stage; does not change any result."""
     precision: Literal["32-true", "bf16-mixed", "bf16-true"] = "bf16-mixed"
     strategy: Literal["auto", "ddp", "fsdp"] = "auto"
+    offload: bool = False
+    """Whether the parts of divided models, their gradients and moments lie in the host's memory (`fsdp`)."""
     accelerator: Literal["cpu", "auto", "cuda", "mps"] = "cpu"
     """Where all models lie, in every stage. `native` samples on the CPU and needs `cpu`."""
     devices: Positive = 1
@@ -46,6 +48,15 @@ class TrainConfig(Section):
                 f"staleness = {self.staleness}: needs devices = 1 and nodes = 1, not {self.devices} and {self.nodes}: "
                 "the processes of a run exchange rollouts and gradients in one order, which sampling beside learning "
                 "would break"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _offloads_parts(self) -> TrainConfig:
+        if self.offload and self.strategy != "fsdp":
+            raise ValueError(
+                f"offload = True: needs strategy = fsdp, not {self.strategy}: only the parts of divided models are "
+                "kept in the host's memory"
             )
         return self
 

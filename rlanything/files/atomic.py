@@ -109,6 +109,14 @@ def remove(folder: Path) -> None:
     clear(gone)
 
 
+def move(folder: Path, place: Path) -> None:
+    """Give a folder the name `place`, which must be free, with one rename. Both names are on disk at the end."""
+    make(place.parent)
+    folder.rename(place)
+    sync(place.parent)
+    sync(folder.parent)
+
+
 def clear_removed(folder: Path) -> None:
     """Go on with a `remove` of this folder that was killed; for one who holds the lock of all that remove it."""
     clear(_gone(folder))

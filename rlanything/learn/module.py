@@ -24,7 +24,7 @@ from rlanything.learn.losses import Packed, pack, surrogate
 from rlanything.learn.mismatch import mismatch
 from rlanything.learn.packing import Row, idle_row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
-from rlanything.learn.sharding import logprobs_of, shard, whole
+from rlanything.learn.sharding import Sharding, logprobs_of, whole
 
 if TYPE_CHECKING:
     from rlanything.engines.sight.eyes import Eyes
@@ -73,9 +73,10 @@ class JointModule(LightningModule):
 
     def configure_model(self) -> None:
         """Divide the models over the processes, where the strategy of the trainer shards (`learn.sharding`)."""
-        if self.device_mesh is not None:
+        strategy = self.trainer.strategy
+        if isinstance(strategy, Sharding):
             for model in self._learning():
-                shard(model, self.device_mesh["data_parallel"])
+                strategy.divide(model)
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """AdamW for the policy and, where it trains, for the reward model."""
@@ -84,18 +85,18 @@ class JointModule(LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Leave out the weights that no optimizer changes: with LoRA, those that the run began with."""
-        for name in self._frozen():
-            del checkpoint["state_dict"][name]
+        frozen, state = self._frozen(), checkpoint["state_dict"]
+        checkpoint["state_dict"] = {name: value for name, value in state.items() if name not in frozen}
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Put in the weights that were left out: the module has them already."""
         own = self.state_dict()
         checkpoint["state_dict"] |= {name: own[name] for name in self._frozen()}
 
-    def _frozen(self) -> list[str]:
+    def _frozen(self) -> set[str]:
         """The names of the weights that no optimizer changes. A tied weight has all of its names here."""
         every = self.named_parameters(remove_duplicate=False)
-        return [name for name, value in every if not value.requires_grad]
+        return {name for name, value in every if not value.requires_grad}
 
     def _learning(self) -> list[PreTrainedModel]:
         return [self.policy] if self.reward is None else [self.policy, self.reward]
@@ -156,7 +157,7 @@ class JointModule(LightningModule):
         Weights are multiplied by min(exp(trainer's - recorded), importance_cap). The trainer's log-probs become `old`,
         and without a reference model (`anchored` false) also `reference`.
         """
-        fresh = torch.tensor(logprobs, device=model.device)
+        fresh = torch.tensor(logprobs, device=self._place)
         recorded = torch.tensor([x for r in rows for x in r.old], device=fresh.device)
         factor = (fresh - recorded).exp().clamp(max=self.config.importance_cap)
         weights = torch.tensor([x for r in rows for x in r.weight], device=fresh.device)
@@ -173,19 +174,25 @@ class JointModule(LightningModule):
         """Log-probs of the targets of each micro-batch, in the number formats of the updates (bf16-mixed: autocast)."""
 
         def one(rows: Group) -> list[float]:
-            batch = self._packed(name, rows, model.device)
+            batch = self._packed(name, rows)
             with self.trainer.precision_plugin.forward_context():
                 found: list[float] = logprobs_of(model)(batch).tolist()
             return found
 
         return computed(groups, self.trainer, one)
 
-    def _packed(self, name: str, rows: Group, device: torch.device) -> Packed:
+    @property
+    def _place(self) -> torch.device:
+        """The device that computes. The weights themselves may lie in the host's memory (`train.offload`)."""
+        found: torch.device = self.trainer.strategy.root_device
+        return found
+
+    def _packed(self, name: str, rows: Group) -> Packed:
         """A micro-batch as tensors. An empty one becomes a row that teaches nothing.
 
         Another process has one more micro-batch, and needs this one for the same passes through the model.
         """
-        return pack(rows or [idle_row()], device, self._eyes.get(name))
+        return pack(rows or [idle_row()], self._place, self._eyes.get(name))
 
     def _update(
         self,
@@ -203,7 +210,7 @@ class JointModule(LightningModule):
             # DDP averages gradients over processes; the weights are already normalised over all of them.
             self.manual_backward(loss * world)
             sums = {
-                key: sums.get(key, torch.zeros((), device=self.device)) + value
+                key: sums.get(key, torch.zeros((), device=self._place)) + value
                 for key, value in stats.items()
             }
         norm = whole(torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm))
@@ -215,7 +222,7 @@ class JointModule(LightningModule):
     def _loss(
         self, name: str, model: PreTrainedModel, rows: Sequence[Row]
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        batch = self._packed(name, rows, self.device)
+        batch = self._packed(name, rows)
         return surrogate(logprobs_of(model)(batch), batch, self.config.epsilon, self.config.beta)
 
 

@@ -5,7 +5,9 @@ same passes in the same order. Policy and reward model are divided on their own:
 other. Gradients are divided after every micro-batch. Until then each process holds all of them, so that is not put off
 to the last one.
 
-Text is sampled from a whole copy of the model, which each process has for itself.
+Text is sampled from a whole copy of the model, which each process has for itself. With LoRA the frozen weights are that
+copy already: they lie whole in each process, once for all roles, and LoRA's weights alone are divided. To divide the
+frozen ones as well would take more memory, because the whole copy would still be there.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ import torch
 from lightning.pytorch.strategies import ModelParallelStrategy
 from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+from torch.distributed.fsdp import (
+    CPUOffloadPolicy,
+    OffloadPolicy,
+    fully_shard,
+    register_fsdp_forward_method,
+)
 from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn import Module
 from torch.optim import Optimizer
@@ -28,10 +35,15 @@ from transformers import PreTrainedModel
 
 from rlanything.core.protocols import Engine
 from rlanything.core.types import Completion, Request
+from rlanything.engines.lora.injection import trained
 from rlanything.learn.losses import Packed, target_logprobs
 
 FORWARD = "target_logprobs"
 """`losses.target_logprobs` as a method of a sharded model: FSDP gathers weights for methods alone."""
+
+
+HOST_AND_GPU = "cpu:gloo,cuda:nccl"
+"""The process groups of a training on GPUs whose divided weights lie in the host's memory: both are exchanged."""
 
 
 class CopyEngine:
@@ -66,17 +78,50 @@ class Sharding(ModelParallelStrategy):
     They are one file with whole tensors, and every optimizer numbers its own weights from 0, as PyTorch does. Lightning
     numbers the weights of all models together. So it cannot read the second optimizer of another strategy's checkpoint,
     nor one that has not made a step.
+
+    offload: each process keeps its parts in the host's memory, and steps the optimizers there.
     """
 
-    def __init__(self, processes: int) -> None:
+    def __init__(self, processes: int, *, offload: bool = False) -> None:
         super().__init__(
             data_parallel_size=processes, tensor_parallel_size=1, save_distributed_checkpoint=False
         )
+        self._offload = offload
+
+    def divide(self, model: PreTrainedModel) -> None:
+        """Divide what trains of a model over the processes."""
+        shard(model, self.device_mesh["data_parallel"], offload=self._offload)
+
+    def model_to_device(self) -> None:
+        """Move what lies elsewhere to the device. Offloaded parts stay; what is not divided lies there already."""
+        if not self._offload:
+            super().model_to_device()
+
+    def _get_process_group_backend(self) -> str:
+        if self._offload and self.root_device.type == "cuda":
+            return HOST_AND_GPU
+        found: str = super()._get_process_group_backend()
+        return found
 
     @property
     def lightning_restore_optimizer(self) -> bool:
         """True: Lightning calls `load_optimizer_state_dict`."""
         return True
+
+    def lightning_module_state_dict(self) -> dict[str, Any]:
+        """The whole weights, in the first process; nothing in the others. Every process must call it.
+
+        A tied weight has all of its names. What is not divided is given as it is: with LoRA it is left out of
+        checkpoints, so a copy on the CPU would be made for nothing.
+        """
+        assert self.lightning_module is not None
+        every = self.lightning_module.state_dict(keep_vars=True)
+        found: dict[int, Tensor] = {}
+        for value in {id(value): value for value in every.values()}.values():
+            of = whole(value.detach())
+            if self.is_global_zero:
+                found[id(value)] = of.cpu() if isinstance(value, DTensor) else of
+        return {name: found[id(value)] for name, value in every.items() if id(value) in found}
 
     def optimizer_state(self, optimizer: Optimizer) -> dict[str, Any]:
         """PyTorch's state, with whole tensors. Every process must call it."""
@@ -113,11 +158,17 @@ class Sharding(ModelParallelStrategy):
             optimizer.load_state_dict({**stored, "state": state})
 
 
-def shard(model: PreTrainedModel, mesh: DeviceMesh) -> None:
-    """Divide a model over the processes of `mesh`: each of its layers on its own, then the rest."""
-    for layer in _layers(model):
-        fully_shard(layer, mesh=mesh)
-    fully_shard(model, mesh=mesh)
+def shard(model: PreTrainedModel, mesh: DeviceMesh, *, offload: bool = False) -> None:
+    """Divide what trains of a model over the processes of `mesh`: each of its layers on its own, then the rest.
+
+    Frozen weights stay as they are. They may be shared with other models, and have another number format.
+
+    offload: whether the parts lie in the host's memory.
+    """
+    frozen = {value for value in model.parameters() if not value.requires_grad}
+    policy = CPUOffloadPolicy(pin_memory=mesh.device_type == "cuda") if offload else OffloadPolicy()
+    for module in (*_layers(model), model):
+        fully_shard(module, mesh=mesh, offload_policy=policy, ignored_params=frozen)
     setattr(model, FORWARD, MethodType(target_logprobs, model))
     register_fsdp_forward_method(model, FORWARD)
 
@@ -135,19 +186,29 @@ def whole(tensor: Tensor) -> Tensor:
 
 @torch.no_grad()
 def gather(model: Module, copy: Module) -> None:
-    """Write the weights of a sharded model into a whole `copy` of it, in the copy's number format.
+    """Write what trains of a sharded model into a whole `copy` of it, in the copy's number format.
 
     Tensors are gathered one at a time. Every process must call it.
     """
-    for part, target in zip(model.parameters(), copy.parameters(), strict=True):
-        target.copy_(whole(part.detach()))
+    targets = dict(copy.named_parameters())
+    for name, part in trained(model).items():
+        targets[name].copy_(whole(part.detach()))
 
 
+@torch.no_grad()
 def _part(tensor: Tensor, like: Tensor) -> Tensor:
-    """This process's part of a whole tensor, divided as `like` is. A scalar, such as a number of steps, stays whole."""
+    """This process's part of a whole tensor, divided and placed as `like` is.
+
+    A scalar, such as a number of steps, stays whole.
+    """
     if tensor.shape != like.shape or not isinstance(like, DTensor):
         return tensor
-    return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
+    divided = distribute_tensor(tensor, like.device_mesh, like.placements, src_data_rank=None)
+    # `divided` is on the mesh's device, and `like` may be in the host's memory.
+    part = torch.empty_like(like, dtype=tensor.dtype)
+    assert isinstance(part, DTensor)
+    part.to_local().copy_(divided.to_local())
+    return part
 
 
 def _layers(model: PreTrainedModel) -> Iterable[Module]:

@@ -73,7 +73,7 @@ def make_trainer(
         max_epochs=epochs,
         accelerator=config.accelerator,
         precision=None if plugins[1:] else config.precision,
-        strategy=make_strategy(config.strategy, config.processes),
+        strategy=make_strategy(config.strategy, config.processes, offload=config.offload),
         devices=config.devices,
         num_nodes=config.nodes,
         callbacks=list(callbacks),
@@ -86,11 +86,11 @@ def make_trainer(
     )
 
 
-def make_strategy(name: str, processes: int) -> Strategy | str:
-    """The strategy for Lightning, of all processes of a run.
+def make_strategy(name: str, processes: int, *, offload: bool = False) -> Strategy | str:
+    """The strategy for Lightning, of all processes of a run. offload: see `Sharding`.
 
     DDP must allow unused parameters: each backward pass uses one of the two models.
     """
     if name == SHARDED:
-        return Sharding(processes)
+        return Sharding(processes, offload=offload)
     return "ddp_find_unused_parameters_true" if processes > 1 and name in ("auto", "ddp") else name

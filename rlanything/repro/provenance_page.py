@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -78,6 +79,7 @@ def text(found: Mapping[str, Any]) -> str:
             f"  {split}: {panel['tasks']} tasks, {_hash(panel['hash'])}"
             for split, panel in found["panels"].items()
         ]
+    lines += divided(found)
     lines += [f"made from {len(found['code'])} source files and {len(found['inputs'])} input files", ""]
     for number, start in enumerate(found["starts"], 1):
         lines += _start(number, start)
@@ -88,6 +90,16 @@ def text(found: Mapping[str, Any]) -> str:
         )
     unknown_here = () if found["starts"] else provenance.ELSEWHERE
     return "\n".join([*lines, "", *_today(found["today"], unknown_here)]) + "\n"
+
+
+def divided(record: Mapping[str, Any]) -> list[str]:
+    """A line for each division of a run that had several; [] for one that had one alone."""
+    lines = []
+    for division in record.get("divisions", []):
+        first = ", ".join(f"seed {seed} from iteration {k}" for seed, k in division["first"].items())
+        values = " ".join(f"{key}={json.dumps(value)}" for key, value in division["values"].items())
+        lines.append(f"divided as {values}: {first}")
+    return lines
 
 
 def _start(number: int, start: Mapping[str, Any]) -> list[str]:

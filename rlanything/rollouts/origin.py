@@ -5,8 +5,9 @@ from __future__ import annotations
 from rlanything.core.errors import ConfigError
 from rlanything.files.reader import read_object
 from rlanything.rollouts.runs import NamedRun
-from rlanything.runs import origins, provenance
+from rlanything.runs import provenance
 from rlanything.runs.fingerprint import Origin
+from rlanything.runs.resuming import origins
 
 PARTS = ("config", "code", "inputs", "packages")
 

@@ -18,7 +18,7 @@ from rlanything.core.records.forms import first_error
 from rlanything.files.reader import read_object
 from rlanything.repro import run_rules
 from rlanything.repro.stored import StoredRun
-from rlanything.runs import origins
+from rlanything.runs.resuming import origins
 
 LIVE = Path(".rla", "live")
 

@@ -31,17 +31,20 @@ See = Callable[[Checkpoint, PreTrainedModel], Sight | None]
 
 @dataclass(frozen=True)
 class Model:
-    """A model, its tokenizer, and its chat model, which samples from the same weights.
+    """A model, its tokenizer, and its chat model.
 
     source: what it was loaded from.
-    whole: what is saved at the end: the model itself, of a sharded one the whole copy that samples, and with LoRA the
-    same model without LoRA's weights, which shares the frozen ones."""
+    network: what trains, if it does.
+    sampled: what `chat` samples from: `network`, and of a sharded one a whole copy.
+    whole: what is saved at the end: `sampled`, and with LoRA the same model without LoRA's weights, which shares the
+    frozen ones."""
 
     source: Checkpoint
     network: PreTrainedModel
+    sampled: PreTrainedModel
+    whole: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     chat: ChatModel
-    whole: PreTrainedModel
 
     def save(self, weights: Mapping[str, Tensor], folder: Path, name: str) -> None:
         """Take over `weights`, the last thing that is done with the model, and write a Hugging Face folder.
@@ -50,10 +53,10 @@ class Model:
         float32, and `folder`/lora/`name` LoRA's alone.
         """
         place = folder / "checkpoints" / name
-        if has_lora(self.network):
-            take_over(self.network, weights)
-            merge(self.network, self.whole)
-            save_lora(self.network, folder / LORA / name, self.source.path)
+        if has_lora(self.sampled):
+            take_over(self.sampled, weights)
+            merge(self.sampled, self.whole)
+            save_lora(self.sampled, folder / LORA / name, self.source.path)
         else:
             Module.to(self.whole, "cpu", self.network.dtype)
             self.whole.load_state_dict(weights)
@@ -85,45 +88,49 @@ class Networks:
     def still(self, source: Checkpoint, see: See | None = None) -> Model:
         """A model that does not train. Raises `ConfigError`."""
         network, tokenizer = self.frozen(source)
-        return self._model(source, network, tokenizer, network, see)
+        return self._model(source, (network, network, network), tokenizer, see)
 
     def learning(self, source: Checkpoint, name: str, see: See) -> Model:
         """The model that trains as `name`, `policy` or `reward`. Raises `ConfigError`."""
         config = self._config
+        sharded = config.train.strategy == SHARDED
         if name in config.learn.lora:
-            network, plain, tokenizer = self._low_rank(source, name)
-            return self._model(source, network, tokenizer, plain, see)
-        network, tokenizer = build.load(config, source, self._root, Role.TRAINED)
-        if config.train.strategy != SHARDED:
-            return self._model(source, network, tokenizer, network, see)
-        from rlanything.learn.sharding import CopyEngine
+            whole, tokenizer = self._shared_frozen(source)
+            network = self._low_rank(whole, name)
+            sampled = self._low_rank(whole, name) if sharded else network
+        else:
+            network, tokenizer = build.load(config, source, self._root, Role.TRAINED)
+            sampled = build.load(config, source, self._root, Role.FROZEN)[0] if sharded else network
+            whole = sampled
+        made = self._model(source, (network, sampled, whole), tokenizer, see)
+        if sharded:
+            from rlanything.learn.sharding import CopyEngine
 
-        copy, _ = build.load(config, source, self._root, Role.FROZEN)
-        made = self._model(source, copy, tokenizer, copy, None)
-        made.chat.engine = CopyEngine(made.chat.engine, network, copy)
-        return Model(source, network, tokenizer, made.chat, copy)
+            made.chat.engine = CopyEngine(made.chat.engine, network, sampled)
+        return made
 
-    def _low_rank(
-        self, source: Checkpoint, name: str
-    ) -> tuple[PreTrainedModel, PreTrainedModel, PreTrainedTokenizerBase]:
-        """A model with LoRA's weights, the same without, which shares the frozen ones, and the tokenizer."""
+    def _shared_frozen(self, source: Checkpoint) -> Loaded:
+        """A network whose weights are frozen, and shared by all roles of the checkpoint, and its tokenizer."""
         if source not in self._shared:
             base, tokenizer = build.load(self._config, source, self._root, Role.FROZEN)
             self._shared[source] = base.requires_grad_(False), tokenizer
-        plain, tokenizer = self.frozen(source)
-        network = twin(plain)
-        settings = self._config.learn.lora[name]
+        return self.frozen(source)
+
+    def _low_rank(self, frozen: PreTrainedModel, name: str) -> PreTrainedModel:
+        """A model with LoRA's weights of its own, which shares the frozen ones."""
+        network, settings = twin(frozen), self._config.learn.lora[name]
         inject(network, settings, derive_seed(self._seed, "lora", name), f"learn.{name}.lora")
-        return network, plain, tokenizer
+        return network
 
     def _model(
         self,
         source: Checkpoint,
-        network: PreTrainedModel,
+        networks: tuple[PreTrainedModel, PreTrainedModel, PreTrainedModel],
         tokenizer: PreTrainedTokenizerBase,
-        whole: PreTrainedModel,
         see: See | None,
     ) -> Model:
-        seen = see(source, network) if see else None
-        chat = self._engines.enter_context(build.chat_model(self._config, network, tokenizer, seen))
-        return Model(source, network, tokenizer, chat, whole)
+        """networks: what trains, what samples, and what is saved."""
+        _, sampled, _ = networks
+        seen = see(source, sampled) if see else None
+        chat = self._engines.enter_context(build.chat_model(self._config, sampled, tokenizer, seen))
+        return Model(source, *networks, tokenizer, chat)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -62,16 +62,22 @@ def record_start(
     write_json(live / STARTS, [*_starts(live), start])
 
 
-def write(config: Config, root: Path, arm: str, origin: Origin, live: Path) -> None:
+def write(
+    config: Config, root: Path, arm: str, origin: Origin, live: Path, divisions: Sequence[Json] = ()
+) -> None:
     """Write both files of a finished run. Its starts are read from `live`.
 
     The whole `config` is stored, so that it can be parsed as a configuration again.
+
+    divisions: those that the run had one after the other (`runs.resuming.divisions`); none where it had one alone. They
+    are part of its fingerprint, because its bytes are not those of a run that `config` alone gives.
     """
     layout = Layout(root)
     record = {
         "schema": SCHEMA,
         "arm": arm,
-        "fingerprint": origin.fingerprint,
+        "fingerprint": _fingerprint(origin, divisions),
+        **({"divisions": list(divisions)} if divisions else {}),
         "config": config.model_dump(mode="json", by_alias=True),
         "code": origin.code,
         "inputs": origin.inputs,
@@ -84,6 +90,12 @@ def write(config: Config, root: Path, arm: str, origin: Origin, live: Path) -> N
     starts = {"of": content_id(record), "starts": _starts(live), "finished": _now()}
     write_json(layout.starts(arm), starts)
     (live / STARTS).unlink(missing_ok=True)
+
+
+def _fingerprint(origin: Origin, divisions: Sequence[Json]) -> str:
+    if not divisions:
+        return origin.fingerprint
+    return content_id({"origin": origin.fingerprint, "divisions": list(divisions)})
 
 
 def read(root: Path, arm: str) -> dict[str, Any]:

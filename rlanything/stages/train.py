@@ -12,11 +12,12 @@ from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, hashes, locks
 from rlanything.files.atomic import clear_leftovers
-from rlanything.runs import families, origins, provenance, timings
+from rlanything.runs import families, provenance, timings
 from rlanything.runs.build import fetch_commit, first_process
 from rlanything.runs.fingerprint import Origin, checkpoints, made_from
 from rlanything.runs.folder import RunFolder, place
 from rlanything.runs.layout import Layout, trained_reward
+from rlanything.runs.resuming import divisions, origins
 from rlanything.runs.workers import run_all
 from rlanything.stages import BEFORE_TRAINING, EVALUATE, TRAIN, of_arm
 
@@ -61,7 +62,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
     hashes.forget()
     origins.unchanged(config, root, arm, origin)()
     place(list(folders.values()), layout.run(arm, 0).parent)
-    provenance.write(config, root, arm, origin, live)
+    provenance.write(config, root, arm, origin, live, divisions.record(live, origin.key))
     for seed, folder in folders.items():
         timings.keep(folder.path, layout.timings(arm, seed))
     atomic.remove(live.parent)  # its name is the key of this run, so it holds nothing else

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rlanything.runs import origins, timings
+from rlanything.runs import timings
 from rlanything.runs.progress import heartbeat
+from rlanything.runs.resuming import origins
 from rlanything.watch import tolerant
 from rlanything.watch.holders import Holder, holder
 from rlanything.watch.tolerant import Row, number_at

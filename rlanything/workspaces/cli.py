@@ -26,6 +26,7 @@ from rlanything.workspaces import places
 if TYPE_CHECKING:
     from rlanything.stages.stage import Stage
 
+REDIVIDE = "redivide"
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 Shown = Callable[[Path, str, str, bool], AbstractContextManager[None]]
 """From root, the words of a command, how much it prints, and whether it keeps the terminal, to what surrounds it."""
@@ -68,7 +69,31 @@ def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> Non
         )
         _add_levels(command)
         command.set_defaults(run=_stage, stage=stage, shown=shown, arm="", dry_run=False, one_process=False)
+    _add_redivide(commands)
     _add_ls(commands)
+
+
+def _add_redivide(commands: Commands[argparse.ArgumentParser]) -> None:
+    about = (
+        "let an unfinished run go on with the devices, the strategy and the batches that the configuration has now; "
+        "its results are then equal to rounding, and no longer to the byte"
+    )
+    command = commands.add_parser(REDIVIDE, help=about, description=about)
+    command.add_argument("--arm", required=True, help="an arm of the configuration, e.g. full")
+    command.set_defaults(run=_redivide)
+
+
+def _redivide(args: argparse.Namespace) -> int:
+    from rlanything.stages.redivide import redivide
+
+    config = configuration(args, engine=True, data=True)
+    config.arm(args.arm)
+    for change in redivide(config, args.root, args.arm, _say):
+        print(change)
+    print(
+        f"`rlanything {of_arm(TRAIN, args.arm)}` goes on with it; the record of the run will name the change"
+    )
+    return 0
 
 
 def _add_levels(command: argparse.ArgumentParser) -> None:

@@ -48,10 +48,8 @@ def test_a_rank_may_be_as_large_as_the_targets_allow():
     assert parse(changed(learn__policy__lora=wide)).learn.lora["policy"].rank == 96
 
 
-def test_it_does_not_go_with_divided_weights_or_with_pictures():
-    assert "learn.policy.lora: does not go with train.strategy = 'fsdp'" in problem(
-        learn__policy__lora={}, train__strategy="fsdp"
-    )
+def test_it_goes_with_divided_weights_and_not_with_pictures():
+    assert parse(changed(learn__policy__lora={}, train__strategy="fsdp", train__offload=True)).learn.lora
     shown = {
         "model__embedded": None,
         "model__context": "history",
@@ -62,6 +60,13 @@ def test_it_does_not_go_with_divided_weights_or_with_pictures():
         learn__reward__lora={}, **shown
     )
     assert parse(changed(learn__policy__lora={}, **shown)).learn.lora
+
+
+def test_only_divided_weights_are_kept_in_the_hosts_memory():
+    assert "offload = True: needs strategy = fsdp, not ddp" in problem(
+        train__strategy="ddp", train__offload=True
+    )
+    assert "train.ofload: unknown; did you mean 'offload'" in problem(train__ofload=True)
 
 
 def test_a_missing_peft_is_named_before_any_work(monkeypatch):

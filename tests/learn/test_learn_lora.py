@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 
 import pytest
@@ -89,11 +90,7 @@ def test_recomputing_layers_changes_no_gradient():
 def test_a_frozen_bfloat16_model_is_trained_by_float32_weights(precision):
     """Updates that bfloat16 would round away are kept: the learning rate is far below its precision."""
     config = low_rank(SLOW).model_copy(update={"importance": "recomputed"})
-    stage = Stage(config)
-    for model in (stage.policy, stage.reward):
-        for value in model.parameters():
-            if not value.requires_grad:
-                value.data = value.data.to(torch.bfloat16)
+    stage = Stage(config, half=True)
     before = copy.deepcopy(stage.weights())
     stage.fit(1, precision=precision)
     own, first = split(stage.weights())[0], split(before)[0]
@@ -103,9 +100,16 @@ def test_a_frozen_bfloat16_model_is_trained_by_float32_weights(precision):
 
 
 @pytest.mark.integration
-def test_two_processes_train_lora_as_one_does_and_one_goes_on_from_their_checkpoint(tmp_path: Path):
-    two_processes(tmp_path, "ddp", LORA)
-    wanted = Stage(low_rank(SLOW), micro_tokens=60).fit(2)
+@pytest.mark.parametrize(("strategy", "matrices"), [("ddp", 0), ("fsdp", 2 * 2 * 2 * 7)])
+def test_two_processes_train_lora_as_one_does_and_one_goes_on_from_their_checkpoint(
+    tmp_path: Path, strategy: str, matrices: int
+):
+    """With `fsdp` each process has half of every matrix of LoRA, and all of the frozen bfloat16 weights."""
+    two_processes(tmp_path, strategy, LORA)
+    wanted = Stage(low_rank(SLOW), micro_tokens=60, half=True).fit(2)
     check(tmp_path, wanted)
-    going_on = Stage(low_rank(SLOW), micro_tokens=60).fit(2, resume=tmp_path / "1.ckpt")
+    assert json.loads((tmp_path / "divided-1.json").read_text()) == matrices
+    stored = torch.load(tmp_path / "1.ckpt", weights_only=True)
+    assert set(stored["state_dict"]) == set(split(wanted.weights())[0])
+    going_on = Stage(low_rank(SLOW), micro_tokens=60, half=True).fit(2, resume=tmp_path / "1.ckpt")
     assert furthest(going_on.weights(), wanted.weights()) < 1e-5

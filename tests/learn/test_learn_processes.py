@@ -12,7 +12,9 @@ import pytest
 import torch
 from learn_cases import SLOW
 from torch.multiprocessing import start_processes
-from trainer_cases import ANCHORED, TWICE, Stage, furthest, main
+from trainer_cases import ANCHORED, OFFLOAD, TWICE, Stage, furthest, main
+
+from rlanything.learn.sharding import Sharding
 
 
 def two_processes(folder: Path, strategy: str, *more: str) -> None:
@@ -68,9 +70,11 @@ def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_t
 def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_has_learned_nothing_yet(
     tmp_path,
 ):
-    """Lightning cannot load the state of an optimizer that has not made a step into a sharded one by itself."""
+    """Lightning cannot load the state of an optimizer that has not made a step into a sharded one by itself.
+
+    Their parts are in the host's memory, as FSDP calls it; here that is the memory of the only device."""
     wanted = alone(silent=True).fit(2, tmp_path)
-    two_processes(tmp_path, "fsdp", str(tmp_path / "1.ckpt"))
+    two_processes(tmp_path, OFFLOAD, str(tmp_path / "1.ckpt"))
     check(tmp_path, wanted)
 
 
@@ -86,3 +90,10 @@ def test_two_processes_divide_the_passes_that_compute_log_probs_again(tmp_path, 
         prepared = json.loads((tmp_path / f"prepared-{rank}.json").read_text())
         for found, known in zip(prepared, wanted.prepared, strict=True):
             assert found == pytest.approx(known, abs=1e-5)
+
+
+def test_parts_in_the_hosts_memory_are_exchanged_beside_those_of_gpus(monkeypatch):
+    """NCCL cannot gather what lies in the host's memory, and gloo not what a GPU computes with."""
+    monkeypatch.setattr(Sharding, "root_device", torch.device("cuda", 0))
+    assert Sharding(2)._get_process_group_backend() == "nccl"
+    assert Sharding(2, offload=True)._get_process_group_backend() == "cpu:gloo,cuda:nccl"

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from learn_cases import FAST, SLOW, dialogue, judged, lesson, qwen2, recorded, verdicts
 from lightning.pytorch import Callback, LightningModule, Trainer
+from torch.distributed.fsdp import FSDPModule
+from torch.distributed.fsdp._fully_shard._fsdp_param import FSDPParam
 from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, LoraConfig
@@ -27,6 +29,9 @@ from rlanything.learn.sharding import gather, whole
 from rlanything.learn.trainer import StateFile, make_strategy
 
 UNITS = 5
+MODELS = {"policy": 1, "reward": 2}
+"""The seed of each one's first weights."""
+OFFLOAD = "fsdp, offload"
 LORA, ANCHORED = "lora", "anchored"
 TWICE = SLOW.model_copy(update={"kl_reference": "base", "importance": "recomputed"})
 """Log-probs are computed again before an update: by the model that trains and by its reference."""
@@ -55,6 +60,8 @@ class Stage:
     anchored: bool = False
     skew: float = 0.0
     """How far the recorded log-probs are from the trainer's own."""
+    half: bool = False
+    """Whether weights that LoRA freezes are bfloat16."""
     silent: bool = False
     """Whether the reward model has nothing to learn in the first iteration."""
     iteration: int = 0
@@ -65,9 +72,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.config = self.config.model_copy(update={"micro_batch_tokens": self.micro_tokens})
-        self.policy, self.reward = qwen2(1), qwen2(2)
-        for name, settings in self.config.lora.items():
-            inject(getattr(self, name), settings, len(name), f"learn.{name}.lora")
+        self.policy, self.reward = self.made("policy"), self.made("reward")
         self.module = JointModule(
             self.config,
             self.policy,
@@ -78,6 +83,25 @@ class Stage:
         if reference := self.module._references["policy"]:
             reference.model.layers[0].register_forward_pre_hook(self.passed)
 
+    def made(self, name: str) -> PreTrainedModel:
+        """A model as it is before training."""
+        model, settings = qwen2(MODELS[name]), self.config.lora.get(name)
+        if settings:
+            inject(model, settings, len(name), f"learn.{name}.lora")
+            frozen = [value for value in model.parameters() if not value.requires_grad]
+            for value in frozen if self.half else ():
+                value.data = value.data.to(torch.bfloat16)
+        return model
+
+    def sampler(self, name: str) -> PreTrainedModel:
+        """What samples: the model itself, or a whole copy of a sharded one."""
+        model: PreTrainedModel = getattr(self, name)
+        if all(value is whole(value) for value in model.parameters()):
+            return model
+        copy = self.made(name)
+        gather(model, copy)
+        return copy
+
     def collect(self) -> list[Minibatch]:
         seeds = range(UNITS * self.iteration, UNITS * (self.iteration + 1))
         units = {
@@ -85,8 +109,8 @@ class Stage:
             "reward": [reward_rows(verdicts(judged(s)), "step") for s in seeds],
         }
         parts: dict[str, list[list[Row]]] = {}
-        for name, model in (("policy", self.policy), ("reward", self.reward)):
-            rows = recorded([row for unit in units[name] for row in unit], sampler(model))
+        for name in MODELS:
+            rows = recorded([row for unit in units[name] for row in unit], self.sampler(name))
             for row in rows:
                 row.old = [x + self.skew for x in row.old]
             parts[name] = minibatches(units[name], self.config.updates, 0, self.iteration, name)
@@ -94,9 +118,7 @@ class Stage:
                 parts[name] = [[] for _ in parts[name]]
             self.prepared.append(self.module.prepare(name, [r for b in parts[name] for r in b]))
         return [
-            Minibatch(
-                self.iteration, *(own_part(self.module, parts[name], u) for name in ("policy", "reward"))
-            )
+            Minibatch(self.iteration, *(own_part(self.module, parts[name], u) for name in MODELS))
             for u in range(self.config.updates)
         ]
 
@@ -138,15 +160,6 @@ class Watch(Callback):
         self.stage.totals.append({k: list(v) for k, v in self.stage.module.totals.items()})
 
 
-def sampler(model: PreTrainedModel) -> PreTrainedModel:
-    """What samples: the model itself, or a whole copy of a sharded one."""
-    if all(value is whole(value) for value in model.parameters()):
-        return model
-    copy = qwen2()
-    gather(model, copy)
-    return copy
-
-
 def quiet(**settings: Any) -> Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
@@ -166,19 +179,35 @@ def furthest(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> fl
     return max(float((one[name] - other[name]).abs().max()) for name in one)
 
 
+def divided(stage: Stage) -> list[FSDPParam]:
+    """The weights of both models that are divided over the processes, as FSDP keeps them."""
+    modules = [m for m in stage.module.modules() if isinstance(m, FSDPModule)]
+    return [
+        part
+        for m in modules
+        for group in m._get_fsdp_state()._fsdp_param_groups
+        for part in group.fsdp_params
+    ]
+
+
 def main(folder: Path, strategy: str, resume: str = "") -> None:
     """One of several processes: train, then leave statistics and weights of the first and the last process.
 
-    resume: a checkpoint of a stage whose reward model had nothing to learn so far; none: `lora`, and LoRA trains;
-    `anchored`, with `TWICE`."""
+    strategy: that of a configuration, or `OFFLOAD`.
+    resume: a checkpoint of a stage whose reward model had nothing to learn so far; none: `lora`, and LoRA trains
+    beside bfloat16; `anchored`, with `TWICE`."""
     torch.set_num_threads(1)
     mode, resume = (resume, "") if resume in (LORA, ANCHORED) else ("", resume)
     config = {LORA: low_rank(SLOW), ANCHORED: TWICE}.get(mode, SLOW)
     skewed = {"anchored": True, "skew": 0.3} if mode == ANCHORED else {}
-    stage = Stage(config, micro_tokens=60, silent=bool(resume), **skewed)
-    placed = {"strategy": make_strategy(strategy, 2), "devices": 2, "plugins": [StateFile()]}
+    stage = Stage(config, micro_tokens=60, silent=bool(resume), half=mode == LORA, **skewed)
+    offload = strategy == OFFLOAD
+    made = make_strategy("fsdp" if offload else strategy, 2, offload=offload)
+    placed = {"strategy": made, "devices": 2, "plugins": [StateFile()]}
     stage.fit(2, folder, Path(resume) if resume else None, **placed)
+    assert {part.offload_to_cpu for part in divided(stage)} <= {offload}
     rank = stage.module.trainer.global_rank
+    (folder / f"divided-{rank}.json").write_text(json.dumps(len(divided(stage))))
     for name in ("totals", "passes", "prepared"):
         (folder / f"{name}-{rank}.json").write_text(json.dumps(getattr(stage, name)))
     torch.save(stage.weights(), folder / f"weights-{rank}.pt")

@@ -172,6 +172,23 @@ def test_more_devices_copy_the_models_unless_they_are_divided():
     assert parts["fsdp", 8] == 16 * policy / 8 + 2 * policy + reward  # each device samples from a whole copy
 
 
+def test_offloaded_parts_are_in_the_hosts_memory():
+    """Two gathered layers stay on the device; AdamW steps where its moments are."""
+    found = {}
+    for offload in ("false", "true"):
+        config = configuration("train.strategy=fsdp", f"train.offload={offload}")
+        found[offload] = memory(config, "policy", model_sizes(config, ROOT), planned(arm="policy").work, 8)
+    here, there = (sum(part.bytes for part in found[offload].lasting) for offload in found)
+    policy = 7_615_616_512
+    assert here - there == 16 * policy / 8
+    assert sum(part.bytes for part in found["true"].host) == (16 + 4) * policy / 8
+    assert not found["false"].host
+    assert {p.name for p in found["false"].passing} - {p.name for p in found["true"].passing} == {
+        "AdamW's step"
+    }
+    assert found["true"].peak < found["false"].peak
+
+
 @pytest.mark.parametrize("arm", ["outcome", "policy", "policy_reward", "full"])
 def test_the_calls_are_those_of_the_counts(arm):
     config = configuration()
@@ -332,10 +349,12 @@ def gigabytes(parts):
     return f"{max(part.bytes for part in parts) / devices.GB:.1f} GB"
 
 
-def one_gpu(*overrides: str, share: float = 1.0, arm: str = "full", device: str = "H100") -> Estimate:
+def one_gpu(
+    *overrides: str, share: float = 1.0, arm: str = "full", device: str = "H100", count: int = 1
+) -> Estimate:
     config = parse(compose.compose(["scale=single-gpu", *overrides], ROOT))
     given = Assumptions(reply_share=share)
-    return estimate(config, arm, model_sizes(config, ROOT), devices.device(device), 1, given)
+    return estimate(config, arm, model_sizes(config, ROOT), devices.device(device), count, given)
 
 
 def test_without_a_device_the_counts_are_printed_and_the_device_is_asked_for(monkeypatch, capsys):

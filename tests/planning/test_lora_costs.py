@@ -64,6 +64,15 @@ def test_a_reference_is_the_frozen_model_itself():
     assert found[0] == found[1]
 
 
+def test_divided_lora_has_parts_of_its_own_weights_and_the_frozen_ones_whole():
+    parts, own = lasting(one_gpu("train.strategy=fsdp", count=8)), 4 * 18_464_768
+    assert parts["weights, frozen", "policy"] == 2 * 1_543_714_304
+    for model in ("policy", "reward"):
+        assert parts["LoRA's weights", model] == parts["gradients of LoRA", model] == own / 8
+        assert parts["LoRA's weights that sample", model] == own
+    assert len(parts) == 9
+
+
 def test_what_would_fit_never_divides_a_model_with_lora():
     found = planned("learn.policy.lora={rank: 16}", "learn.reward.lora={rank: 16}")
     assert not found.fits

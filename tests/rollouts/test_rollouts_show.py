@@ -29,8 +29,8 @@ from rlanything.rewards.step_votes.signals import StepVoteModel
 from rlanything.rollouts import decoding, runs, select, votes
 from rlanything.rollouts.cli import show
 from rlanything.rollouts.page import EXPLAIN
-from rlanything.runs import origins
 from rlanything.runs.fingerprint import made_from
+from rlanything.runs.resuming import origins
 
 pytestmark = pytest.mark.integration
 ARM, SEED = "full", "seed-0"

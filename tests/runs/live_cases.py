@@ -11,8 +11,8 @@ from rlanything.buffer import append_events
 from rlanything.buffer.views.find.runs import open_run
 from rlanything.files.records import write_json
 from rlanything.repro import run_rules
-from rlanything.runs import origins
 from rlanything.runs.fingerprint import Origin, run_config
+from rlanything.runs.resuming import origins
 
 
 def in_training(project: Path, root: Path, published: int) -> Path:

@@ -11,11 +11,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from rlanything.cli import main
 from rlanything.core.types import Request
 from rlanything.engines import checkpoint
 from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.native import NativeEngine
 from rlanything.loop.iteration import Loop
+from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
 from rlanything.runs.parts import Parts, RunId, make_parts
 from rlanything.runs.seedrun import SeedRun
@@ -138,10 +140,27 @@ def test_the_reference_is_the_model_as_it_was_before_lora(root):
 
 
 @pytest.mark.integration
-def test_two_processes_train_lora_as_one_does(root, tmp_path):
+def test_a_run_that_one_process_began_goes_on_with_two_that_divide_it(root, tmp_path, monkeypatch, capsys):
+    """LoRA with `fsdp`, its parts offloaded: tokens, decisions and, to rounding, numbers are those of one process."""
     from test_golden_runs import in_child, several, with_params
 
     alone = golden.run(root, ARM, **BOTH)
     other = golden.project(tmp_path / "other")
-    found = in_child(with_params(other, **BOTH, train__devices=2), several(2))
+    killed_after(other, 1, monkeypatch)
+    placed = {"train__devices": 2, "train__strategy": "fsdp", "train__offload": True}
+    with_params(other, **BOTH, **placed)
+    assert main(["--root", str(other), "redivide", "--arm", ARM]) == 0
+    assert "train.strategy: auto -> fsdp" in capsys.readouterr().out
+    found = in_child(other, several(2))
     assert golden.first_difference(alone, found) is None
+    record = provenance.read(other, ARM)
+    values = {"train.devices": 1, "train.strategy": "auto", "train.offload": False}
+    now = {"train.devices": 2, "train.strategy": "fsdp", "train.offload": True}
+    assert record["divisions"] == [{"first": {"0": 0}, "values": values}, {"first": {"0": 1}, "values": now}]
+    stored, known = (Layout(place).run(ARM, 0) for place in (other, root))
+    names = [p.relative_to(known) for p in known.rglob("*.safetensors")]
+    assert len(names) == 4
+    for name in names:
+        one, two = load_file(known / name), load_file(stored / name)
+        assert one.keys() == two.keys()
+        assert max(float((one[n] - two[n]).abs().max()) for n in one) < 1e-5

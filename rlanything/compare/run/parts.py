@@ -13,6 +13,7 @@ from rlanything.report.results.curves import Run, total
 from rlanything.report.results.paper import Paper
 from rlanything.report.sections.parts import FIRST_AND_LAST, bullets, from_to, images, percent
 from rlanything.report.sections.solved import solved
+from rlanything.repro.provenance_page import divided
 
 TROUBLES = {
     "crashed episodes": ("status/env_error", False),
@@ -117,6 +118,7 @@ def made_from(found: Single) -> str:
         f"Run {code(record['fingerprint'][:_SHORT])}: a hash of configuration, code and inputs.",
         f"Made from {len(record['code'])} source files and {len(record['inputs'])} files of tasks, models and prompts.",
         *_seeds(found, record),
+        *_divided(record),
         *(
             f"Panel {code(name)}: {of['tasks']} tasks, {_hash(of['hash'])}."
             for name, of in (record["panels"] or {}).items()
@@ -135,6 +137,13 @@ def _seeds(found: Single, record: Mapping[str, Any]) -> Iterator[str]:
     for seed, kept in record["seeds"].items():
         if int(seed) in found.seeds:
             yield f"Seed {seed}: its draws derive from {kept['run_seed']}; its folder is {_hash(kept['sha256'])}."
+
+
+def _divided(record: Mapping[str, Any]) -> Iterator[str]:
+    """What changed of the devices while it was trained, so that nobody expects the same bytes again."""
+    lines = divided(record)
+    if lines:
+        yield f"Its division was changed while it was trained: {'; '.join(lines)}. Equal to rounding, not to the byte."
 
 
 def _started(record: Mapping[str, Any]) -> Iterator[str]:

@@ -93,6 +93,7 @@ TRAIN: dict[str, Row] = {
     "train.workers": row(ours("changes no result")),
     "train.precision": row(code("bf16-mixed", EACH)),
     "train.strategy": row(ours("the reference code uses DeepSpeed ZeRO-3")),
+    "train.offload": row(ours("it saves a device's memory and costs time")),
     "train.accelerator": row(ours("a GPU where there is one; the paper's machines are not named")),
     "train.devices": row(
         ours("the paper names nodes, and not their devices"),

@@ -24,8 +24,18 @@ class Panel(BaseModel):
     hash: str
 
 
+class Division(BaseModel):
+    """How a run was divided. first: seed -> the first iteration. values: of the keys that were changed later."""
+
+    first: dict[int, int]
+    values: dict[str, Any]
+
+
 class Record(BaseModel):
-    """What a run was made from, and the hashes of its results."""
+    """What a run was made from, and the hashes of its results.
+
+    divisions: those that it had one after the other; most runs have one alone, and none here.
+    """
 
     arm: str
     fingerprint: str
@@ -34,6 +44,7 @@ class Record(BaseModel):
     inputs: dict[str, str]
     seeds: dict[int, Seed]
     panels: dict[str, Panel] | None
+    divisions: list[Division] = []
 
 
 class Git(BaseModel):

@@ -1,7 +1,8 @@
 """Bytes on each device: lasting parts such as weights, and temporary parts, of which the largest counts.
 
 A trained model needs weights, gradients and two moments of AdamW, all in the number format of its weights. A frozen
-model needs its weights. With LoRA a model is frozen, and only LoRA's float32 weights have gradients and moments.
+model needs its weights. With LoRA a model is frozen, and only LoRA's float32 weights have gradients and moments. With
+`train.strategy=fsdp` each device has a part of what trains, and with `train.offload` it has that in the host's memory.
 Activations are those of the decoders in transformers: the tensors that autograd keeps of a
 layer were counted one by one (`layer_bytes`). With gradient checkpointing autograd keeps the input of every layer, and
 all tensors of one layer at a time.
@@ -44,6 +45,8 @@ class Memory:
     """Parts that are always there from the second iteration on."""
     passing: tuple[Part, ...]
     """Parts that are needed one after the other, so only the largest counts."""
+    host: tuple[Part, ...] = ()
+    """What each process has in the host's memory because of `train.offload`. No part of the peak."""
 
     @property
     def peak(self) -> float:
@@ -62,21 +65,29 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
     shards = devices if train.strategy == SHARDED else 1
     trained, frozen = (weight_bytes(train.precision, role) for role in (Role.TRAINED, Role.FROZEN))
     lasting: list[Part] = []
+    host: list[Part] = []
     shared, lora = sharing(config, arm, used, learns), config.learn.lora
     for name in used:
-        if name in learns and name not in lora:
-            lasting += _trained(config, name, sizes[name].parameters, devices)
-        elif name not in shared:
+        if (name not in learns or name in lora) and name not in shared:
             lasting.append(Part("weights, frozen", name, sizes[name].parameters * frozen))
-        if name in learns and name in lora:
-            lasting += _low_rank(name, lora_weights(sizes[name], lora[name]), devices)
+        if name in learns:
+            if name in lora:
+                divided, copies = _low_rank(config, name, lora_weights(sizes[name], lora[name]), devices)
+            else:
+                divided, copies = _trained(config, name, sizes[name].parameters, devices)
+            (host if train.offload else lasting).extend(divided)
+            lasting += copies
     passing = [_learning(config, name, sizes[name], work, trained, shards) for name in learns]
-    passing += [
-        _stepping(name, lora_weights(sizes[name], lora[name]), FULL)
+    steps = [
+        _stepping(name, lora_weights(sizes[name], lora[name]), FULL / shards)
         if name in lora
         else _stepping(name, sizes[name].parameters, trained / shards)
         for name in learns
     ]
+    if train.offload:
+        host.append(max(steps, key=lambda part: part.bytes))
+    else:
+        passing += steps
     sampled = frozen if train.strategy == SHARDED else trained
     width = {name: sampled if name in learns and name not in lora else frozen for name in used}
     for calls in work.calls:
@@ -85,7 +96,7 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
             _sampling(config, calls, sizes[calls.model], width[calls.model], devices)
         )
     lasting += _copies(config, {name: sizes[name].parameters for name in used}, width)
-    return Memory(tuple(lasting), tuple(passing))
+    return Memory(tuple(lasting), tuple(passing), tuple(host))
 
 
 def _copies(config: Config, parameters: Mapping[str, int], width: Mapping[str, int]) -> list[Part]:
@@ -119,33 +130,38 @@ def _served(config: Config, copies: Mapping[str, float]) -> list[Part]:
     ]
 
 
-def _trained(config: Config, name: str, count: int, devices: int) -> list[Part]:
-    """What a model of `count` parameters that trains has on a device at all times."""
+def _trained(config: Config, name: str, count: int, devices: int) -> tuple[list[Part], list[Part]]:
+    """What a model of `count` parameters that trains has at all times: what `fsdp` divides, and the rest."""
     train = config.train
     trained, frozen = (weight_bytes(train.precision, role) for role in (Role.TRAINED, Role.FROZEN))
     share = count * trained / (devices if train.strategy == SHARDED else 1)
-    found = [
+    divided = [
         Part("weights", name, share),
         Part("gradients", name, share),
         Part("moments of AdamW", name, 2 * share),
     ]
+    rest = []
     if train.strategy == SHARDED:
-        found.append(Part("the whole copy that samples", name, count * frozen))
+        rest.append(Part("the whole copy that samples", name, count * frozen))
     elif devices > 1:
-        found.append(Part("buckets of gradients", name, share))
+        rest.append(Part("buckets of gradients", name, share))
     if config.learn.kl_reference == "base":
-        found.append(Part("reference", name, count * frozen))
-    return found
+        rest.append(Part("reference", name, count * frozen))
+    return divided, rest
 
 
-def _low_rank(name: str, count: int, devices: int) -> list[Part]:
-    """What LoRA's `count` weights of a model have on a device at all times."""
-    found = [
-        Part("LoRA's weights", name, count * FULL),
-        Part("gradients of LoRA", name, count * FULL),
-        Part("moments of AdamW of LoRA", name, 2 * count * FULL),
+def _low_rank(config: Config, name: str, count: int, devices: int) -> tuple[list[Part], list[Part]]:
+    """What LoRA's `count` weights of a model have at all times: what `fsdp` divides, and the rest."""
+    sharded = config.train.strategy == SHARDED
+    share = count * FULL / (devices if sharded else 1)
+    divided = [
+        Part("LoRA's weights", name, share),
+        Part("gradients of LoRA", name, share),
+        Part("moments of AdamW of LoRA", name, 2 * share),
     ]
-    return [*found, *([Part("buckets of gradients", name, count * FULL)] if devices > 1 else [])]
+    if sharded:
+        return divided, [Part("LoRA's weights that sample", name, count * FULL)]
+    return divided, [Part("buckets of gradients", name, share)] if devices > 1 else []
 
 
 def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
@@ -234,8 +250,10 @@ def _learning(config: Config, name: str, size: Size, work: Workload, weight: int
     )
     if config.train.precision == "bf16-mixed" and name not in config.learn.lora:
         needed += size.parameters * HALF
-    if shards > 1:
-        needed += 2 * size.parameters / max(1, size.layers) * weight
+    if shards > 1 or config.train.offload:  # two layers are gathered at once
+        lora = config.learn.lora.get(name)
+        count, each = (lora_weights(size, lora), FULL) if lora else (size.parameters, weight)
+        needed += 2 * count / max(1, size.layers) * each
     return Part("activations", name, needed)
 
 

@@ -43,8 +43,9 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
     with the least memory.
     """
     start = Setting(config, devices)
-    # A model with LoRA is not divided.
-    allowed = [key for key in CHANGES if key != SHARD or not config.learn.lora]
+    # Of a model with LoRA only LoRA's weights are divided, which are few.
+    whole = {"policy", "reward"} - config.learn.lora.keys()
+    allowed = [key for key in CHANGES if key != SHARD or whole]
     for count in range(1, len(allowed) + 1):
         found = [
             (_dearest(keys), setting.devices, needed(setting.config, setting.devices), setting)

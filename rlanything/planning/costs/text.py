@@ -74,6 +74,8 @@ def _memory(found: Estimate) -> list[str]:
         *(_part(part, "largest of what comes and goes: ") for part in passing[:1]),
         *(_part(part, "  less: ") for part in passing[1:]),
         f"  {'at most':<76}{gb(found.memory.peak):>12}   of {gb(found.room)} usable",
+        *(["  memory of the host, for each device"] if found.memory.host else []),
+        *(_part(part) for part in found.memory.host),
     ]
 
 

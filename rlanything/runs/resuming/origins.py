@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
@@ -14,6 +15,7 @@ from rlanything.files.records import write_json
 from rlanything.runs.fingerprint import Origin, inputs
 from rlanything.runs.imports import place_of
 from rlanything.runs.provenance import changed, flat
+from rlanything.runs.resuming.divisions import undivided
 
 FILE = "origin.json"
 """The file with the `Origin` in an arm's live folder. A later start reads it to say why it does not resume there."""
@@ -46,23 +48,47 @@ def begin(live: Path, arm: str, origin: Origin) -> str | None:
     """Write `origin` into the arm's live folder.
 
     Returns a message when the folder is new and there is an unfinished run of the same arm with another origin."""
-    if (live / FILE).is_file():
-        return None
+    new = not (live / FILE).is_file()
     write_json(live / FILE, asdict(origin))
-    left = [
-        path
-        for path in live.parents[1].glob(f"*/{arm}/{FILE}")
-        if path.parent != live and any(path.parent.glob("seed-*/iterations/[0-9]*"))
-    ]
+    left = unfinished(live, arm) if new else {}
     if not left:
         return None
-    last = max(left, key=lambda path: path.stat().st_mtime)
-    before = read_object(last, f"remove {last.parent} if it is not wanted")
-    found = [text for part, now in asdict(origin).items() for text in changed(flat(before[part]), flat(now))]
+    last = max(left, key=lambda folder: (folder / FILE).stat().st_mtime)
+    ways = ["Undo these changes to resume it"]
+    if divided(left[last], origin):
+        ways.append(f"let it go on with them (remove {live}, then `rlanything redivide --arm {arm}`)")
     return (
-        f"starts from the beginning; {last.parent} holds an unfinished run of the same arm with another origin: "
-        f"{_first(found)}. Undo these changes to resume it, or remove the folder"
+        f"starts from the beginning; {last} holds an unfinished run of the same arm with another origin: "
+        f"{differences(left[last], origin)}. {', '.join(ways)}, or remove the folder"
     )
+
+
+def unfinished(live: Path, arm: str) -> dict[Path, dict[str, Any]]:
+    """The other live folders of an arm in which iterations are published, and the origin in each.
+
+    live: the arm's live folder of now, which need not exist."""
+    found = [path.parent for path in live.parents[1].glob(f"[!.]*/{arm}/{FILE}") if path.parent != live]
+    return {
+        folder: read_object(folder / FILE, f"remove {folder} if it is not wanted")
+        for folder in sorted(found)
+        if any(folder.glob("seed-*/iterations/[0-9]*"))
+    }
+
+
+def divided(before: Mapping[str, Any], origin: Origin) -> bool:
+    """Whether an origin that was read from its file differs from `origin` in its division alone."""
+    return undivided(before) == undivided(asdict(origin))
+
+
+def changes(before: Mapping[str, Any], origin: Origin) -> list[str]:
+    """A sentence for each difference between an origin that was read from its file and `origin`."""
+    pairs = ((before[part], now) for part, now in asdict(origin).items())
+    return [text for one, two in pairs for text in changed(flat(one), flat(two))]
+
+
+def differences(before: Mapping[str, Any], origin: Origin) -> str:
+    """The first few of these sentences."""
+    return _first(changes(before, origin))
 
 
 def _first(found: list[str]) -> str:

@@ -16,7 +16,7 @@ from rlanything.files import hashes
 from rlanything.files.hashes import counts
 from rlanything.runs import imports
 from rlanything.runs.fingerprint import Origin, made_from
-from rlanything.runs.origins import begin, unchanged
+from rlanything.runs.resuming.origins import begin, unchanged
 
 PROMPTS = "experiments/prompts/embedded"
 FILES = ("data/tasks/train.jsonl", "models/policy/model.safetensors", f"{PROMPTS}/judge.txt")
