@@ -26,9 +26,9 @@ class Stage:
         """The pages of this process. Raises `MachineError` where something is not installed."""
         return shared(self._settings)
 
-    def episode(self, kind: str, seed: str, hint: str = "", tries: int = 2) -> Episode:
+    def episode(self, kind: str, seed: str, hint: str = "") -> Episode:
         """An episode at its start. Raises `ValueError` for an unknown kind, `BrowserError`, `BrowserTimeout`."""
-        return Episode(self.pool, Setting(known(kind), seed, hint), self._style, tries)
+        return Episode(self.pool, Setting(known(kind), seed, hint), self._style, tries=2)
 
     def instruction(self, kind: str, seed: str) -> str:
         """What the page asks for."""
