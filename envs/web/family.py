@@ -85,7 +85,7 @@ class WebFamily:
         places = _path("chromium", chromium), _path("pages", pages)
         limits = seconds("timeout", timeout), whole("most_pages", most_pages, 1, 200)
         self._settings = Settings(*places, *limits, sides(screen, TASK, LARGEST_SIDE), self.pictures)
-        self._stage = Stage(self._settings, style)
+        self._stage = Stage(self._settings, style, self._tree)
         self._together = Together()
         self._edit = Edit(self._stage, self._far, style)
 
@@ -158,7 +158,7 @@ class WebFamily:
 
         Stand-ins of models learn from them.
         """
-        return demonstration.demonstration(self._stage.pool, self._as_read(task, tries=2))
+        return demonstration.demonstration(self._stage.pool, self._as_read(task, 2, self.pictures))
 
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
         """Whether each action was part of a shortest remaining solution, given what had been seen before it."""

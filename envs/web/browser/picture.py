@@ -14,17 +14,17 @@ FLAGS = (
     "--disable-lcd-text",
     "--disable-checker-imaging",
     "--disable-partial-raster",
-    "--run-all-compositor-stages-before-draw",
 )
-"""Of a browser that takes pictures: letters have no coloured edges, no frame comes before all of it is drawn, and
-nothing is drawn over what was there before."""
+"""Of a browser that takes pictures: letters have no coloured edges, images are there when the rest is drawn, and nothing
+is drawn over what was there before."""
 LOADED = "() => rla.loaded()"
 
 
 async def taken(page: Any, screen: tuple[int, int]) -> Image:
     """What `page` shows now. Raises `BrowserError` for something that is no PNG of the screen's size."""
     await page.evaluate(LOADED)
-    png = await page.screenshot(type="png", scale="css", animations="allow", caret="initial")
+    # Whoever asks has a time limit of its own.
+    png = await page.screenshot(type="png", scale="css", animations="allow", caret="initial", timeout=0)
     try:
         found = Image(png)
     except ValueError as error:
