@@ -1,4 +1,4 @@
-"""A whole training on web pages whose models are shown pictures of them. The models are small and have random weights."""
+"""A whole training on web pages whose models are shown pictures. The models are small and have random weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAID = (
 )
 WEB = (
     *CHANGES,
-    "env=web_easy",
+    "env=web",
     "env.text=plain",
     "env.commands=false",
     "env.habits={}",
@@ -37,7 +37,9 @@ WEB = (
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, installed):
     """The folder of a run of one iteration."""
-    with trained(tmp_path_factory.mktemp("web"), compose.compose([*WEB], ROOT), "web", SAID) as made:
+    composed = compose.compose([*WEB], ROOT)
+    composed["env"] |= {"kinds": ["click-test-2", "click-button"], "ood_kinds": ["click-link"]}
+    with trained(tmp_path_factory.mktemp("web"), composed, "web", SAID) as made:
         yield made
 
 
