@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from envs.computer.observes import observes
 from envs.computer.observes import screen as sides
-from envs.settings import chances, flag, one_of, seconds, shares, text, whole
+from envs.settings import chances, one_of, seconds, shares, text, whole
 from envs.splits import FAMILIAR, SPLITS
 from envs.web.browser import launch
 from envs.web.browser.pool import Settings
@@ -42,10 +42,9 @@ class WebFamily:
     kinds: names, or names with shares, of the kinds in train and in_domain. ood_kinds: the same for out_of_domain and
         reward_panel; no kind is in both, and no rewrite leads to one of these.
     text: how a page is written, `plain` for language models or `compact` for the embedded ones.
-    observe: what an agent is shown, `tree` (the page as text), `screenshot` or `both`.
+    observe: what an agent is shown, `tree` (the page as text), `screenshot` or `both`. With pictures no admissible
+        commands are listed, because places of a picture are actions too.
     screen: width and height of a page, and of its picture, in pixels.
-    commands: whether observations list the admissible commands. With `screenshot` none are listed: no list has their
-        numbers.
     timeout: seconds that a page may take to load or to answer.
     most_pages: pages that stay open, one a kind.
     chromium: path of the browser; None: the one that is installed.
@@ -65,7 +64,6 @@ class WebFamily:
         text: str = "plain",
         observe: str = "tree",
         screen: Sequence[int] = launch.SCREEN,
-        commands: bool = True,
         timeout: float = 45.0,
         most_pages: int = 32,
         chromium: str | None = None,
@@ -81,7 +79,6 @@ class WebFamily:
         self._tree, self.pictures = observes(observe)
         self.only_pictures = observes(observe).only_pictures
         self._read = style if self._tree else unseen(style)
-        self._listed = flag("commands", commands) and self._tree
         places = _path("chromium", chromium), _path("pages", pages)
         limits = seconds("timeout", timeout), whole("most_pages", most_pages, 1, 200)
         self._settings = Settings(*places, *limits, sides(screen, TASK, LARGEST_SIDE), self.pictures)
@@ -104,7 +101,7 @@ class WebFamily:
         pool = self._stage.pool
         assert pool is not None
         return self._together.join(
-            WebEnvironment(lambda task: self._as_read(task, pictures=self.pictures), self._listed)
+            WebEnvironment(lambda task: self._as_read(task, pictures=self.pictures), listed=not self.pictures)
         )
 
     def programs(self) -> Mapping[str, str]:

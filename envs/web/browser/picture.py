@@ -15,8 +15,8 @@ FLAGS = (
     "--disable-checker-imaging",
     "--disable-partial-raster",
 )
-"""Of a browser that takes pictures: letters have no coloured edges, images are there when the rest is drawn, and nothing
-is drawn over what was there before."""
+"""Of a browser that takes pictures: letters have no coloured edges, images are there when the rest is drawn, and
+nothing is drawn over what was there before."""
 LOADED = "() => rla.loaded()"
 
 

@@ -147,7 +147,7 @@ def test_a_page_that_takes_another_size_is_refused(seeing, monkeypatch):
 @pytest.fixture(scope="module")
 def observing(installed):
     """Families that differ in what an agent is shown; those with pictures share a browser."""
-    return {name: small(observe=name, commands=name == "tree") for name in OBSERVES}
+    return {name: small(observe=name) for name in OBSERVES}
 
 
 @pytest.mark.parametrize("name", OBSERVES)
@@ -204,7 +204,6 @@ def test_a_hint_for_agents_without_numbers_names_an_element(observing):
         ({"screen": [100, 400]}, r"screen: 100 is not a whole number from 160 to 4096"),
         ({"screen": [500, 200]}, r"screen: 200 is not a whole number from 210 to 4096"),
         ({"screen": [500]}, r"screen: \[500\] is not \[width, height\] in pixels"),
-        ({"commands": "no"}, r"commands: 'no' is neither true nor false"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_by_its_argument(changes, words):

@@ -28,7 +28,6 @@ WEB = (
     *CHANGES,
     "env=web",
     "env.text=plain",
-    "env.commands=false",
     "env.habits={}",
     f"env.screen=[{SCREEN[0]},{SCREEN[1]}]",
 )

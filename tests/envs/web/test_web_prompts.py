@@ -43,7 +43,7 @@ def test_each_scale_of_language_models_has_the_prompts_of_pages(tmp_path, capsys
     assert f"{path}: valid" in capsys.readouterr().out
     config = load(path)
     assert (config.model.prompts, config.model.action_format) == ("experiments/prompts/web", "verbatim")
-    assert (config.env["text"], config.env["observe"], config.env["commands"]) == ("plain", "tree", False)
+    assert (config.env["text"], config.env["observe"]) == ("plain", "tree")
     assert (config.rollout.decoding, config.evaluate.labels) == ("free", "oracle")
     assert config.rollout.max_steps == config.evaluate.max_steps == 8
 
