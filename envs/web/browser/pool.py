@@ -114,8 +114,8 @@ class Pool:
 
     def _shown(self, kind: str, asked: list[Json], tries: int, picture: bool) -> list[View]:
         """The views of episodes that are played one after the other in one page."""
-        if picture:
-            pairs = self._call(kind, lambda: self._photographed(kind, asked), tries)
+        if self.settings.pictures:
+            pairs = self._call(kind, lambda: self._fresh(kind, asked, picture), tries)
             return [View.from_json(answer, image) for answer, image in pairs]
         if len(asked) == 1:
             return [View.from_json(self._call(kind, lambda: self._ask(kind, PLAY, asked[0]), tries))]
@@ -184,7 +184,7 @@ class Pool:
         """What a function of `play.js` returns in the page of a kind."""
         return await (await self._at(kind)).evaluate(call, [f"{kind}.html", asked])
 
-    async def _photographed(self, kind: str, asked: Sequence[Json]) -> list[tuple[Any, Image]]:
+    async def _fresh(self, kind: str, asked: Sequence[Json], picture: bool) -> list[tuple[Any, Image | None]]:
         """(answer, picture) of each episode. Where another one was played in the page, it is loaded again.
 
         A page can keep what its next episode should not show: how far something is scrolled, a drawing under another.
@@ -194,7 +194,8 @@ class Pool:
             if await self._ask(kind, UNUSED, one) is not True:
                 await self._load(self._open[kind], kind)
             answer = await self._ask(kind, PLAY, one)
-            found.append((answer, await taken(self._open[kind], self.settings.screen)))
+            image = await taken(self._open[kind], self.settings.screen) if picture else None
+            found.append((answer, image))
         return found
 
     async def _at(self, kind: str) -> Any:

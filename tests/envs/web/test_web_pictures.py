@@ -50,6 +50,7 @@ def test_a_used_page_beside_other_pages_shows_the_same_bytes(seeing, first):
         shows(seeing, kind, "click 1", seed="7")  # without a picture, in a page that was used
     assert {kind: walk(seeing, kind, "7") for kind in reversed(MIXED)} == first
     assert len({name for names in first.values() for name in names}) > len(MIXED)
+    assert not any(item.value for item in shows(seeing, "focus-text-2", seed="6").items)
 
 
 def test_episodes_that_advance_together_show_the_same_bytes(seeing, first, monkeypatch):

@@ -29,6 +29,8 @@ WEB = (
     "env=web",
     "env.text=plain",
     "env.habits={}",
+    "rollout.max_steps=2",
+    "evaluate.max_steps=1",
     f"env.screen=[{SCREEN[0]},{SCREEN[1]}]",
 )
 
