@@ -28,10 +28,11 @@ MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
 WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
 CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(SET))
 REHEARSAL := .rla/$(ENV)-rehearsal
-# A desktop has its tasks at hand; the others are rehearsed with data in the form of the downloaded set.
-REHEARSED := $(strip env=$(ENV)$(if $(filter desktop,$(ENV)),,_data) $(SET))
+# Desktops and pages have their tasks at hand; the others are rehearsed with data in the form of the downloaded set.
+SCREENS := $(filter desktop web,$(ENV))
+REHEARSED := $(strip env=$(ENV)$(if $(SCREENS),,_data) $(SET))
 # Lessons with pictures take longer, and the tasks are fewer.
-LESSONS := $(if $(filter desktop,$(ENV)),--steps 50)
+LESSONS := $(if $(SCREENS),--steps 50)
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_WEB := $(VENV)/.installed-web
@@ -118,7 +119,7 @@ else
 	$(call show,$(WORKSPACE))
 endif
 
-rehearse: install  ## Rehearse scale=paper in minutes, with tiny stand-ins for models and data; ENV=coding, ENV=desktop
+rehearse: install $(NEEDED)  ## Rehearse scale=paper in minutes, with tiny stand-ins for models and data; ENV=coding, desktop or web
 	@python -m rlanything rehearse --check $(REHEARSED)
 	rm -rf $(REHEARSAL)
 	$(call fill,$(REHEARSAL))

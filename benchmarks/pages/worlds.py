@@ -20,7 +20,7 @@ from PIL import Image
 from envs.desktop.small.expert import play
 from envs.desktop.small.family import DesktopFamily
 from envs.desktop.small.templates import templates
-from envs.web.browser.launch import SCRIPTS, VIEWPORT, chromium, launch, pages
+from envs.web.browser.launch import chromium, launch, pages
 from envs.web.browser.pool import PLAY
 from envs.web.family import WebFamily
 from rlanything.core.errors import RLAnythingError
@@ -116,11 +116,8 @@ def _actions(family: WebFamily, task: Task) -> list[dict[str, Any]]:
 
 async def _photographed(episodes: Sequence[tuple[Task, Sequence[dict[str, Any]]]]) -> list[bytes]:
     """Pictures of pages after these actions, with two pixels for one."""
-    driver, browser, _ = await launch(chromium(None))
+    driver, browser, context = await launch(chromium(None), density=2)
     try:
-        context = await browser.new_context(viewport=VIEWPORT, offline=True, device_scale_factor=2)
-        for script in SCRIPTS:
-            await context.add_init_script(path=script)
         taken = []
         for task, actions in episodes:
             kind = task.payload["kind"]

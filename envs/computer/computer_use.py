@@ -7,23 +7,29 @@ the same tool for Qwen3-VL (Open-AgentRL, mm_agents/qwen3vl_agent_local.py), and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from envs.computer import arguments
 from envs.computer.actions import LARGEST, LONGEST_WAIT, Action, Refusal
 from envs.computer.arguments import Wrong
-from envs.computer.keyboard import DESKTOP
+from envs.computer.keyboard import Keyboard
 from envs.computer.tool_calls import NOTCH
 
 NAME = "computer_use"
 GRID = 999
 """The largest coordinate: the right and the lower edge of any screen."""
 Arguments = Mapping[str, Any]
-Screen = tuple[int, int]
 
 
-def read(call: Mapping[str, Any], screen: Screen) -> Action | Refusal:
-    """The action of a call of this tool. screen: width and height, pixels. The call is untrusted JSON."""
+class Computer(NamedTuple):
+    """What the tool is used on. screen: width and height, pixels."""
+
+    screen: tuple[int, int]
+    keyboard: Keyboard
+
+
+def read(call: Mapping[str, Any], computer: Computer) -> Action | Refusal:
+    """The action of a call of this tool. The call is untrusted JSON."""
     given = call.get("arguments")
     if not isinstance(given, dict):
         return Refusal("arguments must be a JSON object.")
@@ -32,12 +38,12 @@ def read(call: Mapping[str, Any], screen: Screen) -> Action | Refusal:
     if made is None:
         return Refusal(f"action must be one of {', '.join(ACTIONS)}.")
     try:
-        return made(given, screen)
+        return made(given, computer)
     except Wrong as error:
         return Refusal(str(error))
 
 
-def _place(given: Arguments, screen: Screen, needed: bool = False) -> dict[str, Any]:
+def _place(given: Arguments, computer: Computer, needed: bool = False) -> dict[str, Any]:
     """The pixels of `coordinate`, which is relative to the screen."""
     if "coordinate" not in given and not needed:
         return {}
@@ -46,55 +52,55 @@ def _place(given: Arguments, screen: Screen, needed: bool = False) -> dict[str, 
         raise Wrong("coordinate must be two numbers.")
     x, y = (
         min(int(arguments.number(value, "coordinate", 0, GRID + 1) * size / GRID), size - 1)
-        for value, size in zip(pair, screen, strict=True)
+        for value, size in zip(pair, computer.screen, strict=True)
     )
     return {"x": x, "y": y}
 
 
-def _click(button: int, times: int) -> Callable[[Arguments, Screen], Action]:
-    return lambda given, screen: Action("click", button=button, times=times, **_place(given, screen))
+def _click(button: int, times: int) -> Callable[[Arguments, Computer], Action]:
+    return lambda given, computer: Action("click", button=button, times=times, **_place(given, computer))
 
 
-def _type(given: Arguments, _screen: Screen) -> Action:
+def _type(given: Arguments, _computer: Computer) -> Action:
     return Action("type", text=arguments.text(given.get("text")))
 
 
-def _keys(given: Arguments, _screen: Screen) -> Action:
+def _keys(given: Arguments, computer: Computer) -> Action:
     # Qwen's keys may have spaces around their names.
     value = given.get("keys")
     names = [
         one.strip() if isinstance(one, str) else one
         for one in (value if isinstance(value, list) else [value])
     ]
-    known = arguments.keys(names, "keys", DESKTOP)
-    return Action("chord" if len(known) > 1 else "press", keys=known)
+    known = arguments.keys(names, "keys", computer.keyboard)
+    return Action("chord" if computer.keyboard.holds and len(known) > 1 else "press", keys=known)
 
 
-def _scroll(given: Arguments, screen: Screen, sideways: bool = False) -> Action:
+def _scroll(given: Arguments, computer: Computer, sideways: bool = False) -> Action:
     # Qwen's `pixels` are notches, up above 0, as the authors' release takes them.
     notches = round(arguments.number(given.get("pixels"), "pixels", -LARGEST // NOTCH, LARGEST // NOTCH))
     moved: dict[str, Any] = {"dx": NOTCH * notches} if sideways else {"dy": -NOTCH * notches}
-    return Action("scroll", **moved, **_place(given, screen))
+    return Action("scroll", **moved, **_place(given, computer))
 
 
-def _wait(given: Arguments, _screen: Screen) -> Action:
+def _wait(given: Arguments, _computer: Computer) -> Action:
     return Action(
         "wait", wait=int(1000 * arguments.number(given.get("time", 1), "time", 0, LONGEST_WAIT / 1000))
     )
 
 
-ACTIONS: dict[str, Callable[[Arguments, Screen], Action]] = {
+ACTIONS: dict[str, Callable[[Arguments, Computer], Action]] = {
     "key": _keys,
     "type": _type,
-    "mouse_move": lambda given, screen: Action("move", **_place(given, screen, needed=True)),
+    "mouse_move": lambda given, computer: Action("move", **_place(given, computer, needed=True)),
     "left_click": _click(0, 1),
-    "left_click_drag": lambda given, screen: Action("drag", **_place(given, screen, needed=True)),
+    "left_click_drag": lambda given, computer: Action("drag", **_place(given, computer, needed=True)),
     "right_click": _click(2, 1),
     "middle_click": _click(1, 1),
     "double_click": _click(0, 2),
     "triple_click": _click(0, 3),
     "scroll": _scroll,
-    "hscroll": lambda given, screen: _scroll(given, screen, sideways=True),
+    "hscroll": lambda given, computer: _scroll(given, computer, sideways=True),
     "wait": _wait,
     "terminate": lambda given, _: Action("fail" if given.get("status") == "failure" else "done"),
 }

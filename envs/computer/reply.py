@@ -11,7 +11,8 @@ import re
 
 from envs.computer import computer_use, short, tool_calls
 from envs.computer.actions import Action, Refusal
-from envs.computer.keyboard import DESKTOP
+from envs.computer.computer_use import Computer
+from envs.computer.keyboard import DESKTOP, Keyboard
 
 LONGEST = 20_000
 """Characters of a reply that are read, from its end."""
@@ -19,27 +20,28 @@ _FENCED = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 
 
-def read(text: str, screen: tuple[int, int]) -> Action | Refusal:
-    """The action of a reply, without its thought, for a desktop of this size in pixels. The text is untrusted."""
+def read(text: str, screen: tuple[int, int], keyboard: Keyboard = DESKTOP) -> Action | Refusal:
+    """The action of a reply, without its thought, for a screen of this size in pixels. The text is untrusted."""
     text = text[-LONGEST:].strip()
     calls = _CALL.findall(text)
     if len(calls) > 1:
         return Refusal("one reply holds one tool call.")
-    found = _alone(calls[0].strip() if calls else text, screen)
+    computer = Computer(screen, keyboard)
+    found = _alone(calls[0].strip() if calls else text, computer)
     if calls or isinstance(found, Action) or text.startswith("{"):
         return found
     for within in (*_FENCED.findall(text)[-1:], _only_object(text)):
-        inside = _alone(within.strip(), screen)
+        inside = _alone(within.strip(), computer)
         if within and isinstance(inside, Action):
             return inside
         found = inside if within.strip().startswith("{") else found  # its reason says more
     return found
 
 
-def _alone(text: str, screen: tuple[int, int]) -> Action | Refusal:
+def _alone(text: str, computer: Computer) -> Action | Refusal:
     """The action of a text that holds nothing else."""
     if not text.startswith("{"):
-        return short.parse(text, DESKTOP)
+        return short.parse(text, computer.keyboard)
     if len(text) > tool_calls.LONGEST:
         return Refusal(f"a tool call has at most {tool_calls.LONGEST} characters.")
     try:
@@ -47,8 +49,8 @@ def _alone(text: str, screen: tuple[int, int]) -> Action | Refusal:
     except (ValueError, RecursionError):
         return Refusal("that is no JSON object.")
     if isinstance(call, dict) and call.get("name") == computer_use.NAME:
-        return computer_use.read(call, screen)
-    return tool_calls.read(call, DESKTOP)
+        return computer_use.read(call, computer)
+    return tool_calls.read(call, computer.keyboard)
 
 
 def _only_object(text: str) -> str:

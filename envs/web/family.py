@@ -6,19 +6,22 @@ import contextlib
 import re
 from collections.abc import Mapping, Sequence
 
+from envs.computer.observes import observes
+from envs.computer.observes import screen as sides
 from envs.settings import chances, one_of, seconds, shares, text, whole
 from envs.splits import FAMILIAR, SPLITS
 from envs.web.browser import launch
 from envs.web.browser.pool import Settings
-from envs.web.kinds.table import KINDS
+from envs.web.kinds.table import KINDS, known
 from envs.web.play.environment import WebEnvironment
-from envs.web.play.episode import Episode
-from envs.web.play.text import STYLES
+from envs.web.play.episode import Episode, Setting
+from envs.web.play.text import STYLES, unseen
 from envs.web.play.together import Together
 from envs.web.tasks import hints
 from envs.web.tasks.edit import Edit
 from envs.web.tasks.sampling import ENV, draw_tasks
 from envs.web.tasks.stage import Stage
+from envs.web.teacher import demonstration
 from envs.web.teacher.expert import HABITS, demonstrate
 from envs.web.teacher.oracle import Label, labels
 from rlanything.core.errors import MachineError
@@ -27,6 +30,10 @@ from rlanything.core.types import Direction, Observation, Task
 
 _SEED = re.compile(r"[\w-]{1,64}", re.ASCII)
 Kinds = Sequence[str] | Mapping[str, float]
+TASK = 160, 210
+"""Width and height of the part of a page that a task is in, pixels."""
+LARGEST_SIDE = 4096
+"""Pixels: a picture of this width and height can still be kept."""
 
 
 class WebFamily:
@@ -35,6 +42,9 @@ class WebFamily:
     kinds: names, or names with shares, of the kinds in train and in_domain. ood_kinds: the same for out_of_domain and
         reward_panel; no kind is in both, and no rewrite leads to one of these.
     text: how a page is written, `plain` for language models or `compact` for the embedded ones.
+    observe: what an agent is shown, `tree` (the page as text), `screenshot` or `both`. With pictures no admissible
+        commands are listed, because places of a picture are actions too.
+    screen: width and height of a page, and of its picture, in pixels.
     timeout: seconds that a page may take to load or to answer.
     most_pages: pages that stay open, one a kind.
     chromium: path of the browser; None: the one that is installed.
@@ -52,6 +62,8 @@ class WebFamily:
         kinds: Kinds,
         ood_kinds: Kinds,
         text: str = "plain",
+        observe: str = "tree",
+        screen: Sequence[int] = launch.SCREEN,
         timeout: float = 45.0,
         most_pages: int = 32,
         chromium: str | None = None,
@@ -64,11 +76,13 @@ class WebFamily:
         if both := sorted(self._near.keys() & self._far.keys()):
             raise ValueError(f"ood_kinds: {both[0]} is one of kinds too, so it would not be out of domain")
         style = STYLES[one_of("text", text, tuple(STYLES))]
+        self._tree, self.pictures = observes(observe)
+        self.only_pictures = observes(observe).only_pictures
+        self._read = style if self._tree else unseen(style)
         places = _path("chromium", chromium), _path("pages", pages)
-        self._settings = Settings(
-            *places, seconds("timeout", timeout), whole("most_pages", most_pages, 1, 200)
-        )
-        self._stage = Stage(self._settings, style)
+        limits = seconds("timeout", timeout), whole("most_pages", most_pages, 1, 200)
+        self._settings = Settings(*places, *limits, sides(screen, TASK, LARGEST_SIDE), self.pictures)
+        self._stage = Stage(self._settings, style, self._tree)
         self._together = Together()
         self._edit = Edit(self._stage, self._far, style)
 
@@ -86,7 +100,9 @@ class WebFamily:
         """An environment. Raises `MachineError` where Chromium, Playwright or the pages are not installed."""
         pool = self._stage.pool
         assert pool is not None
-        return self._together.join(WebEnvironment(lambda task: self._episode(task, tries=1)))
+        return self._together.join(
+            WebEnvironment(lambda task: self._as_read(task, pictures=self.pictures), listed=not self.pictures)
+        )
 
     def programs(self) -> Mapping[str, str]:
         """The version of Chromium: another one may break lines or name an element differently."""
@@ -134,6 +150,13 @@ class WebFamily:
         """
         return demonstrate(self._episode(task), seed, noise, self._habits if noise else {})
 
+    def demonstration(self, task: Task) -> list[tuple[Observation, str]]:
+        """The expert as (observation, reply) pairs: calls of a tool at the places of what it clicks, without pictures.
+
+        Stand-ins of models learn from them.
+        """
+        return demonstration.demonstration(self._stage.pool, self._as_read(task, 2, self.pictures))
+
     def label_steps(self, task: Task, actions: Sequence[str]) -> list[bool]:
         """Whether each action was part of a shortest remaining solution, given what had been seen before it."""
         return [label.good for label in self._labels(task, actions)]
@@ -145,8 +168,15 @@ class WebFamily:
     def _labels(self, task: Task, actions: Sequence[str]) -> list[Label]:
         return labels(self._episode(task), actions)
 
-    def _episode(self, task: Task, tries: int = 2) -> Episode:
-        return self._stage.episode(task.payload["kind"], task.payload["seed"], task.payload["hint"], tries)
+    def _episode(self, task: Task) -> Episode:
+        """The episode as the teacher follows it: without pictures, and with a second try."""
+        return self._stage.episode(task.payload["kind"], task.payload["seed"], task.payload["hint"])
+
+    def _as_read(self, task: Task, tries: int = 1, pictures: bool = False) -> Episode:
+        """The episode as an agent reads it."""
+        payload = task.payload
+        setting = Setting(known(payload["kind"]), payload["seed"], payload["hint"])
+        return Episode(self._stage.pool, setting, self._read, tries, pictures)
 
 
 def _path(key: str, value: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Lessons of a family with experts, but without labels of steps: a desktop."""
+"""Lessons of a family with experts whose labels of steps are not asked for: a desktop, web pages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Expert(Protocol):
 
 
 class ExpertLessons:
-    """`Lessons` of an `Expert`. Nobody labels steps there, so labels are invented.
+    """`Lessons` of an `Expert`. Nobody is asked for labels of steps, so labels are invented.
 
     A step of the expert is called right. The same question with a step of another task's expert is called wrong.
     images: by task id, what its episode begins with. It stands for every observation, because no expert is played.

@@ -1,7 +1,7 @@
 """What stand-ins learn from: demonstrations, verdicts, critics and rewrites, with the loop's own prompts.
 
-A family with a teacher has exact labels of steps (`TeacherLessons`). One with experts alone, as a desktop, is in
-`expert_lessons`.
+A family that generates its data has exact labels of steps (`TeacherLessons`). One whose experts alone are asked, as a
+desktop, is in `expert_lessons`.
 """
 
 from __future__ import annotations

@@ -104,11 +104,12 @@ def test_what_cannot_run_here_leaves_nothing_behind(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-def test_a_desktop_is_rehearsed_with_tasks_of_its_own():
-    words = ["make", "--dry-run", "rehearse", "ENV=desktop", "SET=env.worlds=2"]
+@pytest.mark.parametrize(("env", "key"), [("desktop", "env.worlds=2"), ("web", "env.timeout=50")])
+def test_a_desktop_and_pages_are_rehearsed_with_tasks_of_their_own(env, key):
+    words = ["make", "--dry-run", "rehearse", f"ENV={env}", f"SET={key}"]
     said = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert said.count("env=desktop env.worlds=2") == 2
-    assert said.index("rehearse --check env=desktop") < said.index("rm -rf .rla/desktop-rehearsal")
+    assert said.count(f"env={env} {key}") == 2
+    assert said.index(f"rehearse --check env={env}") < said.index(f"rm -rf .rla/{env}-rehearsal")
 
 
 @pytest.mark.parametrize(("broken", "found"), [(("python3.11",), "python3"), (("python3.11", "python3"), "")])

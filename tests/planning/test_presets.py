@@ -94,17 +94,21 @@ def test_what_a_rehearsal_changes_besides_sizes_stands_on_its_page_and_in_its_fi
         assert key in head, key
 
 
-def test_a_rehearsal_of_the_gui_experiment_has_its_setting_and_another_desktop():
-    """Everything but sizes, places and the environment is that of OSWorld; what is different is named and explained."""
+@pytest.mark.parametrize(("env", "worded"), [("desktop", set()), ("web", {"model.prompts"})])
+def test_a_rehearsal_of_the_gui_experiment_has_its_setting_and_another_world(env, worded):
+    """Everything but sizes, places and the environment is that of OSWorld; what is different is named and explained.
+
+    worded: what only says `page` where OSWorld's says `desktop`.
+    """
     small, whole = (
-        flat(compose.compose([f"scale={scale}", f"env={env}"], ROOT))
-        for scale, env in (("rehearsal", "desktop"), ("paper", "osworld"))
+        flat(compose.compose([f"scale={scale}", f"env={name}"], ROOT))
+        for scale, name in (("rehearsal", env), ("paper", "osworld"))
     )
     changed = {key for key in small.keys() | whole.keys() if small.get(key) != whole.get(key)}
     others = {key for key in changed if not SIZES.fullmatch(key) and not key.startswith("env.")}
-    assert others == {"judge.max_invalid", "learn.policy.lr", "learn.reward.lr", "train.accelerator"}
+    assert others == {"judge.max_invalid", "learn.policy.lr", "learn.reward.lr", "train.accelerator"} | worded
     assert not {key for key in changed if key.startswith("arms.")}, "all arms of the ablation train"
-    for key in ("images.policy", "images.reward", "context", "prompts", "action_format"):
+    for key in ("images.policy", "images.reward", "context", "action_format"):
         assert small[f"model.{key}"] == whole[f"model.{key}"], key
     assert (small["model.images.policy"], small["model.images.reward"]) == (3, 2)
     assert (small["adaptation.critic_stages"], small["evaluate.labels"]) == (2, "judge")

@@ -10,6 +10,7 @@ from typing import Any
 from envs.computer import reply
 from envs.computer.actions import Action, Refusal
 from envs.computer.calls import calls
+from envs.computer.said import said as words
 from envs.desktop.bridge.answers import Sight
 from envs.desktop.bridge.pool import Pool
 from envs.desktop.bridge.world import World
@@ -84,7 +85,7 @@ class DesktopEnvironment:
         try:
             sight = world.step(calls(action))
             if not sight.done and action.kind not in ("done", "fail"):
-                return StepResult(self._observation(text.said(action, item), sight), False, False)
+                return StepResult(self._observation(words(action, item), sight), False, False)
             self.over = True
             pictures = () if sight.screenshot is None else (sight.screenshot,)
             return StepResult(

@@ -6,18 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from envs.computer.observes import observes
+from envs.computer.observes import screen as sides
 from envs.desktop import rewording
 from envs.desktop.bridge.pool import Pool
 from envs.desktop.bridge.world import Settings, World
 from envs.desktop.play.environment import DesktopEnvironment
 from envs.desktop.play.together import Together
-from envs.settings import one_of, seconds, whole
+from envs.settings import seconds, whole
 from envs.splits import SPLITS
 from rlanything.core.errors import MachineError
 from rlanything.core.protocols import Environment
 from rlanything.core.types import InvalidProposal, Task
 
-OBSERVES = ("screenshot", "tree", "both")
 MOST_WORLDS = 4096
 LARGEST_SIDE = 8192
 """Pixels."""
@@ -37,13 +38,9 @@ class WorldFamily(ABC):
     def __init__(
         self, observe: str, screen: Sequence[int], worlds: int, start: float, timeout: float
     ) -> None:
-        self.only_pictures = one_of("observe", observe, OBSERVES) == "screenshot"
-        self.pictures = observe != "tree"
-        self._trees = observe != "screenshot"
-        if len(screen) != 2:
-            raise ValueError(f"screen: {list(screen)!r} is not [width, height] in pixels")
-        width, height = (whole("screen", side, 1, LARGEST_SIDE) for side in screen)
-        self._screen = width, height
+        self._trees, self.pictures = observes(observe)
+        self.only_pictures = observes(observe).only_pictures
+        self._screen = sides(screen, (1, 1), LARGEST_SIDE)
         self._times = seconds("start", start), seconds("timeout", timeout)
         self.most_open = whole("worlds", worlds, 1, MOST_WORLDS)
         self._made: Pool | None = None

@@ -1,27 +1,21 @@
 """Experts and rewrites as texts of a model, without a running desktop: what stand-ins are taught in a rehearsal.
 
-Replies have the form of the paper's prompts: a sentence and a call of the tool `computer_use`. Where an expert names an
-item, its place is not known without a desktop, so the middle of the screen stands for it.
+Where an expert names an item, its place is not known without a desktop, so the middle of the screen stands for it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
-from envs.computer import computer_use, reply
+from envs.computer import reply
 from envs.computer.actions import Refusal
 from envs.computer.keyboard import DESKTOP
-from envs.computer.short import parse
+from envs.computer.said import said
+from envs.computer.written import answer
 from envs.desktop import rewording
-from envs.desktop.play import text
 from envs.desktop.small.expert import NAMED
 from envs.desktop.small.templates import Template
 from rlanything.core.types import Direction, InvalidProposal, Observation
-
-MIDDLE = [computer_use.GRID // 2] * 2
-CLICKS = {"click": "left_click", "double": "double_click", "right": "right_click", "hover": "mouse_move"}
 
 
 def demonstration(
@@ -31,15 +25,9 @@ def demonstration(
 
     screen: its width and height in pixels.
     """
-    replies = [answer(command) for command in commands]
-    results = [_result(said, screen) for said in replies[:-1]]
-    return [(Observation(seen), said) for seen, said in zip([instruction, *results], replies, strict=True)]
-
-
-def answer(command: str) -> str:
-    """A model's reply that does what a command of an expert says."""
-    call = {"name": computer_use.NAME, "arguments": _arguments(command)}
-    return f"Action: {command}.\n<tool_call>\n{json.dumps(call)}\n</tool_call>"
+    replies = [answer(command, DESKTOP) for command in commands]
+    results = [_result(made, screen) for made in replies[:-1]]
+    return [(Observation(seen), made) for seen, made in zip([instruction, *results], replies, strict=True)]
 
 
 def rewrite(template: Template, row: int, key: str, direction: Direction) -> str:
@@ -54,26 +42,8 @@ def rewrite(template: Template, row: int, key: str, direction: Direction) -> str
     return rewording.reply(others[0], known[others[0]])
 
 
-def _result(said: str, screen: tuple[int, int]) -> str:
+def _result(made: str, screen: tuple[int, int]) -> str:
     """What the environment answers to a reply, on a desktop that shows no tree."""
-    action = reply.read(said, screen)
+    action = reply.read(made, screen)
     assert not isinstance(action, Refusal)
-    return text.said(action, None)
-
-
-def _arguments(command: str) -> dict[str, Any]:
-    verb = command.partition(" ")[0]
-    if verb in CLICKS:
-        return {"action": CLICKS[verb], "coordinate": MIDDLE}
-    action = parse(command, DESKTOP)
-    if isinstance(action, Refusal):
-        raise ValueError(f"{command}: {action.reason}")
-    match action.kind:
-        case "type":
-            return {"action": "type", "text": action.text}
-        case "press" | "chord":
-            return {"action": "key", "keys": list(action.keys)}
-        case "wait":
-            return {"action": "wait", "time": 1}
-        case _:
-            return {"action": "terminate", "status": "success" if action.kind == "done" else "failure"}
+    return said(action, None)

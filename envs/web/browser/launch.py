@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from envs.web.browser import picture
 from envs.web.browser.view import BrowserError
 from rlanything.core.errors import MachineError
 
@@ -22,8 +23,8 @@ FLAGS = (
 )
 SLOW = 20.0
 """Seconds that a browser gets to say its version."""
-VIEWPORT = {"width": 500, "height": 400}
-"""Size of a page in pixels: coordinates of actions lie within it."""
+SCREEN = (500, 400)
+"""Width and height of a page in pixels, where none is declared: coordinates of actions lie within it."""
 SCRIPTS = tuple(Path(__file__).with_name(name) for name in ("clock.js", "view.js", "play.js"))
 """They run in every page before its own scripts, in this order."""
 
@@ -75,21 +76,29 @@ def pages(named: str | None) -> Path:
     return folder.resolve()
 
 
-async def launch(path: str) -> tuple[Any, Any, Any]:
+async def launch(
+    path: str, screen: tuple[int, int] = SCREEN, pictures: bool = False, density: int = 1
+) -> tuple[Any, Any, Any]:
     """(driver, browser, context): a started headless Chromium whose pages have no network.
 
-    Chromium's own sandbox does not work for root, so it is switched off there.
+    screen: width and height of a page, pixels. pictures: whether pictures of pages are taken (`picture`). density:
+    pixels of a picture for one of the page. Chromium's own sandbox does not work for root, so it is switched off there.
     """
     driver = await playwright().async_playwright().start()
     try:
         browser = await driver.chromium.launch(
-            executable_path=path, args=list(FLAGS), chromium_sandbox=os.geteuid() != 0,
+            executable_path=path, args=[*FLAGS, *(picture.FLAGS if pictures else ())],
+            chromium_sandbox=os.geteuid() != 0,
             handle_sigint=False, handle_sigterm=False, handle_sighup=False,
         )  # fmt: skip
         context = await browser.new_context(
-            viewport=VIEWPORT, offline=True, locale="en-US", timezone_id="UTC"
+            viewport={"width": screen[0], "height": screen[1]},
+            offline=True,
+            locale="en-US",
+            timezone_id="UTC",
+            device_scale_factor=density,
         )
-        for script in SCRIPTS:
+        for script in (*SCRIPTS, *([picture.SCRIPT] if pictures else [])):
             await context.add_init_script(path=script)
     except BaseException as error:  # also where a time limit cancels this: the driver would stay
         await asyncio.shield(driver.stop())

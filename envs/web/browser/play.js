@@ -3,7 +3,7 @@
 (() => {
   const SETTLE = 1000;   // milliseconds of the page's time that pass after every action
   const FOREVER = 1e9;   // the page's own time limit; the step limit of the rollout is the only one
-  let pointer = { x: 0, y: 0 }, played = null, failed = false, met = 0;
+  let pointer = { x: 0, y: 0 }, played = null, failed = false, met = 0, started = 0;
 
   const middle = (element) => {
     const box = element.getBoundingClientRect();
@@ -64,9 +64,15 @@
     else { put(element, ''); insert(element, text); }
     element.dispatchEvent(new Event('change', { bubbles: true }));
   };
+  // Keys choose in a list, whose options no place of a picture shows while it is closed.
+  const steps = (list, by) => {
+    const wanted = list.selectedIndex + by;
+    if (wanted >= 0 && wanted < list.options.length) choose(list.options[wanted]);
+  };
   const stroke = (name) => {
     const element = document.activeElement || document.body;
     const release = press(element, name);
+    if (element.tagName === 'SELECT' && !element.multiple && (name === 'up' || name === 'down')) steps(element, name === 'up' ? -1 : 1);
     if (isText(element) && name === 'backspace') put(element, element.value.slice(0, -1));
     if (name === 'enter' && (element.tagName === 'BUTTON' || element.tagName === 'A')) click(element, middle(element));
     release();
@@ -110,6 +116,7 @@
   };
 
   const start = (seed) => {
+    started++;
     rla.rewind();
     rla.forget();
     pointer = { x: 0, y: 0 };
@@ -133,10 +140,24 @@
   // The instructions of several seeds, without what the pages show.
   rla.ask = ({ seeds }) => seeds.map((seed) => { start(seed); return instruction(); });
 
+  // Whether nothing of another episode can show: the page was loaded for this one, and is not past these actions.
+  rla.unused = ({ seed, actions }) => started === 0 || (started === 1 && Boolean(goesOn(seed, actions.map((action) => JSON.stringify(action)))));
+
   // The functions of this file, in the page that is meant: an action may have led away to another one.
   rla.at = (page) => {
     if (!location.pathname.endsWith(`/${page}`)) throw new Error(`the page ${page} was left`);
     return rla;
+  };
+
+  // The middles of the elements that a click at their middle meets, by number: what is outside or covered is left out.
+  rla.places = () => {
+    const found = {};
+    for (const [number, element] of rla.numbered()) {
+      const at = middle(element);
+      const x = Math.floor(at.x), y = Math.floor(at.y), met = document.elementFromPoint(x, y);
+      if (met && (element === met || element.contains(met))) found[number] = [x, y];
+    }
+    return found;
   };
 
   // Many episodes in one call. Those of one seed come one after the other, so that they can go on from each other.

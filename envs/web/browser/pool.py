@@ -10,14 +10,18 @@ import asyncio
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from envs.web.browser.launch import chromium, launch, pages, playwright
+from envs.web.browser.launch import SCREEN, chromium, launch, pages, playwright
+from envs.web.browser.picture import taken
 from envs.web.browser.view import LONGEST, MOST_ITEMS, BrowserError, BrowserTimeout, View
+from rlanything.core.images import Image
 
 Json = dict[str, Any]
-PLAY, PLAYS, ASK = (f"([page, asked]) => rla.at(page).{name}(asked)" for name in ("play", "plays", "ask"))
+PLAY, PLAYS, ASK, PLACES, UNUSED = (
+    f"([page, asked]) => rla.at(page).{name}(asked)" for name in ("play", "plays", "ask", "places", "unused")
+)
 BATCH = 8
 """Episodes that are played in one call."""
 MOST_VIEWS = 4096
@@ -27,12 +31,18 @@ STARTING, STOPPING = 60.0, 10.0
 
 
 class Settings(NamedTuple):
-    """Where the browser and its pages are, how long a page may take (seconds), and how many pages stay open."""
+    """Where the browser and its pages are, how long a page may take (seconds), and how many pages stay open.
+
+    screen: width and height of a page, pixels. pictures: whether pictures can be asked for; the browser of agents that
+    read text alone is started without what they need.
+    """
 
     chromium: str | None = None
     pages: str | None = None
     timeout: float = 45.0
     most_pages: int = 32
+    screen: tuple[int, int] = SCREEN
+    pictures: bool = False
 
 
 class Pool:
@@ -52,36 +62,65 @@ class Pool:
         self._thread = threading.Thread(target=self._loop.run_forever, name="chromium", daemon=True)
         self._thread.start()
 
-    def play(self, kind: str, seed: str, actions: Sequence[Json], tries: int = 1) -> View:
+    def play(
+        self, kind: str, seed: str, actions: Sequence[Json], tries: int = 1, picture: bool = False
+    ) -> View:
         """What the page of `kind` shows after these actions from the start of the episode with this seed.
 
-        tries: starts of a browser before its failure is raised. Raises `BrowserError` when the browser or the page
-        fails, `BrowserTimeout` when it takes longer than `settings.timeout` seconds. `kind` must be a known one: it
-        becomes the name of a file.
+        tries: starts of a browser before its failure is raised. picture: whether the view has one, which needs
+        `settings.pictures`. Raises `BrowserError` when the browser or the page fails, `BrowserTimeout` when it takes
+        longer than `settings.timeout` seconds. `kind` must be a known one: it becomes the name of a file.
         """
         key = kind, seed, json.dumps(actions)
-        if key in self._views:
+        if self._knows(key, picture):
             self._views.move_to_end(key)
         else:
-            self._remember(key, View.from_json(self._call(kind, PLAY, _asked(seed, actions), tries)))
+            self._remember(key, self._shown(kind, [_asked(seed, actions)], tries, picture)[0])
         return self._views[key]
 
-    def play_ahead(self, kind: str, episodes: Iterable[tuple[str, Sequence[Json]]]) -> None:
+    def play_ahead(
+        self, kind: str, episodes: Iterable[tuple[str, Sequence[Json]]], picture: bool = False
+    ) -> None:
         """Play many episodes of a kind, (seed, actions) each, in few calls; `play` then knows what they show.
 
         A failure is left to `play`, which finds out whose it is: no episode pays for another one.
         """
         keys = {(kind, seed, json.dumps(actions)): (seed, actions) for seed, actions in episodes}
-        missing = sorted(key for key in keys if key not in self._views)
+        missing = sorted(key for key in keys if not self._knows(key, picture))
         for start in range(0, len(missing), BATCH):
             part = missing[start : start + BATCH]
             try:
-                answers = self._call(kind, PLAYS, [_asked(*keys[key]) for key in part], tries=1)
-                views = [View.from_json(answer) for answer in (answers if isinstance(answers, list) else [])]
+                views = self._shown(kind, [_asked(*keys[key]) for key in part], 1, picture)
             except (BrowserError, BrowserTimeout):
                 return
             for key, view in zip(part, views, strict=False):
                 self._remember(key, view)
+
+    def places(self, kind: str, seed: str, actions: Sequence[Json]) -> dict[int, tuple[int, int]]:
+        """The middles of the elements that can be clicked there, by number, in pixels. Raises as `play` does."""
+
+        async def look() -> Any:
+            await self._ask(kind, PLAY, _asked(seed, actions))
+            return await self._ask(kind, PLACES, None)
+
+        found = self._call(kind, look, tries=2)
+        try:
+            return {int(number): (int(x), int(y)) for number, (x, y) in found.items()}
+        except (AttributeError, TypeError, ValueError):
+            raise BrowserError(f"the page {kind} answered with something that is no places") from None
+
+    def _knows(self, key: tuple[str, str, str], picture: bool) -> bool:
+        return key in self._views and not (picture and self._views[key].picture is None)
+
+    def _shown(self, kind: str, asked: list[Json], tries: int, picture: bool) -> list[View]:
+        """The views of episodes that are played one after the other in one page."""
+        if self.settings.pictures:
+            pairs = self._call(kind, lambda: self._fresh(kind, asked, picture), tries)
+            return [View.from_json(answer, image) for answer, image in pairs]
+        if len(asked) == 1:
+            return [View.from_json(self._call(kind, lambda: self._ask(kind, PLAY, asked[0]), tries))]
+        answers = self._call(kind, lambda: self._ask(kind, PLAYS, asked), tries)
+        return [View.from_json(answer) for answer in (answers if isinstance(answers, list) else [])]
 
     def _remember(self, key: tuple[str, str, str], view: View) -> None:
         self._views[key] = view
@@ -90,18 +129,16 @@ class Pool:
 
     def instructions(self, kind: str, seeds: Sequence[str]) -> list[str]:
         """What the page asks for with each of these seeds. Raises as `play` does."""
-        answer = self._call(kind, ASK, {"seeds": list(seeds)}, tries=2)
+        answer = self._call(kind, lambda: self._ask(kind, ASK, {"seeds": list(seeds)}), tries=2)
         if not isinstance(answer, list) or len(answer) != len(seeds):
             raise BrowserError(f"the page {kind} answered with something that is no list of instructions")
         return [str(text)[:2000] for text in answer]
 
-    def _call(self, kind: str, call: str, asked: Any, tries: int) -> Any:
+    def _call(self, kind: str, work: Callable[[], Coroutine[Any, Any, Any]], tries: int) -> Any:
         while True:
             tries -= 1
             try:
-                return self._wait(
-                    self._play(kind, call, asked), STARTING + self.settings.timeout + 2 * STOPPING
-                )
+                return self._wait(self._play(kind, work), STARTING + self.settings.timeout + 2 * STOPPING)
             except (BrowserError, BrowserTimeout):
                 if tries <= 0:
                     raise
@@ -121,13 +158,14 @@ class Pool:
             future.cancel()
             raise BrowserTimeout(f"the browser did not answer within {limit:g} s") from None
 
-    async def _play(self, kind: str, call: str, asked: Any) -> Any:
+    async def _play(self, kind: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         async with self._turn:
             try:
                 if self._running is None:
-                    self._running = await asyncio.wait_for(launch(self.path), STARTING)
+                    started = launch(self.path, self.settings.screen, self.settings.pictures)
+                    self._running = await asyncio.wait_for(started, STARTING)
                     self.starts += 1
-                return await asyncio.wait_for(self._ask(kind, call, asked), self.settings.timeout)
+                return await asyncio.wait_for(work(), self.settings.timeout)
             except BrowserError:
                 raise
             except TimeoutError:
@@ -143,25 +181,47 @@ class Pool:
                 raise BrowserError(f"the page {kind} failed: {said[0][:300]}") from None
 
     async def _ask(self, kind: str, call: str, asked: Any) -> Any:
+        """What a function of `play.js` returns in the page of a kind."""
+        return await (await self._at(kind)).evaluate(call, [f"{kind}.html", asked])
+
+    async def _fresh(self, kind: str, asked: Sequence[Json], picture: bool) -> list[tuple[Any, Image | None]]:
+        """(answer, picture) of each episode. Where another one was played in the page, it is loaded again.
+
+        A page can keep what its next episode should not show: how far something is scrolled, a drawing under another.
+        """
+        found = []
+        for one in asked:
+            if await self._ask(kind, UNUSED, one) is not True:
+                await self._load(self._open[kind], kind)
+            answer = await self._ask(kind, PLAY, one)
+            image = await taken(self._open[kind], self.settings.screen) if picture else None
+            found.append((answer, image))
+        return found
+
+    async def _at(self, kind: str) -> Any:
+        """The page of a kind, which is opened where it is not."""
         file = (self.folder / f"{kind}.html").as_uri()
         page = self._open.pop(kind, None)
         if page is not None and _place(page) != file:  # an action led away: what is there is another page
             await page.close()
             page = None
         self._open[kind] = page = page or await self._page(kind)
-        return await page.evaluate(call, [f"{kind}.html", asked])
+        return page
 
     async def _page(self, kind: str) -> Any:
         """A new page. The page that was not used for longest is closed where there are too many."""
         assert self._running is not None
         if len(self._open) >= self.settings.most_pages:
             await self._open.popitem(last=False)[1].close()
-        file = self.folder / f"{kind}.html"
-        if not file.is_file():
-            raise BrowserError(f"there is no page {file}")
+        if not (self.folder / f"{kind}.html").is_file():
+            raise BrowserError(f"there is no page {self.folder / f'{kind}.html'}")
         page = await self._running[2].new_page()
-        await page.goto(file.as_uri(), wait_until="load", timeout=self.settings.timeout * 1000)
+        await self._load(page, kind)
         return page
+
+    async def _load(self, page: Any, kind: str) -> None:
+        file = (self.folder / f"{kind}.html").as_uri()
+        await page.goto(file, wait_until="load", timeout=self.settings.timeout * 1000)
 
     async def _drop(self) -> None:
         """Throw the browser away after a failure. What it says then is of no interest."""

@@ -109,6 +109,7 @@
   });
 
   rla.element = (wanted) => byNumber.get(wanted);
+  rla.numbered = () => byNumber;
   // The number of an element, or of the nearest one around it that has one; 0 for none.
   rla.numberOf = (element) => {
     for (let e = element; e; e = e.parentElement) if (numbers.has(e)) return numbers.get(e);

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rlanything.core.errors import EnvironmentFailure
+from rlanything.core.images import Image
 
 MOST_ITEMS = 120
 """Texts and elements that a view lists; the rest is counted in `View.more`."""
@@ -43,7 +44,8 @@ class View:
 
     items: visible texts and elements in reading order; more: how many were left out; reward: the page's own, 1 is full
     success; failed: whether the last action met an element that is no longer there; met: the number of the element that
-    the last action met, also where it named a place; 0 for none.
+    the last action met, also where it named a place; 0 for none. picture: what it looks like; None where none was asked
+    for.
     """
 
     instruction: str
@@ -53,6 +55,7 @@ class View:
     reward: float
     failed: bool
     met: int = 0
+    picture: Image | None = None
 
     @property
     def success(self) -> bool:
@@ -65,8 +68,8 @@ class View:
         return tuple(item for item in self.items if item.number > 0)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> View:
-        """What `rla.play` returned. Raises `BrowserError` where it is something else."""
+    def from_json(cls, data: Mapping[str, Any], picture: Image | None = None) -> View:
+        """What `rla.play` returned, with a picture of the page. Raises `BrowserError` where it is something else."""
         try:
             items = tuple(
                 Item(
@@ -76,7 +79,7 @@ class View:
             )
             return cls(
                 _text(data["instruction"], 2000), items, int(data["more"]), data["done"] is True,
-                float(data["reward"]), data["failed"] is True, int(data["met"]),
+                float(data["reward"]), data["failed"] is True, int(data["met"]), picture,
             )  # fmt: skip
         except (KeyError, TypeError, ValueError) as error:
             raise BrowserError(

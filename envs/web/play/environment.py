@@ -9,10 +9,13 @@ from rlanything.core.types import Observation, StepResult, Task
 
 
 class WebEnvironment:
-    """One episode at a time. Its page is shared: nothing is open between two calls that `close` would have to close."""
+    """One episode at a time. Its page is shared: nothing is open between two calls that `close` would have to close.
 
-    def __init__(self, start: Callable[[Task], Episode]) -> None:
-        self._start = start
+    listed: whether observations list the admissible commands.
+    """
+
+    def __init__(self, start: Callable[[Task], Episode], listed: bool = True) -> None:
+        self._start, self._listed = start, listed
         self.episode: Episode | None = None
         """What is played; None before `reset`, after `close` and after a failure."""
         self.task_id, self.order = "", 0
@@ -23,7 +26,7 @@ class WebEnvironment:
         Raises `BrowserError` or `BrowserTimeout` when the page cannot be played.
         """
         self.episode, self.task_id = self._start(task), task.task_id
-        return Observation(self.episode.first, tuple(self.episode.commands))
+        return self._observation(self.episode, self.episode.first)
 
     def step(self, action: str) -> StepResult:
         """Do what `action` says; success is the page's own. What cannot be done is answered in text."""
@@ -35,8 +38,13 @@ class WebEnvironment:
         except Exception:
             self.episode = None
             raise
-        return StepResult(Observation(text, tuple(episode.commands)), episode.done, episode.view.success)
+        return StepResult(self._observation(episode, text), episode.done, episode.view.success)
 
     def close(self) -> None:
         """Forget the episode."""
         self.episode = None
+
+    def _observation(self, episode: Episode, text: str) -> Observation:
+        commands = tuple(episode.commands) if self._listed else ()
+        picture = episode.view.picture
+        return Observation(text, commands, () if picture is None else (picture,))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
-from envs.computer import short, tool_calls
+from envs.computer import reply, short
 from envs.computer.actions import Action, Refusal
-from envs.web.browser.launch import VIEWPORT
+from envs.computer.keyboard import PAGE
 from envs.web.browser.pool import Pool
 from envs.web.browser.view import Item, View
 from envs.web.kinds.kind import Kind
 from envs.web.kinds.scene import FIELDS, Scene
 from envs.web.play.commands import admissible
 from envs.web.play.text import Style
-
-OUTSIDE = f"that place is outside the page, which is {VIEWPORT['width']} by {VIEWPORT['height']} pixels."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +28,16 @@ class Setting:
 class Episode:
     """An episode that is played. tries: starts of a browser before its failure is raised.
 
+    pictures: whether its views have one.
+
     Raises `BrowserError` and `BrowserTimeout`, from its first moment on.
     """
 
-    def __init__(self, pool: Pool, setting: Setting, style: Style, tries: int = 1) -> None:
+    def __init__(
+        self, pool: Pool, setting: Setting, style: Style, tries: int = 1, pictures: bool = False
+    ) -> None:
         self._pool, self.setting, self.style, self._tries = pool, setting, style, tries
+        self.pictures = pictures
         self._past: list[tuple[Action, Item | None]] = []
         self._seen: list[View] = []
         self.view = self._look()
@@ -61,11 +63,9 @@ class Episode:
         return self.style.first(self.instruction + hint, self.view)
 
     def read(self, text: str) -> Action | Refusal:
-        """The action that a text stands for. Tool calls are the texts that begin with a brace."""
-        text = text.strip()
-        if text.startswith("{"):
-            return tool_calls.parse(text)
-        return short.parse(self.commands.get(text, text))
+        """The action that a text stands for: an admissible command in this style, or any reply that holds an action."""
+        known = self.commands.get(text.strip())
+        return reply.read(text, self._pool.settings.screen, PAGE) if known is None else short.parse(known)
 
     def step(self, text: str) -> str:
         """Perform what a text stands for; returns the observation. What cannot be done is answered in text."""
@@ -84,14 +84,22 @@ class Episode:
         action = self._fitting(self.read(text))
         if self.done or isinstance(action, Refusal) or action.kind in ("done", "fail"):
             return None
-        return [made.to_json() for made in (*(past for past, _ in self._past), action)]
+        return [*self.made, action.to_json()]
+
+    @property
+    def made(self) -> list[dict[str, Any]]:
+        """The actions until now, as the page gets them."""
+        return [action.to_json() for action, _ in self._past]
 
     def _fitting(self, action: Action | Refusal) -> Action | Refusal:
         """The action, or why it cannot be done on what the page shows now."""
         if isinstance(action, Refusal):
             return action
         if not action.number:
-            return action if _on_page(action) else Refusal(OUTSIDE)
+            width, height = self._pool.settings.screen
+            if (action.x or 0) < width and (action.y or 0) < height:
+                return action
+            return Refusal(f"that place is outside the page, which is {width} by {height} pixels.")
         element = self._element(action.number)
         if element is None:
             return Refusal("there is no such element.")
@@ -112,31 +120,14 @@ class Episode:
         self._past[-1] = action, element
         self._seen.append(before)
         self.commands = self._commands()
-        return self.style.next(_said(action, element), before, self.view)
+        return self.style.next(self.style.said(action, element), before, self.view)
 
     def _look(self) -> View:
-        actions = [action.to_json() for action, _ in self._past]
-        return self._pool.play(self.setting.kind.name, self.setting.seed, actions, self._tries)
+        kind, seed = self.setting.kind.name, self.setting.seed
+        return self._pool.play(kind, seed, self.made, self._tries, self.pictures)
 
     def _commands(self) -> dict[str, str]:
         return admissible(self.setting.kind, self.view, self.style)
 
     def _element(self, number: int) -> Item | None:
         return next((item for item in self.view.elements if item.number == number), None)
-
-
-def _on_page(action: Action) -> bool:
-    """Whether the place that an action names, if it names one, is inside the page."""
-    width, height = VIEWPORT["width"], VIEWPORT["height"]
-    return (action.x is None or action.x < width) and (action.y is None or action.y < height)
-
-
-def _said(action: Action, element: Item | None) -> str:
-    """What was done, in words; the judge and the critic read it."""
-    where = f'{element.role} "{element.name}" {element.number}' if element else "the page"
-    if action.kind == "type":
-        # On one line and with its quotes escaped: a typed text must not pass for lines of the page.
-        typed = json.dumps(" ".join(action.text.split()), ensure_ascii=False)
-        return f"You typed {typed} into {where}."
-    verb = {"click": "clicked", "move": "hovered over", "scroll": "scrolled", "wait": "waited on"}
-    return f"You {verb.get(action.kind, 'acted on')} {where}."

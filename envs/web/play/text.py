@@ -2,14 +2,18 @@
 
 `plain` is for language models: the whole page at every step, names in quotes. `compact` is for the small embedded
 models: small letters, no quotes, signs apart from words, and after the first step only what is new or different.
+`unseen` is for agents that see a picture and read no list: what is asked for, and what was done.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from envs.computer.actions import Action
+from envs.computer.said import said as place_said
 from envs.web.browser.view import Item, View
 
 _SIGNS = re.compile(r"[^\w\s]+")
@@ -21,11 +25,15 @@ GONE = "That element is not there any more."
 
 
 class Style(NamedTuple):
-    """How a page is written. word: a text in this style; line: one item; first, next: whole observations."""
+    """How a page is written. word: a text in this style; first, next: whole observations; said: what was done.
+
+    The judge and the critic read what was done.
+    """
 
     word: Callable[[str], str]
     first: Callable[[str, View], str]
     next: Callable[[str, View, View], str]
+    said: Callable[[Action, Item | None], str]
 
 
 def fold(text: str) -> str:
@@ -60,7 +68,8 @@ def _plain_first(instruction: str, view: View) -> str:
 def _plain_next(done: str, before: View, after: View) -> str:
     if after.done:
         return f"{done} {ENDED}"
-    note = GONE if after.failed else SAME if after.items == before.items else ""
+    same = after.items == before.items and after.picture == before.picture
+    note = GONE if after.failed else SAME if same else ""
     return "\n".join([f"{done} {note}".strip(), *_page(after, _plain_line)])
 
 
@@ -77,8 +86,35 @@ def _compact_next(done: str, before: View, after: View) -> str:
     return "\n".join([fold(done), *(lines or [fold(GONE if after.failed else SAME)])])
 
 
+def _said(action: Action, element: Item | None) -> str:
+    where = f'{element.role} "{element.name}" {element.number}' if element else "the page"
+    if action.kind == "type":
+        # On one line and with its quotes escaped: a typed text must not pass for lines of the page.
+        typed = json.dumps(" ".join(action.text.split()), ensure_ascii=False)
+        return f"You typed {typed} into {where}."
+    verb = {"click": "clicked", "move": "hovered over", "scroll": "scrolled", "wait": "waited on"}
+    return f"You {verb.get(action.kind, 'acted on')} {where}."
+
+
 STYLES = {
-    "plain": Style(str, _plain_first, _plain_next),
-    "compact": Style(fold, _compact_first, _compact_next),
+    "plain": Style(str, _plain_first, _plain_next, _said),
+    "compact": Style(fold, _compact_first, _compact_next, _said),
 }
 """By `env.text`."""
+
+
+def unseen(style: Style) -> Style:
+    """A style without the items of the page: nothing in it names what only a list would show."""
+
+    def following(done: str, before: View, after: View) -> str:
+        note = (
+            ENDED if after.done else GONE if after.failed else SAME if after.picture == before.picture else ""
+        )
+        return style.word(f"{done} {note}".strip())
+
+    return Style(
+        style.word,
+        lambda instruction, _view: style.word(instruction),
+        following,
+        lambda action, _element: place_said(action, None),
+    )

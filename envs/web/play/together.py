@@ -34,13 +34,13 @@ class Together:
 
     def advance(self, pool: Pool, work: Sequence[tuple[Task, str]]) -> None:
         """Play what the actions lead to ahead of time."""
-        wanted = defaultdict[str, list[tuple[str, list[dict[str, Any]]]]](list)
+        wanted = defaultdict[tuple[str, bool], list[tuple[str, list[dict[str, Any]]]]](list)
         for episode, text in paired(self._running(), work):
             made = episode.next_actions(text)
             if made is not None:
-                wanted[episode.setting.kind.name].append((episode.setting.seed, made))
-        for kind in sorted(wanted):
-            pool.play_ahead(kind, wanted[kind])
+                wanted[episode.setting.kind.name, episode.pictures].append((episode.setting.seed, made))
+        for kind, pictures in sorted(wanted):
+            pool.play_ahead(kind, wanted[kind, pictures], pictures)
 
     def _running(self) -> Iterator[tuple[str, Episode]]:
         for environment in sorted(self._environments, key=lambda one: one.order):

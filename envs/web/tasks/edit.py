@@ -34,8 +34,8 @@ class Edit:
         kind, seed = task.payload["kind"], task.payload["seed"]
         names = templates(kind, self._kept)
         asked = [f"{name}: {self._style.word(self._stage.instruction(name, seed))}" for name in names]
-        first = self._first(kind, seed)
-        return "\n".join([*asked, f"hint: {first}", _reply(kind, task.payload["hint"])])
+        hint = self._stage.hint(kind, seed)
+        return "\n".join([*asked, f"hint: {hint}", _reply(kind, task.payload["hint"])])
 
     def parse(self, parent: Task, reply: str) -> Task:
         """The task that a reply asks for. Raises `InvalidProposal`; the reply is untrusted text."""
@@ -58,14 +58,10 @@ class Edit:
         if direction is Direction.HARDER and hint:
             ways.append(_reply(kind, ""))
         if direction is Direction.EASIER and not hint:
-            ways.append(_reply(kind, self._first(kind, task.payload["seed"])))
+            ways.append(_reply(kind, self._stage.hint(kind, task.payload["seed"])))
         if not ways:
             raise InvalidProposal(f"{kind} has no {direction.value} template and no hint to change")
         return random.Random(seed).choice(ways)
-
-    def _first(self, kind: str, seed: str) -> str:
-        """The hint that names the first good command."""
-        return f"start with {self._stage.first(kind, seed)}"
 
 
 def _reply(kind: str, hint: str) -> str:

@@ -15,10 +15,13 @@ MOST = 2048
 
 
 class Stage:
-    """Episodes outside the loop. A browser that fails is started a second time before its failure is raised."""
+    """Episodes outside the loop. A browser that fails is started a second time before its failure is raised.
 
-    def __init__(self, settings: Settings, style: Style) -> None:
-        self._settings, self._style = settings, style
+    numbered: whether agents read the numbers of elements.
+    """
+
+    def __init__(self, settings: Settings, style: Style, numbered: bool = True) -> None:
+        self._settings, self._style, self._numbered = settings, style, numbered
         self._ways: OrderedDict[tuple[str, str], tuple[set[str], set[str]]] = OrderedDict()
 
     @property
@@ -26,9 +29,9 @@ class Stage:
         """The pages of this process. Raises `MachineError` where something is not installed."""
         return shared(self._settings)
 
-    def episode(self, kind: str, seed: str, hint: str = "", tries: int = 2) -> Episode:
+    def episode(self, kind: str, seed: str, hint: str = "") -> Episode:
         """An episode at its start. Raises `ValueError` for an unknown kind, `BrowserError`, `BrowserTimeout`."""
-        return Episode(self.pool, Setting(known(kind), seed, hint), self._style, tries)
+        return Episode(self.pool, Setting(known(kind), seed, hint), self._style, tries=2)
 
     def instruction(self, kind: str, seed: str) -> str:
         """What the page asks for."""
@@ -44,8 +47,17 @@ class Stage:
                 self._ways.popitem(last=False)
         return self._ways[key]
 
-    def first(self, kind: str, seed: str) -> str:
-        """The first good command, in alphabetical order, or '' where there is none."""
+    def hint(self, kind: str, seed: str) -> str:
+        """The hint that names the first good command, in alphabetical order, or its element for agents without numbers.
+
+        It names nothing where there is no such command.
+        """
         episode = self.episode(kind, seed)
         asked = episode.setting.kind.asks_for(episode.instruction)
-        return min(episode.setting.kind.good(episode.scene), default="") if asked else ""
+        command = min(episode.setting.kind.good(episode.scene), default="") if asked else ""
+        if self._numbered or not command:
+            return f"start with {command}"
+        number = int(command.split(" ")[1])
+        item = next(item for item in episode.view.elements if item.number == number)
+        named = f'start with the {item.role} "{item.name}"'
+        return f"start with the {item.role}" if hints.malformed(named) or '"' in item.name else named

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from envs.computer import computer_use, reply, short, tool_calls
 from envs.computer.actions import Action, Refusal, untypable
 from envs.computer.calls import calls
+from envs.computer.computer_use import Computer
 from envs.computer.keyboard import DESKTOP, PAGE
 from envs.computer.turns import paired
 from rlanything.core.types import Task
@@ -153,7 +154,7 @@ VALUES = (
     st.dictionaries(st.sampled_from(["coordinate", "text", "keys", "pixels", "time", "status"]), VALUES),
 )
 def test_any_arguments_are_read_or_refused_and_places_lie_on_the_screen(action, arguments):
-    found = computer_use.read({"arguments": {"action": action, **arguments}}, SCREEN)
+    found = computer_use.read({"arguments": {"action": action, **arguments}}, Computer(SCREEN, DESKTOP))
     assert isinstance(found, Action | Refusal)
     if isinstance(found, Action) and found.x is not None:
         assert 0 <= found.x < SCREEN[0]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envs.computer.actions import Action
+from envs.computer.said import said
 from envs.desktop.bridge.answers import WorldError
 from envs.desktop.play import screen, text
 
@@ -116,4 +117,4 @@ def test_no_tree_is_an_empty_view():
     ],
 )
 def test_what_was_done_is_said(action, words):
-    assert text.said(action, None) == words
+    assert said(action, None) == words

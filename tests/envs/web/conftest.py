@@ -9,6 +9,7 @@ from web_cases import small
 
 from envs.web.browser import launch
 from envs.web.browser.pool import Pool, Settings
+from envs.web.browser.shared import shared
 from rlanything.core.errors import MachineError
 
 PAGES = Path(__file__).parent / "pages"
@@ -25,7 +26,7 @@ def missing() -> str:
 
 def pytest_collection_modifyitems(items):
     """Tests that ask for a browser are skipped without one; all of them run in one process, which has one browser."""
-    needs = {"pool", "ours", "patient", "family"}
+    needs = {"pool", "ours", "patient", "family", "seeing", "installed"}
     reason = missing()
     for item in items:
         if needs & set(getattr(item, "fixturenames", ())):
@@ -48,6 +49,17 @@ def pool(started):
     started._views.pop(("click-test", "alive", "[]"), None)
     started.play("click-test", "alive", [], tries=2)
     return started
+
+
+@pytest.fixture(scope="session")
+def seeing():
+    """Pages of MiniWoB++ in a browser that takes pictures, which families with pictures share."""
+    return shared(Settings(pictures=True))
+
+
+@pytest.fixture(scope="session")
+def installed():
+    """For tests that start a browser of their own: they are skipped where something is missing."""
 
 
 @pytest.fixture

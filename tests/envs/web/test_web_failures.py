@@ -155,7 +155,7 @@ def test_no_episode_pays_for_another_one_that_is_played_ahead_with_it(ours):
 def test_a_page_that_nobody_waits_for_any_longer_is_thrown_away(ours):
     shows(ours, "plain")
     with pytest.raises(BrowserTimeout, match="the browser did not answer within 2 s"):
-        ours._wait(ours._play("hangs", PLAY, _asked("1", [])), 2)
+        ours._wait(ours._play("hangs", lambda: ours._ask("hangs", PLAY, _asked("1", []))), 2)
     assert shows(ours, "plain", "click 1").success
     assert ours.starts == 2
 

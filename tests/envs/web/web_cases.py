@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import random
 from typing import Any
 
 import psutil
+from PIL import Image as Pixels
 
 from envs.computer import short
 from envs.computer.actions import Action
@@ -16,6 +19,7 @@ from envs.web.family import WebFamily
 from envs.web.kinds.table import KINDS
 from envs.web.play.episode import Episode, Setting
 from envs.web.play.text import STYLES
+from rlanything.core.images import Image
 
 NEAR = (
     "click-button",
@@ -62,14 +66,24 @@ def act(text: str) -> dict[str, Any]:
     return found.to_json()
 
 
-def shows(pool: Pool, kind: str, *texts: str, seed: str = "1") -> View:
-    return pool.play(kind, seed, [act(text) for text in texts])
+def shows(pool: Pool, kind: str, *texts: str, seed: str = "1", picture: bool = False) -> View:
+    return pool.play(kind, seed, [act(text) for text in texts], picture=picture)
 
 
 def evaluate(pool: Pool, kind: str, script: str, argument: Any = None) -> Any:
     """What a script returns in the page of a kind, which must be open."""
     work = pool._open[kind].evaluate(script, argument)
     return asyncio.run_coroutine_threadsafe(work, pool._loop).result(20)
+
+
+def clicked(x: int, y: int) -> str:
+    """A click at a place, as OSWorld's actions are written."""
+    return json.dumps({"action_type": "CLICK", "x": x, "y": y})
+
+
+def pixels(picture: Image) -> Pixels.Image:
+    """A picture, decoded."""
+    return Pixels.open(io.BytesIO(picture.png)).convert("RGB")
 
 
 def forget(pool: Pool) -> None:

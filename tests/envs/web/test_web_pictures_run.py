@@ -1,0 +1,62 @@
+"""A whole training on web pages whose models are shown pictures. The models are small and have random weights."""
+
+from __future__ import annotations
+
+import pytest
+from seen_run_cases import (
+    CHANGES,
+    both_models_learned,
+    is_computed_again,
+    recorded,
+    shows_what_was_recorded,
+    trained,
+)
+from stage_cases import ROOT
+
+from rlanything.core.types import Status
+from rlanything.planning import compose
+
+pytestmark = pytest.mark.integration
+SCREEN = (160, 210)
+SAID = (
+    '{"action_type": "CLICK", "x": 30, "y": 62}',
+    "click 1",
+    "nothing that could be done",
+    "press tab",
+)
+WEB = (
+    *CHANGES,
+    "env=web",
+    "env.text=plain",
+    "env.habits={}",
+    "rollout.max_steps=2",
+    "evaluate.max_steps=1",
+    f"env.screen=[{SCREEN[0]},{SCREEN[1]}]",
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory, installed):
+    """The folder of a run of one iteration."""
+    composed = compose.compose([*WEB], ROOT)
+    composed["env"] |= {"kinds": ["click-test-2", "click-button"], "ood_kinds": ["click-link"]}
+    with trained(tmp_path_factory.mktemp("web"), composed, "web", SAID) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def trajectories(run):
+    return recorded(run)
+
+
+def test_pages_are_recorded_step_by_step_and_shown(run, trajectories):
+    assert {trajectory.status for trajectory in trajectories} <= {Status.OK, Status.TRUNCATED}
+    shows_what_was_recorded(run, trajectories, SCREEN)
+
+
+def test_training_computes_the_log_probs_that_were_recorded(run, trajectories):
+    is_computed_again(run, trajectories)
+
+
+def test_both_models_learned(run):
+    both_models_learned(run)
