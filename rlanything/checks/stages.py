@@ -40,9 +40,7 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     "ladder": Kind(Ladder, load_ladder, "rlanything.checks.ladder.command"),
     "study": Kind(Study, load_study, "rlanything.checks.study.command"),
-    "selection": Kind(
-        Selection, load_selection, "rlanything.checks.selection.command", Selection.trained
-    ),
+    "selection": Kind(Selection, load_selection, "rlanything.checks.selection.command", Selection.trained),
     "corruption": Kind(
         Corruption, load_corruption, "rlanything.checks.corruption.command", lambda x, y: x.asked(y)[1:]
     ),

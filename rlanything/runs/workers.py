@@ -27,7 +27,7 @@ from rlanything.core.errors import MachineError
 
 SPAWN = multiprocessing.get_context("spawn")
 """Starts processes afresh. They are not forked from this one: a fork has the locks of threads that it has not."""
-SERVED = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+SERVED = multiprocessing.get_context("forkserver") if sys.platform == "linux" else SPAWN
 """Forks processes from a server, whose only thread starts none. macOS has libraries that do not survive any fork."""
 HEAVY = ("lightning.pytorch", "transformers.modeling_utils")
 """What the server imports: seconds for each process otherwise. It loads no model and touches no device."""

@@ -101,7 +101,10 @@ def test_an_interruption_ends_every_process_at_once(tmp_path, group, early):
         said = parent.communicate(timeout=IMPORTS)[1]
     assert "KeyboardInterrupt" in said
     assert said.count("Traceback") == 1, "only the one that was started says so"
-    assert psutil.wait_procs([psutil.Process(pid) for pid in children if psutil.pid_exists(pid)], IMPORTS)[1] == []
+    assert (
+        psutil.wait_procs([psutil.Process(pid) for pid in children if psutil.pid_exists(pid)], IMPORTS)[1]
+        == []
+    )
 
 
 @contextmanager
