@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from worker_cases import ROOT, double, fails, stubborn, unready
+from worker_cases import ROOT, double, fails, stubborn, surroundings, unready
 
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.runs.workers import await_server, beside, run_all
@@ -81,6 +81,16 @@ def test_the_error_says_where_in_the_other_process_it_came_from(tmp_path):
 
 def test_results_come_in_the_order_of_the_calls_whoever_is_first():
     assert run_all(double, [(n,) for n in range(3)], 2) == [0, 2, 4]
+
+
+def test_a_process_has_the_variables_the_folder_and_the_output_of_the_moment(tmp_path, monkeypatch, capfd):
+    """And not those of the server, which was started before."""
+    assert run_all(surroundings, [("SET_LATER",)], 1) == [(None, os.getcwd())]
+    monkeypatch.setenv("SET_LATER", "yes")
+    monkeypatch.chdir(tmp_path)
+    capfd.readouterr()
+    assert run_all(surroundings, [("SET_LATER",)], 1) == [("yes", str(tmp_path))]
+    assert capfd.readouterr().out == "heard yes\n"
 
 
 def test_a_process_beside_the_block_is_gone_when_the_block_fails(tmp_path):
