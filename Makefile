@@ -26,6 +26,7 @@ JOBS ?= 2
 # The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
 WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
+PLACE := $(if $(MAIN),.,$(WORKSPACE))
 CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(SET))
 REHEARSAL := .rla/$(ENV)-rehearsal
 # Desktops and pages have their tasks at hand; the others are rehearsed with data in the form of the downloaded set.
@@ -127,28 +128,32 @@ rehearse: install $(NEEDED)  ## Rehearse scale=paper in minutes, with tiny stand
 	$(call show,$(REHEARSAL))
 
 verify-repro: install $(NEEDED)  ## Run it all again from nothing and compare every byte (REV=... for a git revision)
-	cd $(if $(MAIN),.,$(WORKSPACE)) && python -m rlanything verify-repro $(REV)
+	cd $(PLACE) && python -m rlanything verify-repro $(REV)
 
-# A sweep or a ladder becomes a stage of <folder>/dvc.yaml when it is first asked for: `dvc checkout`, `commit` and
+# A sweep or a check becomes a stage of <folder>/dvc.yaml when it is first asked for: `dvc checkout`, `commit` and
 # `exp apply` want the outputs of every stage there is. It is declared anew each time, because its code is found from its
-# imports. Arguments: folder, name, room, how DVC keeps the output, command, declaration.
+# imports. Arguments: folder, name, what prints its dependencies, how DVC keeps the output, command, declaration, and
+# the project in which all of this is.
 define as_stage
-	@python -m rlanything $(5) $(6) --dry-run
-	@found=$$(python -m rlanything.$(3).dependencies $(6)); \
-		cd $(1) && dvc stage add --force --quiet --name $(2) --wdir .. $$found --$(4) $(1)/$(2) \
-		python -m rlanything $(5) $(6)
-	dvc repro $(1)/dvc.yaml:$(2)
+	@cd $(7) && python -m rlanything $(5) $(6) --dry-run
+	@cd $(7) && found=$$(python -m rlanything.$(3) $(6)) && mkdir -p $(1) && cd $(1) && \
+		dvc stage add --force --quiet --name $(2) --wdir .. $$found --$(4) $(1)/$(2) python -m rlanything $(5) $(6)
+	cd $(7) && dvc repro $(1)/dvc.yaml:$(2)
 endef
 
 sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambda); it installs what the page needs
 	python -m pip install --quiet --editable ".[sweep]"
-	$(call as_stage,sweeps,$(SWEEP),sweep,outs,sweep,experiments/sweep/$(SWEEP).yaml)
+	$(call as_stage,sweeps,$(SWEEP),sweep.dependencies,outs,sweep,experiments/sweep/$(SWEEP).yaml,.)
 	@echo "Report: sweeps/$(SWEEP)/report.md   page: sweeps/$(SWEEP)/page.html   table: sweeps/$(SWEEP)/trials.csv"
 
 # Git has the results of checks, so DVC's cache need not; and an old page stays until the new one is whole.
-check: install  ## Run a ladder of experiments/check/ as a stage of DVC: CHECK=ladder (or fitness, written_tests)
-	$(call as_stage,checks,$(CHECK),checks,outs-persist-no-cache,check ladder,experiments/check/$(CHECK).yaml)
-	@echo "Report: checks/$(CHECK)/report.md   numbers: checks/$(CHECK)/ladder.json"
+check: DECLARED = experiments/check/$(CHECK).yaml
+check: KIND = $(shell cd $(PLACE) && python -m rlanything.checks.stages kind $(DECLARED))
+check: install  ## Run a check of experiments/check/ as a stage of DVC: CHECK=ladder (or study, corruption); ENV, SCALE
+	@[ -e $(PLACE)/dvc.yaml ] || { echo "$(PLACE) is not there yet: make repro with the same ENV and SCALE makes it" >&2; exit 1; }
+	@cd $(PLACE) && python -m rlanything.checks.stages kind $(DECLARED) > /dev/null
+	$(call as_stage,checks,$(CHECK),checks.stages deps,outs-persist-no-cache,check $(KIND),$(DECLARED),$(PLACE))
+	@echo "Report: $(PLACE)/checks/$(CHECK)/report.md"
 
 # The library that DVC's page otherwise gets from the network: .dvc/plots/page.html looks for it there.
 plots: install  ## Draw the page of `dvc plots`; from then on all of it is drawn without a network

@@ -1,5 +1,6 @@
 """Runs function calls in parallel, each in its own process with one thread. A worker ends when its parent ends.
 
+On Linux they are forked from a server process, which has imported what takes seconds to import and does nothing else.
 The processes share no queue and no lock, so none waits for a killed one. Workers that are no longer needed get SIGKILL:
 a library may handle SIGTERM and continue (Lightning does). Their files are written so that a kill does no damage.
 """
@@ -10,29 +11,50 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import cached_property
-from multiprocessing import resource_tracker
+from functools import cache, cached_property
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
 from rlanything.core.errors import MachineError
 
 SPAWN = multiprocessing.get_context("spawn")
-"""New processes are started afresh, not forked: a fork has the locks of threads that it has not."""
+"""Starts processes afresh. They are not forked from this one: a fork has the locks of threads that it has not."""
+SERVED = multiprocessing.get_context("forkserver") if sys.platform == "linux" else SPAWN
+"""Forks processes from a server, whose only thread starts none. macOS has libraries that do not survive any fork."""
+HEAVY = ("lightning.pytorch", "transformers.modeling_utils")
+"""What the server imports: seconds for each process otherwise. It loads no model and touches no device."""
+
+
+class Surroundings:
+    """What a process has from the one that asks for it, and not from the server: variables, and where output goes."""
+
+    def __init__(self) -> None:
+        self._environment = dict(os.environ)
+
+    def __getstate__(self) -> tuple[dict[str, str], list[Any]]:
+        return self._environment, [DupFd(number) for number in (1, 2)]
+
+    def __setstate__(self, state: tuple[dict[str, str], list[Any]]) -> None:
+        os.environ.clear()
+        os.environ.update(state[0])
+        for number, file in zip((1, 2), state[1], strict=True):
+            os.dup2(file.detach(), number)
 
 
 class Child:
-    """A call in a fresh process."""
+    """A call in a process of its own, with the working folder, environment variables and output of this one."""
 
     def __init__(self, function: Callable[..., Any], call: Sequence[Any]) -> None:
-        os.environ["OMP_NUM_THREADS"] = "1"
-        self.answer, theirs = SPAWN.Pipe(duplex=False)
-        self._process = SPAWN.Process(target=_work, args=(theirs, function, call))
+        self.answer, theirs = SERVED.Pipe(duplex=False)
+        self._process = SERVED.Process(target=_work, args=(Surroundings(), theirs, function, call))
         self._process.start()
         theirs.close()  # so that the pipe closes when the process ends
 
@@ -85,6 +107,8 @@ class Child:
 @contextmanager
 def beside(function: Callable[..., Any], *call: Any) -> Iterator[Child]:
     """Run a call in another process during the block. The process is killed when the block ends."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    await_server()
     with ExitStack() as stack:
         with interrupted_later():
             child = Child(function, call)
@@ -112,6 +136,19 @@ def run_all(function: Callable[..., Any], calls: Sequence[Sequence[Any]], count:
     return results
 
 
+@cache
+def await_server() -> None:
+    """Start the server of this process and wait until it has imported everything. Ctrl-C ends the wait."""
+    if SERVED.get_start_method() == "spawn":
+        return
+    multiprocessing.set_forkserver_preload(list(HEAVY))
+    with interrupted_later():
+        forkserver.ensure_running()
+    first = SERVED.Process(target=int)
+    first.start()
+    first.join()
+
+
 @contextmanager
 def interrupted_later() -> Iterator[None]:
     """Delay Ctrl-C until the block ends. A process that starts in the block ignores Ctrl-C until it unblocks SIGINT."""
@@ -132,7 +169,7 @@ def side_by_side(function: Callable[..., Any], calls: Sequence[Sequence[Any]], w
     return [function(*call) for call in calls] if count <= 1 else run_all(function, calls, count)
 
 
-def _work(answer: Connection, function: Callable[..., Any], call: Sequence[Any]) -> None:
+def _work(_: Surroundings, answer: Connection, function: Callable[..., Any], call: Sequence[Any]) -> None:
     """The main function of a worker process: make the call and send (error, value)."""
     die_with_parent()
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

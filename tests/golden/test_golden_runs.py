@@ -12,12 +12,14 @@ from pathlib import Path
 import golden_cases as golden
 import pytest
 import yaml
+from rank_cases import two_ranks
 
 from rlanything.core.types import ScoredReplies, ScoredTrajectory
 from rlanything.learn import batches
 from rlanything.learn.packing import Row, policy_rows, reward_rows
 from rlanything.loop.iteration import Loop
 from rlanything.runs.layout import Layout
+from rlanything.stages import train
 
 ARM = "full"
 GENERATE = {"_target_": "rlanything.engines.transformers.TransformersEngine", "max_batch": 16}
@@ -168,20 +170,24 @@ def test_seeds_side_by_side_are_the_seeds_one_after_the_other(root, tmp_path):
         assert [name for name in names if (one / name).read_bytes() != (two / name).read_bytes()] == []
 
 
-def several(count: int) -> list[str]:
-    return ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(count), *TRAIN]
+def trained(root: Path, changes: dict[str, object]) -> None:
+    """What each of several processes does."""
+    train.train_arm(golden.configuration(**changes), root, ARM)
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_numbers(root, count):
-    golden.check(ARM, in_child(with_params(root, train__devices=count), several(count)))
+@pytest.mark.parametrize("strategy", ["auto", "fsdp"])
+def test_two_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_numbers(root, strategy):
+    """With `fsdp` they divide the weights too. Processes of torchrun are in the tests below."""
+    two_ranks(root, trained, root, {"train__devices": 2, "train__strategy": strategy})
+    golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
 
 
+@pytest.mark.slow
 @pytest.mark.integration
-def test_processes_that_divide_the_weights_give_the_recorded_numbers(root):
-    """Sharded training: policy and reward model each over two processes."""
-    golden.check(ARM, in_child(with_params(root, train__devices=2, train__strategy="fsdp"), several(2)))
+def test_four_processes_give_the_recorded_numbers(root):
+    several = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4", *TRAIN]
+    golden.check(ARM, in_child(with_params(root, train__devices=4), several))
 
 
 def free_port() -> int:

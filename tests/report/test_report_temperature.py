@@ -20,18 +20,14 @@ def test_the_search_is_drawn_in_every_form_and_shown_above_its_table(tmp_path):
     assert {name for name in drawn if name.startswith(f"{COOLING}.")} == {
         f"{COOLING}.{kind}" for kind in figures.KINDS
     }
-    section = document.report_md(material).partition("## Temperature\n")[2].partition("\n## ")[0]
-    assert section.index(f"(figures/{COOLING}.png)") < section.index("| temperature |")
-
-
-def test_the_numbers_of_the_search_are_in_its_csv(tmp_path):
-    drawn = dict(figures.draw(cooled(tmp_path, ("base", "full"))))
     rows = list(csv.DictReader(io.StringIO(drawn[f"{COOLING}.csv"].decode())))
     assert [(float(row["x"]), float(row["value"]), row["of"]) for row in rows] == [
         (0.2, 0.3, "tried"),
         (0.5, 0.4, "chosen"),
         (1.0, 0.2, "tried"),
     ]
+    section = document.report_md(material).partition("## Temperature\n")[2].partition("\n## ")[0]
+    assert section.index(f"(figures/{COOLING}.png)") < section.index("| temperature |")
 
 
 def test_the_line_goes_through_every_temperature_in_order_and_the_chosen_one_is_marked():

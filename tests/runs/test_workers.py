@@ -14,13 +14,15 @@ from pathlib import Path
 
 import psutil
 import pytest
-from worker_cases import ROOT, double, fails, stubborn, unready
+from worker_cases import ROOT, double, fails, stubborn, surroundings, unready
 
 from rlanything.core.errors import ConfigError, MachineError
-from rlanything.runs.workers import beside, run_all
+from rlanything.runs.workers import await_server, beside, run_all
 
 SECONDS = 30.0
 """More than a start of three processes takes on a busy machine, and far less than the 600 that a stubborn one would."""
+IMPORTS = 120.0
+"""More than the server takes to import. It ends afterwards, when it sees that nobody is there."""
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -43,6 +45,7 @@ if __name__ == "__main__":
     ],
 )
 def test_a_failure_ends_the_others_at_once_with_its_own_message(tmp_path, how, error, message):
+    await_server()
     mark, begun = tmp_path / "mark", time.monotonic()
     with pytest.raises(error, match=message):
         run_all(fails, [("goes on", mark), (how, mark), ("never begun", mark)], 2)
@@ -80,6 +83,16 @@ def test_results_come_in_the_order_of_the_calls_whoever_is_first():
     assert run_all(double, [(n,) for n in range(3)], 2) == [0, 2, 4]
 
 
+def test_a_process_has_the_variables_the_folder_and_the_output_of_the_moment(tmp_path, monkeypatch, capfd):
+    """And not those of the server, which was started before."""
+    assert run_all(surroundings, [("SET_LATER",)], 1) == [(None, os.getcwd())]
+    monkeypatch.setenv("SET_LATER", "yes")
+    monkeypatch.chdir(tmp_path)
+    capfd.readouterr()
+    assert run_all(surroundings, [("SET_LATER",)], 1) == [("yes", str(tmp_path))]
+    assert capfd.readouterr().out == "heard yes\n"
+
+
 def test_a_process_beside_the_block_is_gone_when_the_block_fails(tmp_path):
     mark = tmp_path / "mark"
     with pytest.raises(ZeroDivisionError), beside(stubborn, mark):
@@ -88,16 +101,20 @@ def test_a_process_beside_the_block_is_gone_when_the_block_fails(tmp_path):
 
 
 @pytest.mark.parametrize("group", [True, False], ids=["as the terminal and dvc do", "the parent alone"])
-@pytest.mark.parametrize("early", [True, False], ids=["while they start", "at work"])
+@pytest.mark.parametrize("early", [True, False], ids=["while it imports", "at work"])
 def test_an_interruption_ends_every_process_at_once(tmp_path, group, early):
     marks = [tmp_path / "one", tmp_path / "two"]
     with program(tmp_path / "program.py", PROGRAM, *marks) as parent:
-        children = started(parent.pid) if early else [int(wait_for(mark)) for mark in marks]
+        children = [server(parent.pid)] if early else [int(wait_for(mark)) for mark in marks]
         (os.killpg if group else os.kill)(parent.pid, signal.SIGINT)
-        said = parent.communicate(timeout=SECONDS)[1]
+        parent.wait(SECONDS)
+        said = parent.communicate(timeout=IMPORTS)[1]
     assert "KeyboardInterrupt" in said
     assert said.count("Traceback") == 1, "only the one that was started says so"
-    assert not [child for child in children if psutil.pid_exists(child)]
+    assert (
+        psutil.wait_procs([psutil.Process(pid) for pid in children if psutil.pid_exists(pid)], IMPORTS)[1]
+        == []
+    )
 
 
 @contextmanager
@@ -116,12 +133,12 @@ def program(script: Path, text: str, *words: object) -> Iterator[subprocess.Pope
                 os.killpg(process.pid, signal.SIGKILL)
 
 
-def started(parent: int) -> list[int]:
-    """The first two processes that it starts to work for it, as soon as they are there."""
+def server(parent: int) -> int:
+    """The process that imports for all others, as soon as it is there."""
     while True:
-        found = [p.pid for p in psutil.Process(parent).children() if "spawn_main" in " ".join(p.cmdline())]
-        if len(found) == 2:
-            return found
+        for child in psutil.Process(parent).children():
+            if "forkserver" in " ".join(child.cmdline()):
+                return child.pid
         time.sleep(0.002)
 
 

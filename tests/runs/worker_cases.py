@@ -50,3 +50,9 @@ def unready(mark: Path) -> None:
 
 def double(value: int) -> int:
     return 2 * value
+
+
+def surroundings(name: str) -> tuple[str | None, str]:
+    """A variable and the working folder, which it prints as well."""
+    print("heard", os.environ.get(name), flush=True)
+    return os.environ.get(name), os.getcwd()

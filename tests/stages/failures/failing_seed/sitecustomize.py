@@ -69,7 +69,7 @@ def disturbed(train_seed: Callable[..., None]) -> Callable[..., None]:
     return wrapper
 
 
-if any("spawn_main" in word for word in sys.orig_argv):
+if any("forkserver" in word or "spawn_main" in word for word in sys.orig_argv):
     from rlanything.stages import train
 
     train.train_seed = disturbed(train.train_seed)

@@ -1,0 +1,89 @@
+"""What a check is as a stage of checks/dvc.yaml: `make check` declares the stage with it.
+
+python -m rlanything.checks.stages kind experiments/check/ladder.yaml    # ladder
+python -m rlanything.checks.stages deps experiments/check/ladder.yaml    # --deps data/tasks --deps ...
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rlanything.checks.adaptation.declare import Adaptation, load_adaptation
+from rlanything.checks.corruption.declare import Corruption, load_corruption
+from rlanything.checks.ladder.declare import Ladder, load_ladder
+from rlanything.checks.selection.declare import Selection, load_selection
+from rlanything.checks.study.declare import Study, load_study
+from rlanything.checks.training import Training
+from rlanything.config import Config, Section
+from rlanything.core.errors import ConfigError, RLAnythingError
+from rlanything.files.yaml_file import read_mapping
+from rlanything.planning import check, compose
+from rlanything.runs.layout import Layout
+from rlanything.sweep.dependencies import of_command, options
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of check: what its file declares, the module that runs it, and whose finished runs it reads."""
+
+    declares: type[Section]
+    load: Callable[[Path], Any]
+    command: str
+    arms: Callable[[Any, Config], tuple[str, ...]] | None = None
+    """None: it trains arms of its own."""
+
+
+KINDS: Mapping[str, Kind] = {
+    "ladder": Kind(Ladder, load_ladder, "rlanything.checks.ladder.command"),
+    "study": Kind(Study, load_study, "rlanything.checks.study.command"),
+    "selection": Kind(Selection, load_selection, "rlanything.checks.selection.command", Selection.trained),
+    "corruption": Kind(
+        Corruption, load_corruption, "rlanything.checks.corruption.command", lambda x, y: x.asked(y)[1:]
+    ),
+    "adaptation": Kind(
+        Adaptation, load_adaptation, "rlanything.checks.adaptation.command", lambda x, _: x.arms
+    ),
+}
+
+
+def kind(file: Path) -> str:
+    """Which check a file declares, by its keys. Raises `ConfigError` where they are those of no check."""
+    if not file.is_file():
+        there = ", ".join(sorted(path.stem for path in file.parent.glob("*.yaml"))) or "nothing"
+        raise ConfigError(f"{file}: no such file; {file.parent} has {there}")
+    keys = set(read_mapping(file))
+    known = {name: len(keys & set(one.declares.model_fields)) for name, one in KINDS.items()}
+    best = max(known, key=lambda name: known[name])
+    if not known[best]:
+        raise ConfigError(f"{file} declares no check: none of its keys is one of {', '.join(KINDS)}")
+    return best
+
+
+def dependencies(file: Path, root: Path) -> list[str]:
+    """The files and folders that decide what the check in `file` finds. Raises `ConfigError`."""
+    found = KINDS[kind(file)]
+    declared = found.load(file)
+    if found.arms is None:
+        assert isinstance(declared, Training)
+        return of_command(found.command, compose.compose(declared.hydra_overrides(workers=1), root))
+    config = check.read(root / compose.PARAMS, root)
+    declared.check(config)
+    runs = [Layout(Path()).run(arm, 0).parent.as_posix() for arm in found.arms(declared, config)]
+    return [compose.PARAMS, *runs, *of_command(found.command, config.model_dump(by_alias=True))]
+
+
+def main(words: list[str]) -> None:
+    """Print what was asked for; a bad file ends with its message."""
+    what, file = words
+    try:
+        print(kind(Path(file)) if what == "kind" else options(dependencies(Path(file), Path())))
+    except RLAnythingError as error:
+        sys.exit(f"rlanything: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,78 @@
+"""Every declared check can be a stage of DVC: `make check` asks what it runs, and what that depends on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from stage_cases import ROOT
+
+from rlanything.checks import stages
+from rlanything.core.errors import ConfigError
+
+DECLARED = {
+    "ladder": "ladder",
+    "fitness": "ladder",
+    "written_tests": "ladder",
+    "study": "study",
+    "table1": "study",
+    "long": "study",
+    "transfer": "study",
+    "selection": "selection",
+    "corruption": "corruption",
+    "adaptation": "adaptation",
+}
+FOLDER = ROOT / "experiments" / "check"
+
+
+def test_the_keys_of_a_file_say_which_check_it_declares():
+    assert {path.stem: stages.kind(path) for path in FOLDER.glob("*.yaml")} == DECLARED
+
+
+def test_a_file_that_is_missing_or_declares_no_check_is_refused_with_what_there_is(tmp_path):
+    with pytest.raises(ConfigError, match=r"ladders\.yaml: no such file; .*check has .*ladder, long"):
+        stages.kind(FOLDER / "ladders.yaml")
+    (tmp_path / "other.yaml").write_text("colour: red\n")
+    with pytest.raises(ConfigError, match="none of its keys is one of ladder, study"):
+        stages.kind(tmp_path / "other.yaml")
+
+
+@pytest.mark.parametrize("name", ["ladder", "study"])
+def test_a_check_that_trains_depends_on_inputs_declarations_and_what_trains(name):
+    found = stages.dependencies(FOLDER / f"{name}.yaml", ROOT)
+    assert {"data/tasks", "models", "experiments", "rlanything/learn"} <= set(found)
+    assert f"rlanything/checks/{name}" in found
+    assert not [path for path in found if path.startswith("runs")]
+
+
+@pytest.mark.parametrize(
+    ("name", "runs"),
+    [
+        ("corruption", {"runs/policy_reward", "runs/full"}),
+        ("adaptation", {"runs/policy_reward", "runs/full"}),
+    ],
+)
+def test_a_check_of_finished_runs_depends_on_these_and_on_the_whole_configuration(name, runs):
+    found = stages.dependencies(FOLDER / f"{name}.yaml", ROOT)
+    assert {path for path in found if path.startswith("runs/")} == runs
+    assert {"params.yaml", "data/tasks", "models", f"rlanything/checks/{name}"} <= set(found)
+
+
+def test_a_selection_is_refused_where_no_tests_are_written():
+    with pytest.raises(ConfigError, match="env=coding"):
+        stages.dependencies(FOLDER / "selection.yaml", ROOT)
+
+
+@pytest.mark.integration
+def test_a_typo_ends_make_with_the_names_that_there_are():
+    done = subprocess.run(
+        ["make", "check", "CHECK=ladders", f"VENV={sys.prefix}", "--old-file=install"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "ladders.yaml: no such file" in done.stderr
+    assert "Traceback" not in done.stderr
