@@ -115,6 +115,10 @@
     rla.advance(action.wait || SETTLE);
   };
 
+  // A page empties its fields itself, or makes them anew; `focus-text-2` does neither.
+  const empty = () => {
+    for (const field of document.querySelectorAll('#area input[type=text], #area textarea')) field.value = field.defaultValue;
+  };
   const start = (seed) => {
     started++;
     rla.rewind();
@@ -125,6 +129,7 @@
     played = null;
     if (document.activeElement) document.activeElement.blur();
     core.EPISODE_MAX_TIME = FOREVER;
+    empty();
     Math.seedrandom(seed);
     core.startEpisode();
     core.startEpisodeReal();

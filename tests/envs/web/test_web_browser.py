@@ -40,6 +40,12 @@ def test_a_page_that_was_used_shows_what_a_fresh_one_shows(pool):
         fresh.close()
 
 
+def test_what_was_typed_is_gone_in_the_next_episode(pool):
+    """Into the fields of a page that does not empty them itself."""
+    assert shows(pool, "focus-text-2", "type 1 left behind", seed="5").done
+    assert [item.value for item in shows(pool, "focus-text-2", seed="6").items if item.value] == []
+
+
 def test_episodes_that_advance_together_do_not_disturb_each_other(pool):
     alone = {seed: walk(pool, "email-inbox", seed) for seed in "abc"}
     forget(pool)
