@@ -100,7 +100,10 @@ class Pool:
         """The middles of the elements that can be clicked there, by number, in pixels. Raises as `play` does."""
 
         async def look() -> Any:
-            await self._ask(kind, PLAY, _asked(seed, actions))
+            if self.settings.pictures:  # the places are those of a picture
+                await self._fresh(kind, [_asked(seed, actions)], picture=False)
+            else:
+                await self._ask(kind, PLAY, _asked(seed, actions))
             return await self._ask(kind, PLACES, None)
 
         found = self._call(kind, look, tries=2)

@@ -40,6 +40,9 @@ def _said(action: Action, command: str) -> tuple[str, ...]:
 
 
 def _on_grid(place: tuple[int, int], screen: tuple[int, int]) -> tuple[int, int]:
-    """A place in pixels as the tool names it: the smallest coordinates that are read as this pixel."""
+    """A place in pixels as the tool names it: the smallest coordinates that are read as no pixel before it.
+
+    Of a screen with more pixels than the tool has numbers, some pixels have none, and one soon after is meant.
+    """
     x, y = (-(-at * computer_use.GRID // side) for at, side in zip(place, screen, strict=True))
     return x, y

@@ -7,7 +7,7 @@ import random
 
 import pytest
 from PIL import ImageChops
-from web_cases import act, at_start, clicked, forget, pixels, shows, small
+from web_cases import act, at_start, clicked, evaluate, forget, pixels, shows, small
 
 from envs.computer.observes import OBSERVES
 from envs.web.browser.pool import Pool, Settings
@@ -62,6 +62,14 @@ def test_episodes_that_advance_together_show_the_same_bytes(seeing, first, monke
         shown = shows(seeing, kind, *texts, seed="7", picture=True)
         assert shown.picture.sha256 == first[kind][-1]
         assert shown == shows(seeing, kind, *texts, seed="7"), "a view with a picture is a view"
+
+
+def test_places_are_those_of_a_page_that_was_loaded_for_its_episode_as_pictures_are(seeing):
+    fresh = seeing.places("click-test", "7", [])
+    forget(seeing)
+    shows(seeing, "click-test", seed="8")
+    evaluate(seeing, "click-test", "document.body.style.paddingTop = '40px'")  # what another episode leaves
+    assert seeing.places("click-test", "7", []) == fresh
 
 
 @pytest.mark.slow
