@@ -148,7 +148,8 @@ sweep: install  ## Run a sweep of experiments/sweep/: SWEEP=thresholds (or lambd
 
 # Git has the results of checks, so DVC's cache need not; and an old page stays until the new one is whole.
 check: DECLARED = experiments/check/$(CHECK).yaml
-check: KIND = $(shell cd $(PLACE) && python -m rlanything.checks.stages kind $(DECLARED))
+# What is wrong with the file is said by the recipe.
+check: KIND = $(shell cd $(PLACE) 2> /dev/null && python -m rlanything.checks.stages kind $(DECLARED) 2> /dev/null)
 check: install  ## Run a check of experiments/check/ as a stage of DVC: CHECK=ladder (or study, corruption); ENV, SCALE
 	@[ -e $(PLACE)/dvc.yaml ] || { echo "$(PLACE) is not there yet: make repro with the same ENV and SCALE makes it" >&2; exit 1; }
 	@cd $(PLACE) && python -m rlanything.checks.stages kind $(DECLARED) > /dev/null

@@ -51,16 +51,20 @@ KINDS: Mapping[str, Kind] = {
 
 
 def kind(file: Path) -> str:
-    """Which check a file declares, by its keys. Raises `ConfigError` where they are those of no check."""
+    """Which check a file declares, by its keys. Raises `ConfigError` where they are of no check, or of several."""
     if not file.is_file():
         there = ", ".join(sorted(path.stem for path in file.parent.glob("*.yaml"))) or "nothing"
         raise ConfigError(f"{file}: no such file; {file.parent} has {there}")
     keys = set(read_mapping(file))
     known = {name: len(keys & set(one.declares.model_fields)) for name, one in KINDS.items()}
-    best = max(known, key=lambda name: known[name])
-    if not known[best]:
+    best = [name for name, count in known.items() if count == max(known.values())]
+    if not any(known.values()):
         raise ConfigError(f"{file} declares no check: none of its keys is one of {', '.join(KINDS)}")
-    return best
+    if len(best) > 1:
+        raise ConfigError(
+            f"{file}: its keys can be those of {' or '.join(best)}; add one that only the check that is meant has"
+        )
+    return best[0]
 
 
 def dependencies(file: Path, root: Path) -> list[str]:

@@ -38,6 +38,13 @@ def test_a_file_that_is_missing_or_declares_no_check_is_refused_with_what_there_
         stages.kind(tmp_path / "other.yaml")
 
 
+def test_keys_that_several_checks_have_choose_none_of_them(tmp_path):
+    """`arms` and `seeds` are keys of a study too, which would train for hours."""
+    (tmp_path / "short.yaml").write_text("arms: [full]\nseeds: 2\n")
+    with pytest.raises(ConfigError, match="can be those of study or selection or corruption; add one"):
+        stages.kind(tmp_path / "short.yaml")
+
+
 @pytest.mark.parametrize("name", ["ladder", "study"])
 def test_a_check_that_trains_depends_on_inputs_declarations_and_what_trains(name):
     found = stages.dependencies(FOLDER / f"{name}.yaml", ROOT)
@@ -74,5 +81,5 @@ def test_a_typo_ends_make_with_the_names_that_there_are():
         check=False,
     )
     assert done.returncode != 0
-    assert "ladders.yaml: no such file" in done.stderr
+    assert done.stderr.count("ladders.yaml: no such file") == 1
     assert "Traceback" not in done.stderr
