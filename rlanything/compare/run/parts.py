@@ -114,8 +114,13 @@ def _trouble(run: Run, key: str, share: bool) -> str:
 def made_from(found: Single) -> str:
     """What the runs were made from, and how to check it."""
     record = found.record
+    hashed = (
+        "configuration, code, inputs and divisions"
+        if record.get("divisions")
+        else "configuration, code and inputs"
+    )
     lines = [
-        f"Run {code(record['fingerprint'][:_SHORT])}: a hash of configuration, code and inputs.",
+        f"Run {code(record['fingerprint'][:_SHORT])}: a hash of {hashed}.",
         f"Made from {len(record['code'])} source files and {len(record['inputs'])} files of tasks, models and prompts.",
         *_seeds(found, record),
         *_divided(record),
@@ -141,7 +146,7 @@ def _seeds(found: Single, record: Mapping[str, Any]) -> Iterator[str]:
 
 def _divided(record: Mapping[str, Any]) -> Iterator[str]:
     """What changed of the devices while it was trained, so that nobody expects the same bytes again."""
-    lines = divided(record)
+    lines = [code(line) for line in divided(record)]  # a record may be anybody's
     if lines:
         yield f"Its division was changed while it was trained: {'; '.join(lines)}. Equal to rounding, not to the byte."
 

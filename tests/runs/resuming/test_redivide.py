@@ -201,6 +201,15 @@ def test_only_the_keys_that_changed_are_recorded_and_each_seed_has_its_own_itera
     ]
 
 
+def test_a_page_shows_the_divisions_of_a_record_of_somebody_else_as_text():
+    bad = "[all of it](https://example.org) <img src=x>`"
+    (told,) = parts._divided({"divisions": [{"first": {"0": 0}, "values": {bad: bad}}]})
+    span = told.removeprefix("Its division was changed while it was trained: ").removesuffix(
+        ". Equal to rounding, not to the byte."
+    )
+    assert (span[0], span[-1], span.count("`")) == ("`", "`", 2)
+
+
 STOPPED = """
 import sys
 from rlanything.cli import main
