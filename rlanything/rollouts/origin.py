@@ -7,7 +7,7 @@ from rlanything.files.reader import read_object
 from rlanything.rollouts.runs import NamedRun
 from rlanything.runs import provenance
 from rlanything.runs.fingerprint import Origin
-from rlanything.runs.resuming import origins
+from rlanything.runs.resuming import divisions, origins
 
 PARTS = ("config", "code", "inputs", "packages")
 
@@ -23,10 +23,11 @@ def origin_of(run: NamedRun) -> Origin:
 
 
 def fingerprint_of(run: NamedRun) -> str:
-    """The hash of a run's configuration, code and inputs: the same while it trains and afterwards, on every machine.
+    """The hash of what decides a run's bytes: the same from its last division on, afterwards, and on every machine.
 
     Raises `ConfigError` for a record that cannot be read."""
     if not run.finished:
-        return origin_of(run).fingerprint
+        origin = origin_of(run)
+        return provenance.fingerprint(origin, divisions.record(run.stored.folder.parent, origin.key))
     found: str = provenance.read(run.root, run.arm)["fingerprint"]
     return found

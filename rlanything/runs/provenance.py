@@ -76,7 +76,7 @@ def write(
     record = {
         "schema": SCHEMA,
         "arm": arm,
-        "fingerprint": _fingerprint(origin, divisions),
+        "fingerprint": fingerprint(origin, divisions),
         **({"divisions": list(divisions)} if divisions else {}),
         "config": config.model_dump(mode="json", by_alias=True),
         "code": origin.code,
@@ -92,7 +92,8 @@ def write(
     (live / STARTS).unlink(missing_ok=True)
 
 
-def _fingerprint(origin: Origin, divisions: Sequence[Json]) -> str:
+def fingerprint(origin: Origin, divisions: Sequence[Json]) -> str:
+    """The hash of everything that decides the bytes of a run."""
     if not divisions:
         return origin.fingerprint
     return content_id({"origin": origin.fingerprint, "divisions": list(divisions)})

@@ -16,9 +16,11 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
@@ -27,34 +29,49 @@ from rlanything.core.errors import MachineError
 
 SPAWN = multiprocessing.get_context("spawn")
 """Starts processes afresh. They are not forked from this one: a fork has the locks of threads that it has not."""
-SERVED = multiprocessing.get_context("forkserver") if sys.platform == "linux" else SPAWN
-"""Forks processes from a server, whose only thread starts none. macOS has libraries that do not survive any fork."""
 HEAVY = ("lightning.pytorch", "transformers.modeling_utils")
 """What the server imports: seconds for each process otherwise. It loads no model and touches no device."""
+
+
+@dataclass(frozen=True)
+class Starter:
+    """What starts processes: the server, or this process itself."""
+
+    context: SpawnContext | ForkServerContext
+    variables: frozenset[str] = frozenset()
+    """Names of the environment variables that the server was given."""
 
 
 class Surroundings:
     """What a process has from the one that asks for it, and not from the server: variables, and where output goes."""
 
-    def __init__(self) -> None:
-        self._environment = dict(os.environ)
+    def __init__(self, starter: Starter) -> None:
+        self._variables = dict(os.environ)
+        self._gone = starter.variables - self._variables.keys()  # and not what imports have set in the server
 
-    def __getstate__(self) -> tuple[dict[str, str], list[Any]]:
-        return self._environment, [DupFd(number) for number in (1, 2)]
+    def __getstate__(self) -> tuple[dict[str, str], frozenset[str], list[Any]]:
+        return self._variables, self._gone, [DupFd(number) for number in (1, 2)]
 
-    def __setstate__(self, state: tuple[dict[str, str], list[Any]]) -> None:
-        os.environ.clear()
-        os.environ.update(state[0])
-        for number, file in zip((1, 2), state[1], strict=True):
-            os.dup2(file.detach(), number)
+    def __setstate__(self, state: tuple[dict[str, str], frozenset[str], list[Any]]) -> None:
+        self._variables, self._gone, files = state
+        os.environ.update(self._variables)
+        for name in self._gone:
+            os.environ.pop(name, None)
+        for number, file in zip((1, 2), files, strict=True):
+            found = file.detach()
+            if found != number:
+                os.dup2(found, number)
+                os.close(found)  # a pipe would stay open after `redirect_stderr`
 
 
 class Child:
     """A call in a process of its own, with the working folder, environment variables and output of this one."""
 
-    def __init__(self, function: Callable[..., Any], call: Sequence[Any]) -> None:
-        self.answer, theirs = SERVED.Pipe(duplex=False)
-        self._process = SERVED.Process(target=_work, args=(Surroundings(), theirs, function, call))
+    def __init__(self, starter: Starter, function: Callable[..., Any], call: Sequence[Any]) -> None:
+        self.answer, theirs = starter.context.Pipe(duplex=False)
+        self._process = starter.context.Process(
+            target=_work, args=(Surroundings(starter), theirs, function, call)
+        )
         self._process.start()
         theirs.close()  # so that the pipe closes when the process ends
 
@@ -85,7 +102,8 @@ class Child:
 
     def kill(self) -> None:
         """End the process now, unless it has ended."""
-        self._process.kill()
+        if self._process.is_alive():  # the server has reaped it otherwise, and its number may be another's
+            self._process.kill()
         self._process.join()
 
     def _lost(self) -> BaseException:
@@ -108,10 +126,10 @@ class Child:
 def beside(function: Callable[..., Any], *call: Any) -> Iterator[Child]:
     """Run a call in another process during the block. The process is killed when the block ends."""
     os.environ["OMP_NUM_THREADS"] = "1"
-    await_server()
+    starter = await_starter()
     with ExitStack() as stack:
         with interrupted_later():
-            child = Child(function, call)
+            child = Child(starter, function, call)
             stack.callback(child.kill)
         yield child
 
@@ -137,16 +155,25 @@ def run_all(function: Callable[..., Any], calls: Sequence[Sequence[Any]], count:
 
 
 @cache
-def await_server() -> None:
-    """Start the server of this process and wait until it has imported everything. Ctrl-C ends the wait."""
-    if SERVED.get_start_method() == "spawn":
-        return
+def await_starter() -> Starter:
+    """On Linux the server, when it has imported everything; Ctrl-C ends the wait.
+
+    Elsewhere processes are started afresh: macOS has libraries that do not survive a fork. So they are where no socket
+    can be made for the server, as in a TMPDIR whose name has more than about 80 characters."""
+    if sys.platform != "linux":
+        return Starter(SPAWN)
     multiprocessing.set_forkserver_preload(list(HEAVY))
-    with interrupted_later():
-        forkserver.ensure_running()
-    first = SERVED.Process(target=int)
+    given = frozenset(os.environ)
+    try:
+        with interrupted_later():
+            forkserver.ensure_running()
+    except OSError:
+        return Starter(SPAWN)
+    context = multiprocessing.get_context("forkserver")
+    first = context.Process(target=int)
     first.start()
     first.join()
+    return Starter(context, given)
 
 
 @contextmanager

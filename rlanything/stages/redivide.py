@@ -27,13 +27,13 @@ def redivide(config: Config, root: Path, arm: str, say: Callable[[str], None]) -
 
     Raises:
         ConfigError: when no run of the arm is unfinished, when it differs in anything but its division, when several
-            could be meant, and while it is trained.
+            could be meant, while it is trained, and when every seed has all of its iterations.
         MachineError: when an older iteration is damaged.
     """
-    origin, layout = made_from(config, root, arm), Layout(root)
-    live = layout.live(origin.key, arm, 0).parent
     command = of_arm(TRAIN, arm)
     with locks.stage(root, command), ExitStack() as held:
+        origin = made_from(config, root, arm)
+        live = Layout(root).live(origin.key, arm, 0).parent
         if any(live.glob("seed-*/iterations/[0-9]*")):
             raise ConfigError(
                 f"{live}: an unfinished run of arm {arm} has this division already; `rlanything {command}` goes on "
@@ -44,13 +44,19 @@ def redivide(config: Config, root: Path, arm: str, say: Callable[[str], None]) -
         for folder in folders.values():
             if folder.path.is_dir():
                 held.enter_context(folder.lock())
-        first = {seed: len(folder.usable(say)) for seed, folder in folders.items()}
+        done = {seed: len(folder.usable(say)) for seed, folder in folders.items()}
+        first = {seed: count for seed, count in done.items() if count <= config.train.iterations}
+        if not first:  # the last iteration only measures, and has this number
+            raise ConfigError(
+                f"{before}: every seed of arm {arm} has all of its iterations, so no division of now could hold for "
+                f"any. Undo the change, and `rlanything {command}` stores them"
+            )
         old = Origin(**began)
         known = divisions.read(before, old.key) or [Division.of(old, dict.fromkeys(folders, 0))]
         now = Division.of(origin, first)
         divisions.note(before, [*known, now])
         _move(before, live)
-    origins.begin(live, arm, origin)  # its origin is the one of now
+        origins.begin(live, arm, origin)  # its origin is the one of now
     return origins.changes(began, origin)
 
 

@@ -17,7 +17,7 @@ import pytest
 from worker_cases import ROOT, double, fails, stubborn, surroundings, unready
 
 from rlanything.core.errors import ConfigError, MachineError
-from rlanything.runs.workers import await_server, beside, run_all
+from rlanything.runs.workers import await_starter, beside, run_all
 
 SECONDS = 30.0
 """More than a start of three processes takes on a busy machine, and far less than the 600 that a stubborn one would."""
@@ -45,7 +45,7 @@ if __name__ == "__main__":
     ],
 )
 def test_a_failure_ends_the_others_at_once_with_its_own_message(tmp_path, how, error, message):
-    await_server()
+    await_starter()
     mark, begun = tmp_path / "mark", time.monotonic()
     with pytest.raises(error, match=message):
         run_all(fails, [("goes on", mark), (how, mark), ("never begun", mark)], 2)
@@ -85,12 +85,33 @@ def test_results_come_in_the_order_of_the_calls_whoever_is_first():
 
 def test_a_process_has_the_variables_the_folder_and_the_output_of_the_moment(tmp_path, monkeypatch, capfd):
     """And not those of the server, which was started before."""
+    given = next(iter(await_starter().variables - {"PATH", "OMP_NUM_THREADS"}))
     assert run_all(surroundings, [("SET_LATER",)], 1) == [(None, os.getcwd())]
     monkeypatch.setenv("SET_LATER", "yes")
+    monkeypatch.delenv(given)
     monkeypatch.chdir(tmp_path)
     capfd.readouterr()
     assert run_all(surroundings, [("SET_LATER",)], 1) == [("yes", str(tmp_path))]
     assert capfd.readouterr().out == "heard yes\n"
+    assert run_all(surroundings, [(given,)], 1) == [(None, str(tmp_path))]
+
+
+def test_where_no_socket_can_be_made_processes_are_started_afresh(tmp_path):
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    program = "from worker_cases import double; from rlanything.runs.workers import await_starter, run_all\n"
+    program += "if __name__ == '__main__': print(run_all(double, [(3,)], 1), await_starter().context)"
+    (tmp_path / "program.py").write_text(program)
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"}
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith("[6] <multiprocessing.context.SpawnContext")
 
 
 def test_a_process_beside_the_block_is_gone_when_the_block_fails(tmp_path):

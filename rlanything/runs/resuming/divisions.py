@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
 from rlanything.files.reader import read_object
 from rlanything.files.records import write_json
@@ -39,7 +40,7 @@ class Division:
 
     key: the run's name while it holds (`Origin.key`).
     values: those of `KEYS`.
-    first: seed -> the first iteration that it holds for.
+    first: seed -> the first iteration that it holds for. Seeds that had all of theirs are not there.
     """
 
     key: str
@@ -60,13 +61,19 @@ class Division:
 def read(live: Path, key: str) -> list[Division]:
     """The divisions of the run in the live folder of an arm, whose name is `key`. [] where none was changed.
 
-    A last one with another name belongs to a change that a kill ended before the folder had that name.
+    A last one with another name belongs to a change that a kill ended before the folder had that name. Raises
+    `ConfigError` for a damaged file.
     """
     path = live / FILE
     if not path.is_file():
         return []
-    found = [Division(**each) for each in read_object(path, f"remove {live} to train from the start")["of"]]
-    return found if found[-1].key == key else found[:-1]
+    try:
+        found = [
+            Division(**each) for each in read_object(path, f"remove {live} to train from the start")["of"]
+        ]
+        return found if found[-1].key == key else found[:-1]
+    except (KeyError, TypeError, IndexError):
+        raise ConfigError(f"{path}: holds no divisions; remove {live} to train from the start") from None
 
 
 def note(live: Path, divisions: Sequence[Division]) -> None:

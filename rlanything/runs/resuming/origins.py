@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +54,18 @@ def begin(live: Path, arm: str, origin: Origin) -> str | None:
     if not left:
         return None
     last = max(left, key=lambda folder: (folder / FILE).stat().st_mtime)
+    found = differences(left[last], origin)
+    if not found:  # `redivide` was killed after it had moved the folder, and then the change was undone
+        return (
+            f"starts from the beginning; {last} holds this run, whose division was being changed. Remove {live}, then "
+            f"`rlanything redivide --arm {arm}` brings it back"
+        )
     ways = ["Undo these changes to resume it"]
     if divided(left[last], origin):
         ways.append(f"let it go on with them (remove {live}, then `rlanything redivide --arm {arm}`)")
     return (
         f"starts from the beginning; {last} holds an unfinished run of the same arm with another origin: "
-        f"{differences(left[last], origin)}. {', '.join(ways)}, or remove the folder"
+        f"{found}. {', '.join(ways)}, or remove the folder"
     )
 
 
@@ -68,11 +74,16 @@ def unfinished(live: Path, arm: str) -> dict[Path, dict[str, Any]]:
 
     live: the arm's live folder of now, which need not exist."""
     found = [path.parent for path in live.parents[1].glob(f"[!.]*/{arm}/{FILE}") if path.parent != live]
-    return {
-        folder: read_object(folder / FILE, f"remove {folder} if it is not wanted")
-        for folder in sorted(found)
-        if any(folder.glob("seed-*/iterations/[0-9]*"))
-    }
+    return {folder: _read(folder) for folder in sorted(found) if any(folder.glob("seed-*/iterations/[0-9]*"))}
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """The origin in a live folder. Raises `ConfigError` for a damaged file."""
+    found = read_object(folder / FILE, f"remove {folder} if it is not wanted")
+    parts = {part.name: found.get(part.name) for part in fields(Origin)}
+    if not all(isinstance(value, dict) for value in parts.values()):
+        raise ConfigError(f"{folder / FILE}: holds no origin of a run; remove {folder} if it is not wanted")
+    return parts
 
 
 def divided(before: Mapping[str, Any], origin: Origin) -> bool:

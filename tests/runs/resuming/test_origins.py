@@ -157,3 +157,19 @@ def dvc_ignores(tmp_path_factory):
 
     yield ignored
     repo.close()
+
+
+def test_a_start_beside_a_folder_of_its_own_origin_says_how_that_comes_back(root):
+    """It is left when `redivide` was killed in its middle, and the change of the division was undone."""
+    began = origin(root)
+    moved, live = (root / ".rla" / "live" / key / "full" for key in ("0123", began.key))
+    for folder in (moved, live):
+        folder.mkdir(parents=True)
+    begin(moved, "full", began)
+    (moved / "seed-0" / "iterations" / "0000").mkdir(parents=True)
+    said = begin(live, "full", began)
+    assert said is not None
+    assert said.startswith(
+        f"starts from the beginning; {moved} holds this run, whose division was being changed."
+    )
+    assert f"Remove {live}, then `rlanything redivide --arm full`" in said

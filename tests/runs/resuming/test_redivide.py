@@ -179,6 +179,31 @@ def test_what_cannot_go_on_is_refused_with_the_reason(root, invented):
     assert not (live / divisions.FILE).exists()
 
 
+def test_a_seed_with_all_of_its_iterations_has_no_first_one_of_a_division_and_an_arm_of_such_seeds_none(
+    root, invented
+):
+    two = {"train__seeds": 2}
+    live, iterations = begun(root, golden.configuration().train.iterations + 1, **two), "seed-1/iterations"
+    (live / iterations / "0000").mkdir(parents=True)
+    ask(root, **two, **TWO)
+    now = place(root, **two, **TWO)
+    assert [each.first for each in divisions.read(now, origin(**two, **TWO).key)][1] == {"1": 1}
+    for number in range(1, golden.configuration().train.iterations + 1):
+        (now / iterations / f"{number:04d}").mkdir()
+    with pytest.raises(ConfigError, match="every seed of arm outcome has all of its iterations"):
+        ask(root, **two)
+    assert now.is_dir()
+
+
+@pytest.mark.parametrize("text", ["{}", '{"of": []}', '{"of": [{"key": 1}]}'])
+@pytest.mark.parametrize("name", [origins.FILE, divisions.FILE])
+def test_a_damaged_file_is_named(root, invented, name, text):
+    live = begun(root)
+    (live / name).write_text(text)
+    with pytest.raises(ConfigError, match=rf"{live / name}: holds no .*; remove "):
+        ask(root, **TWO)
+
+
 def test_the_command_says_what_changes(root, invented, capsys):
     begun(root)
     data = golden.configuration(**TWO).model_dump(mode="json", by_alias=True)
