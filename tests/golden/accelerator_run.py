@@ -55,7 +55,7 @@ def measured(place: str) -> dict[str, Any]:
             result = {
                 "bootstrap": bootstrap(config, root),
                 "evaluate": evaluate.evaluate_seed(config.model_dump(by_alias=True), root, "base", 0),
-                "train": collected(config, root),
+                "train": collected(config, root, device),
             }
     finally:
         build.load = load
@@ -70,7 +70,7 @@ def bootstrap(config: Config, root: Path) -> dict[str, Any]:
     return dict(json.loads(Layout(root).bootstrap.read_text()))
 
 
-def collected(config: Config, root: Path) -> dict[str, Any]:
+def collected(config: Config, root: Path, device: torch.device) -> dict[str, Any]:
     """The tokens of an iteration of the arm that uses every model, and the reference's log-probs of them."""
     start = TaskBuffer.start(read_tasks(Layout(root).tasks("train")))
     with ExitStack() as engines:
@@ -78,6 +78,7 @@ def collected(config: Config, root: Path) -> dict[str, Any]:
         result = parts.loop.collect(LoopState(0, start))
     rows = [row for lesson in result.policy for row in policy_rows(lesson, "step")]
     parts.module.trainer = make_trainer(config.train, 1)
+    parts.module.trainer.strategy._root_device = device  # Lightning knows no accelerator of this name
     parts.module.prepare("policy", rows)
     episodes = [e for g in result.groups for e in g.episodes]
     return {
