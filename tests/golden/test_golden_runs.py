@@ -11,7 +11,7 @@ from pathlib import Path
 
 import golden_cases as golden
 import pytest
-import yaml
+from golden_processes import TRAIN, in_child, several, with_params
 from rank_cases import two_ranks
 
 from rlanything.core.types import ScoredReplies, ScoredTrajectory
@@ -131,32 +131,6 @@ def test_a_run_that_is_resumed_after_any_iteration_gives_the_recorded_numbers(ro
     golden.check(ARM, golden.run(root, ARM))
 
 
-def in_child(root: Path, command: list[str], **environment: str) -> list[golden.Line]:
-    """What a run in a process of its own leaves."""
-    settings = {**os.environ, "PYTHONPATH": str(golden.ROOT), **environment}
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=root,
-        env=settings,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return golden.kept(Layout(root).run(ARM, 0))
-
-
-def with_params(root: Path, **changes: object) -> Path:
-    """The project with the golden configuration as its own."""
-    data = golden.configuration(**changes).model_dump(mode="json", by_alias=True)
-    (root / "params.yaml").write_text(yaml.safe_dump(data))
-    return root
-
-
-TRAIN = ["-m", "rlanything", "train", "--arm", ARM]
-
-
 @pytest.mark.integration
 def test_seeds_side_by_side_are_the_seeds_one_after_the_other(root, tmp_path):
     """Byte for byte: each seed has a process and a thread of its own."""
@@ -186,8 +160,7 @@ def test_two_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_
 @pytest.mark.slow
 @pytest.mark.integration
 def test_four_processes_give_the_recorded_numbers(root):
-    several = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "4", *TRAIN]
-    golden.check(ARM, in_child(with_params(root, train__devices=4), several))
+    golden.check(ARM, in_child(with_params(root, train__devices=4), several(4)))
 
 
 def free_port() -> int:

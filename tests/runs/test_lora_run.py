@@ -9,6 +9,7 @@ from typing import Any
 import golden_cases as golden
 import pytest
 import torch
+from golden_processes import in_child, several, with_params
 from safetensors.torch import load_file
 
 from rlanything.cli import main
@@ -142,8 +143,6 @@ def test_the_reference_is_the_model_as_it_was_before_lora(root):
 @pytest.mark.integration
 def test_a_run_that_one_process_began_goes_on_with_two_that_divide_it(root, tmp_path, monkeypatch, capsys):
     """LoRA with `fsdp`, its parts offloaded: tokens, decisions and, to rounding, numbers are those of one process."""
-    from test_golden_runs import in_child, several, with_params
-
     alone = golden.run(root, ARM, **BOTH)
     other = golden.project(tmp_path / "other")
     killed_after(other, 1, monkeypatch)

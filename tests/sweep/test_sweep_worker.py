@@ -273,19 +273,22 @@ def test_a_trial_that_is_worse_everywhere_is_pruned(project):
 
 @pytest.mark.integration
 def test_the_papers_protocol_takes_the_mean_of_the_last_evaluations_of_real_trials(project):
-    """The project's own file, as small as it goes: one seed of the paper's own point, the last three of four
-    evaluations of the curve. The default is the same point, and takes its result over."""
+    """The project's own file, as small as it goes: one seed, two of its three points, the last three of four
+    evaluations of the curve."""
     declared = yaml.safe_load((ROOT / "experiments" / "sweep" / "lambda_reward.yaml").read_text())
+    declared["space"]["signals.reward_lambda"].remove(0.25)
     small = [*SMALL, "train.iterations=4", "evaluate.every=1", *declared.pop("overrides")]
-    cut = {**declared, "overrides": small, "seeds": 1, "budget": {"trials": 2}}
-    finish(start(project, write(project, **cut)))
+    said = finish(start(project, write(project, **{**declared, "overrides": small, "seeds": 1})))
+    assert "trial 2" in said
     study = folder(project)
     found = {t.number: t for t in trials(study)}
-    assert [t.user_attrs["sets"]["signals.reward_lambda"] for t in found.values()] == [1.0, 1.0]
+    assert [t.user_attrs["sets"]["signals.reward_lambda"] for t in found.values()] == [1.0, 1.0, 4.0]
     assert found[1].user_attrs["same_as"] == 0
-    place = study / "trials" / "0000"
-    rows = [json.loads(x) for x in (place / "runs/full/seed-0/metrics.jsonl").read_text().splitlines()]
-    expected = [sum(row[f"panel/{m}"] for row in rows[-3:]) / 3 for m in declared["objectives"]]
-    assert found[0].values == found[1].values == pytest.approx(expected)
-    signals = yaml.safe_load((place / "params.yaml").read_text())["signals"]
-    assert (signals["lambda"], signals["reward_lambda"]) == (1.0, 1.0)
+    for number in (0, 2):
+        place = study / "trials" / f"{number:04d}"
+        rows = [json.loads(x) for x in (place / "runs/full/seed-0/metrics.jsonl").read_text().splitlines()]
+        expected = [sum(row[f"panel/{m}"] for row in rows[-3:]) / 3 for m in declared["objectives"]]
+        assert found[number].values == pytest.approx(expected)
+        config = yaml.safe_load((place / "params.yaml").read_text())
+        assert config["signals"]["lambda"] == 1.0
+        assert config["signals"]["reward_lambda"] == found[number].user_attrs["sets"]["signals.reward_lambda"]

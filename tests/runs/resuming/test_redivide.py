@@ -13,6 +13,7 @@ from typing import Any
 import golden_cases as golden
 import pytest
 import yaml
+from golden_processes import in_child, several, with_params
 
 from rlanything.cli import main
 from rlanything.compare.run import parts
@@ -256,8 +257,6 @@ sys.exit(main(["train", "--arm", "full"]))
 def test_two_that_divide_the_weights_then_one_then_two_that_copy_them_give_the_recorded_numbers(
     root, monkeypatch
 ):
-    from test_golden_runs import in_child, several, with_params
-
     (root / "stopped.py").write_text(STOPPED)
     torchrun = [sys.executable, *several(2)[:-4], "stopped.py", "1"]
     settings = {**os.environ, "PYTHONPATH": str(golden.ROOT)}
