@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
-import socket
 from pathlib import Path
 
 import pytest
 import torch
 from learn_cases import SLOW
-from torch.multiprocessing import start_processes
+from rank_cases import two_ranks
 from trainer_cases import ANCHORED, OFFLOAD, TWICE, Stage, furthest, main
 
 from rlanything.learn.sharding import Sharding
 
 
 def two_processes(folder: Path, strategy: str, *more: str) -> None:
-    """Train with two processes, which leave statistics, weights and a checkpoint of each iteration in `folder`.
-
-    They are forked from a server that has imported everything: to import Lightning takes longer than the training.
-    Processes of torchrun are in tests/golden/test_golden_runs.py."""
-    multiprocessing.set_forkserver_preload(
-        ["rlanything.learn.sharding", "rlanything.learn.trainer", "pytest"]
-    )
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    start_processes(one_of_two, (port, folder, strategy, *more), nprocs=2, start_method="forkserver")
-
-
-def one_of_two(rank: int, port: int, folder: Path, strategy: str, *more: str) -> None:
-    place = {"RANK": rank, "LOCAL_RANK": rank, "GROUP_RANK": 0, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
-    place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": folder.name}
-    os.environ |= {name: str(value) for name, value in place.items()}
-    main(folder, strategy, *more)
+    """Train with two processes, which leave statistics, weights and a checkpoint of each iteration in `folder`."""
+    two_ranks(folder, main, folder, strategy, *more)
 
 
 def alone(**how: bool) -> Stage:

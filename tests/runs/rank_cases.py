@@ -1,4 +1,7 @@
-"""Two processes as torchrun starts them, forked from a server that has imported everything."""
+"""Two processes as torchrun starts them, forked from a server that has imported everything.
+
+Processes of torchrun itself are in tests/golden/test_golden_runs.py and tests/runs/test_rank_death.py.
+"""
 
 from __future__ import annotations
 
