@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from stage_cases import ROOT
@@ -71,15 +73,27 @@ def test_a_selection_is_refused_where_no_tests_are_written():
         stages.dependencies(FOLDER / "selection.yaml", ROOT)
 
 
+def make(*words: str) -> subprocess.CompletedProcess[str]:
+    """`make check` without its installation."""
+    command = ["make", "check", f"VENV={sys.prefix}", "--old-file=install", *words]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.integration
 def test_a_typo_ends_make_with_the_names_that_there_are():
-    done = subprocess.run(
-        ["make", "check", "CHECK=ladders", f"VENV={sys.prefix}", "--old-file=install"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = make("CHECK=ladders")
     assert done.returncode != 0
-    assert done.stderr.count("ladders.yaml: no such file") == 1
+    assert "ladders.yaml: no such file" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.integration
+def test_a_check_of_another_folder_runs_there_and_is_refused_where_there_is_none(tmp_path):
+    place = f"{tmp_path}/coding-smoke"
+    done = make("CHECK=selection", "ENV=coding", f"WORKSPACE={place}")
+    assert f"{place} is not there yet" in done.stderr
+    shutil.copytree(ROOT / "experiments", Path(place) / "experiments")
+    (Path(place) / "dvc.yaml").touch()
+    said = make("--dry-run", "CHECK=selection", "ENV=coding", f"WORKSPACE={place}").stdout
+    assert f"cd {place} && python -m rlanything check selection experiments/check/selection.yaml" in said
+    assert f"cd {place} && dvc repro checks/dvc.yaml:selection" in said
