@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from rlanything.core.errors import ConfigError
 from rlanything.repro import workspace
 from rlanything.repro.difference import Difference, Folder, first_difference
+from rlanything.repro.provenance_page import divided
+from rlanything.runs import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,12 +26,14 @@ class Outcome:
     """The result of a verification.
 
     outputs: output -> whether it has the same bytes. files: number of files in all outputs. difference: the first
-    difference, if one was found. unknown: why none could be found, although outputs differ."""
+    difference, if one was found. unknown: why none could be found, although outputs differ. divided: as from
+    `divided_arms`: no run from the start gives these arms' bytes."""
 
     outputs: Mapping[str, bool]
     files: int
     difference: Difference | None = None
     unknown: str = ""
+    divided: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
@@ -43,12 +47,32 @@ def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep
     If all outputs are the same, the copy is removed, unless `keep` is set.
     """
     copy = workspace.from_revision(root, revision) if revision else workspace.from_disk(root)
+    known = divided_arms(copy.root if revision else root)  # before the run writes records of its own
+    for line in known:
+        say(line)
     say(f"the pipeline runs in {copy.root}; interrupted, the same command goes on there")
     copy.run()
-    outcome = compare(root, revision, copy)
+    outcome = replace(compare(root, revision, copy), divided=known)
     if outcome.same and not keep:
         shutil.rmtree(copy.root)
     return outcome
+
+
+def divided_arms(root: Path) -> tuple[str, ...]:
+    """A sentence for each arm that was redivided while it was trained, or whose record cannot be read."""
+    found = []
+    for path in sorted((root / "provenance").glob("*.json")):
+        try:
+            lines = divided(provenance.read(root, path.stem))
+        except ConfigError as error:
+            found.append(f"whether arm {path.stem} was redivided is unknown: {error}")
+            continue
+        if lines:
+            found.append(
+                f"arm {path.stem} was redivided while it was trained ({'; '.join(lines)}): its files will be equal to "
+                "rounding, not to the byte"
+            )
+    return tuple(found)
 
 
 def compare(root: Path, revision: str | None, copy: workspace.Workspace) -> Outcome:
@@ -80,6 +104,8 @@ def text(outcome: Outcome) -> str:
         lines += ["the first difference (first: as recorded; second: run again):", str(outcome.difference)]
     elif outcome.unknown:
         lines.append(f"where they differ cannot be told: {outcome.unknown}")
+    if not outcome.same:
+        lines += outcome.divided
     return "\n".join(lines) + "\n"
 
 

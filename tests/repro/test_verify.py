@@ -78,6 +78,23 @@ def test_a_pipeline_that_drifts_is_caught_with_its_first_difference(project, mon
     assert "runs/full/metrics.jsonl: iteration 1, line 2, accuracy\n  first:  3.0\n  second: 3.5" in printed
 
 
+def test_a_redivided_arm_and_a_record_that_cannot_be_read_are_told_before_it_runs_and_beside_what_differs(
+    project, monkeypatch, capsys
+):
+    """What its record says of a real run: tests/runs/resuming/test_redivide.py."""
+    (project / "provenance").mkdir()
+    (project / "provenance" / "full.json").write_text("{}")
+    assert main(["--root", str(project), "verify-repro"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("whether arm full was redivided is unknown: ")
+    assert lines[1].startswith("the pipeline runs in ")
+    assert "2 of 2 outputs" in lines[-1]
+    monkeypatch.setenv("DRIFT", "0.5")
+    assert main(["--root", str(project), "verify-repro"]) == 1
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == last
+
+
 def test_an_earlier_revision_is_verified_whatever_lies_on_disk(project):
     (project / "params.yaml").write_text("seed: 4\n")
     run(project, "dvc", "repro")

@@ -22,6 +22,7 @@ from rlanything.files import locks
 from rlanything.files.records import write_json
 from rlanything.loop.iteration import Loop
 from rlanything.repro.provenance_page import divided
+from rlanything.repro.verify import divided_arms
 from rlanything.runs import provenance
 from rlanything.runs.fingerprint import Origin, made_from, run_config
 from rlanything.runs.layout import Layout
@@ -108,6 +109,8 @@ def test_a_run_that_is_divided_otherwise_on_the_way_has_the_recorded_numbers_and
     assert "seed 0 from iteration 1" in told
     assert told.endswith("Equal to rounding, not to the byte.")
     assert not list(parts._divided({**record, "divisions": []}))
+    (foretold,) = divided_arms(root)
+    assert f"arm {ARM} was redivided while it was trained (divided as engine.max_batch=256 " in foretold
     assert main(["--root", str(root), "--params", str(golden.START / "params.yaml"), "provenance", ARM]) == 0
     assert "divided as engine.max_batch=17 " in capsys.readouterr().out
 
