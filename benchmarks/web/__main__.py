@@ -4,29 +4,33 @@ Both play the same kinds with random clicks and start each episode on a seed of 
 starts of browsers do not. They take turns in one run, so that other work on the machine meets both. Ours plays several
 episodes together, as the loop does: a page that serves several episodes plays each again. The other one needs the extra
 `web` and Debian's package chromium-driver. It is measured without its screenshots.
+
+With `--browsergym PYTHON` BrowserGym takes turns with them (`benchmarks/web/browsergym.py`).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
+import subprocess
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from benchmarks.web.pace import KINDS, MOST_STEPS, rate
 from envs.web.browser import launch
 from envs.web.family import WebFamily
 from rlanything.core.protocols import Environment
 from rlanything.core.types import Task
 
-KINDS = ("click-button", "click-checkboxes", "login-user", "email-inbox-delete", "click-tab-2", "choose-list")
+ROOT = Path(__file__).parents[2]
 REST = ("click-test",)
-MOST_STEPS = 10
-"""Steps of an episode."""
 SPARE = 4000
 """Tasks that are drawn beforehand, and drawn from in turn."""
 
@@ -37,31 +41,55 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each turn (default: 10)")
     parser.add_argument("--turns", type=int, default=3, help="of both (default: 3)")
     parser.add_argument("--together", type=int, default=8, help="episodes that advance together (default: 8)")
+    parser.add_argument("--browsergym", metavar="PYTHON", help="a Python that has browsergym-miniwob")
     args = parser.parse_args(argv)
     family = WebFamily(kinds=KINDS, ood_kinds=REST)
     ours = play_together(family, family.make("train", SPARE, 0), args.together)
-    theirs = selenium_steps()
-    rates: dict[str, list[float]] = {"ours": [], "selenium": []}
-    for _ in range(args.turns):
-        rates["ours"].append(rate(ours, args.seconds))
-        if theirs is not None:
-            rates["selenium"].append(rate(theirs, args.seconds))
-    for name, found in rates.items():
-        if found:
-            print(f"{name}: {mean(found):.1f} steps/s (turns: {', '.join(f'{r:.1f}' for r in found)})")
-    if rates["selenium"]:
-        print(f"ratio: {mean(rates['ours']) / mean(rates['selenium']):.1f}")
+    measured: dict[str, Callable[[float], Mapping[str, float]]] = {"ours": lambda s: {"ours": rate(ours, s)}}
+    if theirs := selenium_steps():
+        measured["selenium"] = lambda seconds: {"selenium": rate(theirs, seconds)}
+    with ExitStack() as open_:
+        for words in ((), ("--waits",)) if args.browsergym else ():
+            measured[" ".join(words)] = open_.enter_context(browsergym(args.browsergym, words))
+        rates: dict[str, list[float]] = {}
+        for _ in range(args.turns):
+            for measure in measured.values():
+                for name, found in measure(args.seconds).items():
+                    rates.setdefault(name, []).append(found)
+    for name, several in rates.items():
+        ratio = "" if name == "ours" else f"; ours is {mean(rates['ours']) / mean(several):.1f} times as fast"
+        print(f"{name}: {mean(several):.2f} steps/s (turns: {', '.join(f'{r:.2f}' for r in several)}){ratio}")
     return 0
 
 
-def rate(steps: Iterator[None], seconds: float) -> float:
-    """Steps per second on the clock. The first step is not counted: it may start a browser."""
-    next(steps)
-    began, count = time.perf_counter(), 0
-    while time.perf_counter() - began < seconds:
-        next(steps)
-        count += 1
-    return count / (time.perf_counter() - began)
+@contextmanager
+def browsergym(python: str, words: Sequence[str]) -> Iterator[Callable[[float], Mapping[str, float]]]:
+    """A function that measures BrowserGym for some seconds, in a process of `python`. words: its options."""
+    command = [python, "-m", "benchmarks.web.browsergym", *words, "--chromium", launch.chromium(None)]
+    command += ["--pages", str(launch.pages(None))]
+    settings = {**os.environ, "PYTHONPATH": str(ROOT)}
+    of = f"browsergym {'with' if words else 'without'} its waits"
+    with subprocess.Popen(
+        command, env=settings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as peer:
+        assert peer.stdin is not None
+        assert peer.stdout is not None
+        into, out = peer.stdin, peer.stdout
+
+        def measure(seconds: float) -> dict[str, float]:
+            print(seconds, file=into, flush=True)
+            line = out.readline()
+            if not line:
+                raise SystemExit(
+                    f"{python} -m benchmarks.web.browsergym ended without an answer; its output says why"
+                )
+            found = json.loads(line)
+            return {of: found["whole"], f"{of}, steps alone": found["steps"]}
+
+        try:
+            yield measure
+        finally:
+            into.close()
 
 
 def play_together(family: WebFamily, tasks: Sequence[Task], together: int) -> Iterator[None]:
