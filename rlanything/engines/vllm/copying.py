@@ -61,7 +61,7 @@ class CopyingEngine(ABC, Generic[S]):
         tolerance = default if options.tolerance is None else options.tolerance
         self._rank = 0
         if options.lora == support.APART and has_lora(model):
-            self._rank = support.rank_for(lora_rank(model), "learn.*.lora.rank")
+            self._rank = support.rank_for(lora_rank(model), "the rank of LoRA")
         as_it_is = self._dtype == torch.float32 if self._rank else not has_lora(model)
         exact = self._dtype == model.dtype and as_it_is
         self._probe = probe.Probe(model, self._context, tolerance, exact=exact)

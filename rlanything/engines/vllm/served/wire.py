@@ -30,8 +30,10 @@ HINTS = {
     404: "start it with VLLM_SERVER_DEV_MODE=1 and --enable-scale-out, in version 0.32",
 }
 LOAD_LORA, FORGET_LORA = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"
-_LORA = "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1, --enable-lora and --max-lora-rank, or take engine.lora=merged"
-HINTS_OF = {LOAD_LORA: _LORA, FORGET_LORA: _LORA}
+HINTS_OF = dict.fromkeys(
+    (LOAD_LORA, FORGET_LORA),
+    "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1, --enable-lora and --max-lora-rank, or take engine.lora=merged",
+)
 """Paths that need more than others, and what."""
 UNKNOWN = 404
 """The status of an answer about weights that a server does not have."""
@@ -162,7 +164,9 @@ class Client:
         except RefusedError as refused:
             if not (lora and refused.status == UNKNOWN):
                 raise
-            raise LostError(f"it does not have LoRA's weights {name!r}: it is a new one ({refused})") from None
+            raise LostError(
+                f"it does not have LoRA's weights {name!r}: it is a new one ({refused})"
+            ) from None
 
 
 def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:
