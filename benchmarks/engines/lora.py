@@ -1,8 +1,8 @@
 """LoRA's weights merged for vLLM, and sent alone: `python -m benchmarks.engines.lora`.
 
 Two models with LoRA share the frozen weights of a random one, as policy and reward model do. Printed are bytes and
-seconds of an update of one of them, CPU seconds of sampling, the memory of this process for both, and the largest
-difference of a log-prob from the model that trains. vLLM must be installed. Set OMP_NUM_THREADS=1.
+seconds of an update of one of them, CPU seconds of sampling, and the largest difference of a log-prob from the model
+that trains. vLLM must be installed. Set OMP_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 
-import psutil
 import torch
 from rich import box
 from rich.console import Console
@@ -45,13 +44,12 @@ class Measured:
     """One way to give vLLM LoRA's weights.
 
     sent: bytes of an update. update: its seconds on the clock, the median, with the probe. sampling: CPU seconds by
-    the kind of work, the least. memory: bytes of this process that were added. error: of a log-prob.
+    the kind of work, the least. error: of a log-prob.
     """
 
     sent: int
     update: float
     sampling: dict[str, float]
-    memory: int
     error: float
 
 
@@ -68,16 +66,14 @@ def measure(
     found = {}
     for way in LORA:
         say(f"{size}: {engine}, {way}")
-        before = psutil.Process().memory_info().rss
         with opened(engine, models, way) as engines:
             updates = [updated(engines, models, turn) for turn in range(repeats)]
-            memory = psutil.Process().memory_info().rss - before
             sampling = {
                 kind: min(timed(engines[0], do)[0] for _ in range(repeats))
                 for kind, do in kinds(work).items()
             }
             wrong = error(engines[0], models[0], work)
-            found[way] = Measured(bytes_sent(models[0], way, dtype), median(updates), sampling, memory, wrong)
+            found[way] = Measured(bytes_sent(models[0], way, dtype), median(updates), sampling, wrong)
     return found
 
 
@@ -145,7 +141,7 @@ def table(size: str, engine: str, dtype: str, found: dict[str, Measured]) -> Tab
     made = Table("parameters", "engine", "format", "lora", *names, box=box.ASCII)
     for way, one in found.items():
         numbers = f"{one.sent / 1e6:.2f}", f"{one.update:.2f}", *(f"{s:.2f}" for s in one.sampling.values())
-        made.add_row(size, engine, dtype, way, *numbers, f"{one.memory / 1e6:.0f}", f"{one.error:.1e}")
+        made.add_row(size, engine, dtype, way, *numbers, f"{one.error:.1e}")
     return made
 
 
