@@ -35,8 +35,13 @@ class Base:
         """Start vLLM with the frozen weights. model: gives the architecture. Raises as `Instance`."""
         ranks = [rank for rank in self.members.values() if rank]
         places = replace(settings, lora_rank=max(ranks, default=0), loras=max(1, len(ranks)))
-        self.instance = Instance(model, places)
-        self.instance.load(self._frozen)
+        instance = Instance(model, places)
+        try:
+            instance.load(self._frozen)
+        except BaseException:
+            instance.close()
+            raise
+        self.instance = instance
 
     def stop(self) -> None:
         """Stop vLLM, for all engines. Each starts it again when it is asked."""

@@ -17,8 +17,9 @@ from rlanything.core.types import Request
 from rlanything.engines.lora.injection import inject
 from rlanything.engines.lora.merging import merge
 from rlanything.engines.lora.sharing import twin
-from rlanything.engines.vllm import instance, support
+from rlanything.engines.vllm import bases, instance, support
 from rlanything.engines.vllm.engine import VllmEngine
+from rlanything.engines.vllm.instance import Settings
 from rlanything.engines.vllm.probe import WeightsMismatch
 
 PART = LoraConfig(rank=16, alpha=8.0, targets=("q_proj", "gate_proj", "down_proj"))
@@ -146,6 +147,30 @@ def test_engines_share_where_the_frozen_weights_and_the_settings_are_the_same(mo
     assert other._base is not first._base
     assert made(policy, lora="merged")._base is None
     assert made(cases.qwen2())._base is None  # all of its weights may train
+
+
+def test_vllm_that_did_not_take_over_the_frozen_weights_does_not_run_on(models, made, monkeypatch):
+    closed = []
+
+    class Broken:
+        """vLLM that has no room for the weights."""
+
+        def __init__(self, model: PreTrainedModel, settings: Settings) -> None:
+            assert (settings.lora_rank, settings.loras) == (16, 2)
+
+        def load(self, weights: dict) -> None:
+            raise MemoryError("no room")
+
+        def close(self) -> None:
+            closed.append(self)
+
+    monkeypatch.setattr(bases, "Instance", Broken)
+    first, second = made(models[0]), made(models[1])
+    for count, engine in enumerate((first, second), 1):
+        with pytest.raises(MemoryError, match="no room"):
+            engine.generate(REQUESTS)
+        assert engine._base.instance is None
+        assert len(closed) == count
 
 
 def test_too_high_a_rank_is_refused_before_vllm_starts(made):
