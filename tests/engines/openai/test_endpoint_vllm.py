@@ -83,7 +83,8 @@ def vllm(tmp_path_factory) -> Iterator[Vllm]:
         wait_until(server.is_up, 300)
         yield server
     finally:
-        server.process.stop()
+        if not server.process.ended:
+            server.process.stop()
 
 
 @pytest.fixture(scope="module")
