@@ -194,6 +194,7 @@ test-slow: install-dev  ## Run the learning checks, which take minutes
 test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vllm` comes first
 	.rla/vllm/bin/python -m pytest tests/engines/test_vllm_engine.py tests/engines/test_engine_contract.py \
 		-k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
+	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py tests/engines/openai/test_endpoint_vllm.py
 
 fuzz: install-dev  ## Damage what may come from strangers for MINUTES=10, and see that it is read or refused
 	PYTHONPATH=. python tests/fuzz --minutes $(MINUTES) --jobs $(JOBS) $(TARGETS)

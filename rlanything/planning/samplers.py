@@ -57,7 +57,7 @@ def _check_vllm(config: Config) -> None:
     if train.accelerator == "mps":
         raise ConfigError("train.accelerator = 'mps': vLLM runs on cpu and cuda; use engine=transformers")
     try:
-        support.Options(**_own(support.Options, config))
+        options = support.Options(**_own(support.Options, config))
         serving = Serving(**_own(Serving, config))
         needed = serving.replicas * train.processes
         if 0 < len(serving.addresses) < needed:
@@ -74,6 +74,19 @@ def _check_vllm(config: Config) -> None:
             support.check_heads(sizes.hidden // sizes.heads, train.accelerator, advice)
     except UserError as error:
         raise ConfigError(f"engine: {error}") from None
+    if options.lora == support.APART:
+        _check_lora(config)
+
+
+def _check_lora(config: Config) -> None:
+    """Whether vLLM takes LoRA's weights alone. All targets that the configuration allows are matrices that it takes."""
+    from rlanything.engines.vllm import support
+
+    for name, lora in config.learn.lora.items():
+        try:
+            support.rank_for(lora.rank, f"learn.{name}.lora.rank")
+        except UserError as error:
+            raise ConfigError(str(error)) from None
 
 
 def _own(of: type, config: Config) -> dict[str, Any]:

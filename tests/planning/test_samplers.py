@@ -37,6 +37,7 @@ def test_the_defaults_can_run(installed):
     [
         ("model.embedded.heads=2", r"engine: attention heads of size 48: .*nearest: 32.*model\.embedded\.hidden = 96"),
         ("engine.cache_gib=0", "engine: cache_gib must be above 0, got 0"),
+        ("engine.lora=merge", "engine: lora = 'merge': unknown; did you mean 'merged'"),
         ("engine.dtype=float15", "engine: dtype = 'float15': unknown; did you mean 'float16'|'bfloat16'"),
         ("engine.max_batched_tokens=5", "engine: max_batched_tokens must be at least max_batch = 256"),
         ("+engine.cache_gb=1", r"engine\.cache_gb: unknown; did you mean 'cache_gib'"),
@@ -64,6 +65,18 @@ def test_what_cannot_run_is_refused(installed, override, words):
 def test_what_servers_cannot_run_is_refused(installed, override, words):
     with pytest.raises(ConfigError, match=words):
         check.check(composed("engine=vllm_servers", override), ROOT)
+
+
+def test_a_rank_that_vllm_does_not_take_apart_is_refused_by_its_key(installed):
+    wide = ["scale=single-gpu", "learn.reward.lora={rank: 513}"]
+    for engine in ("vllm", "vllm_servers"):
+        config = parse(compose.compose([*wide, f"engine={engine}", "engine.lora=apart"], ROOT))
+        with pytest.raises(
+            ConfigError,
+            match=r"^learn\.reward\.lora\.rank = 513: vLLM takes .* rank 512.*engine\.lora=merged",
+        ):
+            samplers.check(config)
+        samplers.check(parse(compose.compose([*wide, f"engine={engine}"], ROOT)))
 
 
 def test_servers_leave_the_process_group_to_the_trainer(installed):

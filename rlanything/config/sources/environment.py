@@ -82,6 +82,7 @@ ENGINE: dict[str, Row] = {
     "engine.prefix_caching": row(_VLLM),
     "engine.eager": row(_VLLM),
     "engine.tolerance": row(_VLLM),
+    "engine.lora": row(_VLLM),
     "engine.replicas": row(_SERVERS),
     "engine.addresses": row(_SERVERS),
     "engine.folder": row(_SERVERS),

@@ -6,6 +6,7 @@ Without LoRA they are the model's own. Nothing here changes the model, so the fr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +23,12 @@ def has_lora(model: PreTrainedModel) -> bool:
     return bool(model._hf_peft_config_loaded)
 
 
+def lora_rank(model: PreTrainedModel) -> int:
+    """The rank of LoRA's weights; 0: the model has none."""
+    settings: Any = model.peft_config[NAME] if has_lora(model) else None
+    return 0 if settings is None else int(settings.r)
+
+
 def merged_parameters(model: PreTrainedModel) -> Mapping[str, Tensor]:
     """The parameters by the names that they have without LoRA. A tied weight has one name."""
     return _merged(model, {name: parameter.detach() for name, parameter in model.named_parameters()})
@@ -30,6 +37,14 @@ def merged_parameters(model: PreTrainedModel) -> Mapping[str, Tensor]:
 def merged_state(model: PreTrainedModel) -> Mapping[str, Tensor]:
     """The whole state by the names that it has without LoRA. A tied weight has all of its names."""
     return _merged(model, model.state_dict())
+
+
+def frozen_state(model: PreTrainedModel) -> Mapping[str, Tensor]:
+    """The whole state without LoRA's weights, by the names that it has without LoRA.
+
+    A tied weight has all of its names. Without LoRA it is the model's own state.
+    """
+    return _frozen(model.state_dict())
 
 
 @torch.no_grad()
@@ -47,6 +62,15 @@ def _merged(model: PreTrainedModel, values: Mapping[str, Tensor]) -> Mapping[str
     return _Merged(model, values) if has_lora(model) else values
 
 
+def _frozen(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Without LoRA's weights, by the names of a model without LoRA."""
+    return {
+        name.replace(_INSIDE, "."): value
+        for name, value in values.items()
+        if not any(f".{factor}." in name for factor in FACTORS)
+    }
+
+
 class _Merged(Mapping[str, Tensor]):
     """Merged weights, each computed when it is asked for: all of them at once would be a second model.
 
@@ -57,11 +81,7 @@ class _Merged(Mapping[str, Tensor]):
         from peft.tuners.lora import Linear
 
         self._layers = {name: m for name, m in model.named_modules() if isinstance(m, Linear)}
-        self._values = {
-            name.replace(_INSIDE, "."): value
-            for name, value in values.items()
-            if not any(f".{factor}." in name for factor in FACTORS)
-        }
+        self._values = _frozen(values)
 
     def __len__(self) -> int:
         return len(self._values)

@@ -12,7 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import stop_ids
 from rlanything.engines.decode import Draft, check_request
-from rlanything.engines.lora.merging import has_lora
+from rlanything.engines.lora.merging import has_lora, lora_rank
 from rlanything.engines.vllm import probe, support
 from rlanything.engines.vllm.asking import ask, take
 from rlanything.engines.vllm.instance import Ask, Settings
@@ -45,8 +45,8 @@ class CopyingEngine(ABC, Generic[S]):
         tokenizer: gives the ids that end a response.
         options: how vLLM runs.
 
-    Raises `ValueError` for a tokenizer without ids that end a response, heads of a size that vLLM does not have, and
-    when vLLM is not installed in the version that is needed.
+    Raises `ValueError` for a tokenizer without ids that end a response, heads of a size that vLLM does not have, a rank
+    of LoRA that it does not take apart, and when vLLM is not installed in the version that is needed.
     """
 
     def __init__(
@@ -59,7 +59,11 @@ class CopyingEngine(ABC, Generic[S]):
         self._context: int = self._config.max_position_embeddings
         default = probe.TOLERANCE[self._dtype]
         tolerance = default if options.tolerance is None else options.tolerance
-        exact = self._dtype == model.dtype and not has_lora(model)
+        self._rank = 0
+        if options.lora == support.APART and has_lora(model):
+            self._rank = support.rank_for(lora_rank(model), "the rank of LoRA")
+        as_it_is = self._dtype == torch.float32 if self._rank else not has_lora(model)
+        exact = self._dtype == model.dtype and as_it_is
         self._probe = probe.Probe(model, self._context, tolerance, exact=exact)
         self._instance: S | None = None
         self._version = self._loads = 0
@@ -76,6 +80,7 @@ class CopyingEngine(ABC, Generic[S]):
             cache_bytes=cache_bytes,
             prefix_caching=self._options.prefix_caching,
             eager=self._options.eager,
+            lora_rank=self._rank,
         )
 
     @abstractmethod

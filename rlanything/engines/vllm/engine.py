@@ -7,13 +7,14 @@ from functools import partial
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything.engines.lora.merging import merged_state
-from rlanything.engines.vllm import support
+from rlanything.engines.vllm import bases, support
+from rlanything.engines.vllm.bases import Tenant
 from rlanything.engines.vllm.budget import GIB, SHARED
 from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
 from rlanything.engines.vllm.instance import Instance
 
 
-class VllmEngine(CopyingEngine[Instance]):
+class VllmEngine(CopyingEngine[Instance | Tenant]):
     """`Engine` over vLLM in this process. Sessions and groups are what its prefix cache finds.
 
     Args:
@@ -38,26 +39,65 @@ class VllmEngine(CopyingEngine[Instance]):
         prefix_caching: bool = True,
         eager: bool = True,
         tolerance: float | None = None,
+        lora: str = "merged",
     ) -> None:
         options = support.Options(
-            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance
+            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora
         )
         support.check_installed()
         super().__init__(model, tokenizer, options)
-        SHARED.join(self)
+        self._base = bases.join(self, model, options, self._rank) if lora == support.APART else None
+        SHARED.join(self._holder)
+
+    @property
+    def _holder(self) -> object:
+        """Who has a part of the memory for keys and values: all engines of a base have one together."""
+        return self._base or self
+
+    def sync(self, version: int) -> None:
+        """See `CopyingEngine`."""
+        self._notice_a_stop()
+        super().sync(version)
 
     def close(self) -> None:
-        """Stop vLLM and give back its memory."""
+        """Stop vLLM, unless other engines share it, and give back its memory."""
+        if self._base is not None:
+            self._base.members.pop(self, None)
+            if self._base.members:
+                self._notice_a_stop()
+                if isinstance(self._instance, Tenant):
+                    self._instance.leave()
+                self._instance = None
         super().close()
-        SHARED.leave(self)
+        if self._base is None or not self._base.members:
+            SHARED.leave(self._holder)
 
-    def _start(self) -> Instance:
-        SHARED.leave(self)
-        SHARED.join(self)
+    def _notice_a_stop(self) -> None:
+        """Another engine of the base may have stopped vLLM."""
+        if isinstance(self._instance, Tenant) and self._instance.evicted:
+            self._instance = None
+
+    def _started(self) -> Instance | Tenant:
+        self._notice_a_stop()
+        return super()._started()
+
+    def _start(self) -> Instance | Tenant:
+        base = self._base
+        if base is None:
+            return Instance(self._model, self._settings(self._cache_bytes()))
+        if base.instance is None:
+            base.start(self._model, self._settings(self._cache_bytes()))
+        return Tenant(base)
+
+    def _cache_bytes(self) -> int:
+        SHARED.leave(self._holder)
+        SHARED.join(self._holder)
         total = int(self._options.cache_gib * GIB)
-        part = SHARED.take(self, total, self._context * token_bytes(self._model, self._dtype))
-        return Instance(self._model, self._settings(part))
+        return SHARED.take(self._holder, total, self._context * token_bytes(self._model, self._dtype))
 
-    def _take_over(self, instance: Instance) -> None:
-        instance.load(merged_state(self._model))
+    def _take_over(self, instance: Instance | Tenant) -> None:
+        if isinstance(instance, Tenant):
+            instance.load(self._model)
+        else:
+            instance.load(merged_state(self._model))
         self._accept(partial(instance.generate, salt=self._salt))

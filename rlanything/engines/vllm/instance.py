@@ -17,6 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from rlanything.core.errors import UserError
+from rlanything.engines.lora.files import save_lora
 from rlanything.engines.vllm.support import KEY
 from rlanything.engines.vllm.surroundings import restored
 
@@ -29,6 +30,8 @@ class Settings:
     """How vLLM is started.
 
     dtype: `float32` or `bfloat16`. context: positions. cache_bytes: of keys and values. eager: without CUDA graphs.
+    lora_rank: the highest rank of LoRA's weights that are kept apart, of `support.RANKS`; 0: there are none.
+    loras: how many models have such weights at the same time.
     """
 
     device: str
@@ -39,6 +42,8 @@ class Settings:
     cache_bytes: int
     prefix_caching: bool
     eager: bool
+    lora_rank: int = 0
+    loras: int = 1
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Instance:
             save_config(model, folder)
             with _explained():
                 self._llm = _start(folder, settings)
+        self._given = 0
         _running.add(self)
 
     def load(self, weights: Mapping[str, Tensor]) -> None:
@@ -77,10 +83,30 @@ class Instance:
             given = {"weights_iterator": iter(weights.items())}
             self._llm.collective_rpc("reload_weights", kwargs=given)
 
-    def generate(self, asked: Sequence[Ask], salt: str) -> list[tuple[list[int], list[float]]]:
+    def add_lora(self, model: PreTrainedModel) -> int:
+        """Take over LoRA's weights of a model, beside those that are there. Returns their number, never given twice.
+
+        Raises `UserError` for what vLLM does not take.
+        """
+        from vllm.lora.request import LoRARequest
+
+        self._given += 1
+        with _explained(), tempfile.TemporaryDirectory(prefix="rlanything-lora-") as folder:
+            save_lora(model, Path(folder), "")
+            self._llm.llm_engine.add_lora(LoRARequest(f"{self._given}", self._given, folder))
+        return self._given
+
+    def drop_lora(self, number: int) -> None:
+        """Forget LoRA's weights."""
+        self._llm.llm_engine.remove_lora(number)
+
+    def generate(
+        self, asked: Sequence[Ask], salt: str, lora: int | None = None
+    ) -> list[tuple[list[int], list[float]]]:
         """Ids and logits of the drawn tokens (`draw`) for each prompt.
 
         salt: cached prefixes are found again only under the salt that they were computed with.
+        lora: the number of LoRA's weights that sample; None: none do.
         """
         from vllm import SamplingParams
         from vllm.inputs import TokensPrompt
@@ -98,7 +124,7 @@ class Instance:
             )
             for ask in asked
         ]
-        outputs = self._llm.generate(prompts, params, use_tqdm=False)
+        outputs = self._llm.generate(prompts, params, use_tqdm=False, lora_request=_named(lora))
         return [_sampled(output.outputs[0]) for output in outputs]
 
     def close(self) -> None:
@@ -117,6 +143,13 @@ def save_config(model: PreTrainedModel, folder: str | Path) -> None:
 
 
 _running: WeakSet[Instance] = WeakSet()
+
+
+def _named(lora: int | None) -> Any:
+    """What vLLM calls LoRA's weights that it has. Nothing is read from the path: it is a name for cached prefixes."""
+    from vllm.lora.request import LoRARequest
+
+    return None if lora is None else LoRARequest(f"{lora}", lora, f"lora {lora}")
 
 
 def _sampled(output: Any) -> tuple[list[int], list[float]]:
@@ -148,7 +181,19 @@ def _start(folder: str, settings: Settings) -> Any:
         logprobs_mode="processed_logits",
         logits_processors=[OwnDraw],
         disable_log_stats=True,
+        **_lora(settings),
     )
+
+
+def _lora(settings: Settings) -> dict[str, Any]:
+    if not settings.lora_rank:
+        return {}
+    return {
+        "enable_lora": True,
+        "max_lora_rank": settings.lora_rank,
+        "max_loras": settings.loras,
+        "max_cpu_loras": settings.loras,
+    }
 
 
 @contextmanager

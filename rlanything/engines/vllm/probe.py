@@ -60,8 +60,8 @@ class Probe:
         model: the module.
         context: the most tokens of a prompt with its reply.
         tolerance: the largest difference of a log-prob that rounding explains.
-        exact: whether the sampler has the module's number format, and no weights that were merged for it. Then every
-            update of the module changes the sampler as well.
+        exact: whether the sampler has the module's number format, and no weights that were merged or rounded for it.
+            Then every update of the module changes the sampler as well.
     """
 
     def __init__(self, model: PreTrainedModel, context: int, tolerance: float, *, exact: bool) -> None:

@@ -17,6 +17,12 @@ KEY = "rlanything"
 """The name of our arguments among a request's `extra_args`."""
 FORMATS = ("auto", "float32", "bfloat16")
 """What `dtype` can be; `auto`: the module's own number format."""
+APART = "apart"
+"""What `lora` is where LoRA's weights are sent alone."""
+LORA = ("merged", APART)
+"""What `lora` can be."""
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""Ranks of LoRA that vLLM can be started with. A smaller rank fits into a larger one."""
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 """Sizes of an attention head that vLLM computes on a CPU."""
 
@@ -56,6 +62,19 @@ def check_heads(size: int, device: str, advice: str) -> None:
     )
 
 
+def rank_for(rank: int, key: str) -> int:
+    """The rank that vLLM is started with for LoRA's weights of a rank. Raises `UnsupportedError` for too high a one.
+
+    key: of the configuration, for messages.
+    """
+    if rank > RANKS[-1]:
+        raise UnsupportedError(
+            f"{key} = {rank}: vLLM takes LoRA's weights alone up to rank {RANKS[-1]}. Take a smaller rank, or "
+            "engine.lora=merged"
+        )
+    return next(known for known in RANKS if rank <= known)
+
+
 @dataclass(frozen=True)
 class Options:
     """How vLLM runs in the process and in servers: what the sections `engine` of both have in common, checked.
@@ -67,6 +86,8 @@ class Options:
     prefix_caching: whether common beginnings of prompts are read once.
     eager: without CUDA graphs. They make a GPU faster and take memory.
     tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
+    lora: `merged`: a model that LoRA trains is sent as a whole, with its products added. `apart`: vLLM has the frozen
+        weights once, and is sent LoRA's alone.
 
     Raises `UnsupportedError` for values that are not allowed.
     """
@@ -78,6 +99,7 @@ class Options:
     prefix_caching: bool = True
     eager: bool = True
     tolerance: float | None = None
+    lora: str = "merged"
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -92,6 +114,8 @@ class Options:
             raise UnsupportedError(f"cache_gib must be above 0, got {self.cache_gib}")
         if self.dtype not in FORMATS:
             raise UnsupportedError(f"dtype = {self.dtype!r}: {unknown(self.dtype, FORMATS)}")
+        if self.lora not in LORA:
+            raise UnsupportedError(f"lora = {self.lora!r}: {unknown(str(self.lora), LORA)}")
         if self.tolerance is not None and not self.tolerance > 0:
             raise UnsupportedError(f"tolerance must be above 0, or null, got {self.tolerance}")
 

@@ -11,11 +11,12 @@ all tensors of one layer at a time.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rlanything.config import Config, LoraConfig
 from rlanything.engines.placement import SHARDED, Role, weight_bytes
+from rlanything.engines.vllm.support import APART
 from rlanything.planning.costs.low_rank import kept_bytes, lora_weights, sharing
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
@@ -95,8 +96,24 @@ def memory(config: Config, arm_name: str, sizes: dict[str, Size], work: Workload
         (lasting if ahead else passing).append(
             _sampling(config, calls, sizes[calls.model], width[calls.model], devices)
         )
-    lasting += _copies(config, {name: sizes[name].parameters for name in used}, width)
+    lasting += _copies(config, _counted(config, sizes, used, shared), width)
     return Memory(tuple(lasting), tuple(passing), tuple(host))
+
+
+def _counted(
+    config: Config, sizes: Mapping[str, Size], used: Iterable[str], shared: Collection[str]
+) -> dict[str, int]:
+    """How many weights an engine holds of each model. shared: the models whose frozen weights another one has.
+
+    vLLM in the trainer's process has frozen weights once where LoRA's are kept apart.
+    """
+    counted = {name: sizes[name].parameters for name in used}
+    if config.engine[TARGET] == VLLM and config.engine.get("lora") == APART:
+        counted = {name: 0 if name in shared else count for name, count in counted.items()}
+        for name, lora in config.learn.lora.items():
+            if name in counted:
+                counted[name] += lora_weights(sizes[name], lora)
+    return {name: count for name, count in counted.items() if count}
 
 
 def _copies(config: Config, parameters: Mapping[str, int], width: Mapping[str, int]) -> list[Part]:

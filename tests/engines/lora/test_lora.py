@@ -7,41 +7,24 @@ import json
 import engine_cases as cases
 import pytest
 import torch
+from lora_cases import KEY, REQUESTS, SMALL, learned, moved
 from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel, PreTrainedModel
 
 from rlanything.config import LoraConfig
 from rlanything.core.errors import ConfigError
-from rlanything.core.types import Request
 from rlanything.engines import checkpoint
 from rlanything.engines.lora import injection
 from rlanything.engines.lora.files import save_lora
 from rlanything.engines.lora.injection import inject, take_over, trained
-from rlanything.engines.lora.merging import merge, merged_parameters, merged_state
+from rlanything.engines.lora.merging import frozen_state, lora_rank, merge, merged_parameters, merged_state
 from rlanything.engines.lora.sharing import twin
 
-KEY = "learn.policy.lora"
-SMALL = LoraConfig(rank=4, alpha=8.0)
 IDS = torch.tensor([[5, 6, 7, 90, 200, 31, 12]])
-REQUESTS = [Request(tuple(range(5, 15 + n)), n, 6) for n in range(6)]
 
 
 @pytest.fixture(autouse=True)
 def _needs_peft():
     pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
-
-
-def learned(model: PreTrainedModel, settings: LoraConfig = SMALL) -> PreTrainedModel:
-    """The model with LoRA's weights, none of which is 0."""
-    inject(model, settings, 3, KEY)
-    return moved(model, 1)
-
-
-def moved(model: PreTrainedModel, seed: int) -> PreTrainedModel:
-    torch.manual_seed(seed)
-    with torch.no_grad():
-        for value in trained(model).values():
-            value.add_(torch.randn_like(value) * 0.05)
-    return model
 
 
 @torch.no_grad()
@@ -82,6 +65,15 @@ def test_every_engine_samples_the_merged_model_also_after_an_update(name):
             assert [completion.ids for completion in found] == [completion.ids for completion in known]
             for request, completion in zip(REQUESTS, found, strict=True):
                 assert cases.error_of(model, request, completion) < cases.tolerance(engine)
+
+
+def test_the_frozen_weights_have_the_names_and_bits_of_the_model_without_lora():
+    model = learned(cases.qwen2())
+    plain = cases.qwen2()
+    for found in (frozen_state(model), frozen_state(plain)):
+        assert found.keys() == plain.state_dict().keys()
+        assert all(torch.equal(found[name], value) for name, value in plain.state_dict().items())
+    assert (lora_rank(model), lora_rank(plain)) == (4, 0)
 
 
 def test_the_first_values_depend_on_the_seed_alone():

@@ -1,4 +1,7 @@
-"""A real HTTP server on this machine that speaks /v1/models and /v1/chat/completions, and fails as it is told to."""
+"""A real HTTP server on this machine that speaks /v1/models and /v1/chat/completions, and fails as it is told to.
+
+With `upstream` it stands in front of another server: what it does not spoil is that server's answer.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import socket
 import struct
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +42,8 @@ class Endpoint:
     served: str = ""
     """The name under which the model answers; '': the one that was asked for."""
     usage: bool = True
+    upstream: str = ""
+    """The address of the server whose answers are given, without a path; '': they are made here."""
     seen: list[dict[str, Any]] = field(default_factory=list)
     """The bodies of the chat requests, also of those that failed."""
     paths: list[str] = field(default_factory=list)
@@ -88,6 +95,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.endpoint.paths.append(self.path)
+        if self.endpoint.upstream:
+            self.send(*self.forwarded())
+            return
         if not self.allowed():
             return
         listed = [{"id": name, "object": "model"} for name in self.endpoint.models]
@@ -119,8 +129,23 @@ class Handler(BaseHTTPRequestHandler):
         return False
 
     def proper(self, body: dict[str, Any]) -> None:
-        found = completion(self.endpoint, self.endpoint.answer(body), body["model"])
-        self.send(200, json.dumps(found).encode())
+        self.send(*self.made(body, lambda: self.endpoint.answer(body)))
+
+    def made(self, body: dict[str, Any], text: Callable[[], str]) -> tuple[int, bytes]:
+        """Status and body of an answer: the other server's where there is one, else one with the text."""
+        if self.endpoint.upstream:
+            return self.forwarded(json.dumps(body).encode())
+        return 200, json.dumps(completion(self.endpoint, text(), body["model"])).encode()
+
+    def forwarded(self, data: bytes | None = None) -> tuple[int, bytes]:
+        """Status and body of what the other server answers to this request."""
+        headers = {"Authorization": self.headers.get("Authorization", ""), "Content-Type": "application/json"}
+        request = urllib.request.Request(self.endpoint.upstream + self.path, data, headers)
+        try:
+            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read()
 
     def fail(self, fault: str, body: dict[str, Any]) -> None:
         """The named fault."""
@@ -140,7 +165,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile = open("/dev/null", "wb")  # noqa: SIM115
             self.connection.close()
         elif name == "truncated":
-            data = json.dumps(completion(self.endpoint, "half", body["model"])).encode()
+            _, data = self.made(body, lambda: "half")
             self.send(200, data[: len(data) // 2], {"Content-Length": str(len(data))})
             self.close_connection = True
         elif name == "slow":
@@ -149,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
         elif name == "drip":
             self.drip(float(value))
         else:
-            self.send(200, self.bodies(name, body["model"]))
+            self.send(200, self.bodies(name, body))
 
     def drip(self, pause: float) -> None:
         """One byte after the other: no single read takes long."""
@@ -161,9 +186,9 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             time.sleep(pause)
 
-    def bodies(self, name: str, model: str) -> bytes:
+    def bodies(self, name: str, body: dict[str, Any]) -> bytes:
         """The body of a malformed answer with status 200."""
-        whole = json.dumps(completion(self.endpoint, "TEXT", model))
+        model, whole = body["model"], self.made(body, lambda: "TEXT")[1].decode()
         return {
             "malformed": whole.encode()[:-9],
             "no_json": b"<html>busy</html>",
@@ -172,7 +197,7 @@ class Handler(BaseHTTPRequestHandler):
             "null": whole.replace('"TEXT"', "null").encode(),
             "filtered": whole.replace('"stop"', '"content_filter"').encode(),
             "cut": whole.replace('"stop"', '"length"').encode(),
-            "not_utf8": whole.replace("TEXT", "T\xff").encode("latin-1"),
+            "not_utf8": whole.replace("TEXT", "T\xff").encode("latin-1", "replace"),
             "surrogate": whole.replace("TEXT", r"a\ud800b").encode(),
             "number": whole.replace("11", "9" * 10_000).encode(),
             "float": whole.replace("11", "1e999").encode(),

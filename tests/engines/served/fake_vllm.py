@@ -24,7 +24,8 @@ FAULTS = "FAKE_FAULTS"
 class Fake:
     """A server. `version`, `loaded`: what it was told. `salts`, `asked`: of the requests that it was asked.
 
-    `meanwhile`: the versions that a request would have had while weights were loaded.
+    `meanwhile`: the versions that a request would have had while weights were loaded. `loras`: LoRA's weights that it
+    has, name -> folder; None: it takes none. `drawn`: the names of LoRA's weights that requests asked for.
     """
 
     def __init__(self, model: Path, faults: Path | None) -> None:
@@ -34,6 +35,8 @@ class Fake:
         self.meanwhile: list[str] = []
         self.salts: list[str] = []
         self.asked: list[list[int]] = []
+        self.loras: dict[str, str] | None = {}
+        self.drawn: list[str | None] = []
         self.app = web.Application()
         self.app.add_routes(
             [
@@ -41,6 +44,8 @@ class Fake:
                 web.get("/v1/models", self.models),
                 web.post("/collective_rpc", self.rpc),
                 web.post("/update_weight_version", self.name),
+                web.post("/v1/load_lora_adapter", self.add_lora),
+                web.post("/v1/unload_lora_adapter", self.drop_lora),
                 web.post("/inference/v1/generate", self.generate),
             ]
         )
@@ -49,7 +54,24 @@ class Fake:
         return web.Response()
 
     async def models(self, request: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": "m", "root": str(self.model), "max_model_len": 512}]})
+        loras = [{"id": name, "root": folder, "parent": "m"} for name, folder in (self.loras or {}).items()]
+        served = {"id": "m", "root": str(self.model), "parent": None, "max_model_len": 512}
+        return web.json_response({"data": [served, *loras]})
+
+    async def add_lora(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        if self.loras is None:
+            return web.json_response({"detail": "Not Found"}, status=404)
+        assert body["lora_name"] not in self.loras
+        assert Path(body["lora_path"], "adapter_config.json").is_file()
+        self.loras[body["lora_name"]] = body["lora_path"]
+        self.meanwhile.append(self.version)
+        return web.Response(text=f"Success: LoRA adapter '{body['lora_name']}' added successfully.")
+
+    async def drop_lora(self, request: web.Request) -> web.Response:
+        name = (await request.json())["lora_name"]
+        del (self.loras or {})[name]
+        return web.Response(text=f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def rpc(self, request: web.Request) -> web.Response:
         body = await request.json()
@@ -67,6 +89,9 @@ class Fake:
         arguments = body["sampling_params"]["extra_args"]["rlanything"]
         self.salts.append(body["cache_salt"])
         self.asked.append(body["token_ids"])
+        self.drawn.append(body.get("model"))
+        if "model" in body and body["model"] not in (self.loras or {}):
+            return web.json_response({"error": {"message": "The model does not exist."}}, status=404)
         fault = self.fault() if arguments["seed"] == TROUBLE else ""
         if fault == "die":
             print("out of memory, says the fake", flush=True)

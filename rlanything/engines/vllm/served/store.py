@@ -16,11 +16,12 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from rlanything.core.errors import UserError
+from rlanything.engines.lora.files import save_lora
 from rlanything.engines.vllm.instance import save_config
 from rlanything.engines.vllm.served import remover
 from rlanything.engines.vllm.served.remover import remove
 
-FILE = "model.safetensors"
+FILE, LORA = "model.safetensors", "lora"
 PREFIX = "rlanything-vllm-"
 LONGEST = 32
 """Bytes of the path of the folder of temporary files, at most. A Unix socket's path has 107 at most: this folder's, 25
@@ -30,7 +31,7 @@ of ours, `/server<n>/<start>` with five digits in all, and the 37 of the names o
 class Store:
     """Folders that only this user can open. They are removed at the end, also when this process is killed.
 
-    `model`: the weights, in the form of a checkpoint. `processes`: sockets and logs.
+    `model`: the weights, in the form of a checkpoint, and LoRA's apart. `processes`: sockets and logs.
 
     Args:
         model: gives the configuration.
@@ -41,7 +42,7 @@ class Store:
     """
 
     def __init__(self, model: PreTrainedModel, dtype: torch.dtype, within: str | None) -> None:
-        self._dtype = dtype
+        self._dtype, self._written = dtype, 0
         with ExitStack() as made:
             self.model = _folder(within, f"engine.folder = {within}")
             made.callback(remove, [self.model])
@@ -70,6 +71,17 @@ class Store:
         save_file(own, self.model / f"{FILE}.part", metadata={"format": "pt"})
         os.replace(self.model / f"{FILE}.part", self.model / FILE)
         return self.model
+
+    def write_lora(self, model: PreTrainedModel) -> Path:
+        """Write LoRA's weights alone, in the place of the last ones. Returns the folder, which is always a new one.
+
+        Servers find cached prefixes under its name.
+        """
+        self._written += 1
+        remove([self.model / LORA / f"{self._written - 1}"])
+        folder = self.model / LORA / f"{self._written}"
+        save_lora(model, folder, str(self.model))
+        return folder
 
     def close(self) -> None:
         """Remove the folders."""

@@ -29,6 +29,14 @@ HINTS = {
     403: "start it with --enable-scale-out",
     404: "start it with VLLM_SERVER_DEV_MODE=1 and --enable-scale-out, in version 0.32",
 }
+LOAD_LORA, FORGET_LORA = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"
+HINTS_OF = dict.fromkeys(
+    (LOAD_LORA, FORGET_LORA),
+    "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1, --enable-lora and --max-lora-rank, or take engine.lora=merged",
+)
+"""Paths that need more than others, and what."""
+UNKNOWN = 404
+"""The status of an answer about weights that a server does not have."""
 
 
 class LostError(MachineError):
@@ -36,7 +44,11 @@ class LostError(MachineError):
 
 
 class RefusedError(MachineError):
-    """A server refuses what it is asked. Asking again does not help."""
+    """A server refuses what it is asked. Asking again does not help. status: of HTTP."""
+
+    def __init__(self, told: str, status: int) -> None:
+        super().__init__(told)
+        self.status = status
 
 
 @dataclass(frozen=True)
@@ -77,6 +89,16 @@ class Client:
 
     async def call(self, method: str, path: str, body: Json = None) -> Json:
         """The JSON value of an answer; None where it is empty. Raises `LostError` and `RefusedError`."""
+        text = await self.text(method, path, body)
+        try:
+            return json.loads(text) if text else None
+        except RecursionError:
+            raise LostError(f"{path}: the answer is nested too deeply: {one_line(text)[:SHOWN]}") from None
+        except ValueError:
+            raise LostError(f"{path}: the answer is no JSON: {one_line(text)[:SHOWN]}") from None
+
+    async def text(self, method: str, path: str, body: Json = None) -> str:
+        """An answer as it is. Raises `LostError` and `RefusedError`."""
         try:
             async with (
                 self._free,
@@ -91,31 +113,40 @@ class Client:
             raise LostError(f"{path}: HTTP {status}: {one_line(text)[:SHOWN]}")
         if status != 200:
             told = f"{path}: HTTP {status}: {one_line(text)[:SHOWN]}"
-            raise RefusedError(f"{told}; {HINTS[status]}" if status in HINTS else told)
-        try:
-            return json.loads(text) if text else None
-        except RecursionError:
-            raise LostError(f"{path}: the answer is nested too deeply: {one_line(text)[:SHOWN]}") from None
-        except ValueError:
-            raise LostError(f"{path}: the answer is no JSON: {one_line(text)[:SHOWN]}") from None
+            hint = HINTS_OF.get(path, HINTS.get(status))
+            raise RefusedError(f"{told}; {hint}" if hint else told, status)
+        return text
 
-    async def load(self, folder: str, name: str) -> None:
-        """Let the server take over the weights in a folder, the whole state at once, and call them `name`.
+    async def load(self, name: str, *, whole: str | None = None, lora: str | None = None) -> None:
+        """Let the server take over weights, and call them `name`.
 
         Meanwhile they have a name that nobody asks for: what is sampled from parts of two states is no answer.
+
+        whole: the folder of a whole state; None: it keeps the one that it has. lora: the folder of LoRA's weights.
         """
         await self.name(f"{LOADING}{name}")
-        reload = {"method": "reload_weights", "kwargs": {"weights_path": folder}}
-        await self.call("POST", "/collective_rpc", reload)
+        if whole is not None:
+            reload = {"method": "reload_weights", "kwargs": {"weights_path": whole}}
+            await self.call("POST", "/collective_rpc", reload)
+        if lora is not None:
+            await self.text("POST", LOAD_LORA, {"lora_name": name, "lora_path": lora})
         await self.name(name)
+
+    async def forget_lora(self, name: str) -> None:
+        """Let the server forget the name of LoRA's weights. It has room for one, and drops the last ones by itself."""
+        await self.text("POST", FORGET_LORA, {"lora_name": name})
 
     async def name(self, name: str) -> None:
         """Let the server call its weights `name`. Every answer says the name then."""
         await self.call("POST", "/update_weight_version", {"new_version": name})
 
-    async def generate(self, ask: Ask, name: str) -> tuple[list[int], list[float]]:
-        """Ids and log-probs of the drawn tokens. Raises `LostError`, also where other weights than `name` drew them."""
+    async def generate(self, ask: Ask, name: str, *, lora: bool = False) -> tuple[list[int], list[float]]:
+        """Ids and log-probs of the drawn tokens. Raises `LostError`, also where other weights than `name` drew them.
+
+        lora: whether LoRA's weights of this name draw.
+        """
         body = {
+            **({"model": name} if lora else {}),
             "token_ids": list(ask.prompt),
             "cache_salt": name,
             "sampling_params": {
@@ -128,7 +159,14 @@ class Client:
                 "extra_args": {KEY: dict(ask.arguments)},
             },
         }
-        return read(await self.call("POST", "/inference/v1/generate", body), ask, name)
+        try:
+            return read(await self.call("POST", "/inference/v1/generate", body), ask, name)
+        except RefusedError as refused:
+            if not (lora and refused.status == UNKNOWN):
+                raise
+            raise LostError(
+                f"it does not have LoRA's weights {name!r}: it is a new one ({refused})"
+            ) from None
 
 
 def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:
@@ -157,15 +195,20 @@ def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:
 
 
 async def generate_all(
-    client: Client, asked: Mapping[int, Ask], name: str, found: dict[int, tuple[list[int], list[float]]]
+    client: Client,
+    asked: Mapping[int, Ask],
+    name: str,
+    found: dict[int, tuple[list[int], list[float]]],
+    *,
+    lora: bool = False,
 ) -> None:
-    """Ask all questions, and put the answers under their numbers into `found`.
+    """Ask all questions, and put the answers under their numbers into `found`. lora: see `Client.generate`.
 
     Raises the first error. What was answered before it stays, what was not is cancelled.
     """
 
     async def one(number: int) -> None:
-        found[number] = await client.generate(asked[number], name)
+        found[number] = await client.generate(asked[number], name, lora=lora)
 
     tasks: Sequence[asyncio.Task[Any]] = [asyncio.create_task(one(number)) for number in asked]
     try:
