@@ -62,6 +62,7 @@ CHANGES = (
     "evaluate.max_steps=2",
     "evaluate.reward_rollouts=1",
     "evaluate.curve_rollouts=1",
+    "evaluate.curve_tasks=1",
     "tasks.panels.reward_panel.tasks=2",
     "signals.reward_balance=none",  # all episodes fail, and balance needs successes
     "train.iterations=1",
