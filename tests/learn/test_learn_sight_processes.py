@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,6 +12,9 @@ from sight_cases import folder
 from sight_ranks import KINDS, Sighted, main
 from trainer_cases import furthest
 
+from rlanything.learn.division import share
+from rlanything.learn.packing import Row
+
 FOLDERS = {name: folder(kind) for name, kind in KINDS.items()}
 
 
@@ -18,6 +22,15 @@ FOLDERS = {name: folder(kind) for name, kind in KINDS.items()}
 def alone():
     """One process and its weights after each of two iterations."""
     return Sighted(FOLDERS).fit(2)
+
+
+def test_a_micro_batch_is_shown_a_blank_picture_where_another_process_has_pictures_at_the_same_time():
+    text, seen, blank = Row(), Row(images=["a"]), Row(images=["blank"])
+    groups = [[text], [text], [text], [text, seen], [seen]]
+    turns = [share(groups, SimpleNamespace(world_size=2, global_rank=rank), blank) for rank in (0, 1)]
+    assert turns == [[[text], [text, blank], [seen]], [[text], [text, seen], [blank]]]
+    assert share(groups, SimpleNamespace(world_size=1, global_rank=0), blank) == groups
+    assert share(groups, SimpleNamespace(world_size=2, global_rank=1), None) == [[text], [text, seen], []]
 
 
 @pytest.mark.integration
