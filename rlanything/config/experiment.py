@@ -138,7 +138,7 @@ class Config(Section):
     @model_validator(mode="after")
     def _shows_pictures(self) -> Config:
         """What else must hold where a model is shown pictures. The model itself is looked at when it is loaded."""
-        images, evaluate = self.model.images, self.evaluate
+        images = self.model.images
         if not images.any:
             return self
         role = "policy" if images.policy else "reward"
@@ -147,13 +147,8 @@ class Config(Section):
             raise ValueError(f"{where}: only engine=transformers reads pictures")
         for key, value, blank in (
             ("judge.writes", self.judge.writes, "votes"),
-            ("train.strategy", self.train.strategy, "auto"),
-            ("train.devices", self.train.devices, 1),
-            ("train.nodes", self.train.nodes, 1),
             ("endpoints.reward", self.endpoints.reward if images.reward else None, None),
             ("endpoints.judges", dict(self.endpoints.judges) if images.reward else {}, {}),
-            ("evaluate.reward_policy", evaluate.reward_policy, None),
-            ("evaluate.solver", evaluate.solver, None),
         ):
             if value != blank:
                 raise ValueError(f"{where}: does not go with {key}, which must be {blank!r}; set either back")

@@ -30,7 +30,7 @@ def make_batches(
         metrics |= module.prepare(name, [row for batch in parts[name] for row in batch])
         metrics[f"{name}/rows"] = float(sum(map(len, parts[name])))
     batches = [
-        Minibatch(iteration, *(own_part(module, parts[name], update) for name in ("policy", "reward")))
+        Minibatch(iteration, *(own_part(module, name, parts[name], update) for name in ("policy", "reward")))
         for update in range(learn.updates)
     ]
     return batches, metrics
@@ -41,9 +41,11 @@ def empty_batches(updates: int, iteration: int) -> list[Minibatch]:
     return [Minibatch(iteration, (), ()) for _ in range(updates)]
 
 
-def own_part(module: JointModule, batches: Sequence[list[Row]], update: int) -> tuple[tuple[Row, ...], ...]:
-    """This process's micro-batches of an update; () where the model has fewer updates."""
+def own_part(
+    module: JointModule, name: str, batches: Sequence[list[Row]], update: int
+) -> tuple[tuple[Row, ...], ...]:
+    """This process's micro-batches of an update of `policy` or `reward`; () where the model has fewer updates."""
     if update >= len(batches):
         return ()
     groups = micro_batches(batches[update], module.config.micro_batch_tokens)
-    return tuple(tuple(group) for group in share(groups, module.trainer))
+    return tuple(tuple(group) for group in share(groups, module.trainer, module.blank(name)))

@@ -23,6 +23,7 @@ from rlanything.learn.division import Group, computed
 from rlanything.learn.losses import Packed, pack, surrogate
 from rlanything.learn.mismatch import mismatch
 from rlanything.learn.packing import Row, idle_row, micro_batches
+from rlanything.learn.pictures import blank_row
 from rlanything.learn.recomputing import allow_recomputing, recomputing
 from rlanything.learn.sharding import Sharding, logprobs_of, whole
 
@@ -179,7 +180,12 @@ class JointModule(LightningModule):
                 found: list[float] = logprobs_of(model)(batch).tolist()
             return found
 
-        return computed(groups, self.trainer, one)
+        return computed(groups, self.trainer, one, self.blank(name))
+
+    def blank(self, name: str) -> Row | None:
+        """A row that shows the model `name` a blank picture; None where it reads text alone."""
+        eyes = self._eyes.get(name)
+        return None if eyes is None else blank_row(eyes)
 
     @property
     def _place(self) -> torch.device:
@@ -188,11 +194,12 @@ class JointModule(LightningModule):
         return found
 
     def _packed(self, name: str, rows: Group) -> Packed:
-        """A micro-batch as tensors. An empty one becomes a row that teaches nothing.
+        """A micro-batch as tensors. One without targets gets a row that teaches nothing.
 
         Another process has one more micro-batch, and needs this one for the same passes through the model.
         """
-        return pack(rows or [idle_row()], self._place, self._eyes.get(name))
+        taught = any(row.target for row in rows)
+        return pack(rows if taught else [*rows, idle_row()], self._place, self._eyes.get(name))
 
     def _update(
         self,

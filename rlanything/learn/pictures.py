@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from rlanything.engines.sight.positions import positions_3bt
+from rlanything.learn.packing import NO_BRANCH, Row
 
 if TYPE_CHECKING:
     from rlanything.engines.sight.eyes import Eyes
@@ -45,6 +46,15 @@ class Seen:
         """The logits as they were sampled from: a model never writes the token of a picture."""
         never_v = torch.arange(logits_nv.shape[1], device=logits_nv.device) == self.token
         return logits_nv.masked_fill(never_v, float("-inf"))
+
+
+def blank_row(eyes: Eyes) -> Row:
+    """A row without targets that shows a blank picture. With it a micro-batch passes through what reads pictures."""
+    from rlanything.engines.sight.eyes import BLANK
+
+    row = Row(images=[BLANK])
+    row.read(eyes.blank_ids(), 0, None, NO_BRANCH, NO_BRANCH)
+    return row
 
 
 def seen(images: Sequence[Sequence[str]], eyes: Eyes | None, device: torch.device | str) -> Seen | None:

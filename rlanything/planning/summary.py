@@ -145,19 +145,13 @@ def _notes(config: Config, upper: bool, found: Sequence[Estimate]) -> list[str]:
     hours = (
         "Hours are by a model of the device, with base models and evaluation, without environment and files."
     )
-    seen = (
-        "model.images: models that are shown pictures train on one device today. More are priced here, and "
-        "`rlanything config check` refuses them (docs/gui.md)"
-    )
     offloaded = [sum(part.bytes for part in each.memory.host) for each in found]
     host = (
         f"train.offload: {gb(max(offloaded, default=0))} of the host's memory for each device. Time to move weights "
         "and gradients, and that of AdamW on the host, is not counted"
     )
-    several = [each for each in found if each.devices > 1 or (each.nearest and each.nearest[0].devices > 1)]
     return [
         *([bounds] if upper else []),
         *([hours] if found else []),
         *([host] if any(offloaded) else []),
-        *([seen] if config.model.images.any and several else []),
     ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from rlanything.engines.placement import Role
     from rlanything.files.images import ImageStore
     from rlanything.loop.chat_model import ChatModel, Sight
+    from rlanything.loop.rollout import RolloutWorker
 
 
 REPLIES = Path(".rla/replies")
@@ -193,6 +196,25 @@ def sight(
     except ConfigError as error:
         raise ConfigError(f"model.images.{role} = {last}: {error}") from None
     return Sight(last, images, found)
+
+
+@contextmanager
+def player(
+    config: Config, source: Checkpoint, root: Path, family: TaskFamily, prompts: Prompts
+) -> Iterator[RolloutWorker]:
+    """A policy that only acts, by `config.rollout`. The pictures that it is shown are gone afterwards.
+
+    Raises `ConfigError`, also for a checkpoint that reads text alone and is to be shown pictures.
+    """
+    from rlanything.engines.placement import Role
+    from rlanything.files.images import passing
+    from rlanything.loop.rollout import RolloutWorker
+
+    network, tokenizer = load(config, source, root, Role.FROZEN)
+    with passing() as images:
+        seen = sight(config, "policy", source, root, network, images)
+        with chat_model(config, network, tokenizer, seen) as policy:
+            yield RolloutWorker(family, policy, prompts, config.rollout, images if seen else None)
 
 
 def text_alone(config: Config, what: str) -> None:

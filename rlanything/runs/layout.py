@@ -45,6 +45,11 @@ class Layout:
         return self.labels / panel / f"{labeller}.jsonl.gz"
 
     @property
+    def label_images(self) -> Path:
+        """The pictures that trajectories of `evaluate.reward_policy` name."""
+        return self.labels / "images"
+
+    @property
     def bootstrap(self) -> Path:
         """What the bootstrap stage recorded about the base models.
 

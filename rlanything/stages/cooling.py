@@ -126,16 +126,13 @@ def measure_at(
 @contextmanager
 def _worker(config: Config, root: Path, policy: dict[str, Any]) -> Iterator[Any]:
     """A rollout worker of a policy, whose engine is closed at the end."""
-    from rlanything.engines.placement import Role
-    from rlanything.files.images import passing
-    from rlanything.loop.rollout import RolloutWorker
     from rlanything.runs.executors.opened import opened
 
     build.one_thread()
-    source = Checkpoint.model_validate(policy)
-    network, tokenizer = build.load(config, source, root, Role.FROZEN)
-    with opened(config), passing() as images:
-        seen = build.sight(config, "policy", source, root, network, images)
-        with build.chat_model(config, network, tokenizer, seen) as chat_model:
-            family, prompts = build.family(config), build.prompts(config, root)
-            yield RolloutWorker(family, chat_model, prompts, config.rollout, images if seen else None)
+    source, family, prompts = (
+        Checkpoint.model_validate(policy),
+        build.family(config),
+        build.prompts(config, root),
+    )
+    with opened(config), build.player(config, source, root, family, prompts) as worker:
+        yield worker

@@ -60,9 +60,7 @@ def evaluate_seed(data: dict[str, object], root: Path, arm: str, seed: int) -> d
 
 def _results(config: Config, root: Path, arm: str, seed: int) -> dict[str, Any]:
     """See `evaluate_seed`."""
-    from rlanything.engines.placement import Role
-    from rlanything.files.images import ImageStore, passing
-    from rlanything.loop.rollout import RolloutWorker
+    from rlanything.files.images import ImageStore
     from rlanything.rewards.kind import kind_of
     from rlanything.runs import build
     from rlanything.stages.label import final_panels
@@ -76,15 +74,12 @@ def _results(config: Config, root: Path, arm: str, seed: int) -> dict[str, Any]:
     family = build.family(config)
     run_seed = derive_seed(config.seed, "evaluate", seed)
     evaluate = config.evaluate
-    network, tokenizer = build.load(config, policy_at, root, Role.FROZEN)
-    with passing() as images:
-        seen = build.sight(config, "policy", policy_at, root, network, images)
-        with build.chat_model(config, network, tokenizer, seen) as policy:
-            rollout_worker = RolloutWorker(family, policy, prompts, config.rollout, images if seen else None)
-            result = policy_results(config, layout, rollout_worker, run_seed)
+    with build.player(config, policy_at, root, family, prompts) as policy:
+        result = policy_results(config, layout, policy, run_seed)
     if reward_at is not None:
         asking = config.asking(m=evaluate.votes)
-        with build.judge(config, reward_at, root, images=ImageStore(layout.panel_images)) as reward:
+        images = ImageStore(layout.panel_images, layout.label_images)
+        with build.judge(config, reward_at, root, images=images) as reward:
             evaluation = kind_of(config).evaluation(asking, family, reward, prompts)
             for name, labelled in panels.items():
                 result |= keyed(evaluation.results(labelled, run_seed), name, panels)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from rlanything.config import ORACLE, Config
@@ -19,6 +20,7 @@ from rlanything.engines import sources
 from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.images import ImageStore
+from rlanything.files.images import clear as clear_images
 from rlanything.files.records import read_lines, write_lines
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
@@ -44,9 +46,10 @@ def make_labels(config: Config, root: Path) -> None:
         layout.check_bootstrap()
         used = labelling(config)
         with atomic.whole(layout.labels) as folder, sources.unchanged(root, *used), opened(config):
-            panels = _panels(config, root)
+            images = ImageStore(folder / layout.label_images.name, layout.panel_images)
+            panels = _panels(config, root, images)
             for labeller in config.evaluate.labellers:
-                for name, lines in _labelled(config, root, labeller, panels).items():
+                for name, lines in _labelled(config, root, labeller, panels, images).items():
                     write_lines(folder / name / f"{labeller}.jsonl.gz", lines)
                     print(f"label: {name}: {labeller}: {len(lines)} lines")
 
@@ -69,40 +72,52 @@ def _bootstrapped(config: Config, layout: Layout) -> dict[str, PanelLines]:
     }
 
 
-def _panels(config: Config, root: Path) -> dict[str, PanelLines]:
-    """The panels to label: those of the bootstrap, or trajectories of `evaluate.reward_policy` on the same tasks."""
+def _panels(config: Config, root: Path, images: ImageStore) -> dict[str, PanelLines]:
+    """The panels to label: those of the bootstrap, or trajectories of `evaluate.reward_policy` on the same tasks.
+
+    images: where the pictures of such trajectories are kept, if a model is shown any.
+    """
     layout, source = Layout(root), config.evaluate.reward_policy
     if source is None:
         return _bootstrapped(config, layout)
     acting, family = config.rolling_out(source), build.family(config)
     prompts = build.prompts(config, root, source.prompts)
     found: dict[str, PanelLines] = {}
-    with build.chat_model(config, *build.load(config, source, root, Role.FROZEN)) as policy:
-        worker = RolloutWorker(family, policy, prompts, acting.rollout)
+    network, tokenizer = build.load(config, source, root, Role.FROZEN)
+    seen = build.sight(config, "policy", source, root, network, images)
+    store = images if config.model.images.any else None
+    named: set[str] = set()
+    with build.chat_model(config, network, tokenizer, seen) as policy:
+        worker = RolloutWorker(family, policy, prompts, acting.rollout, store)
         evaluation = kind_of(config).evaluation(config, family, policy, prompts)
         for name in config.tasks.reward_panels:
             tasks = read_tasks(layout.tasks(name))
-            found[name] = evaluation.panel(tasks, try_tasks(acting, tasks, worker))
+            tried = try_tasks(acting, tasks, worker)
+            named.update(chain.from_iterable(trajectory.images for trajectory in tried))
+            found[name] = evaluation.panel(tasks, tried)
+    clear_images(images.folder, named)
     return found
 
 
 def _labelled(
-    config: Config, root: Path, labeller: str, panels: Mapping[str, PanelLines]
+    config: Config, root: Path, labeller: str, panels: Mapping[str, PanelLines], images: ImageStore
 ) -> Mapping[str, PanelLines]:
     """The panels with the labels of one labeller. The labels of the oracle are in them already."""
     if labeller == ORACLE:
         return panels
     seed = derive_seed(config.seed, "label", labeller)
-    with _judge(config, root, labeller) as judge:
+    with _judge(config, root, labeller, images) as judge:
         return {name: judge.relabel(panel, seed) for name, panel in panels.items()}
 
 
 @contextmanager
-def _judge(config: Config, root: Path, name: str) -> Iterator[PanelEvaluation]:
-    """A judge of `evaluate.judges`, with its own prompts, number of votes, temperature and max_tokens."""
+def _judge(config: Config, root: Path, name: str, images: ImageStore) -> Iterator[PanelEvaluation]:
+    """A judge of `evaluate.judges`, with its own prompts, number of votes, temperature and max_tokens.
+
+    images: the pictures of the panels.
+    """
     source = config.evaluate.judges[name]
     prompts = build.prompts(config, root, source.prompts).for_labels
     asking = config.asking(m=source.votes, **source.sampling)
-    images = ImageStore(Layout(root).panel_images)
     with build.judge(config, source, root, judge_role(name), images) as judge:
         yield kind_of(config).evaluation(asking, build.family(config), judge, prompts)

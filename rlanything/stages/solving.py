@@ -13,10 +13,8 @@ from rlanything.config import Config
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
-from rlanything.engines.placement import Role
 from rlanything.loop.episodes import deadline
 from rlanything.loop.panel import measure_policy
-from rlanything.loop.rollout import RolloutWorker
 from rlanything.runs import build
 
 
@@ -42,10 +40,9 @@ def solve(
     if not tasks:
         return {}
     if solver is not None:
-        prompts, rollout = build.prompts(config, root, solver.prompts), config.rolling_out(solver).rollout
-        sampling = (rollout.temperature, config.evaluate.max_steps)
-        with build.chat_model(config, *build.load(config, solver, root, Role.FROZEN)) as policy:
-            worker = RolloutWorker(family, policy, prompts, rollout)
+        prompts, acting = build.prompts(config, root, solver.prompts), config.rolling_out(solver)
+        sampling = (acting.rollout.temperature, config.evaluate.max_steps)
+        with build.player(acting, solver, root, family, prompts) as worker:
             return measure_policy(worker, tasks, derive_seed(run_seed, "solver"), tries, *sampling)
     if not isinstance(family, Teacher):
         return {}

@@ -6,12 +6,18 @@ The environment is a text game that shows a picture with every observation.
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+from pathlib import Path
 
+import golden_cases as golden
 import pytest
 from image_cases import png
+from rank_cases import two_ranks
 from sight_cases import folder
 from stage_cases import ROOT, contents, small
+from torch.multiprocessing.spawn import ProcessException
 
 from envs.alfworld.engines.fast import FastEnvironment
 from rlanything.cli import main
@@ -25,8 +31,10 @@ from rlanything.loop.prompts import Prompts
 from rlanything.planning import checkpoints
 from rlanything.repro.replay import Rules, replay
 from rlanything.repro.stored import StoredRun
+from rlanything.runs import build
 from rlanything.runs.folder import RunFolder
-from rlanything.stages import evaluate, label, tasks, train
+from rlanything.runs.layout import Layout, read_tasks
+from rlanything.stages import evaluate, label, solving, tasks, train
 from rlanything.stages.bootstrap.stage import make_models
 
 pytestmark = pytest.mark.integration
@@ -54,6 +62,7 @@ CHANGES = (
     "evaluate.max_steps=2",
     "evaluate.reward_rollouts=1",
     "evaluate.curve_rollouts=1",
+    "evaluate.curve_tasks=1",
     "tasks.panels.reward_panel.tasks=2",
     "signals.reward_balance=none",  # all episodes fail, and balance needs successes
     "train.iterations=1",
@@ -103,13 +112,18 @@ def patched(patch):
     patch.setattr(Prompts, "verdict", lambda self, reply: 1 if len(reply) % 2 else -1)
 
 
+def trajectory_images(trajectory):
+    """The names of the pictures that came with a recorded trajectory."""
+    return {*trajectory["first_images"], *(name for step in trajectory["steps"] for name in step["images"])}
+
+
 def test_the_run_keeps_the_pictures_that_its_rollouts_name_and_no_others(project):
     run = project / "runs" / "full" / "seed-0"
     record = run / "rollouts" / "iter_0001.jsonl.gz"
     named = set()
     for line in read_objects(record):
         trajectory = line["trajectory"]
-        named |= {*trajectory["first_images"], *(n for s in trajectory["steps"] for n in s["images"])}
+        named |= trajectory_images(trajectory)
         for number, step in enumerate(trajectory["steps"]):
             assert len(step["prompt_images"]) == min(2, number + 1)
         assert all(len(judgement["images"]) == 2 for judgement in line["judgements"])
@@ -130,10 +144,8 @@ def test_both_models_learned_from_what_they_saw(project):
 
 
 def test_the_panels_keep_theirs_beside_the_base_models(project):
-    named = set()
-    for line in read_objects(project / "models" / "reward_panel.jsonl.gz"):
-        trajectory = line["trajectory"]
-        named |= {*trajectory["first_images"], *(n for s in trajectory["steps"] for n in s["images"])}
+    lines = read_objects(project / "models" / "reward_panel.jsonl.gz")
+    named = {name for line in lines for name in trajectory_images(line["trajectory"])}
     assert {path.stem for path in (project / "models" / "images").rglob("*.png")} == named
 
 
@@ -154,22 +166,51 @@ def test_it_is_evaluated_and_replayed_and_shown(project, monkeypatch, capsys):
     assert "  picture " in capsys.readouterr().out
 
 
-def test_judges_that_label_steps_are_shown_the_same_pictures(project, monkeypatch, tmp_path):
-    patched(monkeypatch)
-    root = tmp_path / "labelled"
-    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("runs", ".rla", "provenance"))
-    judge = "{path: checkpoints/vl, votes: 1, max_tokens: 4}"
-    asked, ask = [], TransformersEngine.generate
+JUDGED = ("evaluate.labels=judge", "+evaluate.judges={one: {path: checkpoints/vl, votes: 1, max_tokens: 4}}")
+ANOTHER = "+evaluate.reward_policy={path: runs/full/seed-0/checkpoints/policy, temperature: 0.7}"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What models are asked from now on."""
+    found, ask = [], TransformersEngine.generate
 
     def remembered(self, requests):
-        asked.extend(requests)
+        found.extend(requests)
         return ask(self, requests)
 
     monkeypatch.setattr(TransformersEngine, "generate", remembered)
-    label.make_labels(configured("evaluate.labels=judge", f"+evaluate.judges={{one: {judge}}}"), root)
-    assert asked
-    assert all(len(request.images) == 2 for request in asked)
-    assert (root / "labels" / "reward_panel" / "one.jsonl.gz").is_file()
+    return found
+
+
+@pytest.mark.parametrize("another", [(), (ANOTHER,)])
+def test_judges_that_label_steps_are_shown_the_same_pictures(project, monkeypatch, tmp_path, asked, another):
+    """Also those of another policy's trajectories, whose pictures are kept beside their labels."""
+    patched(monkeypatch)
+    root = tmp_path / "labelled"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns(".rla", "provenance"))
+    label.make_labels(configured(*JUDGED, *another), root)
+    file, acted = root / "labels" / "reward_panel" / "one.jsonl.gz", [r for r in asked if r.max_tokens == 24]
+    judged = [request for request in asked if request.max_tokens == 4]
+    assert judged
+    assert all(len(request.images) == 2 for request in judged)
+    assert {len(request.images) for request in acted} == ({1, 2} if another else set())
+    named = {name for line in read_objects(file) for name in trajectory_images(line["trajectory"])}
+    kept = {path.stem for path in (root / "labels" / "images").rglob("*.png")}
+    assert named
+    assert kept == (named if another else set())
+    if another:  # what the base policy saw is not needed
+        shutil.rmtree(root / "models" / "images")
+        evaluate.evaluate_arm(configured(*JUDGED, *another), root, "base")
+
+
+def test_a_solver_is_shown_the_pictures_of_the_tasks_that_it_tries(project, monkeypatch, asked):
+    patched(monkeypatch)
+    config = configured("+evaluate.solver.path=checkpoints/vl", "evaluate.solver_tries=2")
+    (task, *_) = read_tasks(Layout(project).tasks("in_domain"))
+    found = solving.solve(config, project, build.family(config), [task], 0)
+    assert len(found[task.task_id]) == 2
+    assert {len(request.images) for request in asked} == {1, 2}
 
 
 def test_a_training_that_is_killed_before_it_publishes_gives_the_same_bytes(project, monkeypatch, tmp_path):
@@ -192,6 +233,38 @@ def test_a_training_that_is_killed_before_it_publishes_gives_the_same_bytes(proj
     assert contents(root / "runs" / "full") == contents(project / "runs" / "full")
 
 
+DIVIDED = ("train.devices=2", "train.strategy=fsdp")
+
+
+def divided(root: Path, killed_at: int | None) -> None:
+    """One of two processes, the first of which is killed before it publishes an iteration."""
+    publish = RunFolder.publish
+
+    def dying(self, iteration, write):
+        if iteration == killed_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        publish(self, iteration, write)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patched(patch)
+        patch.setattr(RunFolder, "publish", dying)
+        train.train_arm(configured(*DIVIDED), root, "full")
+
+
+def test_two_processes_give_the_numbers_of_one_although_they_are_killed_between(project, tmp_path):
+    """Their weights are divided. Each samples from a copy that it has for itself."""
+    root = tmp_path / "divided"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("runs", ".rla", "provenance"))
+    with pytest.raises(ProcessException):
+        two_ranks(root, divided, root, 1)
+    assert len(list(root.glob(".rla/live/*/full/seed-0/iterations/*"))) == 1
+    two_ranks(root, divided, root, None)
+    alone, together = (golden.kept(Layout(place).run("full", 0)) for place in (project, root))
+    assert golden.first_difference(alone, together) is None
+    store = [sorted(p.name for p in (place / "runs").rglob("*.png")) for place in (project, root)]
+    assert store[0] == store[1] != []
+
+
 def test_a_checkpoint_that_reads_text_alone_is_refused_before_any_work(project, tmp_path):
     root = tmp_path
     shutil.copytree(project / "checkpoints", root / "checkpoints")
@@ -208,7 +281,7 @@ def test_a_checkpoint_that_reads_text_alone_is_refused_before_any_work(project, 
     [
         (["engine=native"], r"model\.images\.policy = 2: only engine=transformers reads pictures"),
         (["model.context=chat"], r"images\.policy = 2: with context = chat .* needs context = history"),
-        (["train.strategy=fsdp"], r"model\.images\.policy = 2: does not go with train\.strategy"),
+        (["train.devices=2", "engine=vllm"], r"model\.images\.policy = 2: only engine=transformers reads"),
         (["model.images.policy=-1"], r"model\.images\.policy"),
         (["model.images.plicy=1"], r"did you mean 'model\.images\.policy'"),
     ],

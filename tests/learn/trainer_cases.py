@@ -118,7 +118,7 @@ class Stage:
                 parts[name] = [[] for _ in parts[name]]
             self.prepared.append(self.module.prepare(name, [r for b in parts[name] for r in b]))
         return [
-            Minibatch(self.iteration, *(own_part(self.module, parts[name], u) for name in MODELS))
+            Minibatch(self.iteration, *(own_part(self.module, name, parts[name], u) for name in MODELS))
             for u in range(self.config.updates)
         ]
 

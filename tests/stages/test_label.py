@@ -11,6 +11,7 @@ import pytest
 
 from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
+from rlanything.files.images import ImageStore
 from rlanything.files.records import read_lines
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.prompts import Prompts
@@ -185,7 +186,7 @@ def test_who_only_acts_to_measure_samples_as_it_is_told_else_as_the_policy(
         tasks = read_tasks(Layout(root).tasks("in_domain"))[:1]
         solve(config, root, build.family(config), tasks, 1)
     else:
-        label._panels(config, root)
+        label._panels(config, root, ImageStore(root / "images"))
     assert set(asked) == {(temperature, longest)}
     assert folders == [root / own.get("prompts", config.model.prompts)]
 

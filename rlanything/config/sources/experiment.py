@@ -141,7 +141,11 @@ EVALUATE: dict[str, Row] = {
         paper(
             {"path": "Qwen/Qwen3-32B"}, "3.2.9", ours="beside the policy it does not fit on a device of 80 GB"
         ),
-        osworld=paper({"path": "Qwen/Qwen3-VL-32B-Thinking"}, "3.2.9", ours="a solver is shown no pictures"),
+        osworld=paper(
+            {"path": "Qwen/Qwen3-VL-32B-Thinking"},
+            "3.2.9",
+            ours="beside the policy it does not fit on a device of 80 GB",
+        ),
     ),
     "evaluate.solver_tries": row(paper(16, "3.2.9")),
 }
