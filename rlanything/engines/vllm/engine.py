@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -12,6 +13,9 @@ from rlanything.engines.vllm.budget import GIB, SHARED
 from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
 from rlanything.engines.vllm.instance import Instance
 
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
+
 
 class VllmEngine(CopyingEngine[Instance]):
     """`Engine` over vLLM in this process. Sessions and groups are what its prefix cache finds.
@@ -19,11 +23,13 @@ class VllmEngine(CopyingEngine[Instance]):
     Args:
         model: the module that is being trained; vLLM takes over its weights at the start and at every `sync`.
         tokenizer: gives the ids that end a response.
+        eyes: of a model that reads pictures. It never writes the token of a picture, whose log-prob is -inf.
         The rest: `support.Options`.
 
     Raises:
         ValueError: for values that are not allowed, a tokenizer without ids that end a response, heads of a size that
-            vLLM does not have, and when vLLM is not installed in the version that is needed.
+            vLLM does not have, eyes of a model that vLLM shows no pictures, and when vLLM is not installed in the
+            version that is needed.
     """
 
     def __init__(
@@ -38,12 +44,13 @@ class VllmEngine(CopyingEngine[Instance]):
         prefix_caching: bool = True,
         eager: bool = True,
         tolerance: float | None = None,
+        eyes: Eyes | None = None,
     ) -> None:
         options = support.Options(
             max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance
         )
         support.check_installed()
-        super().__init__(model, tokenizer, options)
+        super().__init__(model, tokenizer, options, eyes)
         SHARED.join(self)
 
     def close(self) -> None:
@@ -56,7 +63,7 @@ class VllmEngine(CopyingEngine[Instance]):
         SHARED.join(self)
         total = int(self._options.cache_gib * GIB)
         part = SHARED.take(self, total, self._context * token_bytes(self._model, self._dtype))
-        return Instance(self._model, self._settings(part))
+        return Instance(self._model, self._settings(part), self._eyes)
 
     def _take_over(self, instance: Instance) -> None:
         instance.load(merged_state(self._model))

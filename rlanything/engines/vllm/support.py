@@ -20,6 +20,12 @@ FORMATS = ("auto", "float32", "bfloat16")
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 """Sizes of an attention head that vLLM computes on a CPU."""
 
+SIGHTED = {
+    "Qwen2_5_VLForConditionalGeneration": "vllm.model_executor.models.qwen2_5_vl",
+    "Qwen3VLForConditionalGeneration": "vllm.model_executor.models.qwen3_vl",
+}
+"""Architectures that read pictures with vLLM here, and vLLM's modules that have them."""
+
 
 class UnsupportedError(UserError):
     """vLLM cannot run what is configured. The message says what it can run."""
@@ -54,6 +60,14 @@ def check_heads(size: int, device: str, advice: str) -> None:
         f"attention heads of size {size}: on a CPU vLLM has {', '.join(map(str, CPU_HEADS))}; nearest: {nearest}. "
         f"{advice}"
     )
+
+
+def check_sight(architecture: str) -> None:
+    """Raise `UnsupportedError` for an architecture that is not shown pictures with vLLM."""
+    if architecture not in SIGHTED:
+        raise UnsupportedError(
+            f"{architecture}: vLLM is given pictures for {' and '.join(SIGHTED)} only. Use engine=transformers"
+        )
 
 
 @dataclass(frozen=True)

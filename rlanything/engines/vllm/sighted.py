@@ -1,0 +1,132 @@
+"""vLLM's models that read pictures, as they run here: they get pixels that are made already, and no tokenizer.
+
+vLLM has a processor of pictures for each model, which needs the checkpoint's tokenizer and torchvision. Ours takes its
+place. It needs neither, and the pixels are those of training.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from torch import Tensor
+from transformers.utils import logging
+from vllm import ModelRegistry
+from vllm.inputs import mm_input
+from vllm.multimodal import MULTIMODAL_REGISTRY
+from vllm.multimodal.inputs import (
+    MultiModalBatchedField,
+    MultiModalFieldElem,
+    MultiModalFlatField,
+    MultiModalKwargsItem,
+    MultiModalKwargsItems,
+    PlaceholderRange,
+)
+from vllm.multimodal.processing import BaseDummyInputsBuilder, BaseMultiModalProcessor, BaseProcessingInfo
+
+from rlanything.engines.sight.eyes import MOST_TOKENS, Place
+from rlanything.engines.vllm.support import SIGHTED
+
+KIND = "image"
+"""vLLM's name of what the processor takes."""
+_NEEDED = "transformers.models.qwen2_vl.image_processing_qwen2_vl"
+_TWIN = "transformers.models.qwen2_vl.image_processing_pil_qwen2_vl"
+"""vLLM's models import one function, `smart_resize`, from the first. It needs torchvision. The second has it too."""
+
+
+class Info(BaseProcessingInfo):
+    """What vLLM asks before it starts."""
+
+    def get_supported_mm_limits(self) -> Mapping[str, int | None]:
+        """Pictures, any number of them."""
+        return {KIND: None}
+
+    def get_mm_max_tokens_per_item(self, seq_len: int, mm_counts: Mapping[str, int]) -> Mapping[str, int]:
+        """The most tokens of one picture: vLLM's cache of what it has seen holds so many at least."""
+        return {KIND: min(MOST_TOKENS, seq_len)}
+
+
+class Nothing(BaseDummyInputsBuilder):
+    """vLLM's sample of inputs for measuring memory, which is switched off."""
+
+    def get_dummy_text(self, mm_counts: Mapping[str, int]) -> str:
+        """No text."""
+        return ""
+
+    def get_dummy_mm_data(self, *args: Any, **more: Any) -> Mapping[str, Any]:
+        """No pictures."""
+        return {}
+
+
+class Processor(BaseMultiModalProcessor):
+    """In vLLM's place for a processor. Nothing asks it: prompts come with their pixels."""
+
+    requires_tokenizer = False
+
+    def _get_mm_fields_config(self, *args: Any) -> Any:
+        raise NotImplementedError
+
+    def _get_prompt_updates(self, *args: Any) -> Any:
+        raise NotImplementedError
+
+
+@cache
+def register() -> None:
+    """Have vLLM of this process run the models of `SIGHTED` with our processor. To be called before it starts.
+
+    vLLM would import them in another process to ask what they are. They are given to it, so it need not.
+    """
+    with _without_torchvision():
+        models = [getattr(import_module(module), name) for name, module in SIGHTED.items()]
+    for model in models:
+        del model._processor_factory  # else vLLM warns that it is replaced
+        MULTIMODAL_REGISTRY.register_processor(Processor, info=Info, dummy_inputs=Nothing)(model)
+        ModelRegistry.register_model(model.__name__, model)
+
+
+def prompt(
+    ids: Sequence[int], places: Sequence[Place], pixels: Sequence[tuple[Tensor, Tensor]], salt: str
+) -> Any:
+    """What vLLM is given of a prompt with pictures. pixels: PD and grid of each.
+
+    vLLM keeps what it has seen, and the prefixes after it, under the names of pictures. Names with the salt are those
+    of one state of the weights.
+    """
+    return mm_input(
+        list(ids),
+        MultiModalKwargsItems({KIND: [_item(*each) for each in pixels]}),
+        {KIND: [f"{place.name} by {salt}" for place in places]},
+        {KIND: [PlaceholderRange(offset=place.start, length=place.tokens) for place in places]},
+        cache_salt=salt,
+    )
+
+
+def _item(pixels: Tensor, grid: Tensor) -> MultiModalKwargsItem:
+    """One picture as the models' forward pass takes it. pixels: PD. grid: 13."""
+    rows = MultiModalFlatField(slices=[slice(0, len(pixels))], dim=0)
+    return MultiModalKwargsItem(
+        {
+            "pixel_values": MultiModalFieldElem(pixels, rows),
+            "image_grid_thw": MultiModalFieldElem(grid[0], MultiModalBatchedField(keep_on_cpu=True)),
+        }
+    )
+
+
+@contextmanager
+def _without_torchvision() -> Iterator[None]:
+    """Where it is not installed, the models can be imported all the same. What they import stays as it was."""
+    loud = logging.get_verbosity()
+    if find_spec("torchvision") is None:
+        sys.modules[_NEEDED] = import_module(_TWIN)
+        logging.set_verbosity_error()  # it says which processor it takes in place of one that nothing uses
+    try:
+        yield
+    finally:
+        logging.set_verbosity(loud)
+        if find_spec("torchvision") is None:
+            del sys.modules[_NEEDED]
