@@ -19,6 +19,7 @@ from rlanything.engines.sight import eyes as sight
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.engines.vllm import instance
 from rlanything.engines.vllm.probe import WeightsMismatch
+from rlanything.engines.vllm.served.store import Store
 
 SHOWN = [(NAMES[0],), (NAMES[1], NAMES[2]), (), (NAMES[3], NAMES[0], NAMES[3])]
 KIND = KINDS[0]
@@ -120,16 +121,8 @@ def test_an_update_of_the_vision_tower_is_taken_over_and_one_that_is_not_is_noti
 
 def test_what_older_weights_saw_has_another_name(own, monkeypatch):
     """With new weights vLLM forgets what the vision tower made of pictures, and its scheduler does not know it."""
-    from rlanything.engines.vllm import sighted
-
     model, words, eyes = own
-    make = sighted.prompt
-
-    def unsalted(ids, places, pixels, salt):
-        made = make(ids, places, pixels, salt)
-        return {**made, "mm_hashes": {sighted.KIND: [place.name for place in places]}}
-
-    monkeypatch.setattr(sighted, "prompt", unsalted)
+    monkeypatch.setattr(instance, "seen_as", lambda name, salt: name)
     with opened(model, words, eyes) as engine:
         engine.generate(requests(KIND)[:1])
         learn_to_see(model)
@@ -160,3 +153,26 @@ def test_a_model_that_reads_text_alone_is_shown_none(own):
         pytest.raises(ValueError, match="this engine reads text alone"),
     ):
         engine.generate([request])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_shows_pictures_and_takes_over_the_vision_tower(kind, monkeypatch):
+    _, words, eyes = loaded(kind)
+    model, _ = checkpoint.load(folder(kind))
+    asked = requests(kind)
+    with cases.opened("vllm_servers", model, words, eyes=eyes, max_batch=4) as engine:
+        for update in range(3):
+            if update:
+                learn_to_see(model)
+                engine.sync(1)
+            expected = TransformersEngine(model, words, eyes=eyes).generate(asked)
+            assert furthest(engine.generate(asked), expected) < cases.TOLERANCE["vllm_servers"]
+        write = Store.write
+        monkeypatch.setattr(
+            Store,
+            "write",
+            lambda self, weights: write(self, {n: w for n, w in weights.items() if ".visual." not in n}),
+        )
+        learn_to_see(model)
+        with pytest.raises(WeightsMismatch):
+            engine.sync(2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -34,11 +34,15 @@ Find = Callable[[str], Image]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a prompt shows a picture. name: of the picture. start: of its first token. tokens: how many it takes."""
+    """Where a prompt shows a picture. name: of the picture. start: of its first token. tokens: how many it takes.
+
+    find: gives the picture. Many prompts wait at once, so its bytes are read when they are needed.
+    """
 
     name: str
     start: int
     tokens: int
+    find: Find = field(repr=False, compare=False)
 
 
 class Eyes:
@@ -101,19 +105,9 @@ class Eyes:
         follow one another; `FileError` for a picture that is not there; and as `tokens`.
         """
         counts = [self.tokens(image.width, image.height) for image in map(self._find, names)]
-        at = [place for place, token in enumerate(ids) if token == self.token]
-        if len(at) != sum(counts):
-            raise ValueError(
-                f"a prompt has {len(at)} tokens of pictures; its {len(names)} pictures take {sum(counts)}"
-            )
-        found, done = [], 0
-        for name, count in zip(names, counts, strict=True):
-            own = at[done : done + count]
-            if any(after != before + 1 for before, after in pairwise(own)):
-                raise ValueError(f"the tokens of picture {name} do not follow one another in its prompt")
-            found.append(Place(name, own[0], count))
-            done += count
-        return tuple(found)
+        starts = locate(ids, self.token, counts)
+        shown = zip(names, starts, counts, strict=True)
+        return tuple(Place(name, start, count, self._find) for name, start, count in shown)
 
     def knowing(self, image: Image) -> Eyes:
         """The same eyes, which find one more picture."""
@@ -135,6 +129,26 @@ def load(source: str, revision: str | None, model: PreTrainedModel, find: Find) 
     """The eyes of a checkpoint's model. Raises `ConfigError` for one without, and for files that cannot be read."""
     require_sight(model)
     return Eyes(load_processor(source, revision), model, find)
+
+
+def locate(ids: Sequence[int], token: int, counts: Sequence[int]) -> list[int]:
+    """Where in a prompt each picture begins. token: the id of pictures' tokens. counts: how many each picture takes.
+
+    Raises `ValueError` for more or fewer tokens, and for a picture whose tokens do not follow one another.
+    """
+    at = [place for place, found in enumerate(ids) if found == token]
+    if len(at) != sum(counts):
+        raise ValueError(
+            f"a prompt has {len(at)} tokens of pictures; its {len(counts)} pictures take {sum(counts)}"
+        )
+    starts, done = [], 0
+    for number, count in enumerate(counts, 1):
+        own = at[done : done + count]
+        if any(after != before + 1 for before, after in pairwise(own)):
+            raise ValueError(f"the tokens of a prompt's picture {number} do not follow one another")
+        starts.append(own[0])
+        done += count
+    return starts
 
 
 def load_processor(source: str, revision: str | None = None) -> Any:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 BLOCK = 32
 """Tokens of one block of the cache: the smallest that vLLM has on a CPU, so that most of a common prefix is shared."""
-SEEING = {"skip-mm-profiling": True, "mm-processor-cache-gb": 0}
-"""How vLLM is started for a model that reads pictures: memory is not measured with one, and no pixels are kept."""
+SEEING = {"skip_mm_profiling": True, "mm_device_do_normalize": False, "mm_processor_cache_gb": 0}
+"""How vLLM is started for a model that reads pictures: memory is not measured with one, pixels come as the model reads
+them, and are not kept."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,14 @@ class Ask:
     arguments: Mapping[str, Any]
     session: str = ""
     pictures: Sequence[Place] = ()
+
+
+def seen_as(name: str, salt: str) -> str:
+    """The name under which vLLM keeps what it has seen of a picture, and the prefixes after it.
+
+    With the salt it is a name for one state of the weights: vLLM's scheduler does not know that others see otherwise.
+    """
+    return f"{name} by {salt}"
 
 
 class Instance:
@@ -113,8 +122,10 @@ class Instance:
             return tokens_input(list(ask.prompt), cache_salt=salt)
         from rlanything.engines.vllm import sighted
 
+        names = [seen_as(place.name, salt) for place in ask.pictures]
+        ranges = [(place.start, place.tokens) for place in ask.pictures]
         pixels = [self._eyes.pixels([place.name]) for place in ask.pictures]
-        return sighted.prompt(ask.prompt, ask.pictures, pixels, salt)
+        return {**sighted.prompt(ask.prompt, names, ranges, pixels), "cache_salt": salt}
 
     def close(self) -> None:
         """Free weights and caches. What the instances of a process have in common goes with the last one."""
@@ -166,7 +177,7 @@ def _start(folder: str, settings: Settings) -> Any:
         from rlanything.engines.vllm import sighted
 
         sighted.register()
-        more = {name.replace("-", "_"): value for name, value in SEEING.items()}
+        more = dict(SEEING)
     return LLM(
         model=folder,
         skip_tokenizer_init=True,

@@ -1,7 +1,7 @@
-"""vLLM's models that read pictures, as they run here: they get pixels that are made already, and no tokenizer.
+"""vLLM's models that read pictures, as they run here: their pixels are made by `engines.sight`, as those of training.
 
 vLLM has a processor of pictures for each model, which needs the checkpoint's tokenizer and torchvision. Ours takes its
-place. It needs neither, and the pixels are those of training.
+place and needs neither. In this process prompts come with their pixels. A server is sent PNGs, and makes them itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -29,7 +29,8 @@ from vllm.multimodal.inputs import (
 )
 from vllm.multimodal.processing import BaseDummyInputsBuilder, BaseMultiModalProcessor, BaseProcessingInfo
 
-from rlanything.engines.sight.eyes import MOST_TOKENS, Place
+from rlanything.core.images import Image
+from rlanything.engines.sight.eyes import KEPT, MOST_TOKENS, decode, load_processor, locate
 from rlanything.engines.vllm.support import SIGHTED
 
 KIND = "image"
@@ -64,9 +65,30 @@ class Nothing(BaseDummyInputsBuilder):
 
 
 class Processor(BaseMultiModalProcessor):
-    """In vLLM's place for a processor. Nothing asks it: prompts come with their pixels."""
+    """Turns PNGs into pixels, by the image processor in the model's folder. Token ids stay as they are."""
 
     requires_tokenizer = False
+
+    def __init__(self, info: Info, dummy_inputs: Nothing) -> None:
+        super().__init__(info, dummy_inputs)
+        self._load = cache(load_processor)
+        self._pixels = lru_cache(maxsize=KEPT)(self._read)
+
+    def apply(self, inputs: Any, timing_ctx: Any) -> Any:
+        """What vLLM is given of a prompt and its pictures, whose names vLLM calls uuids.
+
+        Raises `MachineError` for a picture that cannot be decoded, and `ValueError` where they do not fit the prompt.
+        """
+        pixels = [self._pixels(bytes(item.original_bytes)) for item in inputs.mm_data_items[KIND].data]
+        config = self.info.ctx.model_config.hf_config
+        area = config.vision_config.spatial_merge_size**2
+        counts = [int(grid.prod()) // area for _, grid in pixels]
+        starts = locate(inputs.prompt, config.image_token_id, counts)
+        ranges = list(zip(starts, counts, strict=True))
+        return prompt(inputs.prompt, inputs.mm_uuid_items[KIND], ranges, pixels)
+
+    def _read(self, png: bytes) -> tuple[Tensor, Tensor]:
+        return decode(self._load(self.info.ctx.model_config.model), Image(png))
 
     def _get_mm_fields_config(self, *args: Any) -> Any:
         raise NotImplementedError
@@ -90,19 +112,21 @@ def register() -> None:
 
 
 def prompt(
-    ids: Sequence[int], places: Sequence[Place], pixels: Sequence[tuple[Tensor, Tensor]], salt: str
+    ids: Sequence[int],
+    names: Sequence[str],
+    ranges: Sequence[tuple[int, int]],
+    pixels: Sequence[tuple[Tensor, Tensor]],
 ) -> Any:
-    """What vLLM is given of a prompt with pictures. pixels: PD and grid of each.
+    """What vLLM is given of a prompt with pictures.
 
-    vLLM keeps what it has seen, and the prefixes after it, under the names of pictures. Names with the salt are those
-    of one state of the weights.
+    names: under which it keeps what it has seen. ranges: the first token of each picture, and how many it has. pixels:
+    PD and grid of each.
     """
     return mm_input(
         list(ids),
         MultiModalKwargsItems({KIND: [_item(*each) for each in pixels]}),
-        {KIND: [f"{place.name} by {salt}" for place in places]},
-        {KIND: [PlaceholderRange(offset=place.start, length=place.tokens) for place in places]},
-        cache_salt=salt,
+        {KIND: list(names)},
+        {KIND: [PlaceholderRange(offset=start, length=tokens) for start, tokens in ranges]},
     )
 
 
