@@ -114,7 +114,7 @@ def test_what_is_seen_is_accepted(changes, tmp_path, monkeypatch):
     ("change", "words"),
     [
         ("train.devices=96", r"model.images.policy = 3: does not go with train.devices, which must be 1"),
-        ("engine=vllm", r"model.images.policy = 3: only engine=transformers reads pictures"),
+        ("engine=native", r"model.images.policy = 3: only engine=transformers, vllm and vllm_servers read"),
         ("+evaluate.solver.path=x", r"model.images.policy = 3: does not go with evaluate.solver"),
     ],
 )
