@@ -136,6 +136,18 @@ def test_a_checkpoint_that_reads_text_alone_is_refused_before_any_work(project, 
         checkpoints.check(configured(), root)
 
 
+@pytest.mark.parametrize("engine", ["vllm", "vllm_servers"])
+def test_a_checkpoint_that_vllm_shows_no_pictures_is_refused_before_any_work(engine, project, tmp_path):
+    shutil.copytree(project / "checkpoints", tmp_path / "checkpoints")
+    checkpoints.check(configured(f"engine={engine}"), tmp_path)
+    file = tmp_path / "checkpoints" / "vl" / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "architectures": ["Glm4vForCausalLM"]}))
+    with pytest.raises(
+        ConfigError, match=r"model\.policy\.path = .*Glm4vForCausalLM: vLLM is given pictures for"
+    ):
+        checkpoints.check(configured(f"engine={engine}"), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -103,7 +103,8 @@ def test_what_is_not_seen_is_refused_by_its_key(changes, words, tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    "changes", [(), ("env.observe=both",), ("env.observe=both", *BLIND), ("env.observe=tree", *BLIND)]
+    "changes",
+    [(), ("engine=vllm",), ("env.observe=both",), ("env.observe=both", *BLIND), ("env.observe=tree", *BLIND)],
 )
 def test_what_is_seen_is_accepted(changes, tmp_path, monkeypatch):
     monkeypatch.setenv("OSWORLD_DATA", str(tmp_path))
