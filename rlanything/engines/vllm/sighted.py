@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, lru_cache
-from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -31,13 +30,11 @@ from vllm.multimodal.processing import BaseDummyInputsBuilder, BaseMultiModalPro
 
 from rlanything.core.images import Image
 from rlanything.engines.sight.eyes import KEPT, MOST_TOKENS, decode, load_processor, locate
-from rlanything.engines.vllm.support import SIGHTED
 
 KIND = "image"
 """vLLM's name of what the processor takes."""
 _NEEDED = "transformers.models.qwen2_vl.image_processing_qwen2_vl"
-_TWIN = "transformers.models.qwen2_vl.image_processing_pil_qwen2_vl"
-"""vLLM's models import one function, `smart_resize`, from the first. It needs torchvision. The second has it too."""
+"""vLLM's models import one function of it, `smart_resize`. It needs torchvision. Its twin for Pillow has it too."""
 
 
 class Info(BaseProcessingInfo):
@@ -99,13 +96,14 @@ class Processor(BaseMultiModalProcessor):
 
 @cache
 def register() -> None:
-    """Have vLLM of this process run the models of `SIGHTED` with our processor. To be called before it starts.
+    """Have vLLM of this process run the models of `support.SIGHTED` with our processor. To be called before it starts.
 
     vLLM would import them in another process to ask what they are. They are given to it, so it need not.
     """
     with _without_torchvision():
-        models = [getattr(import_module(module), name) for name, module in SIGHTED.items()]
-    for model in models:
+        from vllm.model_executor.models.qwen2_5_vl import Qwen2_5_VLForConditionalGeneration
+        from vllm.model_executor.models.qwen3_vl import Qwen3VLForConditionalGeneration
+    for model in (Qwen2_5_VLForConditionalGeneration, Qwen3VLForConditionalGeneration):
         del model._processor_factory  # else vLLM warns that it is replaced
         MULTIMODAL_REGISTRY.register_processor(Processor, info=Info, dummy_inputs=Nothing)(model)
         ModelRegistry.register_model(model.__name__, model)
@@ -146,7 +144,9 @@ def _without_torchvision() -> Iterator[None]:
     """Where it is not installed, the models can be imported all the same. What they import stays as it was."""
     loud = logging.get_verbosity()
     if find_spec("torchvision") is None:
-        sys.modules[_NEEDED] = import_module(_TWIN)
+        from transformers.models.qwen2_vl import image_processing_pil_qwen2_vl as twin
+
+        sys.modules[_NEEDED] = twin
         logging.set_verbosity_error()  # it says which processor it takes in place of one that nothing uses
     try:
         yield

@@ -20,11 +20,8 @@ FORMATS = ("auto", "float32", "bfloat16")
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 """Sizes of an attention head that vLLM computes on a CPU."""
 
-SIGHTED = {
-    "Qwen2_5_VLForConditionalGeneration": "vllm.model_executor.models.qwen2_5_vl",
-    "Qwen3VLForConditionalGeneration": "vllm.model_executor.models.qwen3_vl",
-}
-"""Architectures that read pictures with vLLM here, and vLLM's modules that have them."""
+SIGHTED = ("Qwen2_5_VLForConditionalGeneration", "Qwen3VLForConditionalGeneration")
+"""Architectures that read pictures with vLLM here: those that `sighted` registers."""
 
 
 class UnsupportedError(UserError):

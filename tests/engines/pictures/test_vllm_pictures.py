@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from copy import deepcopy
 from dataclasses import replace
+from importlib.util import find_spec
 
 import engine_cases as cases
 import pytest
@@ -17,7 +19,7 @@ from rlanything.core.types import Request
 from rlanything.engines import checkpoint
 from rlanything.engines.sight import eyes as sight
 from rlanything.engines.transformers import TransformersEngine
-from rlanything.engines.vllm import instance
+from rlanything.engines.vllm import instance, support
 from rlanything.engines.vllm.probe import WeightsMismatch
 from rlanything.engines.vllm.served.store import Store
 
@@ -176,3 +178,18 @@ def test_a_server_shows_pictures_and_takes_over_the_vision_tower(kind, monkeypat
         learn_to_see(model)
         with pytest.raises(WeightsMismatch):
             engine.sync(2)
+
+
+def test_what_is_said_to_be_sighted_is_registered():
+    cases.needs_vllm()
+    from vllm import ModelRegistry
+
+    from rlanything.engines.vllm import sighted
+    from rlanything.engines.vllm.surroundings import restored
+
+    with restored("cpu"):
+        sighted.register()
+    for name in support.SIGHTED:
+        made = ModelRegistry.models[name].model_cls._processor_factory
+        assert made.processor is sighted.Processor
+    assert sighted._NEEDED not in sys.modules or find_spec("torchvision")

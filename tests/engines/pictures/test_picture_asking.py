@@ -19,7 +19,7 @@ from rlanything.engines.vllm import probe, support
 from rlanything.engines.vllm.asking import ask
 from rlanything.engines.vllm.engine import VllmEngine
 from rlanything.engines.vllm.instance import Settings
-from rlanything.engines.vllm.served import process
+from rlanything.engines.vllm.served import addresses, process
 from rlanything.engines.vllm.served.engine import VllmServers
 from rlanything.engines.vllm.served.wire import question
 
@@ -79,6 +79,14 @@ def test_a_server_for_a_model_that_sees_is_started_as_one():
     assert found[found.index("--mm-processor-cache-gb") + 1] == "0"
 
 
+def test_the_sizes_of_a_server_s_model_are_compared_where_they_are_nested():
+    model = loaded(KIND)[0]
+    found = addresses._configuration(folder(KIND))
+    assert found is not None
+    assert found["hidden_size"] == model.config.get_text_config().hidden_size
+    assert found["architectures"] == [type(model).__name__]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_probe_notices_a_vision_tower_of_other_weights(kind):
     model, words, eyes = loaded(kind)
@@ -101,6 +109,6 @@ def test_the_probe_notices_a_vision_tower_of_other_weights(kind):
 def test_an_architecture_that_vllm_shows_no_pictures_is_refused(engine, monkeypatch):
     model, words, eyes = loaded(KIND)
     monkeypatch.setattr(support, "version", lambda: support.VERSION)
-    monkeypatch.setattr(support, "SIGHTED", {"Qwen3VLForConditionalGeneration": ""})
+    monkeypatch.setattr(support, "SIGHTED", ("Qwen3VLForConditionalGeneration",))
     with pytest.raises(support.UnsupportedError, match=r"Qwen2_5_VL\w+: vLLM is given pictures for Qwen3VL"):
         engine(model, words, eyes=eyes)
