@@ -13,7 +13,7 @@ from pathlib import Path
 from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
 from rlanything.engines.vllm.instance import BLOCK, SEEING, Settings
-from rlanything.engines.vllm.served import keeper
+from rlanything.engines.vllm.served import keeper, program
 from rlanything.engines.vllm.surroundings import CACHE_SIZE, NO_COMPILER, VARIABLES
 
 SOCKET, LOG = "socket", "log"
@@ -85,8 +85,8 @@ class Process:
 
 PROGRAM = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
 """vLLM's own server."""
-SIGHTED_PROGRAM = [sys.executable, "-m", "rlanything.engines.vllm.served.program"]
-"""The same for models that read pictures. Nothing here imports it: it imports vLLM."""
+SIGHTED_PROGRAM = [sys.executable, "-m", program.__name__]
+"""The same for models that read pictures."""
 
 
 def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
