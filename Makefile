@@ -190,10 +190,10 @@ test: install-dev  ## Install and run the tests, except the slow ones
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow
 
-# With vLLM in the process, and one of its servers that takes over three updates.
+# With vLLM in the process, and with servers that take over updates, two of them of models that see.
 test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vllm` comes first
 	.rla/vllm/bin/python -m pytest tests/engines/test_vllm_engine.py tests/engines/test_engine_contract.py \
-		-k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
+		tests/engines/pictures -k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
 	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py tests/engines/openai/test_endpoint_vllm.py
 
 fuzz: install-dev  ## Damage what may come from strangers for MINUTES=10, and see that it is read or refused

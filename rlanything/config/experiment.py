@@ -37,6 +37,8 @@ from rlanything.core.printable import safe
 
 READ_LIVE = (".TransformersEngine", ".VllmEngine")
 """Engines that cannot sample while the model trains: one reads the trainer's weights, one needs its main thread."""
+SEES = (".TransformersEngine", ".VllmEngine", ".VllmServers")
+"""Engines that show pictures."""
 
 
 class Config(Section):
@@ -143,10 +145,11 @@ class Config(Section):
             return self
         role = "policy" if images.policy else "reward"
         where = f"model.images.{role} = {getattr(images, role)}"
-        if not str(self.engine.get("_target_")).endswith(".TransformersEngine"):
-            raise ValueError(f"{where}: only engine=transformers reads pictures")
+        if not str(self.engine.get("_target_")).endswith(SEES):
+            raise ValueError(f"{where}: only engine=transformers, vllm and vllm_servers read pictures")
         for key, value, blank in (
             ("judge.writes", self.judge.writes, "votes"),
+            ("train.staleness", self.train.staleness, 0),
             ("endpoints.reward", self.endpoints.reward if images.reward else None, None),
             ("endpoints.judges", dict(self.endpoints.judges) if images.reward else {}, {}),
         ):

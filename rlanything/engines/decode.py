@@ -70,8 +70,8 @@ def check_request(request: Request, vocabulary: int, context: int, *, sees: bool
     """
     if request.images and not sees:
         raise ValueError(
-            f"a prompt shows {len(request.images)} pictures, and this engine reads text alone; engine=transformers "
-            "reads pictures, with a checkpoint that does"
+            f"a prompt shows {len(request.images)} pictures, and this engine reads text alone; engine=transformers, "
+            "vllm and vllm_servers read pictures, with a checkpoint that does"
         )
     if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
         raise ValueError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -80,7 +80,7 @@ class TransformersEngine:
                 request, config.vocab_size, config.max_position_embeddings, sees=self._eyes is not None
             )
             if self._eyes is not None:
-                self._eyes.require(request.prompt_ids, request.images)
+                self._eyes.places(request.prompt_ids, request.images)
         drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
         waiting = sorted((d for d in drafts if not d.done), key=lambda d: len(d.request.prompt_ids))
         with _evaluating(self._model), torch.no_grad():
@@ -90,6 +90,8 @@ class TransformersEngine:
 
     def _run(self, drafts: Sequence[Draft]) -> None:
         ids, mask = _left_padded([draft.request.prompt_ids for draft in drafts])
+        ids = ids.to(self._model.device)
+        names = [name for draft in drafts for name in draft.request.images]
         sampler = _Sampler(drafts, min(self._stops), self._eyes.token if self._eyes else None)
         config = GenerationConfig(
             do_sample=False,
@@ -97,29 +99,13 @@ class TransformersEngine:
             pad_token_id=min(self._stops),
         )
         self._model.generate(  # type: ignore[misc]
-            ids.to(self._model.device),
-            attention_mask=mask.to(self._model.device),
-            **self._seen(drafts, ids),
+            ids,
+            attention_mask=mask.to(ids.device),
+            **(self._eyes.inputs(ids, names) if self._eyes else {}),
             generation_config=config,
             logits_processor=LogitsProcessorList([sampler]),
             stopping_criteria=StoppingCriteriaList([_AllEmitted(sampler)]),
         )
-
-    def _seen(self, drafts: Sequence[Draft], ids: Tensor) -> dict[str, Any]:
-        """What `generate` gets of the pictures of prompts BT; {} where there are none."""
-        names = [name for draft in drafts for name in draft.request.images]
-        if self._eyes is None or not names:
-            return {}
-        device = self._model.device
-        pixels, grid = self._eyes.pixels(names)
-        kinds = (
-            ids == self._eyes.token
-        ).int()  # which tokens are pictures; transformers takes nothing else from it
-        return {
-            "pixel_values": pixels.to(device),
-            "image_grid_thw": grid.to(device),
-            "mm_token_type_ids": kinds.to(device),
-        }
 
 
 class _Sampler(LogitsProcessor):

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from rlanything import targets
 from rlanything.config import Checkpoint, Config
-from rlanything.core.errors import ConfigError
+from rlanything.core.errors import ConfigError, UserError
 from rlanything.engines.sources import is_local
 from rlanything.files.reader import read_object
-from rlanything.planning.samplers import NATIVE
+from rlanything.planning.samplers import NATIVE, SERVERS, VLLM
 
 NATIVE_TYPES = ("qwen2", "llama")
 """Values of `model_type` in a config.json that engine=native can run."""
@@ -79,12 +79,25 @@ def _check_folder(key: str, folder: Path, config: Config) -> None:
             f"{key}: model.images.{role} = {shown}, and this checkpoint reads text alone (its config.json has no "
             "vision_config); use one of Qwen2.5-VL or Qwen3-VL, or 0"
         )
+    if shown and config.engine[targets.TARGET] in (VLLM, SERVERS):
+        _check_sight(key, found.get("architectures"))
     kind = found.get("model_type")
     if config.engine[targets.TARGET] == NATIVE and kind not in NATIVE_TYPES:
         raise ConfigError(
             f"{key}: engine=native cannot run model_type {str(kind)[:40]!r}, only {' and '.join(NATIVE_TYPES)}; use "
             "engine=transformers"
         )
+
+
+def _check_sight(key: str, architectures: object) -> None:
+    """Raise `ConfigError` for a checkpoint that vLLM shows no pictures. One that does not say what it is, is loaded."""
+    from rlanything.engines.vllm import support
+
+    if isinstance(architectures, list) and architectures:
+        try:
+            support.check_sight(str(architectures[0])[:60])
+        except UserError as error:
+            raise ConfigError(f"{key}: {error}") from None
 
 
 def _toy_values(config: Config) -> Iterator[str]:

@@ -13,7 +13,14 @@ import pytest
 import torch
 from tokenizers import Tokenizer, pre_tokenizers, trainers
 from tokenizers import models as tokenizer_models
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
 from transformers.models.qwen2 import Qwen2Tokenizer
 
 from rlanything.core.protocols import Engine
@@ -133,8 +140,10 @@ TOLERANCE = {"native": 1e-5, "transformers": 1e-5, "vllm": 1e-4, "vllm_servers":
 
 
 @contextmanager
-def opened(name: str, model: PreTrainedModel, **arguments: Any) -> Iterator[Engine]:
-    """An engine over a model. The test is skipped where the engine's package is not installed."""
+def opened(
+    name: str, model: PreTrainedModel, words: PreTrainedTokenizerBase | None = None, **arguments: Any
+) -> Iterator[Engine]:
+    """An engine over a model. The test is skipped where the engine's package is not installed. words: its tokenizer."""
     if name == "vllm_servers":
         needs_vllm()
         arguments = {"cache_gib": VLLM_GIB, **arguments}
@@ -142,7 +151,7 @@ def opened(name: str, model: PreTrainedModel, **arguments: Any) -> Iterator[Engi
         needs_vllm()
         _vllm_open.append(None)
         arguments = {"cache_gib": VLLM_GIB * len(_vllm_open), **arguments}  # those that are open share it
-    engine: Engine = ENGINES[name](model, tokenizer(), **arguments)
+    engine: Engine = ENGINES[name](model, words or tokenizer(), **arguments)
     try:
         yield engine
     finally:

@@ -13,69 +13,25 @@ from pathlib import Path
 
 import golden_cases as golden
 import pytest
-from image_cases import png
+from picture_run_cases import configured, patched, train_once
 from rank_cases import two_ranks
-from sight_cases import folder
-from stage_cases import ROOT, contents, small
+from stage_cases import contents, small
 from torch.multiprocessing.spawn import ProcessException
 
-from envs.alfworld.engines.fast import FastEnvironment
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
-from rlanything.core.images import Image
-from rlanything.core.types import Observation, StepResult
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.files.images import ImageStore, sizes
 from rlanything.files.reader import read_objects
-from rlanything.loop.prompts import Prompts
 from rlanything.planning import checkpoints
 from rlanything.repro.replay import Rules, replay
 from rlanything.repro.stored import StoredRun
 from rlanything.runs import build
 from rlanything.runs.folder import RunFolder
 from rlanything.runs.layout import Layout, read_tasks
-from rlanything.stages import evaluate, label, solving, tasks, train
-from rlanything.stages.bootstrap.stage import make_models
+from rlanything.stages import evaluate, label, solving, train
 
 pytestmark = pytest.mark.integration
-POLICY = "$history$pictures$observation|$actions"
-JUDGE = "$before$action$after$observation$response"
-CHANGES = (
-    "model=paper",
-    "engine=transformers",
-    "engine.max_batch=8",
-    *(f"model.{role}.path=checkpoints/vl" for role in ("policy", "reward", "adapter")),
-    "model.prompts=prompts",
-    "model.action_format=verbatim",
-    "model.verdict_format=word",
-    "model.images.policy=2",
-    "model.images.reward=2",
-    "rollout.decoding=constrained",
-    "rollout.max_tokens=24",
-    "rollout.tasks=2",
-    "rollout.rollouts=2",
-    "rollout.max_steps=2",
-    "judge.max_tokens=4",
-    "judge.m=2",
-    "judge.max_invalid=1",
-    "adaptation.max_tokens=8",
-    "evaluate.max_steps=2",
-    "evaluate.reward_rollouts=1",
-    "evaluate.curve_rollouts=1",
-    "evaluate.curve_tasks=1",
-    "tasks.panels.reward_panel.tasks=2",
-    "signals.reward_balance=none",  # all episodes fail, and balance needs successes
-    "train.iterations=1",
-    "train.precision=32-true",
-    "~arms.outcome",
-    "~arms.policy",
-    "~arms.policy_reward",
-    "tasks.train=4",
-)
-
-
-def configured(*more: str):
-    return small(*CHANGES, *more)
 
 
 @pytest.fixture(scope="module")
@@ -84,32 +40,8 @@ def project(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patched(patch)
         root = tmp_path_factory.mktemp("pictures")
-        (root / "experiments").symlink_to(ROOT / "experiments")
-        shutil.copytree(folder("qwen2_5_vl"), root / "checkpoints" / "vl")
-        shutil.copytree(ROOT / "experiments" / "prompts" / "embedded", root / "prompts")
-        (root / "prompts" / "policy_history.txt").write_text(POLICY)
-        (root / "prompts" / "judge_history.txt").write_text(JUDGE)
-        tasks.make_tasks(configured(), root)
-        make_models(configured(), root)
-        train.train_arm(configured(), root, "full")
+        train_once(root, configured())
         yield root
-
-
-def patched(patch):
-    """Every observation of a game comes with a picture that its text decides."""
-    reset, step = FastEnvironment.reset, FastEnvironment.step
-
-    def shown(seen):
-        return Observation(seen.text, seen.actions, (Image(png(60, 40, shade=len(seen.text))),))
-
-    def answered(self, action):
-        result = step(self, action)
-        return StepResult(shown(result.observation), result.done, result.success)
-
-    patch.setattr(FastEnvironment, "reset", lambda self, task, seed: shown(reset(self, task, seed)))
-    patch.setattr(FastEnvironment, "step", answered)
-    # A model of random weights writes no verdict. Its votes are read from the length of what it writes.
-    patch.setattr(Prompts, "verdict", lambda self, reply: 1 if len(reply) % 2 else -1)
 
 
 def trajectory_images(trajectory):
@@ -276,12 +208,30 @@ def test_a_checkpoint_that_reads_text_alone_is_refused_before_any_work(project, 
         checkpoints.check(configured(), root)
 
 
+@pytest.mark.parametrize("engine", ["vllm", "vllm_servers"])
+def test_a_checkpoint_that_vllm_shows_no_pictures_is_refused_before_any_work(engine, project, tmp_path):
+    shutil.copytree(project / "checkpoints", tmp_path / "checkpoints")
+    checkpoints.check(configured(f"engine={engine}"), tmp_path)
+    file = tmp_path / "checkpoints" / "vl" / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "architectures": ["Glm4vForCausalLM"]}))
+    with pytest.raises(
+        ConfigError, match=r"model\.policy\.path = .*Glm4vForCausalLM: vLLM is given pictures for"
+    ):
+        checkpoints.check(configured(f"engine={engine}"), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (["engine=native"], r"model\.images\.policy = 2: only engine=transformers reads pictures"),
+        (
+            ["engine=native"],
+            r"images\.policy = 2: only engine=transformers, vllm and vllm_servers read pictures",
+        ),
+        (
+            ["engine=vllm_servers", "train.staleness=1", "executor=processes"],
+            "does not go with train.staleness",
+        ),
         (["model.context=chat"], r"images\.policy = 2: with context = chat .* needs context = history"),
-        (["train.devices=2", "engine=vllm"], r"model\.images\.policy = 2: only engine=transformers reads"),
         (["model.images.policy=-1"], r"model\.images\.policy"),
         (["model.images.plicy=1"], r"did you mean 'model\.images\.policy'"),
     ],

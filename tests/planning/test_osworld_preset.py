@@ -108,11 +108,13 @@ SEVERAL = ("train.nodes=12", "train.devices=8")
     "changes",
     [
         (),
+        ("engine=vllm",),
         ("env.observe=both",),
         ("env.observe=both", *BLIND),
         ("env.observe=tree", *BLIND),
         (*SEVERAL, "train.strategy=fsdp"),
         (*SEVERAL, "train.strategy=ddp"),
+        (*SEVERAL, "train.strategy=fsdp", "engine=vllm_servers"),
         ("+evaluate.solver.path=Qwen/Qwen3-VL-32B-Thinking", "+evaluate.reward_policy.path=Qwen/x"),
     ],
 )
@@ -124,8 +126,7 @@ def test_what_is_seen_is_accepted(changes, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("engine=vllm", r"model.images.policy = 3: only engine=transformers reads pictures"),
-        ("engine=native", r"model.images.policy = 3: only engine=transformers reads pictures"),
+        ("engine=native", r"model.images.policy = 3: only engine=transformers, vllm and vllm_servers read"),
     ],
 )
 def test_what_cannot_run_with_pictures_is_named(change, words):

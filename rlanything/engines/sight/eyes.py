@@ -2,14 +2,16 @@
 
 Pillow resizes, so that torchvision is not needed, and the same picture gives the same pixels everywhere.
 
-Shape letters: P patches of all pictures, D numbers of a patch, N pictures.
+Shape letters: P patches of all pictures, D numbers of a patch, N pictures, B prompts, T tokens.
 """
 
 from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,19 @@ Find = Callable[[str], Image]
 """The picture of a name. Raises `FileError` where it cannot be read."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a prompt shows a picture. name: of the picture. start: of its first token. tokens: how many it takes.
+
+    find: gives the picture. Many prompts wait at once, so its bytes are read when they are needed.
+    """
+
+    name: str
+    start: int
+    tokens: int
+    find: Find = field(repr=False, compare=False)
+
+
 class Eyes:
     """Reads pictures for one model.
 
@@ -50,7 +65,7 @@ class Eyes:
                     f"{type(model).__name__}: preprocessor_config.json has {ours} = {getattr(processor, ours, None)}, "
                     f"and the model {theirs} = {getattr(seen, theirs, None)}; use the files of one checkpoint"
                 )
-        self._processor, self._find = processor, find
+        self._processor, self._model, self._find = processor, model, find
         self._pixels = lru_cache(maxsize=KEPT)(self._read)
 
     def tokens(self, width: int, height: int) -> int:
@@ -76,13 +91,37 @@ class Eyes:
         """The ids that stand for the picture `BLANK`."""
         return [self.token] * self.tokens(SIDE, SIDE)
 
-    def require(self, ids: Sequence[int], names: Sequence[str]) -> None:
-        """Raise `ValueError` unless the ids have as many tokens of pictures as these pictures take."""
-        wanted = sum(self.tokens(image.width, image.height) for image in map(self._find, names))
-        if ids.count(self.token) != wanted:
-            raise ValueError(
-                f"a prompt has {ids.count(self.token)} tokens of pictures; its {len(names)} pictures take {wanted}"
-            )
+    def inputs(self, ids_bt: Tensor, names: Sequence[str]) -> dict[str, Any]:
+        """What the model's forward pass gets besides the ids of prompts that show these pictures; {} where it is none.
+
+        The tensors are on the device of the ids.
+        """
+        if not names:
+            return {}
+        pixels, grid = self.pixels(names)
+        return {
+            "pixel_values": pixels.to(ids_bt.device),
+            "image_grid_thw": grid.to(ids_bt.device),
+            # Which tokens are pictures. Transformers takes nothing else from it.
+            "mm_token_type_ids": (ids_bt == self.token).int(),
+        }
+
+    def places(self, ids: Sequence[int], names: Sequence[str]) -> tuple[Place, ...]:
+        """Where a prompt shows its pictures, which are given in order.
+
+        Raises `ValueError` unless its tokens of pictures are as many as these pictures take, and those of each picture
+        follow one another; `FileError` for a picture that is not there; and as `tokens`.
+        """
+        counts = [self.tokens(image.width, image.height) for image in map(self._find, names)]
+        starts = locate(ids, self.token, counts)
+        shown = zip(names, starts, counts, strict=True)
+        return tuple(Place(name, start, count, self._find) for name, start, count in shown)
+
+    def knowing(self, image: Image) -> Eyes:
+        """The same eyes, which find one more picture."""
+        return Eyes(
+            self._processor, self._model, lambda name: image if name == image.sha256 else self._find(name)
+        )
 
     def save(self, folder: Path) -> None:
         """Write preprocessor_config.json beside the model."""
@@ -93,32 +132,54 @@ class Eyes:
             return self._seen(Pillow.new("RGB", (SIDE, SIDE)))
         image = self._find(name)
         self.tokens(image.width, image.height)
-        try:
-            with Pillow.open(io.BytesIO(image.png), formats=["PNG"]) as opened:
-                return self._seen(opened.convert("RGB"))
-        except (
-            OSError,
-            SyntaxError,
-            ValueError,
-        ) as error:  # whole chunks, and pixels that cannot be unpacked
-            raise MachineError(f"picture {name}: it cannot be decoded ({error})") from None
-
-    def _seen(self, picture: Pillow.Image) -> tuple[Tensor, Tensor]:
-        found = self._processor.preprocess([picture], return_tensors="pt")
-        return found["pixel_values"], found["image_grid_thw"]
+        return decode(self._processor, image)
 
 
 def load(source: str, revision: str | None, model: PreTrainedModel, find: Find) -> Eyes:
     """The eyes of a checkpoint's model. Raises `ConfigError` for one without, and for files that cannot be read."""
     require_sight(model)
+    return Eyes(load_processor(source, revision), model, find)
+
+
+def locate(ids: Sequence[int], token: int, counts: Sequence[int]) -> list[int]:
+    """Where in a prompt each picture begins. token: the id of pictures' tokens. counts: how many each picture takes.
+
+    Raises `ValueError` for more or fewer tokens, and for a picture whose tokens do not follow one another.
+    """
+    at = [place for place, found in enumerate(ids) if found == token]
+    if len(at) != sum(counts):
+        raise ValueError(
+            f"a prompt has {len(at)} tokens of pictures; its {len(counts)} pictures take {sum(counts)}"
+        )
+    starts, done = [], 0
+    for number, count in enumerate(counts, 1):
+        own = at[done : done + count]
+        if any(after != before + 1 for before, after in pairwise(own)):
+            raise ValueError(f"the tokens of a prompt's picture {number} do not follow one another")
+        starts.append(own[0])
+        done += count
+    return starts
+
+
+def load_processor(source: str, revision: str | None = None) -> Any:
+    """The image processor of a checkpoint, with Pillow behind it. Raises `ConfigError` where it cannot be read."""
     try:
-        processor = AutoImageProcessor.from_pretrained(
+        return AutoImageProcessor.from_pretrained(
             source, revision=revision, backend="pil", trust_remote_code=False
         )
     except Exception as error:  # libraries that read a damaged file may raise anything
         said = " ".join(str(error).split())[:300] or type(error).__name__
         raise ConfigError(f"{source}: its image processor cannot be loaded: {said}") from None
-    return Eyes(processor, model, find)
+
+
+def decode(processor: Any, image: Image) -> tuple[Tensor, Tensor]:
+    """`pixel_values` PD and `image_grid_thw` N3 of one picture. Raises `MachineError` where it cannot be decoded."""
+    try:
+        with Pillow.open(io.BytesIO(image.png), formats=["PNG"]) as opened:
+            found = processor.preprocess([opened.convert("RGB")], return_tensors="pt")
+    except (OSError, SyntaxError, ValueError) as error:  # whole chunks, and pixels that cannot be unpacked
+        raise MachineError(f"picture {image.sha256}: it cannot be decoded ({error})") from None
+    return found["pixel_values"], found["image_grid_thw"]
 
 
 def require_sight(model: PreTrainedModel) -> Any:

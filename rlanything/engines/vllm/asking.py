@@ -6,15 +6,22 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from rlanything.engines.decode import Draft
 from rlanything.engines.vllm.instance import Ask
 
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
+
 Choices = tuple[tuple[int, ...], ...]
 
 
-def ask(draft: Draft, stops: Collection[int], vocabulary: int) -> Ask:
-    """The question for the rest of a draft. Tokens that its choices force at the beginning belong to the prompt."""
+def ask(draft: Draft, stops: Collection[int], vocabulary: int, eyes: Eyes | None = None) -> Ask:
+    """The question for the rest of a draft. Tokens that its choices force at the beginning belong to the prompt.
+
+    eyes: of a model that reads pictures. Raises as `Eyes.places`.
+    """
     request, forced = draft.request, tuple(draft.ids)
     choices = tuple(choice[len(forced) :] for choice in request.choices if choice[: len(forced)] == forced)
     end = _unused(choices, vocabulary)
@@ -34,8 +41,10 @@ def ask(draft: Draft, stops: Collection[int], vocabulary: int) -> Ask:
             "temperature": request.temperature,
             "choices": choices,
             "end": end or 0,
+            "never": None if eyes is None else eyes.token,
         },
         session=request.session or request.group,
+        pictures=eyes.places(request.prompt_ids, request.images) if eyes else (),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -16,6 +16,9 @@ from rlanything.engines.lora.merging import has_lora, lora_rank
 from rlanything.engines.vllm import probe, support
 from rlanything.engines.vllm.asking import ask, take
 from rlanything.engines.vllm.instance import Ask, Settings
+
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 Sampled = list[tuple[list[int], list[float]]]
@@ -44,17 +47,26 @@ class CopyingEngine(ABC, Generic[S]):
         model: the module that is being trained; its weights are taken over at the start and at every `sync`.
         tokenizer: gives the ids that end a response.
         options: how vLLM runs.
+        eyes: of a model that reads pictures.
 
     Raises `ValueError` for a tokenizer without ids that end a response, heads of a size that vLLM does not have, a rank
-    of LoRA that it does not take apart, and when vLLM is not installed in the version that is needed.
+    of LoRA that it does not take apart, eyes of a model that it shows no pictures, and when vLLM is not installed in the
+    version that is needed.
     """
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, options: support.Options
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        options: support.Options,
+        eyes: Eyes | None = None,
     ) -> None:
         self._config = model.config.get_text_config()
         support.check_heads(head_size(model), model.device.type, "Use engine=native or engine=transformers")
+        if eyes is not None:
+            support.check_sight(type(model).__name__)
         self._model, self._stops = model, frozenset(stop_ids(tokenizer))
+        self._eyes = None if eyes is None else eyes.knowing(probe.picture())
         self._options, self._dtype = options, DTYPES.get(options.dtype, model.dtype)
         self._context: int = self._config.max_position_embeddings
         default = probe.TOLERANCE[self._dtype]
@@ -64,7 +76,7 @@ class CopyingEngine(ABC, Generic[S]):
             self._rank = support.rank_for(lora_rank(model), "the rank of LoRA")
         as_it_is = self._dtype == torch.float32 if self._rank else not has_lora(model)
         exact = self._dtype == model.dtype and as_it_is
-        self._probe = probe.Probe(model, self._context, tolerance, exact=exact)
+        self._probe = probe.Probe(model, self._context, tolerance, exact=exact, eyes=self._eyes)
         self._instance: S | None = None
         self._version = self._loads = 0
         self._closed = False
@@ -81,6 +93,7 @@ class CopyingEngine(ABC, Generic[S]):
             prefix_caching=self._options.prefix_caching,
             eager=self._options.eager,
             lora_rank=self._rank,
+            sighted=type(self._model).__name__ in support.SIGHTED,
         )
 
     @abstractmethod
@@ -120,14 +133,15 @@ class CopyingEngine(ABC, Generic[S]):
         """Completions in the order of the requests.
 
         Raises:
-            ValueError: for a request that cannot be served, for weights that have diverged, when vLLM cannot run the
-                model, and when the engine is closed.
+            ValueError: for a request that cannot be served, for pictures that do not fit their prompt, for weights that
+                have diverged, when vLLM cannot run the model, and when the engine is closed.
+            FileError: for a picture that is not there.
             WeightsMismatch: when vLLM starts and does not have the module's weights.
         """
         if self._closed:
             raise ValueError("the engine is closed")
         for request in requests:
-            check_request(request, self._config.vocab_size, self._context)
+            check_request(request, self._config.vocab_size, self._context, sees=self._eyes is not None)
         drafts = [Draft(request, request.prompt_ids, self._stops) for request in requests]
         waiting = [draft for draft in drafts if not draft.done]
         if waiting:
@@ -135,7 +149,8 @@ class CopyingEngine(ABC, Generic[S]):
         return [draft.completion(self._version) for draft in drafts]
 
     def _sample(self, drafts: Sequence[Draft], generate: Callable[[Sequence[Ask]], Sampled]) -> None:
-        sampled = generate([ask(draft, self._stops, self._config.vocab_size) for draft in drafts])
+        asked = [ask(draft, self._stops, self._config.vocab_size, self._eyes) for draft in drafts]
+        sampled = generate(asked)
         for draft, (ids, logprobs) in zip(drafts, sampled, strict=True):
             take(draft, ids, logprobs)
 

@@ -28,7 +28,8 @@ class Row:
     """One request of the batch. `output`: vLLM's own list of the tokens that it has sampled so far.
 
     arguments: `seed`, `temperature`; `offset`, the number of response tokens that are in the prompt already;
-    `choices`, without these tokens, or (); `end`, the id that stands for the end of a complete choice.
+    `choices`, without these tokens, or (); `end`, the id that stands for the end of a complete choice; `never`, an id
+    that is not drawn, or None.
     """
 
     def __init__(self, arguments: Mapping[str, Any], max_tokens: int, output: Sequence[int]) -> None:
@@ -38,6 +39,7 @@ class Row:
         self._cursor = Cursor(arguments["choices"]) if arguments["choices"] else None
         self._output, self._seen = output, 0
         self.temperature = float(arguments["temperature"])
+        self.never: int | None = arguments["never"]
 
     @property
     def uniform(self) -> float:
@@ -101,10 +103,15 @@ class OwnDraw(LogitsProcessor):
 
 
 def _draw(logits: Tensor, rows: Sequence[Row], options: Sequence[tuple[int, ...]]) -> tuple[Tensor, Tensor]:
-    """Ids B and their log-probs B of logits BV. NaN is the log-prob of a row whose logits are not finite.
+    """Ids B and their log-probs B of logits BV, which are changed.
+
+    NaN is the log-prob of a row whose logits are not finite.
 
     options: the allowed ids of each row, or [] in free decoding.
     """
+    for row, never in enumerate(each.never for each in rows):
+        if never is not None:
+            logits[row, never] = float("-inf")
     own = restrict(logits, options) if options else logits
     finite = own.max(-1).values.isfinite()  # the largest is NaN where one is NaN
     own = own.masked_fill(~finite.unsqueeze(1), float("-inf"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -13,6 +14,9 @@ from rlanything.engines.vllm.budget import GIB, SHARED
 from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
 from rlanything.engines.vllm.instance import Instance
 
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
+
 
 class VllmEngine(CopyingEngine[Instance | Tenant]):
     """`Engine` over vLLM in this process. Sessions and groups are what its prefix cache finds.
@@ -20,11 +24,13 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
     Args:
         model: the module that is being trained; vLLM takes over its weights at the start and at every `sync`.
         tokenizer: gives the ids that end a response.
+        eyes: of a model that reads pictures. It never writes the token of a picture, whose log-prob is -inf.
         The rest: `support.Options`.
 
     Raises:
         ValueError: for values that are not allowed, a tokenizer without ids that end a response, heads of a size that
-            vLLM does not have, and when vLLM is not installed in the version that is needed.
+            vLLM does not have, eyes of a model that vLLM shows no pictures, and when vLLM is not installed in the
+            version that is needed.
     """
 
     def __init__(
@@ -40,12 +46,13 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
         eager: bool = True,
         tolerance: float | None = None,
         lora: str = "merged",
+        eyes: Eyes | None = None,
     ) -> None:
         options = support.Options(
             max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora
         )
         support.check_installed()
-        super().__init__(model, tokenizer, options)
+        super().__init__(model, tokenizer, options, eyes)
         self._base = bases.join(self, model, options, self._rank) if lora == support.APART else None
         SHARED.join(self._holder)
 
@@ -84,7 +91,7 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
     def _start(self) -> Instance | Tenant:
         base = self._base
         if base is None:
-            return Instance(self._model, self._settings(self._cache_bytes()))
+            return Instance(self._model, self._settings(self._cache_bytes()), self._eyes)
         if base.instance is None:
             base.start(self._model, self._settings(self._cache_bytes()))
         return Tenant(base)

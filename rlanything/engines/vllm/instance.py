@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gc
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import torch
@@ -21,8 +22,14 @@ from rlanything.engines.lora.files import save_lora
 from rlanything.engines.vllm.support import KEY
 from rlanything.engines.vllm.surroundings import restored
 
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes, Place
+
 BLOCK = 32
 """Tokens of one block of the cache: the smallest that vLLM has on a CPU, so that most of a common prefix is shared."""
+SEEING = {"skip_mm_profiling": True, "mm_device_do_normalize": False, "mm_processor_cache_gb": 0}
+"""How vLLM is started for a model that reads pictures: memory is not measured with one, pixels come as the model reads
+them, and are not kept."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,7 @@ class Settings:
     dtype: `float32` or `bfloat16`. context: positions. cache_bytes: of keys and values. eager: without CUDA graphs.
     lora_rank: the highest rank of LoRA's weights that are kept apart, of `support.RANKS`; 0: there are none.
     loras: how many models have such weights at the same time.
+    sighted: whether the model is one of those that read pictures.
     """
 
     device: str
@@ -44,13 +52,14 @@ class Settings:
     eager: bool
     lora_rank: int = 0
     loras: int = 1
+    sighted: bool = False
 
 
 @dataclass(frozen=True)
 class Ask:
     """A prompt to continue. arguments: those of `draw.Row`. stops: ids that end the response.
 
-    session: the name of prompts with a common beginning, or ''.
+    session: the name of prompts with a common beginning, or ''. pictures: where the prompt shows which.
     """
 
     prompt: Sequence[int]
@@ -58,15 +67,27 @@ class Ask:
     stops: Sequence[int]
     arguments: Mapping[str, Any]
     session: str = ""
+    pictures: Sequence[Place] = ()
+
+
+def seen_as(name: str, salt: str) -> str:
+    """The name under which vLLM keeps what it has seen of a picture, and the prefixes after it.
+
+    With the salt it is a name for one state of the weights: vLLM's scheduler does not know that others see otherwise.
+    """
+    return f"{name} by {salt}"
 
 
 class Instance:
     """A running vLLM with the architecture of a model. Its weights are random until `load`.
 
+    eyes: make the pixels of pictures; None: prompts show none.
+
     Raises `UserError` when vLLM cannot be imported, or cannot run the model. The message holds vLLM's own words.
     """
 
-    def __init__(self, model: PreTrainedModel, settings: Settings) -> None:
+    def __init__(self, model: PreTrainedModel, settings: Settings, eyes: Eyes | None = None) -> None:
+        self._eyes, self._most = eyes, settings.max_batch
         with restored(settings.device), tempfile.TemporaryDirectory(prefix="rlanything-vllm-") as folder:
             save_config(model, folder)
             with _explained():
@@ -107,25 +128,34 @@ class Instance:
 
         salt: cached prefixes are found again only under the salt that they were computed with.
         lora: the number of LoRA's weights that sample; None: none do.
-        """
-        from vllm import SamplingParams
-        from vllm.inputs import TokensPrompt
 
-        prompts = [TokensPrompt(prompt_token_ids=list(ask.prompt), cache_salt=salt) for ask in asked]
-        params = [
-            SamplingParams(
-                temperature=0.0,
-                logprobs=0,
-                max_tokens=ask.max_tokens,
-                stop_token_ids=list(ask.stops),
-                ignore_eos=True,
-                detokenize=False,
-                extra_args={KEY: dict(ask.arguments)},
-            )
-            for ask in asked
-        ]
-        outputs = self._llm.generate(prompts, params, use_tqdm=False, lora_request=_named(lora))
-        return [_sampled(output.outputs[0]) for output in outputs]
+        vLLM has no more prompts at a time than it decodes together: pixels are large.
+        """
+        engine, found = self._llm.llm_engine, dict[int, tuple[list[int], list[float]]]()
+        waiting, named = deque(enumerate(asked)), _named(lora)
+        try:
+            while len(found) < len(asked):
+                while waiting and engine.get_num_unfinished_requests() < self._most:
+                    number, ask = waiting.popleft()
+                    engine.add_request(str(number), self._prompt(ask, salt), _params(ask), lora_request=named)
+                for output in engine.step():
+                    found[int(output.request_id)] = _sampled(output.outputs[0])
+        except BaseException:  # vLLM would go on with the others beside the next call's
+            engine.abort_request([str(number) for number in range(len(asked)) if number not in found])
+            raise
+        return [found[number] for number in range(len(asked))]
+
+    def _prompt(self, ask: Ask, salt: str) -> Any:
+        if not ask.pictures or self._eyes is None:
+            from vllm.inputs import tokens_input
+
+            return tokens_input(list(ask.prompt), cache_salt=salt)
+        from rlanything.engines.vllm import sighted
+
+        names = [seen_as(place.name, salt) for place in ask.pictures]
+        ranges = [(place.start, place.tokens) for place in ask.pictures]
+        pixels = [self._eyes.pixels([place.name]) for place in ask.pictures]
+        return {**sighted.prompt(ask.prompt, names, ranges, pixels), "cache_salt": salt}
 
     def close(self) -> None:
         """Free weights and caches. What the instances of a process have in common goes with the last one."""
@@ -152,6 +182,22 @@ def _named(lora: int | None) -> Any:
     return None if lora is None else LoRARequest(f"{lora}", lora, f"lora {lora}")
 
 
+def _params(ask: Ask) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    return SamplingParams(
+        temperature=0.0,
+        logprobs=0,
+        max_tokens=ask.max_tokens,
+        stop_token_ids=list(ask.stops),
+        ignore_eos=True,
+        detokenize=False,
+        extra_args={KEY: dict(ask.arguments)},
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
+
+
 def _sampled(output: Any) -> tuple[list[int], list[float]]:
     ids = list(output.token_ids)
     return ids, [at[token].logprob for at, token in zip(output.logprobs, ids, strict=True)]
@@ -163,6 +209,12 @@ def _start(folder: str, settings: Settings) -> Any:
     from rlanything.engines.vllm.draw import OwnDraw
 
     _keep_what_others_use()
+    more: dict[str, Any] = {}
+    if settings.sighted:
+        from rlanything.engines.vllm import sighted
+
+        sighted.register()
+        more = dict(SEEING)
     return LLM(
         model=folder,
         skip_tokenizer_init=True,
@@ -182,6 +234,7 @@ def _start(folder: str, settings: Settings) -> Any:
         logits_processors=[OwnDraw],
         disable_log_stats=True,
         **_lora(settings),
+        **more,
     )
 
 

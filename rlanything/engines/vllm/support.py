@@ -26,6 +26,9 @@ RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 """Sizes of an attention head that vLLM computes on a CPU."""
 
+SIGHTED = ("Qwen2_5_VLForConditionalGeneration", "Qwen3VLForConditionalGeneration")
+"""Architectures that read pictures with vLLM here: those that `sighted` registers."""
+
 
 class UnsupportedError(UserError):
     """vLLM cannot run what is configured. The message says what it can run."""
@@ -73,6 +76,14 @@ def rank_for(rank: int, key: str) -> int:
             "engine.lora=merged"
         )
     return next(known for known in RANKS if rank <= known)
+
+
+def check_sight(architecture: str) -> None:
+    """Raise `UnsupportedError` for an architecture that is not shown pictures with vLLM."""
+    if architecture not in SIGHTED:
+        raise UnsupportedError(
+            f"{architecture}: vLLM is given pictures for {' and '.join(SIGHTED)} only. Use engine=transformers"
+        )
 
 
 @dataclass(frozen=True)

@@ -107,8 +107,12 @@ async def _models(address: str) -> Json:
 
 
 def _configuration(folder: Path) -> Mapping[str, Json] | None:
+    """Keys of a configuration; of a model that reads pictures, those of its language model too."""
     try:
         found = json.loads((folder / "config.json").read_text())
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    text = found.get("text_config")
+    return {**text, **found} if isinstance(text, dict) else found

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -25,6 +26,9 @@ from rlanything.engines.vllm.served.settings import Serving
 from rlanything.engines.vllm.served.store import Store
 from rlanything.engines.vllm.served.wire import Limits
 
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
+
 
 class VllmServers(CopyingEngine[Fleet]):
     """`Engine` over vLLM's own servers, at least one for each model.
@@ -35,6 +39,7 @@ class VllmServers(CopyingEngine[Fleet]):
     Args:
         model: the module that is being trained; servers take over its weights at the start and at every `sync`.
         tokenizer: gives the ids that end a response.
+        eyes: of a model that reads pictures. It never writes the token of a picture, whose log-prob is -inf.
         The rest: `support.Options` and `settings.Serving`.
 
     Raises `ValueError` as `CopyingEngine`, and for values that are not allowed.
@@ -59,6 +64,7 @@ class VllmServers(CopyingEngine[Fleet]):
         start_s: float = 900.0,
         request_s: float = 600.0,
         restarts: int = 3,
+        eyes: Eyes | None = None,
     ) -> None:
         options = support.Options(
             max_batch, cache_gib, max_batched_tokens, dtype, prefix_caching, eager, tolerance, lora
@@ -66,8 +72,10 @@ class VllmServers(CopyingEngine[Fleet]):
         self._serving = Serving(replicas, addresses, folder, start_s, request_s, restarts)
         if not addresses:
             support.check_installed()
-        super().__init__(model, tokenizer, options)
-        self._program, self._owner = process.PROGRAM, secrets.token_hex(8)
+        super().__init__(model, tokenizer, options, eyes)
+        sighted = type(model).__name__ in support.SIGHTED
+        self._program = process.SIGHTED_PROGRAM if sighted else process.PROGRAM
+        self._owner = secrets.token_hex(8)
         self._check_room()
 
     @property
@@ -98,6 +106,8 @@ class VllmServers(CopyingEngine[Fleet]):
         with ExitStack() as undo:
             store = Store(self._model, self._dtype, serving.folder)
             undo.callback(store.close)
+            if self._eyes is not None:
+                self._eyes.save(store.model)  # a server makes pixels by it
             start = partial(self._process, store=store)
             servers = []
             for number, address in enumerate(self._addresses(store)):

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
-from rlanything.engines.vllm.instance import BLOCK, Settings
-from rlanything.engines.vllm.served import keeper
+from rlanything.engines.vllm.instance import BLOCK, SEEING, Settings
+from rlanything.engines.vllm.served import keeper, program
 from rlanything.engines.vllm.surroundings import CACHE_SIZE, NO_COMPILER, VARIABLES
 
 SOCKET, LOG = "socket", "log"
@@ -85,6 +85,8 @@ class Process:
 
 PROGRAM = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
 """vLLM's own server."""
+SIGHTED_PROGRAM = [sys.executable, "-m", program.__name__]
+"""The same for models that read pictures."""
 
 
 def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
@@ -106,7 +108,14 @@ def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
         "logits-processors": "rlanything.engines.vllm.draw:OwnDraw",
         "generation-config": "vllm",  # no defaults from the checkpoint
     }
-    switches = ["skip-tokenizer-init", "enable-scale-out", "no-async-scheduling", "disable-log-stats"]
+    switches = []
+    for name, value in (SEEING if settings.sighted else {}).items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            switches.append(option if value else f"no-{option}")
+        else:
+            valued[option] = value
+    switches += ["skip-tokenizer-init", "enable-scale-out", "no-async-scheduling", "disable-log-stats"]
     switches += ["disable-uvicorn-access-log", *(["enforce-eager"] if settings.eager else [])]
     switches.append("enable-prefix-caching" if settings.prefix_caching else "no-enable-prefix-caching")
     if settings.lora_rank:

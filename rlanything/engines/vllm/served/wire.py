@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import aiohttp
 from rlanything.core.errors import MachineError
 from rlanything.core.printable import one_line
 from rlanything.core.types import Json
-from rlanything.engines.vllm.instance import Ask
+from rlanything.engines.vllm.instance import Ask, seen_as
 from rlanything.engines.vllm.support import KEY
 
 UNIX = "unix:"
@@ -89,7 +90,16 @@ class Client:
 
     async def call(self, method: str, path: str, body: Json = None) -> Json:
         """The JSON value of an answer; None where it is empty. Raises `LostError` and `RefusedError`."""
-        text = await self.text(method, path, body)
+        async with self._free:
+            return await self._call(method, path, body)
+
+    async def text(self, method: str, path: str, body: Json = None) -> str:
+        """An answer as it is. Raises `LostError` and `RefusedError`."""
+        async with self._free:
+            return await self._text(method, path, body)
+
+    async def _call(self, method: str, path: str, body: Json) -> Json:
+        text = await self._text(method, path, body)
         try:
             return json.loads(text) if text else None
         except RecursionError:
@@ -97,13 +107,11 @@ class Client:
         except ValueError:
             raise LostError(f"{path}: the answer is no JSON: {one_line(text)[:SHOWN]}") from None
 
-    async def text(self, method: str, path: str, body: Json = None) -> str:
-        """An answer as it is. Raises `LostError` and `RefusedError`."""
+    async def _text(self, method: str, path: str, body: Json) -> str:
         try:
-            async with (
-                self._free,
-                self._session.request(method, self._root + path, json=body, allow_redirects=False) as answer,
-            ):
+            async with self._session.request(
+                method, self._root + path, json=body, allow_redirects=False
+            ) as answer:
                 text, status = await answer.text(errors="replace"), answer.status
         except TimeoutError:
             raise LostError(f"{path}: no whole answer within {self._limits.timeout_s:g} s") from None
@@ -143,30 +151,46 @@ class Client:
     async def generate(self, ask: Ask, name: str, *, lora: bool = False) -> tuple[list[int], list[float]]:
         """Ids and log-probs of the drawn tokens. Raises `LostError`, also where other weights than `name` drew them.
 
-        lora: whether LoRA's weights of this name draw.
+        `FileError`: for a picture that is not there. lora: whether LoRA's weights of this name draw.
         """
-        body = {
-            **({"model": name} if lora else {}),
-            "token_ids": list(ask.prompt),
-            "cache_salt": name,
-            "sampling_params": {
-                "temperature": 0.0,
-                "logprobs": 0,
-                "max_tokens": ask.max_tokens,
-                "stop_token_ids": list(ask.stops),
-                "ignore_eos": True,
-                "detokenize": False,
-                "extra_args": {KEY: dict(ask.arguments)},
-            },
-        }
         try:
-            return read(await self.call("POST", "/inference/v1/generate", body), ask, name)
+            async with self._free:  # pictures are read in turn, because many prompts wait
+                body = question(ask, name) | ({"model": name} if lora else {})
+                answer = await self._call("POST", "/inference/v1/generate", body)
         except RefusedError as refused:
             if not (lora and refused.status == UNKNOWN):
                 raise
             raise LostError(
                 f"it does not have LoRA's weights {name!r}: it is a new one ({refused})"
             ) from None
+        return read(answer, ask, name)
+
+
+def question(ask: Ask, name: str) -> dict[str, Json]:
+    """The body of a request, with the bytes of its pictures. Raises `FileError` for one that is not there."""
+    body: dict[str, Json] = {
+        "token_ids": list(ask.prompt),
+        "cache_salt": name,
+        "sampling_params": {
+            "temperature": 0.0,
+            "logprobs": 0,
+            "max_tokens": ask.max_tokens,
+            "stop_token_ids": list(ask.stops),
+            "ignore_eos": True,
+            "detokenize": False,
+            "extra_args": {KEY: dict(ask.arguments)},
+        },
+    }
+    if ask.pictures:
+        body["content_parts"] = [
+            {
+                "type": "image_url",
+                "url": "data:image/png;base64," + base64.b64encode(place.find(place.name).png).decode(),
+                "uuid": seen_as(place.name, name),
+            }
+            for place in ask.pictures
+        ]
+    return body
 
 
 def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:

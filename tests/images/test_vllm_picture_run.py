@@ -1,0 +1,63 @@
+"""A training whose models see through vLLM. What it recorded is what training computes."""
+
+from __future__ import annotations
+
+import engine_cases as cases
+import pytest
+import torch
+from picture_run_cases import configured, patched, train_once
+from seen_run_cases import both_models_learned, recorded
+
+from rlanything.core.types import ScoredTrajectory
+from rlanything.engines import checkpoint
+from rlanything.engines.sight import eyes
+from rlanything.files.images import ImageStore
+from rlanything.learn.losses import pack, target_logprobs
+from rlanything.learn.packing import policy_rows
+from rlanything.repro import replay_report
+from rlanything.repro.stored import StoredRun
+
+pytestmark = pytest.mark.integration
+ROUNDING = cases.TOLERANCE["vllm"]
+
+
+@pytest.fixture(scope="module", params=["vllm", pytest.param("vllm_servers", marks=pytest.mark.slow)])
+def trained(request, tmp_path_factory):
+    """A run whose policy, reward model and adapter sample with vLLM, the first two with pictures."""
+    cases.needs_vllm()
+    root = tmp_path_factory.mktemp("seen")
+    memory = "engine.cache_gib=0.2"
+    changes = (f"engine={request.param}", memory, "learn.importance=recomputed", "rollout.decoding=free")
+    with pytest.MonkeyPatch.context() as patch:
+        patched(patch)
+        train_once(root, configured(*changes))
+    return root / "runs" / "full" / "seed-0"
+
+
+def test_both_models_learned_and_the_sampler_had_their_log_probs(trained):
+    both_models_learned(trained)
+    first = StoredRun(trained).metrics[0]
+    for model in ("policy", "reward"):
+        print(model, first[f"{model}/mismatch_max"], first[f"{model}/mismatch_kl"])
+        assert 0 < first[f"{model}/mismatch_max"] < ROUNDING
+
+
+def test_the_recorded_log_probs_are_computed_again(trained):
+    place = trained.parents[2] / "checkpoints" / "vl"
+    model, _ = checkpoint.load(place)
+    seen = eyes.load(str(place), None, model, ImageStore(trained / "images").get)
+    trajectories = recorded(trained)
+    assert any(step.prompt_images for trajectory in trajectories for step in trajectory.steps)
+    rows = [
+        row for t in trajectories for row in policy_rows(ScoredTrajectory(t, (1.0,) * len(t.steps)), "token")
+    ]
+    old = torch.tensor([value for row in rows for value in row.old])
+    with torch.no_grad():
+        found = target_logprobs(model, pack(rows, eyes=seen))
+    print(len(old), float((found - old).abs().max()))
+    assert len(old) > 100
+    assert (found - old).abs().max() < ROUNDING
+
+
+def test_it_is_replayed(trained):
+    assert replay_report.replay_run(trained, ()).problem == ""
