@@ -123,10 +123,14 @@ def test_the_same_run_again_has_the_same_bytes(config, trained, tiny_project, tm
     assert {name for name in first if first[name] != again[name]} == set()
 
 
+@pytest.mark.parametrize(("kind", "instances"), [("vllm", 2), ("vllm_servers", 0)])
 def test_a_training_that_sends_loras_weights_alone_has_the_native_engines_ids(
-    tiny_project, tmp_path, monkeypatch
+    tiny_project, tmp_path, monkeypatch, kind, instances
 ):
-    """The model that rewrites tasks has the policy's checkpoint, and so its vLLM; the reward model has its own."""
+    """The model that rewrites tasks has the policy's checkpoint; in the process also its vLLM.
+
+    instances: of vLLM in this process.
+    """
     needs_vllm()
     pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
     loaded, load = [], instance.Instance.load
@@ -136,12 +140,12 @@ def test_a_training_that_sends_loras_weights_alone_has_the_native_engines_ids(
     same = ["model.adapter.path=models/policy"]
     lora = ["learn.policy.lora={rank: 4}", "learn.reward.lora={rank: 4}", "learn.importance=recomputed"]
     runs = []
-    for name, engine in {"native": [], "vllm": ["engine.cache_gib=0.5", "engine.lora=apart"]}.items():
+    for name, engine in {"native": [], kind: ["engine.cache_gib=0.5", "engine.lora=apart"]}.items():
         root = shutil.copytree(tiny_project, tmp_path / name, symlinks=True)
         train.train_arm(small(f"engine={name}", *engine, *same, *lora), root, ARM)
         runs.append(Layout(root).run(ARM, 0))
     native, ours = runs
-    assert len(set(loaded)) == len(loaded) == 2  # each vLLM was given whole weights once
+    assert len(set(loaded)) == len(loaded) == instances  # each was given whole weights once
     assert not instance._running
     found = Compared()
     for one, other in zip(episodes(ours, 0), episodes(native, 0), strict=True):
