@@ -129,7 +129,7 @@ class Eyes:
 
     def _read(self, name: str) -> tuple[Tensor, Tensor]:
         if name == BLANK:
-            return self._seen(Pillow.new("RGB", (SIDE, SIDE)))
+            return _patches(self._processor, Pillow.new("RGB", (SIDE, SIDE)))
         image = self._find(name)
         self.tokens(image.width, image.height)
         return decode(self._processor, image)
@@ -176,9 +176,13 @@ def decode(processor: Any, image: Image) -> tuple[Tensor, Tensor]:
     """`pixel_values` PD and `image_grid_thw` N3 of one picture. Raises `MachineError` where it cannot be decoded."""
     try:
         with Pillow.open(io.BytesIO(image.png), formats=["PNG"]) as opened:
-            found = processor.preprocess([opened.convert("RGB")], return_tensors="pt")
+            return _patches(processor, opened.convert("RGB"))
     except (OSError, SyntaxError, ValueError) as error:  # whole chunks, and pixels that cannot be unpacked
         raise MachineError(f"picture {image.sha256}: it cannot be decoded ({error})") from None
+
+
+def _patches(processor: Any, picture: Pillow.Image) -> tuple[Tensor, Tensor]:
+    found = processor.preprocess([picture], return_tensors="pt")
     return found["pixel_values"], found["image_grid_thw"]
 
 

@@ -49,9 +49,9 @@ class CopyingEngine(ABC, Generic[S]):
         options: how vLLM runs.
         eyes: of a model that reads pictures.
 
-    Raises `ValueError` for a tokenizer without ids that end a response, heads of a size that vLLM does not have, a rank
-    of LoRA that it does not take apart, eyes of a model that it shows no pictures, and when vLLM is not installed in the
-    version that is needed.
+    Raises `ValueError` for a tokenizer without ids that end a response, heads of a size that vLLM does not have, LoRA's
+    weights that it does not take apart, eyes of a model that it shows no pictures, and when vLLM is not installed in
+    the version that is needed.
     """
 
     def __init__(

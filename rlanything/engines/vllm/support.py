@@ -25,7 +25,6 @@ RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """Ranks of LoRA that vLLM can be started with. A smaller rank fits into a larger one."""
 CPU_HEADS = (32, 64, 80, 96, 112, 128, 160, 192, 224, 256, 512)
 """Sizes of an attention head that vLLM computes on a CPU."""
-
 SIGHTED = ("Qwen2_5_VLForConditionalGeneration", "Qwen3VLForConditionalGeneration")
 """Architectures that read pictures with vLLM here: those that `sighted` registers."""
 
