@@ -26,12 +26,18 @@ MOST_TOKENS = 16_384
 KEPT = 8
 """Pictures whose pixels are kept: each takes tens of megabytes, and the next turn shows most of them again."""
 
-BLANK = "blank"
-"""Stands for a black picture of `SIDE` by `SIDE` pixels where names of pictures are expected. It is in no store."""
-SIDE = 64
-
 Find = Callable[[str], Image]
 """The picture of a name. Raises `FileError` where it cannot be read."""
+
+
+def _black(side: int) -> Image:
+    file = io.BytesIO()
+    Pillow.new("RGB", (side, side)).save(file, "PNG")
+    return Image(file.getvalue())
+
+
+BLANK = _black(64)
+"""A black picture. It is in no store, and every model's eyes find it by its name."""
 
 
 class Eyes:
@@ -67,14 +73,14 @@ class Eyes:
             )
         return int(count)
 
+    def blank(self) -> tuple[str, list[int]]:
+        """The name of `BLANK`, and the ids that stand for it."""
+        return BLANK.sha256, [self.token] * self.tokens(BLANK.width, BLANK.height)
+
     def pixels(self, names: Sequence[str]) -> tuple[Tensor, Tensor]:
         """`pixel_values` PD and `image_grid_thw` N3 of these pictures (at least one), in order."""
         read = [self._pixels(name) for name in names]
         return torch.cat([pixels for pixels, _ in read]), torch.cat([grid for _, grid in read])
-
-    def blank_ids(self) -> list[int]:
-        """The ids that stand for the picture `BLANK`."""
-        return [self.token] * self.tokens(SIDE, SIDE)
 
     def require(self, ids: Sequence[int], names: Sequence[str]) -> None:
         """Raise `ValueError` unless the ids have as many tokens of pictures as these pictures take."""
@@ -89,22 +95,17 @@ class Eyes:
         self._processor.save_pretrained(str(folder))
 
     def _read(self, name: str) -> tuple[Tensor, Tensor]:
-        if name == BLANK:
-            return self._seen(Pillow.new("RGB", (SIDE, SIDE)))
-        image = self._find(name)
+        image = BLANK if name == BLANK.sha256 else self._find(name)
         self.tokens(image.width, image.height)
         try:
             with Pillow.open(io.BytesIO(image.png), formats=["PNG"]) as opened:
-                return self._seen(opened.convert("RGB"))
+                found = self._processor.preprocess([opened.convert("RGB")], return_tensors="pt")
         except (
             OSError,
             SyntaxError,
             ValueError,
         ) as error:  # whole chunks, and pixels that cannot be unpacked
             raise MachineError(f"picture {name}: it cannot be decoded ({error})") from None
-
-    def _seen(self, picture: Pillow.Image) -> tuple[Tensor, Tensor]:
-        found = self._processor.preprocess([picture], return_tensors="pt")
         return found["pixel_values"], found["image_grid_thw"]
 
 
