@@ -26,9 +26,6 @@ MOST_TOKENS = 16_384
 KEPT = 8
 """Pictures whose pixels are kept: each takes tens of megabytes, and the next turn shows most of them again."""
 
-Find = Callable[[str], Image]
-"""The picture of a name. Raises `FileError` where it cannot be read."""
-
 
 def _black(side: int) -> Image:
     file = io.BytesIO()
@@ -38,6 +35,9 @@ def _black(side: int) -> Image:
 
 BLANK = _black(64)
 """A black picture. It is in no store, and every model's eyes find it by its name."""
+
+Find = Callable[[str], Image]
+"""The picture of a name. Raises `FileError` where it cannot be read."""
 
 
 class Eyes:
