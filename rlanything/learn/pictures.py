@@ -50,10 +50,9 @@ class Seen:
 
 def blank_row(eyes: Eyes) -> Row:
     """A row without targets that shows a blank picture. With it a micro-batch passes through what reads pictures."""
-    from rlanything.engines.sight.eyes import BLANK
-
-    row = Row(images=[BLANK])
-    row.read(eyes.blank_ids(), 0, None, NO_BRANCH, NO_BRANCH)
+    name, ids = eyes.blank()
+    row = Row(images=[name])
+    row.read(ids, 0, None, NO_BRANCH, NO_BRANCH)
     return row
 
 

@@ -28,9 +28,15 @@ MOST_TOKENS = 16_384
 KEPT = 8
 """Pictures whose pixels are kept: each takes tens of megabytes, and the next turn shows most of them again."""
 
-BLANK = "blank"
-"""Stands for a black picture of `SIDE` by `SIDE` pixels where names of pictures are expected. It is in no store."""
-SIDE = 64
+
+def _black(side: int) -> Image:
+    file = io.BytesIO()
+    Pillow.new("RGB", (side, side)).save(file, "PNG")
+    return Image(file.getvalue())
+
+
+BLANK = _black(64)
+"""A black picture. It is in no store, and every model's eyes find it by its name."""
 
 Find = Callable[[str], Image]
 """The picture of a name. Raises `FileError` where it cannot be read."""
@@ -82,14 +88,14 @@ class Eyes:
             )
         return int(count)
 
+    def blank(self) -> tuple[str, list[int]]:
+        """The name of `BLANK`, and the ids that stand for it."""
+        return BLANK.sha256, [self.token] * self.tokens(BLANK.width, BLANK.height)
+
     def pixels(self, names: Sequence[str]) -> tuple[Tensor, Tensor]:
         """`pixel_values` PD and `image_grid_thw` N3 of these pictures (at least one), in order."""
         read = [self._pixels(name) for name in names]
         return torch.cat([pixels for pixels, _ in read]), torch.cat([grid for _, grid in read])
-
-    def blank_ids(self) -> list[int]:
-        """The ids that stand for the picture `BLANK`."""
-        return [self.token] * self.tokens(SIDE, SIDE)
 
     def inputs(self, ids_bt: Tensor, names: Sequence[str]) -> dict[str, Any]:
         """What the model's forward pass gets besides the ids of prompts that show these pictures; {} where it is none.
@@ -128,9 +134,7 @@ class Eyes:
         self._processor.save_pretrained(str(folder))
 
     def _read(self, name: str) -> tuple[Tensor, Tensor]:
-        if name == BLANK:
-            return _patches(self._processor, Pillow.new("RGB", (SIDE, SIDE)))
-        image = self._find(name)
+        image = BLANK if name == BLANK.sha256 else self._find(name)
         self.tokens(image.width, image.height)
         return decode(self._processor, image)
 
@@ -176,13 +180,9 @@ def decode(processor: Any, image: Image) -> tuple[Tensor, Tensor]:
     """`pixel_values` PD and `image_grid_thw` N3 of one picture. Raises `MachineError` where it cannot be decoded."""
     try:
         with Pillow.open(io.BytesIO(image.png), formats=["PNG"]) as opened:
-            return _patches(processor, opened.convert("RGB"))
+            found = processor.preprocess([opened.convert("RGB")], return_tensors="pt")
     except (OSError, SyntaxError, ValueError) as error:  # whole chunks, and pixels that cannot be unpacked
         raise MachineError(f"picture {image.sha256}: it cannot be decoded ({error})") from None
-
-
-def _patches(processor: Any, picture: Pillow.Image) -> tuple[Tensor, Tensor]:
-    found = processor.preprocess([picture], return_tensors="pt")
     return found["pixel_values"], found["image_grid_thw"]
 
 
