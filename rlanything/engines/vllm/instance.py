@@ -133,16 +133,12 @@ class Instance:
         """
         engine, found = self._llm.llm_engine, dict[int, tuple[list[int], list[float]]]()
         waiting, named = deque(enumerate(asked)), _named(lora)
-        try:
-            while len(found) < len(asked):
-                while waiting and engine.get_num_unfinished_requests() < self._most:
-                    number, ask = waiting.popleft()
-                    engine.add_request(str(number), self._prompt(ask, salt), _params(ask), lora_request=named)
-                for output in engine.step():
-                    found[int(output.request_id)] = _sampled(output.outputs[0])
-        except BaseException:  # vLLM would go on with the others beside the next call's
-            engine.abort_request([str(number) for number in range(len(asked)) if number not in found])
-            raise
+        while len(found) < len(asked):
+            while waiting and engine.get_num_unfinished_requests() < self._most:
+                number, ask = waiting.popleft()
+                engine.add_request(str(number), self._prompt(ask, salt), _params(ask), lora_request=named)
+            for output in engine.step():
+                found[int(output.request_id)] = _sampled(output.outputs[0])
         return [found[number] for number in range(len(asked))]
 
     def _prompt(self, ask: Ask, salt: str) -> Any:
