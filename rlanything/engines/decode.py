@@ -66,12 +66,13 @@ class Draft:
 def check_request(request: Request, vocabulary: int, context: int, *, sees: bool = False) -> None:
     """Raise `ValueError` for a request that cannot be served.
 
-    vocabulary: number of token ids of the model. context: number of its positions. sees: the engine reads pictures.
+    vocabulary: number of token ids of the model. context: number of its positions. sees: the engine was made to read
+    pictures.
     """
     if request.images and not sees:
         raise ValueError(
-            f"a prompt shows {len(request.images)} pictures, and this engine reads text alone; engine=transformers, "
-            "vllm and vllm_servers read pictures, with a checkpoint that does"
+            f"a prompt shows {len(request.images)} pictures, and this engine reads text alone; pictures need "
+            "engine=transformers, vllm or vllm_servers, and a checkpoint that reads them"
         )
     if not request.prompt_ids or request.max_tokens < 1 or request.temperature < 0:
         raise ValueError(

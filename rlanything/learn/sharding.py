@@ -5,7 +5,7 @@ same passes in the same order. Policy and reward model are divided on their own:
 other. Gradients are divided after every micro-batch. Until then each process holds all of them, so that is not put off
 to the last one.
 
-Text is sampled from a whole copy of the model, which each process has for itself. With LoRA the frozen weights are that
+Samples come from a whole copy of the model, which each process has for itself. With LoRA the frozen weights are that
 copy already: they lie whole in each process, once for all roles, and LoRA's weights alone are divided. To divide the
 frozen ones as well would take more memory, because the whole copy would still be there.
 """

@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from rlanything import targets
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError, UserError
+from rlanything.core.printable import one_line
 from rlanything.engines.sources import is_local
 from rlanything.files.reader import read_object
 from rlanything.planning.samplers import NATIVE, SERVERS, VLLM
@@ -35,10 +37,27 @@ def roles(config: Config) -> Mapping[str, Checkpoint]:
 def check(config: Config, root: Path) -> None:
     """Raise `ConfigError` for a folder that holds no checkpoint, or one that the engine cannot run.
 
-    A name on the hub is not looked up."""
+    A name on the hub is not looked up. Neither is a checkpoint of `evaluate` that is not there yet: a training may make
+    it.
+    """
     for role, source in roles(config).items():
         if is_local(source, root):
             _check_folder(f"model.{role}.path = {source.path}", root / source.path, config)
+    for key, source, role in _of_evaluation(config):
+        file = root / source.path / "config.json"
+        if is_local(source, root) and file.is_file():
+            _check_sees(f"{key}.path = {source.path}", role, read_object(file), config)
+
+
+def _of_evaluation(config: Config) -> Iterator[tuple[str, Checkpoint, str]]:
+    """The checkpoints of `evaluate`: key, checkpoint, and whose pictures it is shown, `policy`'s or `reward`'s."""
+    evaluate = config.evaluate
+    for name in ("solver", "reward_policy"):
+        if (source := getattr(evaluate, name)) is not None:
+            yield f"evaluate.{name}", source, "policy"
+    for name, source in evaluate.judges.items():
+        if name not in config.endpoints.judges:
+            yield f"evaluate.judges.{name}", source, "reward"
 
 
 def warnings(config: Config, root: Path) -> list[str]:
@@ -72,15 +91,7 @@ def _check_folder(key: str, folder: Path, config: Config) -> None:
     if not file.is_file():
         raise ConfigError(f"{key}: no config.json there: not a checkpoint as `save_pretrained` writes it")
     found = read_object(file)
-    shown = config.model.images.model_dump().get(key.split(".")[1], 0)
-    if shown and not isinstance(found.get("vision_config"), dict):
-        role = key.split(".")[1]
-        raise ConfigError(
-            f"{key}: model.images.{role} = {shown}, and this checkpoint reads text alone (its config.json has no "
-            "vision_config); use one of Qwen2.5-VL or Qwen3-VL, or 0"
-        )
-    if shown and config.engine[targets.TARGET] in (VLLM, SERVERS):
-        _check_sight(key, found.get("architectures"))
+    _check_sees(key, key.split(".")[1], found, config)
     kind = found.get("model_type")
     if config.engine[targets.TARGET] == NATIVE and kind not in NATIVE_TYPES:
         raise ConfigError(
@@ -89,13 +100,25 @@ def _check_folder(key: str, folder: Path, config: Config) -> None:
         )
 
 
-def _check_sight(key: str, architectures: object) -> None:
-    """Raise `ConfigError` for a checkpoint that vLLM shows no pictures. One that does not say what it is, is loaded."""
-    from rlanything.engines.vllm import support
+def _check_sees(key: str, role: str, found: Mapping[str, Any], config: Config) -> None:
+    """Raise `ConfigError` for a checkpoint that is to be shown pictures, and cannot be.
 
-    if isinstance(architectures, list) and architectures:
+    role: whose pictures it is shown. found: its config.json. vLLM is asked about one that says what it is.
+    """
+    shown = config.model.images.model_dump().get(role, 0)
+    if not shown:
+        return
+    if not isinstance(found.get("vision_config"), dict):
+        raise ConfigError(
+            f"{key}: model.images.{role} = {shown}, and this checkpoint reads text alone (its config.json has no "
+            "vision_config); use one of Qwen2.5-VL or Qwen3-VL, or 0"
+        )
+    architectures = found.get("architectures")
+    if config.engine[targets.TARGET] in (VLLM, SERVERS) and isinstance(architectures, list) and architectures:
+        from rlanything.engines.vllm import support
+
         try:
-            support.check_sight(str(architectures[0])[:60])
+            support.check_sight(one_line(str(architectures[0]))[:60])
         except UserError as error:
             raise ConfigError(f"{key}: {error}") from None
 

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import safe
 from rlanything.repro import workspace
 from rlanything.repro.difference import Difference, Folder, first_difference
 from rlanything.repro.provenance_page import divided
@@ -65,13 +66,11 @@ def divided_arms(root: Path) -> tuple[str, ...]:
         try:
             lines = divided(provenance.read(root, path.stem))
         except ConfigError as error:
-            found.append(f"whether arm {path.stem} was redivided is unknown: {error}")
+            found.append(safe(f"whether arm {path.stem} was redivided is unknown: {error}"))
             continue
         if lines:
-            found.append(
-                f"arm {path.stem} was redivided while it was trained ({'; '.join(lines)}): its files will be equal to "
-                "rounding, not to the byte"
-            )
+            told = safe(f"arm {path.stem} was redivided while it was trained ({'; '.join(lines)})")
+            found.append(f"{told}: its files will be equal to rounding, not to the byte")
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,9 +200,16 @@ def sight(
 
 @contextmanager
 def player(
-    config: Config, source: Checkpoint, root: Path, family: TaskFamily, prompts: Prompts
+    config: Config,
+    source: Checkpoint,
+    root: Path,
+    family: TaskFamily,
+    prompts: Prompts,
+    images: ImageStore | None = None,
 ) -> Iterator[RolloutWorker]:
-    """A policy that only acts, by `config.rollout`. The pictures that it is shown are gone afterwards.
+    """A policy that only acts, by `config.rollout`.
+
+    images: where the pictures that any model is to be shown are kept; None: they are gone afterwards.
 
     Raises `ConfigError`, also for a checkpoint that reads text alone and is to be shown pictures.
     """
@@ -211,10 +218,11 @@ def player(
     from rlanything.loop.rollout import RolloutWorker
 
     network, tokenizer = load(config, source, root, Role.FROZEN)
-    with passing() as images:
-        seen = sight(config, "policy", source, root, network, images)
+    with nullcontext(images) if images is not None else passing() as store:
+        seen = sight(config, "policy", source, root, network, store)
         with chat_model(config, network, tokenizer, seen) as policy:
-            yield RolloutWorker(family, policy, prompts, config.rollout, images if seen else None)
+            kept = store if config.model.images.any else None
+            yield RolloutWorker(family, policy, prompts, config.rollout, kept)
 
 
 def text_alone(config: Config, what: str) -> None:

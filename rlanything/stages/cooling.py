@@ -129,10 +129,7 @@ def _worker(config: Config, root: Path, policy: dict[str, Any]) -> Iterator[Any]
     from rlanything.runs.executors.opened import opened
 
     build.one_thread()
-    source, family, prompts = (
-        Checkpoint.model_validate(policy),
-        build.family(config),
-        build.prompts(config, root),
-    )
+    source = Checkpoint.model_validate(policy)
+    family, prompts = build.family(config), build.prompts(config, root)
     with opened(config), build.player(config, source, root, family, prompts) as worker:
         yield worker

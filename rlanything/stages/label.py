@@ -17,12 +17,10 @@ from rlanything.config.endpoints import judge_role
 from rlanything.core.errors import ConfigError
 from rlanything.core.seeds import derive_seed
 from rlanything.engines import sources
-from rlanything.engines.placement import Role
 from rlanything.files import atomic, locks
 from rlanything.files.images import ImageStore
 from rlanything.files.images import clear as clear_images
 from rlanything.files.records import read_lines, write_lines
-from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import try_tasks
 from rlanything.rewards.protocols import PanelEvaluation, PanelLines
@@ -83,13 +81,9 @@ def _panels(config: Config, root: Path, images: ImageStore) -> dict[str, PanelLi
     acting, family = config.rolling_out(source), build.family(config)
     prompts = build.prompts(config, root, source.prompts)
     found: dict[str, PanelLines] = {}
-    network, tokenizer = build.load(config, source, root, Role.FROZEN)
-    seen = build.sight(config, "policy", source, root, network, images)
-    store = images if config.model.images.any else None
     named: set[str] = set()
-    with build.chat_model(config, network, tokenizer, seen) as policy:
-        worker = RolloutWorker(family, policy, prompts, acting.rollout, store)
-        evaluation = kind_of(config).evaluation(config, family, policy, prompts)
+    with build.player(acting, source, root, family, prompts, images) as worker:
+        evaluation = kind_of(config).evaluation(config, family, worker.policy, prompts)
         for name in config.tasks.reward_panels:
             tasks = read_tasks(layout.tasks(name))
             tried = try_tasks(acting, tasks, worker)

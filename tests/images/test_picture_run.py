@@ -199,13 +199,23 @@ def test_two_processes_give_the_numbers_of_one_although_they_are_killed_between(
 
 def test_a_checkpoint_that_reads_text_alone_is_refused_before_any_work(project, tmp_path):
     root = tmp_path
-    shutil.copytree(project / "checkpoints", root / "checkpoints")
-    file = root / "checkpoints" / "vl" / "config.json"
+    shutil.copytree(project / "checkpoints" / "vl", root / "checkpoints" / "vl")
+    shutil.copytree(project / "checkpoints" / "vl", root / "checkpoints" / "blind")
+    file = root / "checkpoints" / "blind" / "config.json"
     config = json.loads(file.read_text())
     del config["vision_config"]
     file.write_text(json.dumps(config))
-    with pytest.raises(ConfigError, match=r"model\.images\.policy = 2, and this checkpoint reads text alone"):
-        checkpoints.check(configured(), root)
+    checkpoints.check(configured("+evaluate.solver.path=checkpoints/later"), root)  # a training may make it
+    for key, role in (
+        ("model.policy", "policy"),
+        ("+evaluate.solver", "policy"),
+        ("+evaluate.reward_policy", "policy"),
+        ("+evaluate.judges.one", "reward"),
+    ):
+        labels = ["evaluate.labels=judge"] if "judges" in key else []
+        words = rf"{key.lstrip('+')}\.path = .*images\.{role} = 2, and this checkpoint reads text alone"
+        with pytest.raises(ConfigError, match=words):
+            checkpoints.check(configured(*labels, f"{key}.path=checkpoints/blind"), root)
 
 
 @pytest.mark.parametrize("engine", ["vllm", "vllm_servers"])

@@ -35,7 +35,8 @@ def text_only():
 @pytest.mark.parametrize("engine", [TransformersEngine, NativeEngine])
 def test_an_engine_that_reads_text_alone_refuses_pictures(text_only, engine):
     with pytest.raises(
-        ValueError, match=r"shows 1 pictures, and this engine reads text alone; engine=transformers"
+        ValueError,
+        match=r"shows 1 pictures, and this engine reads text alone; pictures need engine=transformers",
     ):
         engine(*text_only).generate([REQUEST])
 

@@ -22,6 +22,7 @@ from transformers import AutoImageProcessor, PreTrainedModel
 
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.core.images import Image
+from rlanything.core.printable import one_line
 
 MOST_TOKENS = 16_384
 """The most tokens of one picture. The processor is a stranger's file and may ask for any number."""
@@ -36,7 +37,7 @@ def _black(side: int) -> Image:
 
 
 BLANK = _black(64)
-"""A black picture. It is in no store, and every model's eyes find it by its name."""
+"""A black picture. It is in no store; `Eyes` find it by its name all the same."""
 
 Find = Callable[[str], Image]
 """The picture of a name. Raises `FileError` where it cannot be read."""
@@ -93,14 +94,18 @@ class Eyes:
         return BLANK.sha256, [self.token] * self.tokens(BLANK.width, BLANK.height)
 
     def pixels(self, names: Sequence[str]) -> tuple[Tensor, Tensor]:
-        """`pixel_values` PD and `image_grid_thw` N3 of these pictures (at least one), in order."""
+        """`pixel_values` PD and `image_grid_thw` N3 of these pictures (at least one), in order.
+
+        Raises `FileError` for a picture that is not there, `MachineError` for one that cannot be decoded, and as
+        `tokens`.
+        """
         read = [self._pixels(name) for name in names]
         return torch.cat([pixels for pixels, _ in read]), torch.cat([grid for _, grid in read])
 
     def inputs(self, ids_bt: Tensor, names: Sequence[str]) -> dict[str, Any]:
         """What the model's forward pass gets besides the ids of prompts that show these pictures; {} where it is none.
 
-        The tensors are on the device of the ids.
+        `pixel_values` PD, `image_grid_thw` N3 and `mm_token_type_ids` BT, on the device of the ids. Raises as `pixels`.
         """
         if not names:
             return {}
@@ -118,10 +123,10 @@ class Eyes:
         Raises `ValueError` unless its tokens of pictures are as many as these pictures take, and those of each picture
         follow one another; `FileError` for a picture that is not there; and as `tokens`.
         """
-        counts = [self.tokens(image.width, image.height) for image in map(self._find, names)]
+        counts = [self.tokens(image.width, image.height) for image in map(self._image, names)]
         starts = locate(ids, self.token, counts)
         shown = zip(names, starts, counts, strict=True)
-        return tuple(Place(name, start, count, self._find) for name, start, count in shown)
+        return tuple(Place(name, start, count, self._image) for name, start, count in shown)
 
     def knowing(self, image: Image) -> Eyes:
         """The same eyes, which find one more picture."""
@@ -133,8 +138,11 @@ class Eyes:
         """Write preprocessor_config.json beside the model."""
         self._processor.save_pretrained(str(folder))
 
+    def _image(self, name: str) -> Image:
+        return BLANK if name == BLANK.sha256 else self._find(name)
+
     def _read(self, name: str) -> tuple[Tensor, Tensor]:
-        image = BLANK if name == BLANK.sha256 else self._find(name)
+        image = self._image(name)
         self.tokens(image.width, image.height)
         return decode(self._processor, image)
 
@@ -172,7 +180,7 @@ def load_processor(source: str, revision: str | None = None) -> Any:
             source, revision=revision, backend="pil", trust_remote_code=False
         )
     except Exception as error:  # libraries that read a damaged file may raise anything
-        said = " ".join(str(error).split())[:300] or type(error).__name__
+        said = one_line(str(error))[:300] or type(error).__name__
         raise ConfigError(f"{source}: its image processor cannot be loaded: {said}") from None
 
 
