@@ -126,8 +126,8 @@ class CopyingEngine(ABC, Generic[S]):
 
     def close(self) -> None:
         """Stop vLLM and give back its memory."""
-        self._stop()
         self._closed = True
+        self._stop()
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions in the order of the requests.
@@ -157,10 +157,13 @@ class CopyingEngine(ABC, Generic[S]):
     def _answers(self, asked: Sequence[Ask]) -> Sampled:
         instance = self._started()
         try:
-            return instance.generate(asked, self._salt)
+            return self._ask(instance, asked)
         except BaseException:
             self._stop()  # it may hold requests that were not finished; the next call starts anew
             raise
+
+    def _ask(self, instance: S, asked: Sequence[Ask]) -> Sampled:
+        return instance.generate(asked, self._salt)
 
     def _started(self) -> S:
         if self._instance is None:
