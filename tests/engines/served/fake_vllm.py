@@ -70,7 +70,11 @@ class Fake:
 
     async def drop_lora(self, request: web.Request) -> web.Response:
         name = (await request.json())["lora_name"]
-        del (self.loras or {})[name]
+        self.meanwhile.append(self.version)
+        if self.loras is None or name not in self.loras:
+            told = {"error": {"message": f"The lora adapter '{name}' cannot be found."}}
+            return web.json_response(told if self.loras is not None else {"detail": "Not Found"}, status=404)
+        del self.loras[name]
         return web.Response(text=f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def rpc(self, request: web.Request) -> web.Response:
