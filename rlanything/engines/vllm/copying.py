@@ -67,6 +67,7 @@ class CopyingEngine(ABC, Generic[S]):
             support.check_sight(type(model).__name__)
         self._model, self._stops = model, frozenset(stop_ids(tokenizer))
         self._eyes = None if eyes is None else eyes.knowing(probe.picture())
+        self._sighted = type(model).__name__ in support.SIGHTED
         self._options, self._dtype = options, DTYPES.get(options.dtype, model.dtype)
         self._context: int = self._config.max_position_embeddings
         default = probe.TOLERANCE[self._dtype]
@@ -93,7 +94,7 @@ class CopyingEngine(ABC, Generic[S]):
             prefix_caching=self._options.prefix_caching,
             eager=self._options.eager,
             lora_rank=self._rank,
-            sighted=type(self._model).__name__ in support.SIGHTED,
+            sighted=self._sighted,
         )
 
     @abstractmethod

@@ -22,7 +22,7 @@ FAULTS = "FAKE_FAULTS"
 
 
 class Fake:
-    """A server. `version`, `loaded`: what it was told. `salts`, `asked`: of the requests that it was asked.
+    """A server. `version`, `loaded`: what it was told. `called`: its model's name. `salts`, `asked`: of the requests that it was asked.
 
     `meanwhile`: the versions that a request would have had while weights were loaded. `loras`: LoRA's weights that it
     has, name -> folder; None: it takes none. `drawn`: the names of LoRA's weights that requests asked for.
@@ -30,7 +30,7 @@ class Fake:
 
     def __init__(self, model: Path, faults: Path | None) -> None:
         self.model, self.faults = model, faults
-        self.version = "default"
+        self.version, self.called = "default", "m"
         self.loaded: list[str] = []
         self.meanwhile: list[str] = []
         self.salts: list[str] = []
@@ -54,8 +54,10 @@ class Fake:
         return web.Response()
 
     async def models(self, request: web.Request) -> web.Response:
-        loras = [{"id": name, "root": folder, "parent": "m"} for name, folder in (self.loras or {}).items()]
-        served = {"id": "m", "root": str(self.model), "parent": None, "max_model_len": 512}
+        loras = [
+            {"id": name, "root": folder, "parent": self.called} for name, folder in (self.loras or {}).items()
+        ]
+        served = {"id": self.called, "root": str(self.model), "parent": None, "max_model_len": 512}
         return web.json_response({"data": [served, *loras]})
 
     async def add_lora(self, request: web.Request) -> web.Response:
