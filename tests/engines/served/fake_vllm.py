@@ -22,9 +22,9 @@ FAULTS = "FAKE_FAULTS"
 
 
 class Fake:
-    """A server. `version`, `loaded`: what it was told. `called`: its model's name. `salts`, `asked`: of the requests that it was asked.
+    """A server. `version`, `loaded`: what it was told. `salts`, `asked`: of the requests that it was asked.
 
-    `meanwhile`: the versions that a request would have had while weights were loaded. `loras`: LoRA's weights that it
+    `called`: the name of its model. `meanwhile`: the versions that a request would have had while weights were loaded. `loras`: LoRA's weights that it
     has, name -> folder; None: it takes none. `drawn`: the names of LoRA's weights that requests asked for.
     """
 
