@@ -24,8 +24,9 @@ FAULTS = "FAKE_FAULTS"
 class Fake:
     """A server. `version`, `loaded`: what it was told. `salts`, `asked`: of the requests that it was asked.
 
-    `called`: the name of its model. `meanwhile`: the versions that a request would have had while weights were loaded. `loras`: LoRA's weights that it
-    has, name -> folder; None: it takes none. `drawn`: the names of LoRA's weights that requests asked for.
+    `called`: the name of its model. `meanwhile`: the versions that a request would have had while weights were loaded.
+    `loras`: LoRA's weights that it has, name -> folder; None: it takes none. `drawn`: the names of LoRA's weights that
+    requests asked for.
     """
 
     def __init__(self, model: Path, faults: Path | None) -> None:
