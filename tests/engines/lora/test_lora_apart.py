@@ -120,6 +120,10 @@ def test_a_server_takes_loras_weights_alone(models):
                 f"{version + 1}"
             ]
             moved(policy, version)
+        (server,) = engine._instance._servers
+        server._lora = "a name from before it began anew"  # vLLM itself says that it does not know it
+        engine.sync(3)
+        check(engine, policy)
 
 
 @pytest.fixture
