@@ -190,11 +190,13 @@ test: install-dev  ## Install and run the tests, except the slow ones
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow
 
-# With vLLM in the process, and with servers that take over updates, two of them of models that see.
+# With vLLM in the process, and with servers that take over updates, two of them of models that see. Then trainings.
 test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vllm` comes first
 	.rla/vllm/bin/python -m pytest tests/engines/test_vllm_engine.py tests/engines/test_engine_contract.py \
 		tests/engines/pictures -k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
 	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py tests/engines/openai/test_endpoint_vllm.py
+	.rla/vllm/bin/python -m pytest tests/images/test_vllm_picture_run.py \
+		tests/stages/small_experiments/test_vllm_run.py -k "picture_run or loras_weights_alone"
 
 fuzz: install-dev  ## Damage what may come from strangers for MINUTES=10, and see that it is read or refused
 	PYTHONPATH=. python tests/fuzz --minutes $(MINUTES) --jobs $(JOBS) $(TARGETS)

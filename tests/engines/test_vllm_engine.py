@@ -65,7 +65,9 @@ def test_a_second_update_that_changes_nothing_is_noticed(engine, model, monkeypa
 def test_a_stale_prefix_cache_is_noticed(engine, model, monkeypatch):
     generate = instance.Instance.generate
     monkeypatch.setattr(
-        instance.Instance, "generate", lambda self, asked, salt: generate(self, asked, "always the same")
+        instance.Instance,
+        "generate",
+        lambda self, asked, salt, **more: generate(self, asked, "always the same", **more),
     )
     engine.generate(REQUESTS)
     learn(model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakSet
 
 from torch import Tensor
@@ -12,6 +13,9 @@ from transformers import PreTrainedModel
 from rlanything.engines.lora.merging import frozen_state, has_lora
 from rlanything.engines.vllm.instance import Ask, Instance, Settings
 from rlanything.engines.vllm.support import Options
+
+if TYPE_CHECKING:
+    from rlanything.engines.sight.eyes import Eyes
 
 
 class Base:
@@ -53,11 +57,11 @@ class Base:
 class Tenant:
     """A running vLLM, as one of the engines that share it uses it.
 
-    base: one that is running.
+    base: one that is running. eyes: of the engine; the others may have other ones, or none.
     """
 
-    def __init__(self, base: Base) -> None:
-        self._base, self._instance = base, base.instance
+    def __init__(self, base: Base, eyes: Eyes | None) -> None:
+        self._base, self._instance, self._eyes = base, base.instance, eyes
         self._lora: int | None = None
 
     @property
@@ -79,7 +83,7 @@ class Tenant:
 
     def generate(self, asked: Sequence[Ask], salt: str) -> list[tuple[list[int], list[float]]]:
         """See `Instance.generate`."""
-        return self._running.generate(asked, salt, self._lora)
+        return self._running.generate(asked, salt, self._lora, self._eyes)
 
     def close(self) -> None:
         """Stop vLLM, unless it was stopped."""

@@ -67,6 +67,7 @@ class CopyingEngine(ABC, Generic[S]):
             support.check_sight(type(model).__name__)
         self._model, self._stops = model, frozenset(stop_ids(tokenizer))
         self._eyes = None if eyes is None else eyes.knowing(probe.picture())
+        self._sighted = type(model).__name__ in support.SIGHTED
         self._options, self._dtype = options, DTYPES.get(options.dtype, model.dtype)
         self._context: int = self._config.max_position_embeddings
         default = probe.TOLERANCE[self._dtype]
@@ -93,7 +94,7 @@ class CopyingEngine(ABC, Generic[S]):
             prefix_caching=self._options.prefix_caching,
             eager=self._options.eager,
             lora_rank=self._rank,
-            sighted=type(self._model).__name__ in support.SIGHTED,
+            sighted=self._sighted,
         )
 
     @abstractmethod
@@ -126,8 +127,8 @@ class CopyingEngine(ABC, Generic[S]):
 
     def close(self) -> None:
         """Stop vLLM and give back its memory."""
-        self._stop()
         self._closed = True
+        self._stop()
 
     def generate(self, requests: Sequence[Request]) -> list[Completion]:
         """Completions in the order of the requests.
@@ -157,10 +158,13 @@ class CopyingEngine(ABC, Generic[S]):
     def _answers(self, asked: Sequence[Ask]) -> Sampled:
         instance = self._started()
         try:
-            return instance.generate(asked, self._salt)
+            return self._ask(instance, asked)
         except BaseException:
             self._stop()  # it may hold requests that were not finished; the next call starts anew
             raise
+
+    def _ask(self, instance: S, asked: Sequence[Ask]) -> Sampled:
+        return instance.generate(asked, self._salt)
 
     def _started(self) -> S:
         if self._instance is None:

@@ -109,9 +109,10 @@ def _draw(logits: Tensor, rows: Sequence[Row], options: Sequence[tuple[int, ...]
 
     options: the allowed ids of each row, or [] in free decoding.
     """
-    for row, never in enumerate(each.never for each in rows):
-        if never is not None:
-            logits[row, never] = float("-inf")
+    barred = [(at, row.never) for at, row in enumerate(rows) if row.never is not None]
+    if barred:
+        at, never = torch.tensor(barred, device=logits.device).unbind(1)
+        logits[at, never] = float("-inf")  # one write for the whole batch
     own = restrict(logits, options) if options else logits
     finite = own.max(-1).values.isfinite()  # the largest is NaN where one is NaN
     own = own.masked_fill(~finite.unsqueeze(1), float("-inf"))

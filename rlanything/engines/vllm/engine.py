@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,8 +13,8 @@ from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.vllm import bases, support
 from rlanything.engines.vllm.bases import Tenant
 from rlanything.engines.vllm.budget import GIB, SHARED
-from rlanything.engines.vllm.copying import CopyingEngine, token_bytes
-from rlanything.engines.vllm.instance import Instance
+from rlanything.engines.vllm.copying import CopyingEngine, Sampled, token_bytes
+from rlanything.engines.vllm.instance import Ask, Instance
 
 if TYPE_CHECKING:
     from rlanything.engines.sight.eyes import Eyes
@@ -67,17 +69,23 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
         super().sync(version)
 
     def close(self) -> None:
-        """Stop vLLM, unless other engines share it, and give back its memory."""
+        """Stop vLLM, unless other engines share it, and give back its memory. All of it, also after an error."""
         if self._base is not None:
             self._base.members.pop(self, None)
-            if self._base.members:
-                self._notice_a_stop()
-                if isinstance(self._instance, Tenant):
-                    self._instance.leave()
-                self._instance = None
-        super().close()
-        if self._base is None or not self._base.members:
-            SHARED.leave(self._holder)
+        others = self._base is not None and len(self._base.members) > 0
+        with ExitStack() as stack:
+            if not others:
+                stack.callback(SHARED.leave, self._holder)
+            stack.callback(super().close)
+            if others:
+                self._leave()
+
+    def _leave(self) -> None:
+        """Leave vLLM to the other engines."""
+        self._notice_a_stop()
+        instance, self._instance = self._instance, None
+        if isinstance(instance, Tenant):
+            instance.leave()
 
     def _notice_a_stop(self) -> None:
         """Another engine of the base may have stopped vLLM."""
@@ -91,10 +99,10 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
     def _start(self) -> Instance | Tenant:
         base = self._base
         if base is None:
-            return Instance(self._model, self._settings(self._cache_bytes()), self._eyes)
+            return Instance(self._model, self._settings(self._cache_bytes()))
         if base.instance is None:
             base.start(self._model, self._settings(self._cache_bytes()))
-        return Tenant(base)
+        return Tenant(base, self._eyes)
 
     def _cache_bytes(self) -> int:
         SHARED.leave(self._holder)
@@ -107,4 +115,9 @@ class VllmEngine(CopyingEngine[Instance | Tenant]):
             instance.load(self._model)
         else:
             instance.load(merged_state(self._model))
-        self._accept(partial(instance.generate, salt=self._salt))
+        self._accept(partial(self._ask, instance))
+
+    def _ask(self, instance: Instance | Tenant, asked: Sequence[Ask]) -> Sampled:
+        if isinstance(instance, Tenant):
+            return instance.generate(asked, self._salt)
+        return instance.generate(asked, self._salt, eyes=self._eyes)

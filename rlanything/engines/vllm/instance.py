@@ -81,13 +81,11 @@ def seen_as(name: str, salt: str) -> str:
 class Instance:
     """A running vLLM with the architecture of a model. Its weights are random until `load`.
 
-    eyes: make the pixels of pictures; None: prompts show none.
-
     Raises `UserError` when vLLM cannot be imported, or cannot run the model. The message holds vLLM's own words.
     """
 
-    def __init__(self, model: PreTrainedModel, settings: Settings, eyes: Eyes | None = None) -> None:
-        self._eyes, self._most = eyes, settings.max_batch
+    def __init__(self, model: PreTrainedModel, settings: Settings) -> None:
+        self._most = settings.max_batch
         with restored(settings.device), tempfile.TemporaryDirectory(prefix="rlanything-vllm-") as folder:
             save_config(model, folder)
             with _explained():
@@ -122,36 +120,29 @@ class Instance:
         self._llm.llm_engine.remove_lora(number)
 
     def generate(
-        self, asked: Sequence[Ask], salt: str, lora: int | None = None
+        self, asked: Sequence[Ask], salt: str, lora: int | None = None, eyes: Eyes | None = None
     ) -> list[tuple[list[int], list[float]]]:
         """Ids and logits of the drawn tokens (`draw`) for each prompt.
 
         salt: cached prefixes are found again only under the salt that they were computed with.
         lora: the number of LoRA's weights that sample; None: none do.
+        eyes: make the pixels of pictures; None: prompts show none. They are of whoever asks: engines that share an
+            instance may have other ones.
 
         vLLM has no more prompts at a time than it decodes together: pixels are large.
+
+        Raises `FileError` for a picture that is not there, `MachineError` for one that cannot be decoded, and
+        `ValueError` for pictures without eyes.
         """
         engine, found = self._llm.llm_engine, dict[int, tuple[list[int], list[float]]]()
         waiting, named = deque(enumerate(asked)), _named(lora)
         while len(found) < len(asked):
             while waiting and engine.get_num_unfinished_requests() < self._most:
                 number, ask = waiting.popleft()
-                engine.add_request(str(number), self._prompt(ask, salt), _params(ask), lora_request=named)
+                engine.add_request(str(number), _prompt(ask, salt, eyes), _params(ask), lora_request=named)
             for output in engine.step():
                 found[int(output.request_id)] = _sampled(output.outputs[0])
         return [found[number] for number in range(len(asked))]
-
-    def _prompt(self, ask: Ask, salt: str) -> Any:
-        if not ask.pictures or self._eyes is None:
-            from vllm.inputs import tokens_input
-
-            return tokens_input(list(ask.prompt), cache_salt=salt)
-        from rlanything.engines.vllm import sighted
-
-        names = [seen_as(place.name, salt) for place in ask.pictures]
-        ranges = [(place.start, place.tokens) for place in ask.pictures]
-        pixels = [self._eyes.pixels([place.name]) for place in ask.pictures]
-        return {**sighted.prompt(ask.prompt, names, ranges, pixels), "cache_salt": salt}
 
     def close(self) -> None:
         """Free weights and caches. What the instances of a process have in common goes with the last one."""
@@ -176,6 +167,22 @@ def _named(lora: int | None) -> Any:
     from vllm.lora.request import LoRARequest
 
     return None if lora is None else LoRARequest(f"{lora}", lora, f"lora {lora}")
+
+
+def _prompt(ask: Ask, salt: str, eyes: Eyes | None) -> Any:
+    """A prompt as vLLM takes it. Raises as `Instance.generate`."""
+    if not ask.pictures:
+        from vllm.inputs import tokens_input
+
+        return tokens_input(list(ask.prompt), cache_salt=salt)
+    if eyes is None:
+        raise ValueError("a prompt shows pictures, and this engine has no eyes")
+    from rlanything.engines.vllm import sighted
+
+    names = [seen_as(place.name, salt) for place in ask.pictures]
+    ranges = [(place.start, place.tokens) for place in ask.pictures]
+    pixels = [eyes.pixels([place.name]) for place in ask.pictures]
+    return {**sighted.prompt(ask.prompt, names, ranges, pixels), "cache_salt": salt}
 
 
 def _params(ask: Ask) -> Any:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 
 import engine_cases as cases
 import pytest
 from lora_cases import KEY, REQUESTS, learned, moved
+from sight_cases import KINDS, NAMES, PICTURES, folder, prompt
 from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
 from rlanything.config import LoraConfig
 from rlanything.config.algorithm import MATRICES
 from rlanything.core.types import Request
+from rlanything.engines import checkpoint
 from rlanything.engines.lora.injection import inject
 from rlanything.engines.lora.merging import merge
 from rlanything.engines.lora.sharing import twin
+from rlanything.engines.sight import eyes as sight
+from rlanything.engines.transformers import TransformersEngine
 from rlanything.engines.vllm import bases, instance, support
+from rlanything.engines.vllm.budget import SHARED
 from rlanything.engines.vllm.engine import VllmEngine
 from rlanything.engines.vllm.instance import Settings
 from rlanything.engines.vllm.probe import WeightsMismatch
@@ -113,6 +120,110 @@ def test_a_server_takes_loras_weights_alone(models):
                 f"{version + 1}"
             ]
             moved(policy, version)
+        (server,) = engine._instance._servers
+        server._lora = "a name from before it began anew"  # vLLM itself says that it does not know it
+        engine.sync(3)
+        check(engine, policy)
+
+
+@pytest.fixture
+def seeing():
+    """A model with LoRA that sees nothing, and one over the same frozen weights with eyes; tokenizer and eyes."""
+    frozen, words = checkpoint.load(folder(KINDS[0]))
+    blind, sighted = (twin(frozen.requires_grad_(False)) for _ in range(2))
+    return (
+        learned(blind),
+        sighted,
+        words,
+        sight.load(str(folder(KINDS[0])), None, sighted, PICTURES.__getitem__),
+    )
+
+
+def test_engines_that_share_one_vllm_have_eyes_of_their_own(seeing):
+    blind, sighted, words, eyes = seeing
+    shown = [
+        Request(prompt(KINDS[0], *names), seed, 6, images=names)
+        for seed, names in enumerate([(NAMES[0],), (NAMES[1], NAMES[2]), ()])
+    ]
+    unseen = [replace(request, images=()) for request in shown]  # the same ids
+    plain, _ = checkpoint.load(folder(KINDS[0]))
+    merge(blind, plain)
+    with ExitStack() as stack:
+        kept = {"words": words, "lora": "apart", "cache_gib": 1.0}
+        first = stack.enter_context(cases.opened("vllm", blind, **kept))
+        second = stack.enter_context(cases.opened("vllm", sighted, eyes=eyes, **kept))
+        assert first._base is second._base is not None
+        for _ in range(2):  # also with cached prefixes, which the other engine was asked for
+            for engine, reference, requests in (
+                (first, TransformersEngine(plain, words), unseen),
+                (second, TransformersEngine(sighted, words, eyes=eyes), shown),
+            ):
+                found, expected = engine.generate(requests), reference.generate(requests)
+                assert cases.ids(found) == cases.ids(expected)
+                for one, other in zip(found, expected, strict=True):
+                    assert one.logprobs == pytest.approx(other.logprobs, abs=cases.TOLERANCE["vllm"])
+
+
+def test_the_eyes_of_an_engine_arrive_at_the_vllm_that_it_shares(seeing, made, monkeypatch):
+    blind, sighted, words, eyes = seeing
+    given = []
+
+    class Looking:
+        """vLLM that notes whose eyes it is given, and stops there."""
+
+        def __init__(self, model: PreTrainedModel, settings: Settings) -> None:
+            assert settings.sighted
+
+        def load(self, weights: dict) -> None: ...
+
+        def add_lora(self, model: PreTrainedModel) -> int:
+            return 1
+
+        def drop_lora(self, number: int) -> None: ...
+
+        def generate(self, asked: list, salt: str, lora: int | None = None, eyes: object = None) -> list:
+            given.append((lora, eyes))
+            raise MemoryError("no room")
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(bases, "Instance", Looking)
+    first, second = made(blind, tokenizer=words), made(sighted, tokenizer=words, eyes=eyes)
+    assert first._base is second._base
+    alone = made(deepcopy(sighted), tokenizer=words, eyes=eyes)
+    monkeypatch.setattr("rlanything.engines.vllm.engine.Instance", Looking)
+    assert alone._base is None
+    for engine in (first, second, alone):
+        with pytest.raises(MemoryError):
+            engine.generate([Request((5, 6, 7), 1, 4)])
+    assert given == [(1, None), (None, second._eyes), (None, alone._eyes)]
+    assert None not in (second._eyes, alone._eyes)
+
+
+def test_memory_is_given_back_also_where_vllm_does_not_end(made, monkeypatch):
+    class Stuck:
+        """vLLM that is asked nothing, and does not end."""
+
+        def __init__(self, model: PreTrainedModel, settings: Settings) -> None: ...
+
+        def close(self) -> None:
+            raise RuntimeError("it does not end")
+
+    monkeypatch.setattr("rlanything.engines.vllm.engine.Instance", Stuck)
+    engine = made(cases.qwen2())
+    engine._instance = engine._start()
+    assert engine in SHARED._taken
+    with pytest.raises(RuntimeError, match="it does not end"):
+        engine.close()
+    assert engine not in SHARED._taken
+    with pytest.raises(ValueError, match="the engine is closed"):
+        engine.generate(REQUESTS)
+
+
+def test_a_prompt_with_pictures_is_no_prompt_without_eyes():
+    place = sight.Place(NAMES[0], 0, 1, PICTURES.__getitem__)
+    with pytest.raises(ValueError, match="a prompt shows pictures, and this engine has no eyes"):
+        instance._prompt(instance.Ask((9,), 1, (), {}, pictures=(place,)), "weights 1", None)
 
 
 def test_an_update_that_vllm_does_not_take_over_ends_the_run_however_small_it_is(models, monkeypatch):

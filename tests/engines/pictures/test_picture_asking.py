@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from served_cases import listening
 from sight_cases import KINDS, NAMES, PICTURES, folder, loaded, prompt
 
+from rlanything.core.errors import UserError
 from rlanything.core.types import Request
 from rlanything.engines import checkpoint
 from rlanything.engines.chat import stop_ids
@@ -19,7 +22,7 @@ from rlanything.engines.vllm import probe, support
 from rlanything.engines.vllm.asking import ask
 from rlanything.engines.vllm.engine import VllmEngine
 from rlanything.engines.vllm.instance import Settings
-from rlanything.engines.vllm.served import addresses, process
+from rlanything.engines.vllm.served import addresses, process, program
 from rlanything.engines.vllm.served.engine import VllmServers
 from rlanything.engines.vllm.served.wire import question
 
@@ -77,6 +80,26 @@ def test_a_server_for_a_model_that_sees_is_started_as_one():
     found = process.arguments(Path("m"), Path("s"), settings)
     assert {"--skip-mm-profiling", "--no-mm-device-do-normalize"} <= set(found)
     assert found[found.index("--mm-processor-cache-gb") + 1] == "0"
+
+
+def test_a_server_is_asked_no_more_prompts_with_pictures_than_it_decodes(monkeypatch):
+    model, words, eyes = loaded(KIND)
+    monkeypatch.setattr(support, "version", lambda: support.VERSION)
+    assert VllmServers(model, words, max_batch=4, eyes=eyes)._limits.at_once == 4
+    assert VllmServers(model, words, max_batch=4)._limits.at_once == 8
+
+
+def test_a_given_server_that_reads_pictures_in_its_own_way_is_not_taken():
+    with listening(folder(KIND)) as (address, fake):
+        take = partial(addresses.Claims().take, Request, [address], 1, folder(KIND), 512)
+        assert take(sees=False) == (address,)
+        with pytest.raises(
+            UserError,
+            match=r"it would read pictures in another way than training; start it with python -m rl",
+        ):
+            take(sees=True)
+        fake.called = program.NAME
+        assert take(sees=True) == (address,)
 
 
 def test_the_sizes_of_a_server_s_model_are_compared_where_they_are_nested():

@@ -21,6 +21,7 @@ from rlanything.engines.sight import eyes as sight
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.engines.vllm import instance, support
 from rlanything.engines.vllm.probe import WeightsMismatch
+from rlanything.engines.vllm.served import addresses
 from rlanything.engines.vllm.served.store import Store
 
 SHOWN = [(NAMES[0],), (NAMES[1], NAMES[2]), (), (NAMES[3], NAMES[0], NAMES[3])]
@@ -169,6 +170,8 @@ def test_a_server_shows_pictures_and_takes_over_the_vision_tower(kind, monkeypat
                 engine.sync(1)
             expected = TransformersEngine(model, words, eyes=eyes).generate(asked)
             assert furthest(engine.generate(asked), expected) < cases.TOLERANCE["vllm_servers"]
+        (server,), context = engine._instance._servers, model.config.get_text_config().max_position_embeddings
+        assert addresses._unfit(server.address, engine._instance._store.model, context, sees=True) == ""
         write = Store.write
         monkeypatch.setattr(
             Store,

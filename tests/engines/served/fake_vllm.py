@@ -24,13 +24,14 @@ FAULTS = "FAKE_FAULTS"
 class Fake:
     """A server. `version`, `loaded`: what it was told. `salts`, `asked`: of the requests that it was asked.
 
-    `meanwhile`: the versions that a request would have had while weights were loaded. `loras`: LoRA's weights that it
-    has, name -> folder; None: it takes none. `drawn`: the names of LoRA's weights that requests asked for.
+    `called`: the name of its model. `meanwhile`: the versions that a request would have had while weights were loaded.
+    `loras`: LoRA's weights that it has, name -> folder; None: it takes none. `drawn`: the names of LoRA's weights that
+    requests asked for.
     """
 
     def __init__(self, model: Path, faults: Path | None) -> None:
         self.model, self.faults = model, faults
-        self.version = "default"
+        self.version, self.called = "default", "m"
         self.loaded: list[str] = []
         self.meanwhile: list[str] = []
         self.salts: list[str] = []
@@ -54,8 +55,10 @@ class Fake:
         return web.Response()
 
     async def models(self, request: web.Request) -> web.Response:
-        loras = [{"id": name, "root": folder, "parent": "m"} for name, folder in (self.loras or {}).items()]
-        served = {"id": "m", "root": str(self.model), "parent": None, "max_model_len": 512}
+        loras = [
+            {"id": name, "root": folder, "parent": self.called} for name, folder in (self.loras or {}).items()
+        ]
+        served = {"id": self.called, "root": str(self.model), "parent": None, "max_model_len": 512}
         return web.json_response({"data": [served, *loras]})
 
     async def add_lora(self, request: web.Request) -> web.Response:
@@ -70,7 +73,11 @@ class Fake:
 
     async def drop_lora(self, request: web.Request) -> web.Response:
         name = (await request.json())["lora_name"]
-        del (self.loras or {})[name]
+        self.meanwhile.append(self.version)
+        if self.loras is None or name not in self.loras:
+            told = {"error": {"message": f"The lora adapter '{name}' cannot be found."}}
+            return web.json_response(told if self.loras is not None else {"detail": "Not Found"}, status=404)
+        del self.loras[name]
         return web.Response(text=f"Success: LoRA adapter '{name}' removed successfully.")
 
     async def rpc(self, request: web.Request) -> web.Response:

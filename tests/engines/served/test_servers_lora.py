@@ -86,6 +86,34 @@ def test_a_given_server_that_began_anew_gets_both_again(opened, model, folder, c
         assert list(fake.loras) == [fake.version]
         told = capfd.readouterr().err
     assert f"the server at {address} was lost: it does not have LoRA's weights 'weights 1 of " in told
+    assert "start it with" not in told
+
+
+def test_a_given_server_that_began_anew_between_two_updates_gets_both_again(opened, model, folder, capfd):
+    with listening(folder) as (address, fake):
+        engine = opened(model, addresses=[address], lora="apart")
+        engine.generate(REQUESTS)
+        fake.version, fake.loras = "default", {}
+        moved(model)
+        engine.sync(1)
+        assert len(fake.loaded) == 2
+        assert list(fake.loras) == [fake.version]
+        engine.generate(REQUESTS)
+        assert all(name.startswith("loading ") for name in fake.meanwhile)
+    assert "was lost" not in capfd.readouterr().err
+
+
+def test_a_given_server_that_was_lost_and_lives_forgets_the_last_name(opened, model, folder, faults):
+    with listening(folder, faults) as (address, fake):
+        engine = opened(model, addresses=[address], lora="apart")
+        expected = engine.generate(REQUESTS)
+        (faults / "1-drop").touch()
+        assert engine.generate(REQUESTS) == expected
+        assert len(fake.loaded) == 2  # another program may have given it weights
+        assert list(fake.loras) == [fake.version]
+        engine._instance._servers[0].lose()
+        engine.close()
+        assert fake.loras == {}
 
 
 def test_a_server_with_loras_weights_of_another_run_can_be_taken(opened, model, folder):

@@ -80,6 +80,13 @@ def test_a_server_hears_nothing_of_the_training_processes(monkeypatch, tmp_path)
     assert found["CUDA_VISIBLE_DEVICES"] == "1"
 
 
+def test_a_server_lets_lora_s_weights_be_changed_only_where_there_are_some(monkeypatch, tmp_path):
+    allowed = "VLLM_ALLOW_RUNTIME_LORA_UPDATING"
+    monkeypatch.delenv(allowed, raising=False)
+    assert allowed not in process.environment("cpu", tmp_path)
+    assert process.environment("cpu", tmp_path, lora=True)[allowed] == "1"
+
+
 @pytest.mark.parametrize(
     ("rank", "seen", "own"),
     [

@@ -17,6 +17,7 @@ from torch import distributed
 
 from rlanything.core.errors import UserError
 from rlanything.core.types import Json
+from rlanything.engines.vllm.served import program
 from rlanything.engines.vllm.served.wire import Client, Limits, LostError, RefusedError
 
 SHAPE = (
@@ -50,9 +51,11 @@ class Claims:
         self._taken: WeakKeyDictionary[object, tuple[str, ...]] = WeakKeyDictionary()
 
     def take(
-        self, engine: object, addresses: Sequence[str], count: int, model: Path, context: int
+        self, engine: object, addresses: Sequence[str], count: int, model: Path, context: int, *, sees: bool
     ) -> tuple[str, ...]:
         """The first `count` servers that are free and fit the configuration in the folder `model`.
+
+        sees: whether they will be shown pictures.
 
         Raises `UserError` that says of each server why it was not taken, where there are not so many.
         """
@@ -60,7 +63,8 @@ class Claims:
         others = {address for taken in self._taken.values() for address in taken}
         found, reasons = [], []
         for address in addresses:
-            why = "another model of this run has it" if address in others else _unfit(address, model, context)
+            taken = "another model of this run has it" if address in others else ""
+            why = taken or _unfit(address, model, context, sees=sees)
             if why:
                 reasons.append(f"{address}: {why}")
             else:
@@ -81,12 +85,12 @@ CLAIMS = Claims()
 """The claims of this process."""
 
 
-def _unfit(address: str, model: Path, context: int) -> str:
+def _unfit(address: str, model: Path, context: int, *, sees: bool) -> str:
     """Why a server cannot have the weights of a model; '' when it can."""
     try:
         listed = asyncio.run(_models(address))
         (served,) = (card for card in listed["data"] if not card.get("parent"))  # but for LoRA's weights
-        root, longest = Path(served["root"]), int(served["max_model_len"])
+        name, root, longest = served["id"], Path(served["root"]), int(served["max_model_len"])
     except (LostError, RefusedError) as error:
         return f"no server of vLLM answers ({error})"
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -98,6 +102,10 @@ def _unfit(address: str, model: Path, context: int) -> str:
     apart = [key for key in SHAPE if theirs.get(key) != ours.get(key)]
     if apart:
         return f"its model has another {apart[0]} ({theirs.get(apart[0])}, not {ours.get(apart[0])})"
+    if sees and name != program.NAME:
+        return (
+            f"it would read pictures in another way than training; start it with python -m {program.__name__}"
+        )
     return "" if longest == context else f"its context has {longest} tokens, not {context} (--max-model-len)"
 
 

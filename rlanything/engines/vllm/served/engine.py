@@ -73,8 +73,7 @@ class VllmServers(CopyingEngine[Fleet]):
         if not addresses:
             support.check_installed()
         super().__init__(model, tokenizer, options, eyes)
-        sighted = type(model).__name__ in support.SIGHTED
-        self._program = process.SIGHTED_PROGRAM if sighted else process.PROGRAM
+        self._program = process.SIGHTED_PROGRAM if self._sighted else process.PROGRAM
         self._owner = secrets.token_hex(8)
         self._check_room()
 
@@ -92,6 +91,15 @@ class VllmServers(CopyingEngine[Fleet]):
     def _cache_bytes(self) -> int:
         return int(self._options.cache_gib * GIB)
 
+    @property
+    def _limits(self) -> Limits:
+        """Twice as many requests as a server decodes are on their way, so that it need not wait for the next ones.
+
+        With pictures only as many: a server makes the pixels of a request when it arrives, and they are large.
+        """
+        most = self._options.max_batch
+        return Limits(self._serving.request_s, most if self._eyes is not None else 2 * most)
+
     def _check_room(self) -> None:
         least = self._context * token_bytes(self._model, self._dtype)
         if self._cache_bytes < least and not self._serving.addresses:
@@ -102,7 +110,6 @@ class VllmServers(CopyingEngine[Fleet]):
 
     def _start(self) -> Fleet:
         serving = self._serving
-        limits = Limits(serving.request_s, 2 * self._options.max_batch)  # so that none waits for a free place
         with ExitStack() as undo:
             store = Store(self._model, self._dtype, serving.folder)
             undo.callback(store.close)
@@ -113,7 +120,7 @@ class VllmServers(CopyingEngine[Fleet]):
             for number, address in enumerate(self._addresses(store)):
                 folder = store.processes / f"server{number}"
                 folder.mkdir()
-                servers.append(Server(address, start, folder, limits, serving.start_s))
+                servers.append(Server(address, start, folder, self._limits, serving.start_s))
             undo.pop_all()
         return Fleet(servers, store, serving.restarts, self._accept, _say)
 
@@ -123,12 +130,13 @@ class VllmServers(CopyingEngine[Fleet]):
         if not serving.addresses:
             return [None] * serving.replicas
         own = own_part(serving.addresses)
-        return CLAIMS.take(self, own, serving.replicas, store.model, self._context)
+        sees = self._eyes is not None
+        return CLAIMS.take(self, own, serving.replicas, store.model, self._context, sees=sees)
 
     def _process(self, folder: Path, store: Store) -> Process:
         settings = self._settings(self._cache_bytes)
         arguments = process.arguments(store.model, folder / process.SOCKET, settings)
-        variables = process.environment(settings.device, folder)
+        variables = process.environment(settings.device, folder, lora=self._rank > 0)
         return Process(self._program, arguments, variables, folder)
 
     def _take_over(self, instance: Fleet) -> None:

@@ -125,22 +125,24 @@ def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
     return values + [f"--{name}" for name in switches]
 
 
-def environment(device: str, folder: Path) -> dict[str, str]:
+def environment(device: str, folder: Path, *, lora: bool = False) -> dict[str, str]:
     """Of vLLM's server. Variables that the user has set stay, but for torchrun's and those that results depend on.
 
-    On GPUs it sees only that of this process. Raises `MachineError` as `own_device`.
+    On GPUs it sees only that of this process. lora: whether it is given LoRA's weights alone. Raises `MachineError`
+    as `own_device`.
     """
     given = {name: value for name, value in os.environ.items() if not _LAUNCH.fullmatch(name)}
     found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **given}
     found |= {
         "VLLM_SERVER_DEV_MODE": "1",  # weights can be taken over
-        "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1",  # also LoRA's alone
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # on a CPU one process less
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "TMPDIR": str(folder),  # its sockets lie there, and go with it
         "VLLM_RPC_BASE_PATH": str(folder),
     }
     found.pop(CACHE_SIZE, None)
+    if lora:
+        found["VLLM_ALLOW_RUNTIME_LORA_UPDATING"] = "1"  # LoRA's weights can be taken over alone
     if device == "cpu":
         found[NO_COMPILER] = "1"
     if device == "cuda":

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rlanything.core.errors import MachineError, UserError
 from rlanything.engines.vllm.instance import Ask
 from rlanything.engines.vllm.served.process import SOCKET, Process
-from rlanything.engines.vllm.served.wire import UNIX, Client, Limits, LostError, RefusedError, generate_all
+from rlanything.engines.vllm.served.wire import (
+    LOADING,
+    UNIX,
+    Client,
+    Limits,
+    LostError,
+    RefusedError,
+    generate_all,
+)
 
 LOOK_S = 0.2
 """Seconds between two looks whether a server is up."""
@@ -58,6 +67,9 @@ class Server:
         self._started = 0
         self._has: Weights | None = None
         self._name, self._loads = "", 0
+        self._lora = (
+            ""  # the last name of LoRA's weights that it was given: a given one may know it also when lost
+        )
         self._was_up = False
         self.address = address or ""
 
@@ -78,26 +90,30 @@ class Server:
         if begins:
             self._begin()
         self._await()
-        frozen = self._has is not None and weights.lora is not None
-        whole = None if begins or frozen else str(weights.folder)
-        last, had_lora = self._name, self._with_lora
-        name = self._new_name(weights)
-        lora = None if weights.lora is None else str(weights.lora)
-        asyncio.run(self._with(lambda client: client.load(name, whole=whole, lora=lora)))
-        self._has, self._name = weights, name
-        if had_lora:
-            asyncio.run(self._with(lambda client: client.forget_lora(last)))
+        asyncio.run(self._with(partial(self._take_over, weights, begins)))
+        self._has = weights
         return True
 
-    @property
-    def _with_lora(self) -> bool:
-        """Whether LoRA's weights sample."""
-        return self._has is not None and self._has.lora is not None
+    async def _take_over(self, weights: Weights, begins: bool, client: Client) -> None:
+        """Give it weights under a name that it never had: it may have cached prefixes under the last one.
 
-    def _new_name(self, weights: Weights) -> str:
-        """A name that this server never had. It may have cached prefixes under the last one, with other weights."""
+        Meanwhile they have a name that nobody asks for: what is sampled from parts of two states is no answer.
+        """
         self._loads += 1
-        return f"{weights.name}, given {self._loads}"
+        name = f"{weights.name}, given {self._loads}"
+        await client.name(f"{LOADING}{name}")
+        known = self._lora != "" and await client.forget_lora(
+            self._lora
+        )  # a server that began anew knows no name
+        frozen = known and self._has is not None and weights.lora is not None
+        if not (begins or frozen):
+            await client.load(weights.folder)
+        self._lora = ""
+        if weights.lora is not None:
+            self._lora = name
+            await client.load_lora(name, weights.lora)
+        await client.name(name)
+        self._name = name
 
     async def generate(
         self, asked: Mapping[int, Ask], found: dict[int, tuple[list[int], list[float]]]
@@ -106,7 +122,7 @@ class Server:
         if self._has is None:
             raise LostError(f"{self.what} has no weights yet")
         async with Client(self.address, self._limits) as client:
-            await generate_all(client, asked, self._name, found, lora=self._with_lora)
+            await generate_all(client, asked, self._name, found, lora=self._lora != "")
 
     def lose(self) -> str:
         """End what is left of it, so that `bring_up` begins anew. Returns the end of its log."""
@@ -121,15 +137,16 @@ class Server:
     def close(self) -> None:
         """End it, if it was started here. A given one forgets the name of LoRA's weights, whose files go."""
         process, self._process = self._process, None
-        if self._given and self._with_lora:
+        if self._given and self._lora:
             with suppress(LostError, RefusedError):
-                asyncio.run(self._with(lambda client: client.forget_lora(self._name), ANSWER_S))
-        self._has = None
+                asyncio.run(self._with(lambda client: client.forget_lora(self._lora), ANSWER_S))
+        self._has, self._lora = None, ""
         if process is not None:
             process.stop()
 
     def _begin(self) -> None:
         self._started += 1
+        self._lora = ""
         folder = self._folder / f"{self._started}"
         folder.mkdir()
         self._process = self._start(folder)
@@ -158,7 +175,7 @@ class Server:
         words = self.lose()
         raise UserError(f"vLLM's server cannot run this model here; the end of its log:\n{words}")
 
-    async def _with(self, do: Callable[[Client], object], timeout_s: float | None = None) -> None:
+    async def _with(self, do: Callable[[Client], Awaitable[object]], timeout_s: float | None = None) -> None:
         limits = self._limits if timeout_s is None else Limits(timeout_s, 1)
         async with Client(self.address, limits) as client:
-            await do(client)  # type: ignore[misc]
+            await do(client)

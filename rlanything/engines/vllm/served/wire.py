@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -35,7 +36,7 @@ HINTS_OF = dict.fromkeys(
     (LOAD_LORA, FORGET_LORA),
     "start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1, --enable-lora and --max-lora-rank, or take engine.lora=merged",
 )
-"""Paths that need more than others, and what."""
+"""What a server must be started with to answer these paths."""
 UNKNOWN = 404
 """The status of an answer about weights that a server does not have."""
 
@@ -121,37 +122,43 @@ class Client:
             raise LostError(f"{path}: HTTP {status}: {one_line(text)[:SHOWN]}")
         if status != 200:
             told = f"{path}: HTTP {status}: {one_line(text)[:SHOWN]}"
-            hint = HINTS_OF.get(path, HINTS.get(status))
+            hint = HINTS_OF.get(path, HINTS.get(status)) if _is_closed(status, text) else None
             raise RefusedError(f"{told}; {hint}" if hint else told, status)
         return text
 
-    async def load(self, name: str, *, whole: str | None = None, lora: str | None = None) -> None:
-        """Let the server take over weights, and call them `name`.
+    async def load(self, folder: Path) -> None:
+        """Let the server take over the whole state in a folder. Raises as `call`."""
+        reload = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
+        await self.call("POST", "/collective_rpc", reload)
 
-        Meanwhile they have a name that nobody asks for: what is sampled from parts of two states is no answer.
+    async def load_lora(self, name: str, folder: Path) -> None:
+        """Let the server take over LoRA's weights in a folder, under a name that it does not have. Raises as `call`."""
+        await self.text("POST", LOAD_LORA, {"lora_name": name, "lora_path": str(folder)})
 
-        whole: the folder of a whole state; None: it keeps the one that it has. lora: the folder of LoRA's weights.
+    async def forget_lora(self, name: str) -> bool:
+        """Let the server forget the name of LoRA's weights. Returns whether it had it. Raises as `call`.
+
+        It has room for one, and drops the last ones by itself.
         """
-        await self.name(f"{LOADING}{name}")
-        if whole is not None:
-            reload = {"method": "reload_weights", "kwargs": {"weights_path": whole}}
-            await self.call("POST", "/collective_rpc", reload)
-        if lora is not None:
-            await self.text("POST", LOAD_LORA, {"lora_name": name, "lora_path": lora})
-        await self.name(name)
-
-    async def forget_lora(self, name: str) -> None:
-        """Let the server forget the name of LoRA's weights. It has room for one, and drops the last ones by itself."""
-        await self.text("POST", FORGET_LORA, {"lora_name": name})
+        try:
+            await self.text("POST", FORGET_LORA, {"lora_name": name})
+        except RefusedError as refused:
+            if refused.status != UNKNOWN:
+                raise
+            return False
+        return True
 
     async def name(self, name: str) -> None:
         """Let the server call its weights `name`. Every answer says the name then."""
         await self.call("POST", "/update_weight_version", {"new_version": name})
 
     async def generate(self, ask: Ask, name: str, *, lora: bool = False) -> tuple[list[int], list[float]]:
-        """Ids and log-probs of the drawn tokens. Raises `LostError`, also where other weights than `name` drew them.
+        """Ids and log-probs of the drawn tokens. lora: whether LoRA's weights of this name draw.
 
-        `FileError`: for a picture that is not there. lora: whether LoRA's weights of this name draw.
+        Raises:
+            LostError: for an answer that cannot be used, also where other weights than `name` drew the tokens.
+            RefusedError: where the server refuses the question, such as a prompt that does not fit.
+            FileError: for a picture that is not there.
         """
         try:
             async with self._free:  # pictures are read in turn, because many prompts wait
@@ -164,6 +171,15 @@ class Client:
                 f"it does not have LoRA's weights {name!r}: it is a new one ({refused})"
             ) from None
         return read(answer, ask, name)
+
+
+def _is_closed(status: int, text: str) -> bool:
+    """Whether a server was started without a path. vLLM's own answers about what it does not have hold an `error`."""
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    return status == 403 or (status == 404 and not (isinstance(told, dict) and "error" in told))
 
 
 def question(ask: Ask, name: str) -> dict[str, Json]:
