@@ -67,9 +67,7 @@ class Server:
         self._started = 0
         self._has: Weights | None = None
         self._name, self._loads = "", 0
-        self._lora = (
-            ""  # the last name of LoRA's weights that it was given: a given one may know it also when lost
-        )
+        self._lora = ""  # the last name of LoRA's weights here: a given server may know it also when lost
         self._was_up = False
         self.address = address or ""
 
@@ -102,9 +100,7 @@ class Server:
         self._loads += 1
         name = f"{weights.name}, given {self._loads}"
         await client.name(f"{LOADING}{name}")
-        known = self._lora != "" and await client.forget_lora(
-            self._lora
-        )  # a server that began anew knows no name
+        known = self._lora != "" and await client.forget_lora(self._lora)  # not by one that began anew
         frozen = known and self._has is not None and weights.lora is not None
         if not (begins or frozen):
             await client.load(weights.folder)
