@@ -31,18 +31,32 @@ CONFIG = SLOW.model_copy(
     update={"updates": 2, "micro_batch_tokens": 1, "importance": "recomputed", "kl_reference": "base"}
 )
 """Every row is a micro-batch, so that text and pictures are read at the same time."""
-SHOWN = ([(), (), (), NAMES[:1], NAMES[:2], NAMES[1:3], NAMES[:1]], [(), (), ()])
-"""The pictures of each row of the two updates. Sorted by length: text beside text, text beside a picture, two rows
-with pictures, and a last one that the second process has nothing beside. The second update shows none."""
+LONG, LONGEST = 80, 120
+"""Tokens of text."""
+SHOWN = (
+    [
+        *((0, ()) for _ in range(3)),
+        *((0, names) for names in (NAMES[:1], NAMES[:2], NAMES[1:3], NAMES[:1])),
+        *((LONG, ()) for _ in range(3)),
+        (LONGEST, NAMES[:1]),
+    ],
+    [(0, ())] * 3,
+)
+"""How much text is added to each row of the two updates, and the row's pictures. Sorted by length: text beside text,
+text beside a picture, two rows with pictures, a picture beside text, text beside text again, and a last picture that
+the second process has nothing beside. The second update shows none."""
 
 
 def rows_of(name: str, kind: str) -> list[list[Row]]:
     """The rows of each update of a model, with log-probs that are a little off its own."""
-    return [[_row(name, kind, tuple(names), k) for k, names in enumerate(update)] for update in SHOWN]
+    return [
+        [_row(name, kind, tuple(names), more, k) for k, (more, names) in enumerate(update)]
+        for update in SHOWN
+    ]
 
 
-def _row(name: str, kind: str, names: tuple[str, ...], number: int) -> Row:
-    ids, said = prompt(kind, *names, text="what next?" + "?" * number), (7 + number, 8, 9)
+def _row(name: str, kind: str, names: tuple[str, ...], more: int, number: int) -> Row:
+    ids, said = prompt(kind, *names, text="what next?" + "?" * (more + number)), (7 + number, 8, 9)
     if name == "policy":
         step = Step(ids, said, (-5.0,) * 3, (), "", True, "", prompt_images=names)
         (row,) = policy_rows(lesson([step], [1.0 - number]), "trajectory")
