@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 from sight_cases import folder
-from stage_cases import ROOT, SMALL
+from stage_cases import ROOT, SMALL, contents
 
-from rlanything.config import parse
+from rlanything.config import Config, parse
 from rlanything.core.types import ScoredTrajectory, Trajectory
 from rlanything.engines import checkpoint
 from rlanything.engines.sight import eyes
@@ -24,6 +24,7 @@ from rlanything.loop.prompts import Prompts
 from rlanything.loop.record import EpisodeRecord
 from rlanything.planning import check
 from rlanything.repro.stored import StoredRun
+from rlanything.runs.folder import RunFolder
 from rlanything.stages import tasks, train
 from rlanything.stages.bootstrap.stage import make_models
 
@@ -119,6 +120,30 @@ def is_computed_again(run: Path, trajectories: Sequence[Trajectory]) -> None:
         found = target_logprobs(model, pack(rows, eyes=seen))
     assert len(old) > 20
     assert (found - old).abs().max() < 2e-5
+
+
+def is_the_same_after_a_kill(run: Path, config: Config, place: Path) -> None:
+    """A training that ends before it publishes its first iteration, and goes on, leaves the same bytes.
+
+    place: an empty folder.
+    """
+    project, publish, times = run.parents[2], RunFolder.publish, list[int]()
+    root = place / "again"
+    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("runs", ".rla", "provenance"))
+
+    def killed_once(self: RunFolder, iteration: int, write: Any) -> None:
+        times.append(iteration)
+        if len(times) == 1:
+            raise KeyboardInterrupt
+        publish(self, iteration, write)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RunFolder, "publish", killed_once)
+        with pytest.raises(KeyboardInterrupt):
+            train.train_arm(config, root, "full")
+        train.train_arm(config, root, "full")
+    assert times == [0, 0, 1]
+    assert contents(root / "runs" / "full") == contents(project / "runs" / "full")
 
 
 def both_models_learned(run: Path) -> None:

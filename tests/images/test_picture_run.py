@@ -15,7 +15,8 @@ import golden_cases as golden
 import pytest
 from picture_run_cases import configured, patched, train_once
 from rank_cases import two_ranks
-from stage_cases import contents, small
+from seen_run_cases import is_the_same_after_a_kill
+from stage_cases import small
 from torch.multiprocessing.spawn import ProcessException
 
 from rlanything.cli import main
@@ -147,22 +148,7 @@ def test_a_solver_is_shown_the_pictures_of_the_tasks_that_it_tries(project, monk
 
 def test_a_training_that_is_killed_before_it_publishes_gives_the_same_bytes(project, monkeypatch, tmp_path):
     patched(monkeypatch)
-    root = tmp_path / "again"
-    shutil.copytree(project, root, symlinks=True, ignore=shutil.ignore_patterns("runs", ".rla", "provenance"))
-    publish, times = RunFolder.publish, []
-
-    def killed_once(self, iteration, write):
-        times.append(iteration)
-        if len(times) == 1:
-            raise KeyboardInterrupt
-        publish(self, iteration, write)
-
-    monkeypatch.setattr(RunFolder, "publish", killed_once)
-    with pytest.raises(KeyboardInterrupt):
-        train.train_arm(configured(), root, "full")
-    train.train_arm(configured(), root, "full")
-    assert times == [0, 0, 1]
-    assert contents(root / "runs" / "full") == contents(project / "runs" / "full")
+    is_the_same_after_a_kill(project / "runs" / "full" / "seed-0", configured(), tmp_path)
 
 
 DIVIDED = ("train.devices=2", "train.strategy=fsdp")

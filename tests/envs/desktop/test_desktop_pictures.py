@@ -11,12 +11,14 @@ from seen_run_cases import (
     CHANGES,
     both_models_learned,
     is_computed_again,
+    is_the_same_after_a_kill,
     recorded,
     shows_what_was_recorded,
     trained,
 )
 from stage_cases import ROOT
 
+from rlanything.config import parse
 from rlanything.planning import compose
 
 pytestmark = pytest.mark.integration
@@ -39,11 +41,17 @@ DESKTOP = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """The folder of a run of one iteration."""
-    composed = compose.compose([*DESKTOP], ROOT)
+def composed(tmp_path_factory):
+    """The configuration, as data."""
+    found = compose.compose([*DESKTOP], ROOT)
     files = write(tmp_path_factory.mktemp("osworld"), APPS)
-    composed["env"] |= {"data": str(files), "command": [*BRIDGE]}
+    found["env"] |= {"data": str(files), "command": [*BRIDGE]}
+    return found
+
+
+@pytest.fixture(scope="module")
+def run(composed, tmp_path_factory):
+    """The folder of a run of one iteration."""
     with trained(tmp_path_factory.mktemp("desktop"), composed, "desktop", SAID) as made:
         yield made
 
@@ -63,3 +71,7 @@ def test_training_computes_the_log_probs_that_were_recorded(run, trajectories):
 
 def test_both_models_learned(run):
     both_models_learned(run)
+
+
+def test_a_training_that_is_killed_goes_on_to_the_same_bytes(run, composed, tmp_path):
+    is_the_same_after_a_kill(run, parse(composed), tmp_path)
