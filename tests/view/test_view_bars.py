@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from view_cases import group, made, page, rollout, step
 
@@ -139,6 +139,7 @@ NUMBERS = st.one_of(
 
 
 @settings(deadline=None, max_examples=10)
+@example(lists=[[*range(-5, 6), 599_995, -0.0001]])  # close below the edge of a wide bar
 @given(lists=st.lists(st.lists(NUMBERS, min_size=1, max_size=60), min_size=10, max_size=20))
 def test_every_value_is_in_the_bar_where_it_is_counted(ranges, lists):
     for values, (found, places) in zip(lists, ranges(lists), strict=True):

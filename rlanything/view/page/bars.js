@@ -44,10 +44,13 @@ function rangesOf(values) {
   const least = distinct[0], most = distinct.at(-1);
   const power = 10 ** Math.floor(Math.log10((most - least + unit) / MOST_BARS));
   const width = [1, 2, 5, 10].map(k => k * power).find(w => w * MOST_BARS >= most - least + unit);
-  const first = Math.floor(least / width + 1e-9), last = Math.floor(most / width + 1e-9);
-  const ranges = Array.from({length: last - first + 1}, (_, k) => [rounded((first + k) * width), rounded((first + k + 1) * width)]);
-  return {ranges, place: value => Math.floor(value / width + 1e-9) - first};
+  const step = inUnits(width), at = value => Math.floor(inUnits(value) / step), first = at(least);
+  const ranges = Array.from({length: at(most) - first + 1}, (_, k) => [rounded((first + k) * width), rounded((first + k + 1) * width)]);
+  return {ranges, place: value => at(value) - first};
 }
+
+// A value as a whole number of the smallest difference: whole numbers are divided without a rounding error.
+function inUnits(value) { return Math.round(value / SMALLEST); }
 
 function rounded(value) { return Number(value.toFixed(4)); }
 
