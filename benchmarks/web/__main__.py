@@ -48,9 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     measured: dict[str, Callable[[float], Mapping[str, float]]] = {"ours": lambda s: {"ours": rate(ours, s)}}
     if theirs := selenium_steps():
         measured["selenium"] = lambda seconds: {"selenium": rate(theirs, seconds)}
-    with ExitStack() as open_:
+    with ExitStack() as peers:
         for words in ((), ("--waits",)) if args.browsergym else ():
-            measured[" ".join(words)] = open_.enter_context(browsergym(args.browsergym, words))
+            measured[" ".join(words)] = peers.enter_context(browsergym(args.browsergym, words))
         rates: dict[str, list[float]] = {}
         for _ in range(args.turns):
             for measure in measured.values():

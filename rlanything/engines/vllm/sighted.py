@@ -88,10 +88,10 @@ class Processor(BaseMultiModalProcessor):
         return decode(self._load(self.info.ctx.model_config.model), Image(png))
 
     def _get_mm_fields_config(self, *args: Any) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError("vLLM's own `apply` alone asks for it")
 
     def _get_prompt_updates(self, *args: Any) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError("vLLM's own `apply` alone asks for it")
 
 
 @cache
