@@ -2,13 +2,14 @@
 
     python -m benchmarks.plan
 
-Small random models on the CPU, one update of two micro-batches after a first one that made the optimizer's state. The
-peak is the largest sum of what PyTorch's profiler saw allocated and freed. Times are of one thread, against the speed
-that the plan measures of this machine.
+Small random models on the CPU, two of which read pictures. One update of two micro-batches is measured after a first
+one that made the optimizer's state. The peak is the largest sum of what PyTorch's profiler saw allocated and freed.
+Times are of one thread, against the speed that the plan measures of this machine.
 """
 
 from __future__ import annotations
 
+import io
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from PIL import Image as Pillow
 from rich.console import Console
 from rich.table import Table
 from torch.profiler import ProfilerActivity, profile
@@ -26,23 +28,28 @@ from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
     PreTrainedModel,
+    Qwen2_5_VLForConditionalGeneration,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3VLForConditionalGeneration,
 )
 
 from benchmarks.training import random_rows
 from rlanything.config import Checkpoint, LoraConfig
+from rlanything.core.images import Image
 from rlanything.engines.lora.injection import inject, trained
 from rlanything.engines.placement import Role, dtype
+from rlanything.engines.sight.eyes import Eyes
 from rlanything.learn.losses import pack, target_logprobs
-from rlanything.learn.packing import Row
+from rlanything.learn.packing import NO_BRANCH, Row
 from rlanything.learn.recomputing import allow_recomputing, recomputing
+from rlanything.planning.costs.activations import activations
 from rlanything.planning.costs.devices import this_cpu
 from rlanything.planning.costs.low_rank import lora_weights
-from rlanything.planning.costs.memory import activations
 from rlanything.planning.costs.sizes import Size, read_size
+from rlanything.rehearsal import sighted
 
 ARCHITECTURES: dict[str, tuple[type[Any], type[Any]]] = {
     "qwen2": (Qwen2ForCausalLM, Qwen2Config),
@@ -52,6 +59,16 @@ ARCHITECTURES: dict[str, tuple[type[Any], type[Any]]] = {
 PRECISIONS = ("32-true", "bf16-mixed", "bf16-true")
 ROWS = 4
 """Rows of a micro-batch of conversations; trees are long and come alone."""
+SEEING: dict[str, tuple[type[Any], Callable[..., Any], int]] = {
+    "qwen2_5_vl": (Qwen2_5_VLForConditionalGeneration, sighted.qwen2_5_vl, 14),
+    "qwen3_vl": (Qwen3VLForConditionalGeneration, sighted.qwen3_vl, 16),
+}
+"""Models that read pictures, and the pixels of a side of a patch."""
+MARKS = dict(zip(sighted.KEYS, range(1000, 1004), strict=True))
+PATCHES = 14
+"""Patches along a side of their pictures."""
+TOWER = {"depth": 4, "hidden_size": 192, "intermediate_size": 720, "num_heads": 4}
+"""Sizes of their towers: wide enough that layers take more than pixels, as in large models."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,46 @@ def random_model(name: str, **sizes: Any) -> PreTrainedModel:
     return made
 
 
+def seeing_model(name: str) -> tuple[PreTrainedModel, Eyes, list[Row]]:
+    """A small random model that reads pictures, its eyes, and a micro-batch of rows that show two pictures each."""
+    model, configure, patch = SEEING[name]
+    text = {
+        "vocab_size": 1024,
+        "hidden_size": 96,
+        "intermediate_size": 288,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 3,
+        "num_key_value_heads": 1,
+        "head_dim": 32,
+        "max_position_embeddings": 4096,
+    }
+    config = configure(tie_word_embeddings=True, **MARKS, **text)
+    for key, value in TOWER.items():
+        setattr(config.vision_config, key, value)
+    torch.manual_seed(0)
+    made: PreTrainedModel = model(config)
+    side = PATCHES * patch
+    pictures = {image.sha256: image for image in (Image(_png(side, shade)) for shade in (60, 90))}
+    eyes = Eyes(sighted.processor(patch), made, pictures.__getitem__)
+    return made, eyes, [_row(eyes.token, eyes.tokens(side, side), list(pictures), k) for k in range(ROWS)]
+
+
+def _row(token: int, count: int, names: list[str], number: int) -> Row:
+    """Text with two pictures of `count` tokens within it, and eight targets at its end."""
+    row, shown = Row(images=names), (token,) * count
+    for ids in (range(10, 40 + number), shown, range(50, 60), shown, range(60, 90)):
+        row.read(tuple(ids), len(row.ids), None, NO_BRANCH, NO_BRANCH)
+    for source in range(len(row.ids) - 9, len(row.ids) - 1):
+        row.learn(source, row.ids[source + 1], (), -1.0, 1.0, 1.0)
+    return row
+
+
+def _png(side: int, shade: int) -> bytes:
+    file = io.BytesIO()
+    Pillow.new("RGB", (side, side), (shade, shade, shade)).save(file, "PNG")
+    return file.getvalue()
+
+
 def sizes_of(model: PreTrainedModel, folder: Path) -> Size:
     """What the plan reads of a saved model, from its config.json and header."""
     model.save_pretrained(str(folder))
@@ -99,10 +156,11 @@ def measure_step(
     *,
     recomputed: bool = False,
     lora: LoraConfig | None = None,
+    eyes: Eyes | None = None,
 ) -> int:
     """Most bytes at once in an update of `rows` (two micro-batches), with weights, gradients and moments.
 
-    recomputed: with gradient checkpointing. lora: what trains; None: all weights.
+    recomputed: with gradient checkpointing. lora: what trains; None: all weights. eyes: of a model that reads pictures.
     """
     role = Role.FROZEN if lora else Role.TRAINED
     model.to(dtype(precision, role)).eval()  # type: ignore[arg-type]  # transformers hides Module.to
@@ -111,17 +169,19 @@ def measure_step(
     if recomputed:
         allow_recomputing(model)
     with recomputing(model, recomputed):
-        return _measured(model, rows, precision)
+        return _measured(model, rows, precision, eyes)
 
 
-def _measured(model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str) -> int:
+def _measured(
+    model: PreTrainedModel, rows: Sequence[Sequence[Row]], precision: str, eyes: Eyes | None
+) -> int:
     optimizer = torch.optim.AdamW(trained(model).values(), lr=1e-6, foreach=True)
-    _update(model, optimizer, rows, precision)
+    _update(model, optimizer, rows, precision, eyes)
     state = [v for s in optimizer.state.values() for v in s.values()]
-    held = [*model.parameters(), *(p.grad for p in model.parameters() if p.grad is not None), *state]
-    base = sum(t.nbytes for t in held)
+    optimizer.zero_grad()  # the profiler does not see that memory is freed which it did not see allocated
+    base = sum(t.nbytes for t in (*model.parameters(), *state))
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
-        _update(model, optimizer, rows, precision)
+        _update(model, optimizer, rows, precision, eyes)
     events = [e for e in seen.profiler.kineto_results.events() if e.name() == "[memory]"]
     now = most = base
     for event in sorted(events, key=lambda e: e.start_ns()):
@@ -143,7 +203,10 @@ def predicted_step(
     targets = sum(len(row.target) for row in rows)
     weight = size.parameters * dtype(precision, Role.TRAINED).itemsize
     tokens, tree = width * len(rows), rows[0].branched
-    needed = activations(size, precision, tokens, width, targets, tree=tree, recomputed=recomputed, lora=lora)
+    shown = sum(row.ids.count(MARKS["image_token_id"]) for row in rows if row.images)
+    needed = activations(
+        size, precision, tokens, width, targets, tree=tree, recomputed=recomputed, lora=lora, shown=shown
+    )
     if lora is not None:
         own = 4 * lora_weights(size, lora)
         return size.parameters * dtype(precision, Role.FROZEN).itemsize + 4 * own + max(needed, own)
@@ -211,6 +274,20 @@ def compare() -> list[Compared]:
                 said = predicted_step(size, micro, precision, recomputed=recomputed)
                 how = ", checkpointing" if recomputed else ""
                 found.append(Compared(f"{name}, {precision}, {kind}{how}: bytes of a step", said, peak))
+    return [*found, *(row for name in SEEING for row in compare_pictures(name))]
+
+
+def compare_pictures(name: str) -> list[Compared]:
+    """The bytes of a step of a model that reads pictures."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        size = sizes_of(seeing_model(name)[0], Path(folder))
+    for precision, recomputed in product(PRECISIONS, (False, True)):
+        model, eyes, rows = seeing_model(name)
+        peak = measure_step(model, [rows, rows], precision, recomputed=recomputed, eyes=eyes)
+        said = predicted_step(size, rows, precision, recomputed=recomputed)
+        how = ", checkpointing" if recomputed else ""
+        found.append(Compared(f"{name}, {precision}, pictures{how}: bytes of a step", said, peak))
     return found
 
 
@@ -223,13 +300,17 @@ def main() -> None:
 
 
 def _update(
-    model: PreTrainedModel, optimizer: torch.optim.Optimizer, rows: Sequence[Sequence[Row]], precision: str
+    model: PreTrainedModel,
+    optimizer: torch.optim.Optimizer,
+    rows: Sequence[Sequence[Row]],
+    precision: str,
+    eyes: Eyes | None = None,
 ) -> None:
     """One update as the module makes it: both micro-batches, the clipped gradient, the step."""
     optimizer.zero_grad()
     with _autocast(precision):
         for micro in rows:
-            batch = pack(micro)
+            batch = pack(micro, eyes=eyes)
             (-(batch.weight_n * target_logprobs(model, batch)).sum()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

@@ -2,9 +2,9 @@
 reaches.
 
 Reading prompts and training are bound by operations: 2 for each parameter and token to read, 6 to train, 4 with LoRA,
-and 2 more with gradient checkpointing. Decoding is bound by memory bandwidth: each step of a batch reads all weights
-and the keys and values of its rows. The operations of attention itself, the environment and the file system are not
-counted.
+and 2 more with gradient checkpointing. The parameters of a vision tower count for the patches of pictures instead.
+Decoding is bound by memory bandwidth: each step of a batch reads all weights and the keys and values of its rows. The
+operations of attention itself, the environment and the file system are not counted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ def hours(
     for name in sorted(learns):
         # With LoRA the frozen weights need no gradients of their own.
         passes = (4 if name in config.learn.lora else 6) + 2 * sum(forward)
-        phases[f"learn, {name}"] = passes * _products(sizes[name]) * work.trained[name] / speed
+        operations = passes * _products(sizes[name]) * work.trained[name]
+        # Nothing of a frozen tower needs gradients, so nothing of it is computed again.
+        looks = 2 * (1 + sum(forward[:2])) if name in config.learn.lora else passes
+        operations += looks * _patches(sizes[name], work.shown[name])
+        phases[f"learn, {name}"] = operations / speed
     total = sum(phases.values()) * config.train.iterations * _rounds(config, device) / 3600
     return Hours(phases, total)
 
@@ -100,14 +104,20 @@ def _rounds(config: Config, device: Device) -> int:
 
 
 def _products(size: Size) -> int:
-    """Parameters in the matrix products of a token: all but an untied embedding."""
-    return size.parameters - size.embedding
+    """Parameters in the matrix products of a token: all but an untied embedding and a vision tower."""
+    return size.parameters - size.embedding - (size.tower.parameters if size.tower else 0)
+
+
+def _patches(size: Size, tokens: float) -> float:
+    """Products of the patches behind `tokens` tokens of pictures: patches x parameters of the tower."""
+    return size.tower.patches(tokens) * size.tower.parameters if size.tower else 0.0
 
 
 def _sampling(config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int) -> float:
     """Seconds to read the prompts and to write the replies of some calls."""
     peak = device.half_flops if width == 2 else device.full_flops
-    reading = 2 * _products(size) * calls.read / (device.of_flops * peak * devices)
+    products = _products(size) * calls.read + _patches(size, calls.seen)
+    reading = 2 * products / (device.of_flops * peak * devices)
     rows = max(1.0, min(int(config.engine.get("max_batch", 1)), calls.at_once / devices))
     steps = calls.written / rows / devices
     held = rows * calls.longest * size.layers * 2 * size.kv * width

@@ -3,9 +3,6 @@
 A trained model needs weights, gradients and two moments of AdamW, all in the number format of its weights. A frozen
 model needs its weights. With LoRA a model is frozen, and only LoRA's float32 weights have gradients and moments. With
 `train.strategy=fsdp` each device has a part of what trains, and with `train.offload` it has that in the host's memory.
-Activations are those of the decoders in transformers: the tensors that autograd keeps of a
-layer were counted one by one (`layer_bytes`). With gradient checkpointing autograd keeps the input of every layer, and
-all tensors of one layer at a time.
 """
 
 from __future__ import annotations
@@ -14,10 +11,11 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rlanything.config import Config, LoraConfig
+from rlanything.config import Config
 from rlanything.engines.placement import SHARDED, Role, weight_bytes
 from rlanything.engines.vllm.support import APART
-from rlanything.planning.costs.low_rank import kept_bytes, lora_weights, sharing
+from rlanything.planning.costs.activations import activations
+from rlanything.planning.costs.low_rank import lora_weights, sharing
 from rlanything.planning.costs.prompts import Rows
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
@@ -25,8 +23,6 @@ from rlanything.planning.samplers import NATIVE, SERVERS, VLLM
 from rlanything.targets import TARGET
 
 HALF, FULL = 2, 4
-OF_LOGITS = 4
-"""Float32 tensors of the size of the logits at the end of a micro-batch: logits, exponentials, two gradients."""
 
 
 @dataclass(frozen=True)
@@ -190,65 +186,6 @@ def micro_batches(config: Config, rows: Sequence[Rows]) -> list[Rows]:
     return [replace(row, count=max(1, min(limit // row.tokens, update))) for row in rows]
 
 
-def layer_bytes(size: Size, precision: str, *, tree: bool) -> float:
-    """Bytes that autograd keeps of one token in one layer.
-
-    It keeps: four or six vectors of the hidden size (two norms with their inputs, the inputs of the projections);
-    queries, keys, values and the output of attention; four vectors of the feed-forward layer. With the mask of a tree,
-    attention repeats keys and values for every head.
-    """
-    hidden, attention, heads = size.hidden, size.attention, size.heads
-    keys = 2 * (attention if tree else size.kv)
-    wide = 2 * attention + keys + 4 * size.intermediate
-    per_head = 2 * (attention + size.kv) + heads + size.kv_heads if size.normed_heads else 0
-    if precision == "32-true":
-        return FULL * (6 * hidden + wide + per_head + heads + 2)
-    half_heads = 0.75 * FULL * per_head
-    if precision == "bf16-mixed":
-        return FULL * (4 * hidden + heads + 2) + HALF * (5 * hidden + wide) + half_heads
-    return FULL * (2 * hidden + heads + 2) + HALF * (4 * hidden + wide) + half_heads
-
-
-def activations(
-    size: Size,
-    precision: str,
-    tokens: float,
-    row: float,
-    targets: float,
-    *,
-    tree: bool,
-    recomputed: bool = False,
-    lora: LoraConfig | None = None,
-) -> float:
-    """Peak bytes of a micro-batch: at the start of its backward pass, or while a layer is computed again.
-
-    tokens: tokens of all rows. row: tokens of the longest row. targets: tokens that enter the loss. recomputed: with
-    gradient checkpointing. lora: what trains; None: all weights.
-    """
-    narrow = FULL if precision == "32-true" else HALF
-    layer = tokens * layer_bytes(size, precision, tree=tree)
-    if lora is not None:
-        # Under autocast the frozen weights are bfloat16, and so is what flows between the layers.
-        frozen = "bf16-true" if precision == "bf16-mixed" else precision
-        layer = tokens * (layer_bytes(size, frozen, tree=tree) + kept_bytes(size, lora, precision))
-    ends = tokens * size.hidden * 3 * FULL
-    logits = targets * size.vocab * (OF_LOGITS * FULL + (narrow if narrow == HALF else 0))
-    layers = 1 if recomputed else size.layers
-    mask = tokens * row * _mask_bytes(layers, precision) if tree else 0.0
-    if not recomputed:
-        return size.layers * layer + ends + logits + mask
-    inputs = tokens * size.layers * size.hidden * (HALF if precision == "bf16-true" else FULL)
-    gradients = tokens * 2 * size.intermediate * narrow  # of both factors of the feed-forward layer
-    return inputs + ends + max(layer + gradients, logits) + mask
-
-
-def _mask_bytes(layers: int, precision: str) -> int:
-    """Bytes of one entry of a tree's mask: a boolean and a number to add; under autocast also a copy in each layer."""
-    if precision == "bf16-mixed":
-        return 1 + FULL + HALF * layers
-    return 1 + (FULL if precision == "32-true" else HALF)
-
-
 def _learning(config: Config, name: str, size: Size, work: Workload, weight: int, shards: int) -> Part:
     """Memory of learning: activations of a micro-batch, bfloat16 copies of weights under autocast, gathered shards."""
     precision, tree = config.train.precision, name == "reward"
@@ -262,6 +199,7 @@ def _learning(config: Config, name: str, size: Size, work: Workload, weight: int
             tree=tree,
             recomputed=config.learn.gradient_checkpointing,
             lora=config.learn.lora.get(name),
+            shown=b.count * b.shown,
         )
         for b in micro_batches(config, work.rows[name])
     )
@@ -285,15 +223,24 @@ def _copied(config: Config, width: int) -> int:
 
 
 def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int) -> Part:
-    """The largest batch that an engine decodes: keys and values, logits, and one layer's work on the prompts.
+    """The largest batch that an engine decodes: keys and values, logits, and one layer's work on prompts or pictures.
 
-    The devices divide the calls.
+    The devices divide the calls. vLLM has a place for keys and values from the start. It reads no more tokens at once
+    than `max_batched_tokens`, and looks at no more tokens of pictures, but at one prompt's at least.
     """
     rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
-    if config.engine[TARGET] in (VLLM, SERVERS):
-        cache = 0  # it has its place from the start
     logits = 2 * rows * size.vocab * FULL
     prompts = rows * (calls.longest - calls.written / calls.count)
+    shown = float(rows * calls.shown)
+    if config.engine[TARGET] in (VLLM, SERVERS):
+        most = int(config.engine["max_batched_tokens"])
+        cache, prompts, shown = 0, min(prompts, most), min(shown, max(most, calls.shown))
     reading = prompts * (3 * size.intermediate + 4 * size.hidden) * width
-    return Part(f"keys, values and prompts ({calls.name})", calls.model, cache + logits + reading)
+    looking = 0.0
+    if size.tower is not None:
+        patches = size.tower.patches(shown)
+        looking = size.tower.pixels(patches) + size.tower.working(patches, width)
+    return Part(
+        f"keys, values and prompts ({calls.name})", calls.model, cache + logits + max(reading, looking)
+    )

@@ -16,11 +16,15 @@ from rlanything.rewards.kind import kind_of
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows of equal length. count: number of rows. tokens, targets: of one row; targets enter the loss."""
+    """Training rows of equal length.
+
+    count: number of rows. tokens, targets, shown: of one row. Targets enter the loss; `shown` are of pictures.
+    """
 
     count: float
     tokens: int
     targets: int
+    shown: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Questions:
     """Number of replies to each question."""
     reply: int
     """Tokens of a reply."""
+    shown: int = 0
+    """Tokens of the pictures that each question shows."""
 
     @property
     def read(self) -> int:
@@ -47,10 +53,13 @@ class Questions:
         Every reply is taken to train.
         """
         asked = len(self.prompts)
+        if self.shown and asked > 1:  # a question that shows pictures has a row of its own
+            alone = [replace(self, prompts=(prompt,)) for prompt in self.prompts]
+            return [row for one in alone for row in one.rows(count, most)]
         tokens = self.read + asked * self.replies * (self.reply - 1)
         if tokens > most and asked * self.replies > 1:
             return [row for half in self._halves() for row in half.rows(count, most)]
-        return [Rows(count, tokens, asked * self.replies * self.reply)]
+        return [Rows(count, tokens, asked * self.replies * self.reply, self.shown)]
 
     def _halves(self) -> tuple[Questions, Questions]:
         """Half of the questions each; of one question, half of its replies each."""
@@ -89,12 +98,15 @@ def policy_rows(config: Config, prompts: Sequence[int], count: float, given: Ass
     said = reply(config.rollout.max_tokens, given)
     if config.model.context == "chat":
         return [Rows(count, prompts[-1] + said, len(prompts) * said)]
-    return [Rows(count, prompt + said, said) for prompt in prompts]
+    return [
+        Rows(count, prompt + said, said, pictures.of_prompt(config, given, step))
+        for step, prompt in enumerate(prompts)
+    ]
 
 
 def questions(config: Config, acted: Sequence[int], positions: int, given: Assumptions) -> Questions:
     """The questions about an episode in which the policy read prompts of `acted` tokens."""
-    said = reply(config.rollout.max_tokens, given)
+    said, seen = reply(config.rollout.max_tokens, given), 0
     if kind_of(config).replies.per_task:
         asked, own = [given.opening_tokens], 0
     elif config.model.context == "chat":
@@ -112,7 +124,8 @@ def questions(config: Config, acted: Sequence[int], positions: int, given: Assum
             for step, prompt in enumerate(acted)
         ]
     fitting = _fitting(asked, positions - config.judge.max_tokens)
-    return Questions(tuple(fitting), own, config.judge.m, reply(config.judge.max_tokens, given))
+    said = reply(config.judge.max_tokens, given)
+    return Questions(tuple(fitting), own, config.judge.m, said, seen)
 
 
 def _fitting(prompts: list[int], most: int) -> list[int]:

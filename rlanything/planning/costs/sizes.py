@@ -16,6 +16,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.engines.sources import cached, source
 from rlanything.files.reader import read_object
 from rlanything.planning import checkpoints
+from rlanything.planning.costs.tower import Tower, check_fields, of_model
 
 DECLARED = Path("experiments/model/sizes.json")
 LARGEST = 1 << 24
@@ -52,6 +53,8 @@ class Size:
     """Whether queries and keys are normalised (Qwen3)."""
     source: str
     """Where the sizes come from."""
+    tower: Tower | None = None
+    """What reads pictures. None: the model reads text alone."""
 
     @property
     def embedding(self) -> int:
@@ -105,7 +108,9 @@ def from_fields(
         "vocab": reader.number("vocab_size"),
         "positions": reader.number("max_position_embeddings"),
     }
-    parameters, tied = built or _built(data if "vision_config" in data else fields, place)
+    parameters, tied, tower = (
+        (*built, None) if built else _built(data if "vision_config" in data else fields, place)
+    )
     return Size(
         parameters=parameters,
         hidden=hidden,
@@ -116,6 +121,7 @@ def from_fields(
         tied=tied,
         normed_heads=fields.get("model_type") in ("qwen3", "qwen3_vl_text"),
         source=source,
+        tower=tower,
         **sizes,
     )
 
@@ -136,13 +142,14 @@ class _Fields:
         return value
 
 
-def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool]:
-    """(parameters, whether embedding and output layer are tied) of an architecture, built on the device `meta`."""
+def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool, Tower | None]:
+    """Parameters, whether embedding and output layer are tied, and the vision tower, built on the device `meta`."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForImageTextToText
 
     from rlanything.engines.untrusted_load import NO_CODE
 
+    check_fields(fields, place)
     kept = {key: value for key, value in fields.items() if key not in IGNORED}
     try:
         config = AutoConfig.for_model(str(kept.pop("model_type", None)), **kept)
@@ -153,7 +160,7 @@ def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool]:
     except Exception as error:  # an untrusted file can cause any error in the library
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ConfigError(f"{place}: no model can be built from its config.json ({reason})") from None
-    return model.num_parameters(), bool(config.tie_word_embeddings)
+    return model.num_parameters(), bool(config.tie_word_embeddings), of_model(model)
 
 
 def _find(place: str, name: str, revision: str | None) -> Path | None:

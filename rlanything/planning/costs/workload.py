@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlanything.config import ArmConfig, Config
+from rlanything.planning.costs import pictures
 from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.prompts import (
@@ -41,6 +42,10 @@ class Calls:
     """Tokens that are sampled, all calls together."""
     longest: int
     """Tokens of the longest prompt with its reply."""
+    shown: int = 0
+    """Tokens of the pictures in the prompt that shows most."""
+    seen: float = 0.0
+    """Tokens of pictures that are read, all calls together."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,11 @@ class Workload:
     def trained(self) -> dict[str, float]:
         """Tokens of training rows by model."""
         return {name: sum(row.count * row.tokens for row in rows) for name, rows in self.rows.items()}
+
+    @property
+    def shown(self) -> dict[str, float]:
+        """Tokens of pictures in training rows by model."""
+        return {name: sum(row.count * row.shown for row in rows) for name, rows in self.rows.items()}
 
     @property
     def longest_row(self) -> dict[str, int]:
@@ -126,16 +136,29 @@ def acting(
     once = _once(config, model) and config.model.context == "chat"
     read = prompts[-1] - (turns - 1) * said if once else sum(prompts)
     written = episodes * turns * said
-    return Calls(name, model, episodes * turns, episodes, episodes * read, written, prompts[-1] + said)
+    shown = [pictures.of_prompt(config, given, step) for step in range(turns)]
+    return Calls(
+        name,
+        model,
+        episodes * turns,
+        episodes,
+        episodes * read,
+        written,
+        prompts[-1] + said,
+        max(shown),
+        episodes * sum(shown),
+    )
 
 
 def judging(
     config: Config, judged: float, asked: Questions, *, name: str = "judge", model: str = "reward"
 ) -> Calls:
     """The calls of a reward model or judge for `judged` episodes or tasks, all in one batch."""
-    count = judged * len(asked.prompts) * asked.replies
-    read = judged * (asked.read if _once(config, model) else asked.replies * sum(asked.prompts))
-    return Calls(name, model, count, count, read, count * asked.reply, asked.prompts[-1] + asked.reply)
+    count, once = judged * len(asked.prompts) * asked.replies, _once(config, model)
+    read = judged * (asked.read if once else asked.replies * sum(asked.prompts))
+    seen = asked.shown * (count / asked.replies if once else count)
+    longest = asked.prompts[-1] + asked.reply
+    return Calls(name, model, count, count, read, count * asked.reply, longest, asked.shown, seen)
 
 
 def _adapting(config: Config, steps: int, positions: int, given: Assumptions) -> list[Calls]:
