@@ -54,11 +54,13 @@ def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast]
     whole, cooling, beyond = found
     gain, cooled = (number(c.difference.mean, metric, sign=True) for c in (whole, cooling))
     doubt = "" if beyond.clear else ", not clearly"
-    return (
-        f"{code(arm)} {metric.short}: {gain} points over the base, of which a temperature of {temperature:g} explains "
-        f"{cooled}. Beyond the cooled base{doubt}: {interval(beyond.difference, metric, sign=True)}, "
-        f"p {p_text(beyond.p)}."
+    far = f"Beyond the cooled base{doubt}: {interval(beyond.difference, metric, sign=True)}, p {p_text(beyond.p)}."
+    said = (
+        f"{code(arm)} {metric.short}: {gain} points over the base, of which a temperature of {temperature:g}"
     )
+    if cooling.difference.mean < 0:
+        return f"{said} explains none: it is worse than 1 here ({cooled}), so the base is the stricter control. {far}"
+    return f"{said} explains {cooled}. {far}"
 
 
 def against_outcome(comparison: Comparison, paper: Paper) -> list[str]:

@@ -8,7 +8,7 @@ import io
 import pytest
 from report_cases import config, cooled, evaluation, project, write_evaluation
 
-from rlanything.report import document, figures
+from rlanything.report import document, figures, findings
 from rlanything.report.drawn.cooling import COOLING, cooling_chart
 from rlanything.report.report_data import gathered
 from rlanything.report.results.evaluations import Cooled, read_evaluations
@@ -44,3 +44,24 @@ def test_a_file_that_does_not_say_what_was_tried_has_no_figure(tmp_path):
     material = gathered(config(), tmp_path, read_evaluations(tmp_path, ("base_cooled", "full")))
     assert COOLING not in {chart.name for chart in figures.charts(material)}
     assert f"figures/{COOLING}" not in document.report_md(material)
+
+
+@pytest.mark.parametrize(
+    ("solved", "said"),
+    [
+        (0, "explains none: it is worse than 1 here (-"),
+        (1, "explains +"),
+    ],
+)
+def test_a_temperature_that_is_worse_on_the_panel_explains_nothing(tmp_path, solved, said):
+    worse_or_better = evaluation("base_cooled", seeds=1)
+    for seed in worse_or_better["seeds"].values():
+        seed["in_domain"] = {task: [solved] * len(tries) for task, tries in seed["in_domain"].items()}
+    project(tmp_path, ("base", "full"), seeds=1)
+    write_evaluation(tmp_path, {**worse_or_better, "temperature": 0.5})
+    found = gathered(config(), tmp_path, read_evaluations(tmp_path, ("base", "base_cooled", "full")))
+    (line,) = (
+        line for line in findings.against_cooled(found.comparison, 0.5) if line.startswith("`full` in-domain")
+    )
+    assert f"of which a temperature of 0.5 {said}" in line
+    assert "Beyond the cooled base" in line
