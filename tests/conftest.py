@@ -94,23 +94,31 @@ def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
     compose._compose = real
 
 
-def made_once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that the first worker of xdist to need it makes for all of them."""
-    base = tmp_path_factory.getbasetemp()
-    place = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    root, made = place / name, place / f"{name}.made"
-    with (place / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.exists():
-            shutil.rmtree(root, ignore_errors=True)
-            root.mkdir()
-            make(root)
-            made.touch()
-    return root
+MadeOnce = Callable[[str, Callable[[Path], None]], Path]
 
 
 @pytest.fixture(scope="session")
-def tiny_project(tmp_path_factory) -> Path:
+def made_once(tmp_path_factory) -> MadeOnce:
+    """Gives a folder by its name, which the first worker of xdist to need it makes for all of them."""
+    base = tmp_path_factory.getbasetemp()
+    place = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def folder(name: str, make: Callable[[Path], None]) -> Path:
+        root, made = place / name, place / f"{name}.made"
+        with (place / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                shutil.rmtree(root, ignore_errors=True)
+                root.mkdir()
+                make(root)
+                made.touch()
+        return root
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_project(made_once) -> Path:
     """A folder with experiments/, data/ and models/; not to be changed."""
     from rlanything.stages import tasks
     from rlanything.stages.bootstrap.stage import make_models
@@ -120,11 +128,11 @@ def tiny_project(tmp_path_factory) -> Path:
         tasks.make_tasks(small(), root)
         make_models(small(), root)
 
-    return made_once(tmp_path_factory, "tiny", make)
+    return made_once("tiny", make)
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tiny_project, tmp_path_factory) -> Path:
+def undisturbed(tiny_project, made_once) -> Path:
     """The run folder of a training of arm `full` that nobody killed, in a project of its own; not to be changed."""
     from rlanything.runs.layout import Layout
     from rlanything.stages import train
@@ -133,7 +141,7 @@ def undisturbed(tiny_project, tmp_path_factory) -> Path:
         shutil.copytree(tiny_project, root, symlinks=True, dirs_exist_ok=True)
         train.train_arm(small(), root, ARM)
 
-    return Layout(made_once(tmp_path_factory, "undisturbed", make)).run(ARM, 0)
+    return Layout(made_once("undisturbed", make)).run(ARM, 0)
 
 
 @pytest.fixture(scope="session")
