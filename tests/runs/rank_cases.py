@@ -13,17 +13,35 @@ from pathlib import Path
 from typing import Any
 
 from torch.multiprocessing import start_processes
+from torch.multiprocessing.spawn import ProcessContext
+
+from rlanything.cli import main
 
 
 def two_ranks(folder: Path, function: Callable[..., None], *arguments: Any, nodes: int = 1) -> None:
     """Call a function in two processes that work in `folder`, as the two of one node, or as one of each of two nodes.
 
     To import Lightning takes longer than what the function does. Raises what the function raised."""
+    context = start_ranks(folder, function, *arguments, nodes=nodes)
+    while not context.join():
+        pass
+
+
+def train(arm: str) -> None:
+    """What each process of `rlanything train` does in its project."""
+    assert main(["train", "--arm", arm]) == 0
+
+
+def start_ranks(
+    folder: Path, function: Callable[..., None], *arguments: Any, nodes: int = 1
+) -> ProcessContext:
+    """The two processes of `two_ranks`, which have begun."""
     multiprocessing.set_forkserver_preload(["rlanything.learn.sharding", "rlanything.runs.seedrun", "pytest"])
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    start_processes(_rank, (port, nodes, folder, function, arguments), nprocs=2, start_method="forkserver")
+    words = port, nodes, folder, function, arguments
+    return start_processes(_rank, words, nprocs=2, join=False, start_method="forkserver")
 
 
 def _rank(
