@@ -7,9 +7,10 @@ import gc
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from stage_cases import ROOT, small, small_coding
 
 from rlanything.planning import compose
+from rlanything.runs import imports
 
 ARM = "full"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -92,6 +94,32 @@ def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
     compose._compose = composed
     yield real
     compose._compose = real
+
+
+@pytest.fixture(scope="session", autouse=True)
+def looked_up_once() -> Iterator[None]:
+    """What the repository's code imports, and what is installed, is read once: no test changes it.
+
+    Every training asks for both, and needs a third of its time for that. A copy of the code is read anew."""
+    reached, own = imports._reached, imports.package_folder
+    parsed = metadata.PathDistribution.metadata.fget
+
+    @cache
+    def known(names: tuple[str, ...], without: tuple[str, ...]) -> frozenset[str]:
+        return frozenset(reached(names, without))
+
+    @cache
+    def read(place: Path) -> metadata.PackageMetadata:
+        return parsed(metadata.PathDistribution(place))
+
+    def found(names: Iterable[str], without: Collection[str] = ()) -> set[str]:
+        here = imports.package_folder is own
+        return set(known(tuple(names), tuple(without))) if here else reached(names, without)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(imports, "_reached", found)
+        patch.setattr(metadata.PathDistribution, "metadata", property(lambda self: read(self._path)))
+        yield
 
 
 MadeOnce = Callable[[str, Callable[[Path], None]], Path]
