@@ -1,6 +1,6 @@
 """Two processes as torchrun starts them, forked from a server that has imported everything.
 
-Processes of torchrun itself are in tests/runs/test_rank_death.py, and in slow tests of tests/golden/test_golden_runs.py.
+Processes of torchrun itself are in tests/runs/test_rank_death.py, and in slow tests of test_golden_runs.py.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ def two_ranks(folder: Path, function: Callable[..., None], *arguments: Any, node
     """Call a function in two processes that work in `folder`, as the two of one node, or as one of each of two nodes.
 
     To import Lightning takes longer than what the function does. Raises what the function raised."""
-    context = start_ranks(folder, function, *arguments, nodes=nodes)
-    while not context.join():
+    wait_for(start_ranks(folder, function, *arguments, nodes=nodes))
+
+
+def wait_for(ranks: ProcessContext) -> None:
+    """Return when both have ended. Raises what one of them raised, or that it was killed."""
+    while not ranks.join():
         pass
 
 

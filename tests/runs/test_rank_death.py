@@ -14,7 +14,7 @@ import golden_cases as golden
 import psutil
 import pytest
 from golden_processes import with_params
-from rank_cases import start_ranks, train, two_ranks
+from rank_cases import start_ranks, train, two_ranks, wait_for
 from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from rlanything.core.errors import MachineError
@@ -97,8 +97,7 @@ def test_a_killed_process_ends_the_run_with_its_error_and_the_next_start_goes_on
     os.kill(run.pids()[1], signal.SIGKILL)
     killed = time.monotonic()
     with pytest.raises((ProcessExitedException, ProcessRaisedException)):
-        while not run.join():
-            pass
+        wait_for(run)
     assert time.monotonic() - killed < SOON_S
     assert not any(process.is_alive() for process in run.processes), "a process was left behind"
     two_ranks(root, train, ARM)
