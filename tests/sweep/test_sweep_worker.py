@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import optuna
@@ -18,11 +17,10 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial
 from stage_cases import SMALL
-from sweep_cases import ROOT
+from sweep_cases import ROOT, forked
 
 from rlanything.cli import main
 from rlanything.planning import compose
-from rlanything.runs import workers
 from rlanything.sweep import command
 
 SEEDS = 1
@@ -44,24 +42,6 @@ def project(tmp_path, tiny_project) -> Path:
         (root / name).symlink_to(ROOT / name)
     compose.write(root / "params.yaml", SMALL, root)
     return root
-
-
-class Forked(workers.Child):
-    """A command as a worker starts it, in a process that is forked from a server, which has imported everything.
-
-    To import takes longer than to train. Its output is this process's."""
-
-    returncode: int | None = None
-
-    def poll(self) -> int | None:
-        if not self._process.is_alive():
-            self.returncode = self.result()
-        return self.returncode
-
-
-def forked(root: Path, command: Sequence[str], log: Path, _inherit: Sequence[int]) -> Forked:
-    log.touch()
-    return Forked(workers.await_starter(), main, [["--root", str(root), *command]])
 
 
 RUN = [sys.executable, "-m", "rlanything"]
