@@ -7,9 +7,10 @@ import gc
 import os
 import shutil
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import deepcopy
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from stage_cases import ROOT, small, small_coding
 
 from rlanything.planning import compose
+from rlanything.runs import imports
 
 ARM = "full"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
@@ -94,23 +96,57 @@ def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
     compose._compose = real
 
 
-def made_once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """A folder that the first worker of xdist to need it makes for all of them."""
-    base = tmp_path_factory.getbasetemp()
-    place = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    root, made = place / name, place / f"{name}.made"
-    with (place / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.exists():
-            shutil.rmtree(root, ignore_errors=True)
-            root.mkdir()
-            make(root)
-            made.touch()
-    return root
+@pytest.fixture(scope="session", autouse=True)
+def looked_up_once() -> Iterator[None]:
+    """What the repository's code imports, and what is installed, is read once: no test changes it.
+
+    Every training asks for both, and needs a third of its time for that. A copy of the code is read anew."""
+    reached, own = imports._reached, imports.package_folder
+    parsed = metadata.PathDistribution.metadata.fget
+
+    @cache
+    def known(names: tuple[str, ...], without: tuple[str, ...]) -> frozenset[str]:
+        return frozenset(reached(names, without))
+
+    @cache
+    def read(place: Path) -> metadata.PackageMetadata:
+        return parsed(metadata.PathDistribution(place))
+
+    def found(names: Iterable[str], without: Collection[str] = ()) -> set[str]:
+        here = imports.package_folder is own
+        return set(known(tuple(names), tuple(without))) if here else reached(names, without)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(imports, "_reached", found)
+        patch.setattr(metadata.PathDistribution, "metadata", property(lambda self: read(self._path)))
+        yield
+
+
+MadeOnce = Callable[[str, Callable[[Path], None]], Path]
 
 
 @pytest.fixture(scope="session")
-def tiny_project(tmp_path_factory) -> Path:
+def made_once(tmp_path_factory) -> MadeOnce:
+    """Gives a folder by its name, which the first worker of xdist to need it makes for all of them."""
+    base = tmp_path_factory.getbasetemp()
+    place = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def folder(name: str, make: Callable[[Path], None]) -> Path:
+        root, made = place / name, place / f"{name}.made"
+        with (place / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not made.exists():
+                shutil.rmtree(root, ignore_errors=True)
+                root.mkdir()
+                make(root)
+                made.touch()
+        return root
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_project(made_once) -> Path:
     """A folder with experiments/, data/ and models/; not to be changed."""
     from rlanything.stages import tasks
     from rlanything.stages.bootstrap.stage import make_models
@@ -120,11 +156,11 @@ def tiny_project(tmp_path_factory) -> Path:
         tasks.make_tasks(small(), root)
         make_models(small(), root)
 
-    return made_once(tmp_path_factory, "tiny", make)
+    return made_once("tiny", make)
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tiny_project, tmp_path_factory) -> Path:
+def undisturbed(tiny_project, made_once) -> Path:
     """The run folder of a training of arm `full` that nobody killed, in a project of its own; not to be changed."""
     from rlanything.runs.layout import Layout
     from rlanything.stages import train
@@ -133,7 +169,7 @@ def undisturbed(tiny_project, tmp_path_factory) -> Path:
         shutil.copytree(tiny_project, root, symlinks=True, dirs_exist_ok=True)
         train.train_arm(small(), root, ARM)
 
-    return Layout(made_once(tmp_path_factory, "undisturbed", make)).run(ARM, 0)
+    return Layout(made_once("undisturbed", make)).run(ARM, 0)
 
 
 @pytest.fixture(scope="session")

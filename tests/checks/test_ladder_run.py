@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 DECLARED = {
     "overrides": QUICK,
     "seeds": 2,
-    "accuracies": [0.6, 1.0],
+    "accuracies": [1.0],
     "compare": ["policy"],
     "ceiling": {
         "overrides": [
@@ -43,7 +43,7 @@ DECLARED = {
     },
     "power": {"seeds": [4], "games": [50]},
 }
-ARMS = ("outcome", "oracle_60", "oracle_100", "policy")
+ARMS = ("outcome", "oracle_100", "policy")
 CONTROLS = ("base", "base_cooled", "ceiling", "expert")
 
 
@@ -74,7 +74,7 @@ def test_it_publishes_every_arm_and_control_with_its_gain_over_the_zero(publishe
                 read_evaluation(published / "evaluation" / f"{a}.json", a)[panel] for a in (arm, "outcome")
             )
             assert rows[arm]["gain"]["mean"] == pytest.approx(contrast(mine, zero).difference.mean)
-    assert found["panels"]["in_domain"]["oracle_60"]["judge"] == {"accuracy": 0.6, "systematic": 0.0}
+    assert found["panels"]["in_domain"]["oracle_100"]["judge"] == {"accuracy": 1.0, "systematic": 0.0}
     assert set(found["reward_models"]) == {"base", "policy"}
     assert [(d["seeds"], d["games"]) for d in found["power"]["in_domain"]["smallest"]] == [(2, 2), (4, 50)]
 
@@ -133,7 +133,7 @@ def test_a_second_start_does_nothing_again_and_gives_the_same_bytes(finished, pu
 def test_a_ladder_that_is_killed_goes_on_to_the_same_bytes(
     finished, published, tiny_project, tmp_path, monkeypatch
 ):
-    """Killed in the second seed of an arm, then while the ceiling is measured. Three arms were finished before."""
+    """Killed in the second seed of an arm, then while the ceiling is measured. The other arms were finished before."""
     root = project(tiny_project, tmp_path / "project", DECLARED)
     ours = command._declared(root / "tiny.yaml", root, root / "params.yaml", 1)[1]
     theirs = command._declared(finished / "tiny.yaml", finished, finished / "params.yaml", 1)[1]
@@ -181,5 +181,5 @@ def test_a_dry_run_says_what_is_left_and_runs_nothing(finished, tmp_path, capsys
     said = capsys.readouterr().out
     assert "train oracle_70" in said
     assert "evaluate base_cooled" in said
-    assert load_ladder(finished / "tiny.yaml").accuracies == (0.6, 1.0)
+    assert load_ladder(finished / "tiny.yaml").accuracies == (1.0,)
     assert not (finished / "checks" / "other").exists()

@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import pytest
 import yaml
 
 from rlanything.buffer import read_events, read_snapshot
 from rlanything.config import Config, parse
 from rlanything.files.records import read_lines
+from rlanything.loop.batch import LoopState
+from rlanything.loop.iteration import IterationResult, Loop
 from rlanything.runs.layout import Layout
 from rlanything.stages import train
 
@@ -66,6 +71,20 @@ def run(root: Path, arm: str, **changes: Any) -> list[Line]:
     """Train an arm in a project; what is kept of its first seed."""
     train.train_arm(configuration(**changes), root, arm)
     return kept(Layout(root).run(arm, 0))
+
+
+@contextmanager
+def killed_in(iteration: int) -> Iterator[None]:
+    """Within it a run is interrupted when it begins to collect `iteration`."""
+    collect = Loop.collect
+
+    def killed(loop: Loop, state: LoopState, *batch: Any) -> IterationResult:
+        if state.iteration == iteration:
+            raise KeyboardInterrupt
+        return collect(loop, state, *batch)
+
+    with mock.patch.object(Loop, "collect", killed), pytest.raises(KeyboardInterrupt):
+        yield
 
 
 def kept(folder: Path) -> list[Line]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import subprocess
+from collections.abc import Callable
+from pathlib import Path
 
 import golden_cases as golden
 import pytest
@@ -155,6 +157,18 @@ def test_recording_again_says_what_moved_and_writes_why(lines, monkeypatch, tmp_
     assert record.moved("outcome", changed).endswith("now '+1 unknown'")
 
 
+def run_once() -> Callable[[Path, str], list[golden.Line]]:
+    """As `golden.run`; what an arm gave the first time it gives again."""
+    real, known = golden.run, {}
+
+    def run(root: Path, arm: str) -> list[golden.Line]:
+        if arm not in known:
+            known[arm] = real(root, arm)
+        return copy.deepcopy(known[arm])
+
+    return run
+
+
 def test_an_arm_that_moved_and_is_not_named_stops_the_recording(monkeypatch, tmp_path):
     """Real runs of the two shortest arms, where the record of the one that is not named was another."""
     for arm in ("outcome", "policy"):
@@ -164,6 +178,7 @@ def test_an_arm_that_moved_and_is_not_named_stops_the_recording(monkeypatch, tmp
     path = tmp_path / "policy.jsonl"
     path.write_text(path.read_text().replace('"outcome":"+1 ok"', '"outcome":"-1 ok"', 1))
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    monkeypatch.setattr(golden, "run", run_once())
     with pytest.raises(SystemExit, match="no record is written: policy moved"):
         record.record("0" * 40, "the other arm was meant", ["outcome"])
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before

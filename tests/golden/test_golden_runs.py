@@ -17,7 +17,6 @@ from rank_cases import two_ranks
 from rlanything.core.types import ScoredReplies, ScoredTrajectory
 from rlanything.learn import batches
 from rlanything.learn.packing import Row, policy_rows, reward_rows
-from rlanything.loop.iteration import Loop
 from rlanything.runs.layout import Layout
 from rlanything.stages import train
 
@@ -49,14 +48,10 @@ def test_an_arm_gives_the_recorded_numbers(shared_root, arm):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"engine__max_batch": 3},
-        {"learn__micro_batch_tokens": 700},
-        {"learn__gradient_checkpointing": True},
-        {"engine": GENERATE},
+        {"engine__max_batch": 3, "learn__micro_batch_tokens": 700},
+        {"engine": GENERATE, "learn__gradient_checkpointing": True},
     ],
-    ids=lambda changes: (
-        " ".join(str(value) for value in changes.values() if value is not GENERATE) or "generate"
-    ),
+    ids=["small batches", "generate and checkpoints"],
 )
 def test_the_size_of_batches_and_the_engine_change_no_token_and_no_decision(root, changes):
     golden.check(ARM, golden.run(root, ARM, **changes))
@@ -115,18 +110,9 @@ def counts_of_rows(lines: list[golden.Line]) -> list[float]:
     return [row.pop(name) for row in rows for name in ("policy/rows", "reward/rows")]
 
 
-@pytest.mark.parametrize("iteration", [0, 1, 2])
-def test_a_run_that_is_resumed_after_any_iteration_gives_the_recorded_numbers(root, monkeypatch, iteration):
-    collect = Loop.collect
-
-    def killed(loop, state):
-        if state.iteration == iteration:
-            raise KeyboardInterrupt
-        return collect(loop, state)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Loop, "collect", killed)
-        with pytest.raises(KeyboardInterrupt):
+def test_a_run_that_is_resumed_after_every_iteration_gives_the_recorded_numbers(root):
+    for iteration in range(3):
+        with golden.killed_in(iteration):
             golden.run(root, ARM)
     golden.check(ARM, golden.run(root, ARM))
 
@@ -152,8 +138,15 @@ def trained(root: Path, changes: dict[str, object]) -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("strategy", ["auto", "fsdp"])
 def test_two_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_numbers(root, strategy):
-    """With `fsdp` they divide the weights too. Processes of torchrun are in the tests below."""
+    """With `fsdp` they divide the weights too. Processes of torchrun are in tests/runs/test_rank_death.py."""
     two_ranks(root, trained, root, {"train__devices": 2, "train__strategy": strategy})
+    golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
+
+
+@pytest.mark.integration
+def test_two_nodes_of_one_process_that_divide_the_weights_give_the_recorded_numbers(root):
+    """Told of each other as torchrun tells them. Two launches of torchrun are in the test below."""
+    two_ranks(root, trained, root, {"train__nodes": 2, "train__strategy": "fsdp"}, nodes=2)
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
 
 
@@ -169,6 +162,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_nodes_that_divide_the_weights_give_the_recorded_numbers(root):
     """Two launches of torchrun, of one process each, as on two machines that share a folder."""

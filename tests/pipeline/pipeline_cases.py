@@ -1,16 +1,23 @@
 """A copy of the project whose stages are stand-ins, while its dependencies and parameters are the real ones."""
 
 import os
-import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from unittest import mock
 
 import networkx
 import yaml
+from dvc.cli import main
 from dvc.dependency.base import Dependency
 from dvc.dependency.param import ParamsDependency
 from dvc.repo import Repo
+from dvc.utils import strictyaml
+from dvc.utils.serialize import _yaml
 
 ROOT = Path(__file__).parents[2]
 CODE = ("envs", "experiments", "rlanything")
@@ -58,7 +65,7 @@ class Project:
 
         DVC is asked about parameters and touched files only: to ask about every file takes it seconds.
         """
-        with Repo(str(self.root)) as repo:
+        with parsed_once(), Repo(str(self.root)) as repo:
             changed = {
                 stage.addressing.rpartition("dvc.yaml:")[2]
                 for stage in repo.index.stages
@@ -84,12 +91,30 @@ class Project:
 
 
 def dvc(root: Path, *words: str, same: str = "") -> None:
-    """Run a DVC command there; its message is the failure's message."""
+    """Run a DVC command there, in this process: to import DVC takes it seconds."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, "DVC_NO_ANALYTICS": "1", "SAME": same}
-    command = [sys.executable, "-m", "dvc", *words]
-    result = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
+    settings = {"PATH": path, "DVC_NO_ANALYTICS": "1", "SAME": same}
+    with chdir(root), mock.patch.dict(os.environ, settings), parsed_once():
+        assert main(list(words)) == 0
+
+
+@contextmanager
+def parsed_once() -> Iterator[None]:
+    """DVC parses no text twice. It reads params.yaml once for every stage, and a parser in Python takes long."""
+
+    def parsed(text: str, path: str, typ: str = "safe") -> dict:
+        return deepcopy(known(text)) if typ == "safe" else parse(text, path, typ)
+
+    with mock.patch.object(_yaml, "parse_yaml", parsed), mock.patch.object(strictyaml, "parse_yaml", parsed):
+        yield
+
+
+parse = _yaml.parse_yaml
+
+
+@cache
+def known(text: str) -> dict:
+    return parse(text, "")
 
 
 def pipeline() -> dict:

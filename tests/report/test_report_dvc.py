@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
-from report_cases import config, project
+from report_cases import config
 
 from rlanything.planning import dvcfile
-from rlanything.stages import report
 from rlanything.stages.declared import PICTURES
 
 ROOT = Path(__file__).parents[2]
@@ -41,10 +40,9 @@ def run(root: Path, *words: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def reported(tmp_path_factory) -> Path:
-    """A git repository with a report that is committed, and afterwards one number of it and one curve that moved."""
-    root = project(tmp_path_factory.mktemp("reported"))
-    report.write_report(config(), root)
+def moved(reported, tmp_path_factory) -> Path:
+    """A git repository with a report that is committed, and afterwards one number of it that moved."""
+    root = shutil.copytree(reported, tmp_path_factory.mktemp("moved") / "project")
     (root / "dvc.yaml").write_text(dvcfile.text(config(), ROOT))
     (root / "params.yaml").write_text(yaml.safe_dump(config().model_dump(mode="json", by_alias=True)))
     shutil.copytree(ROOT / ".dvc", root / ".dvc", ignore=shutil.ignore_patterns("cache", "tmp", "*.local"))
@@ -63,10 +61,9 @@ def reported(tmp_path_factory) -> Path:
     return root
 
 
-def test_the_headline_is_the_policys_success_and_what_else_an_arm_changes(tmp_path):
-    report.write_report(config(), project(tmp_path))
+def test_the_headline_is_the_policys_success_and_what_else_an_arm_changes(reported):
     found, summary = (
-        json.loads((tmp_path / "report" / f"{name}.json").read_text()) for name in ("headline", "summary")
+        json.loads((reported / "report" / f"{name}.json").read_text()) for name in ("headline", "summary")
     )
     assert {arm: list(row) for arm, row in found.items()} == HEADLINES
     for arm, row in found.items():
@@ -74,24 +71,24 @@ def test_the_headline_is_the_policys_success_and_what_else_an_arm_changes(tmp_pa
 
 
 @pytest.mark.integration
-def test_dvc_compares_the_headline_alone(reported):
-    shown = json.loads(run(reported, "dvc", "metrics", "show", "--json"))
+def test_dvc_compares_the_headline_alone(moved):
+    shown = json.loads(run(moved, "dvc", "metrics", "show", "--json"))
     assert list(shown[""]["data"]) == ["report/headline.json"]
-    changed = json.loads(run(reported, "dvc", "metrics", "diff", "--json"))
+    changed = json.loads(run(moved, "dvc", "metrics", "diff", "--json"))
     assert list(changed["report/headline.json"]) == ["full.in_domain"]
 
 
 @pytest.mark.integration
-def test_plots_are_ignored_by_git(reported):
-    run(reported, "dvc", "plots", "diff", "HEAD")
-    assert (reported / "dvc_plots" / "index.html").is_file()
-    assert run(reported, "git", "status", "--porcelain") == " M report/headline.json\n"
+def test_plots_are_ignored_by_git(moved):
+    run(moved, "dvc", "plots", "diff", "HEAD")
+    assert (moved / "dvc_plots" / "index.html").is_file()
+    assert run(moved, "git", "status", "--porcelain") == " M report/headline.json\n"
 
 
-def opened(browser: Any, reported: Path, vega: str | None) -> tuple[str, int, int, list[str]]:
+def opened(browser: Any, moved: Path, vega: str | None) -> tuple[str, int, int, list[str]]:
     """The page's text, how many curves and figures it shows, and what went wrong, in a browser without a network."""
-    run(reported, "dvc", "plots", "diff", "HEAD")
-    library = reported / ".rla" / "vega.js"
+    run(moved, "dvc", "plots", "diff", "HEAD")
+    library = moved / ".rla" / "vega.js"
     library.unlink(missing_ok=True)
     if vega is not None:
         library.parent.mkdir(exist_ok=True)
@@ -100,7 +97,7 @@ def opened(browser: Any, reported: Path, vega: str | None) -> tuple[str, int, in
     tab = context.new_page()
     problems: list[str] = []
     tab.on("pageerror", lambda error: problems.append(str(error)))
-    tab.goto((reported / "dvc_plots" / "index.html").as_uri())
+    tab.goto((moved / "dvc_plots" / "index.html").as_uri())
     tab.wait_for_function(f"{DRAWN} > 0 || document.body.innerText.includes('make plots') || window.given")
     found = tab.inner_text("body"), tab.evaluate(DRAWN), tab.evaluate(SEEN), problems
     assert tab.evaluate("typeof window.given") == ("undefined" if vega != STAND_IN else "object")
@@ -112,24 +109,24 @@ STAND_IN = "window.given = []; window.vegaEmbed = (place, spec) => given.push([p
 
 
 @pytest.mark.integration
-def test_without_a_network_the_page_shows_the_figures_and_says_what_draws_the_curves(reported, browser):
-    text, drawn, figures, problems = opened(browser, reported, None)
+def test_without_a_network_the_page_shows_the_figures_and_says_what_draws_the_curves(moved, browser):
+    text, drawn, figures, problems = opened(browser, moved, None)
     assert "`make plots` installs what draws it" in text
     assert (drawn, figures, problems) == (0, 2 * len(PICTURES), [])
 
 
 @pytest.mark.integration
-def test_the_library_of_this_machine_is_given_every_plot(reported, browser):
-    text, _, figures, problems = opened(browser, reported, STAND_IN)
+def test_the_library_of_this_machine_is_given_every_plot(moved, browser):
+    text, _, figures, problems = opened(browser, moved, STAND_IN)
     assert "make plots" not in text
     assert (figures, problems) == (2 * len(PICTURES), [])
 
 
 @pytest.mark.integration
-def test_with_vega_the_curves_are_drawn_without_a_network(reported, browser):
+def test_with_vega_the_curves_are_drawn_without_a_network(moved, browser):
     pytest.importorskip("vl_convert", reason="needs: pip install 'rlanything[plots]'")
     (line,) = (x for x in (ROOT / "Makefile").read_text().splitlines() if "import vl_convert" in x)
     vega = run(ROOT, sys.executable, "-c", line.split("'")[1])
-    text, drawn, figures, problems = opened(browser, reported, vega)
+    text, drawn, figures, problems = opened(browser, moved, vega)
     assert "Learning curves" in text
     assert (drawn, figures, problems) == (1, 2 * len(PICTURES), [])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from page_cases import every_look
-from report_cases import config, evaluation, project, write_evaluation
+from report_cases import config, evaluation, write_evaluation
 
 from rlanything.report.page.page import framed
 from rlanything.stages import report
@@ -21,11 +21,9 @@ MOST_BYTES = 2_000_000
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
-    root = project(tmp_path_factory.mktemp("report"))
-    report.write_report(config(), root)
-    return root / "report" / "index.html"
+@pytest.fixture
+def made(reported) -> Path:
+    return reported / "report" / "index.html"
 
 
 def test_it_renders_and_asks_for_nothing(made, tab):
@@ -93,7 +91,7 @@ def test_it_prints_light_and_whole(made, tab):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 718
 
 
-def test_hostile_texts_in_every_field_stay_texts(tmp_path, tab):
+def test_hostile_texts_in_every_field_stay_texts(tmp_path, drawn_as_svg, tab):
     # Names are names of files, so those with hidden characters or a slash are refused before.
     name, judge = "<img src=x onerror=\"document.title='pwned'\">", "<img src=x onerror=alert(1)>"
     judges = {judge: {"path": EVIL, "votes": 3}}

@@ -25,33 +25,28 @@ from rlanything.stages.declared import PICTURES
 
 VOTES = contents_of(config())
 FIGURES = (*(drawing.name for drawing in VOTES.drawings), GAINS, STEPS, CALIBRATION, HACKING)
-FILES = {
-    "buffers.md",
-    "headline.json",
-    "index.html",
-    "report.md",
-    "summary.json",
-    "plots/learning.csv",
-    *(f"figures/{name}.{kind}" for name in FIGURES for kind in figures.KINDS),
-}
+
+
+def files(kinds=figures.KINDS):
+    """The names of all files of a report."""
+    texts = ("buffers.md", "headline.json", "index.html", "report.md", "summary.json", "plots/learning.csv")
+    return {*texts, *(f"figures/{name}.{kind}" for name in FIGURES for kind in kinds)}
 
 
 def contents(folder):
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_the_report_is_whole_and_equal_bytes_twice(tmp_path, capsys):
-    project(tmp_path)
-    report.write_report(config(), tmp_path)
+def test_the_report_is_whole_and_equal_bytes_twice(reported, tmp_path, capsys):
+    report.write_report(config(), project(tmp_path))
     first, said = contents(tmp_path / "report"), capsys.readouterr().out
-    report.write_report(config(), tmp_path)
-    assert set(first) == FILES
-    assert contents(tmp_path / "report") == first
+    assert set(first) == files()
+    assert contents(reported / "report") == first
     assert first["figures/learning.png"].startswith(b"\x89PNG")
     assert "Arms beside the paper" in said
     assert "rlanything buffer ls runs/full/seed-0" in said
     assert "Report: report/report.md" in said
-    assert {name.removeprefix("report/") for name in PICTURES} <= FILES
+    assert {name.removeprefix("report/") for name in PICTURES} <= files()
 
 
 def test_golden(tmp_path):
@@ -127,18 +122,18 @@ def test_changed_panels_are_said(tmp_path):
     assert "share no measured in-domain task" in document.report_md(material)
 
 
-def test_the_base_alone_makes_a_report(tmp_path):
+def test_the_base_alone_makes_a_report(tmp_path, drawn_as_svg):
     project(tmp_path, ("base",))
     report.write_report(config(), tmp_path)
-    assert set(contents(tmp_path / "report")) == FILES
+    assert set(contents(tmp_path / "report")) == files(drawn_as_svg)
     assert "No arm that adapts its tasks was run" in (tmp_path / "report" / "report.md").read_text()
 
 
-def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path):
+def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path, drawn_as_svg):
     name = "_$\\frac"
     arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
     material = gather(config(arms=arms), project(tmp_path, ("base", name), seeds=1))
-    assert len(list(figures.draw(material))) == len(figures.KINDS) * len(FIGURES)
+    assert len(list(figures.draw(material))) == len(drawn_as_svg) * len(FIGURES)
 
 
 def test_an_arm_looks_the_same_everywhere():
@@ -149,7 +144,7 @@ def test_an_arm_looks_the_same_everywhere():
     )
 
 
-def test_a_broken_input_leaves_the_old_report_alone(tmp_path):
+def test_a_broken_input_leaves_the_old_report_alone(tmp_path, blank):
     project(tmp_path, ("base", "full"), seeds=1)
     report.write_report(config(), tmp_path)
     before = contents(tmp_path / "report")
@@ -159,7 +154,7 @@ def test_a_broken_input_leaves_the_old_report_alone(tmp_path):
     assert contents(tmp_path / "report") == before
 
 
-def test_a_full_disk_leaves_the_old_files_alone(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_old_files_alone(tmp_path, blank, monkeypatch):
     project(tmp_path, ("base",))
     report.write_report(config(), tmp_path)
     before = contents(tmp_path / "report")
@@ -174,7 +169,7 @@ def test_a_full_disk_leaves_the_old_files_alone(tmp_path, monkeypatch):
     assert contents(tmp_path / "report") == before
 
 
-def test_everybody_may_read_the_report(tmp_path):
+def test_everybody_may_read_the_report(tmp_path, blank):
     project(tmp_path, ("base",))
     report.write_report(config(), tmp_path)
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "report").rglob("*") if path.is_file()}

@@ -9,7 +9,8 @@ from typing import Any
 import golden_cases as golden
 import pytest
 import torch
-from golden_processes import in_child, several, with_params
+from golden_processes import with_params
+from rank_cases import train, two_ranks
 from safetensors.torch import load_file
 
 from rlanything.cli import main
@@ -17,7 +18,6 @@ from rlanything.core.types import Request
 from rlanything.engines import checkpoint
 from rlanything.engines.lora.merging import merged_state
 from rlanything.engines.native import NativeEngine
-from rlanything.loop.iteration import Loop
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
 from rlanything.runs.parts import Parts, RunId, make_parts
@@ -77,7 +77,8 @@ def test_a_killed_run_ends_with_the_same_bytes_and_its_checkpoints_are_what_samp
     assert max(mismatch) < 1e-4
 
     other = golden.project(tmp_path / "other")
-    killed_after(other, 1, monkeypatch)
+    with golden.killed_in(1):
+        golden.run(other, ARM, **BOTH)
     golden.run(other, ARM, **BOTH)
     names = [p.relative_to(run) for p in sorted(run.rglob("*")) if p.is_file()]
     again = Layout(other).run(ARM, 0)
@@ -86,20 +87,6 @@ def test_a_killed_run_ends_with_the_same_bytes_and_its_checkpoints_are_what_samp
 
 
 REQUESTS = [Request(tuple(range(5, 12 + n)), n, 6) for n in range(4)]
-
-
-def killed_after(root: Path, iteration: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    collect = Loop.collect
-
-    def killed(loop: Loop, state: Any) -> Any:
-        if state.iteration == iteration:
-            raise KeyboardInterrupt
-        return collect(loop, state)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Loop, "collect", killed)
-        with pytest.raises(KeyboardInterrupt):
-            golden.run(root, ARM, **BOTH)
 
 
 def storages(*models: torch.nn.Module | None) -> set[int]:
@@ -141,16 +128,18 @@ def test_the_reference_is_the_model_as_it_was_before_lora(root):
 
 
 @pytest.mark.integration
-def test_a_run_that_one_process_began_goes_on_with_two_that_divide_it(root, tmp_path, monkeypatch, capsys):
+def test_a_run_that_one_process_began_goes_on_with_two_that_divide_it(root, tmp_path, capsys):
     """LoRA with `fsdp`, its parts offloaded: tokens, decisions and, to rounding, numbers are those of one process."""
     alone = golden.run(root, ARM, **BOTH)
     other = golden.project(tmp_path / "other")
-    killed_after(other, 1, monkeypatch)
+    with golden.killed_in(1):
+        golden.run(other, ARM, **BOTH)
     placed = {"train__devices": 2, "train__strategy": "fsdp", "train__offload": True}
     with_params(other, **BOTH, **placed)
     assert main(["--root", str(other), "redivide", "--arm", ARM]) == 0
     assert "train.strategy: auto -> fsdp" in capsys.readouterr().out
-    found = in_child(other, several(2))
+    two_ranks(other, train, ARM)
+    found = golden.kept(Layout(other).run(ARM, 0))
     assert golden.first_difference(alone, found) is None
     record = provenance.read(other, ARM)
     values = {"train.devices": 1, "train.strategy": "auto", "train.offload": False}

@@ -1,4 +1,4 @@
-"""One of two processes that share a run is killed: torchrun ends with its error, soon, and the next start goes on."""
+"""One of two processes that share a run is killed: the other one ends, soon, and the next start goes on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import golden_cases as golden
 import psutil
 import pytest
-import yaml
+from golden_processes import with_params
+from rank_cases import start_ranks, train, two_ranks, wait_for
+from torch.multiprocessing import ProcessExitedException, ProcessRaisedException
 
 from rlanything.core.errors import MachineError
 from rlanything.loop import share
@@ -35,10 +38,7 @@ SOON_S = 60.0
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    project = golden.project(tmp_path)
-    data = golden.configuration(train__devices=2).model_dump(mode="json", by_alias=True)
-    (project / "params.yaml").write_text(yaml.safe_dump(data))
-    return project
+    return with_params(golden.project(tmp_path), train__devices=2)
 
 
 def start(root: Path) -> subprocess.Popen[str]:
@@ -59,15 +59,20 @@ def published(root: Path) -> int:
     return len(list(root.glob(".rla/live/*/full/seed-0/iterations/[0-9]*")))
 
 
-def kill(root: Path, victim: int) -> str:
-    """Start a run, and kill one of its processes once another iteration is published. What the launcher said."""
+def wait_until(root: Path, reached: int, alive: Callable[[], bool]) -> None:
+    """Wait until so many iterations are published. The processes must be alive until then."""
+    deadline = time.monotonic() + 400
+    while published(root) < reached:
+        assert alive(), "the run ended before it was killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def kill(root: Path, victim: int) -> None:
+    """Start a run with torchrun, and kill one of its processes once another iteration is published."""
     before, launcher = published(root), start(root)
     try:
-        deadline = time.monotonic() + 400
-        while published(root) == before:
-            assert launcher.poll() is None, launcher.communicate()[1][-3000:]
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        wait_until(root, before + 1, lambda: launcher.poll() is None)
         processes = ranks(launcher)
         processes[victim].kill()
         killed = time.monotonic()
@@ -77,18 +82,34 @@ def kill(root: Path, victim: int) -> str:
         launcher.kill()
     assert launcher.returncode != 0
     assert not any(process.is_running() for process in processes.values()), "a process was left behind"
-    return said
+    cause = said.partition("Root Cause")[2]
+    assert f"rank      : {victim} " in cause, said[-3000:]
+    assert "SIGKILL" in cause
 
 
 @pytest.mark.integration
 @pytest.mark.timeout(900)
 def test_a_killed_process_ends_the_run_with_its_error_and_the_next_start_goes_on(root):
-    """First rank 1 is killed, then in the next start rank 0, which publishes. The third start ends the run."""
+    """First torchrun's rank 0 is killed, which publishes, then rank 1 of two processes without torchrun."""
+    kill(root, 0)
+    before, run = published(root), start_ranks(root, train, ARM)
+    wait_until(root, before + 1, lambda: all(process.is_alive() for process in run.processes))
+    os.kill(run.pids()[1], signal.SIGKILL)
+    killed = time.monotonic()
+    with pytest.raises((ProcessExitedException, ProcessRaisedException)):
+        wait_for(run)
+    assert time.monotonic() - killed < SOON_S
+    assert not any(process.is_alive() for process in run.processes), "a process was left behind"
+    two_ranks(root, train, ARM)
+    golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+@pytest.mark.timeout(900)
+def test_torchrun_ends_with_the_error_of_whichever_process_is_killed_and_starts_again(root):
     for victim in (1, 0):
-        said = kill(root, victim)
-        cause = said.partition("Root Cause")[2]
-        assert f"rank      : {victim} " in cause, said[-3000:]
-        assert "SIGKILL" in cause
+        kill(root, victim)
     done = start(root)
     assert done.wait(timeout=400) == 0, done.communicate()[1][-3000:]
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from optuna.trial import FrozenTrial, TrialState
 
+from rlanything.cli import main
 from rlanything.core.seeds import derive_seed
+from rlanything.runs import workers
 from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.declare.sweep import Sweep
 from rlanything.sweep.study.study import SweepStudy
@@ -112,3 +114,21 @@ def play(board: Board, truth: Truth = truth) -> list[FrozenTrial]:
         seeds = range(sweep.seeds + sweep.confirm)
         write_results(board.fresh.folder(number), sweep, board.sets(number), seeds, truth)
     return board.study.trials()
+
+
+class Forked(workers.Child):
+    """A command as a worker starts it, in a process that is forked from a server, which has imported everything.
+
+    To import takes longer than to train. Its output is this process's."""
+
+    returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if not self._process.is_alive():
+            self.returncode = self.result()
+        return self.returncode
+
+
+def forked(root: Path, command: Sequence[str], log: Path, _inherit: Sequence[int]) -> Forked:
+    log.touch()
+    return Forked(workers.await_starter(), main, [["--root", str(root), *command]])

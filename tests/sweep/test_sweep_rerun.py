@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 
@@ -29,9 +28,8 @@ def project(tmp_path) -> Path:
     """A project with inputs, and a published sweep: trial 0 is finished, trial 1 crashed."""
     root = tmp_path / "project"
     root.mkdir()
-    for name in ("envs", "rlanything", "dvc.yaml"):
+    for name in ("envs", "experiments", "rlanything", "dvc.yaml"):
         (root / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "experiments", root / "experiments")
     compose.write(root / "params.yaml", (), root)
     write_json(root / "data" / "tasks" / "manifest.json", {})
     write_json(root / "models" / "bootstrap.json", {})

@@ -17,8 +17,9 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial
 from stage_cases import SMALL
-from sweep_cases import ROOT
+from sweep_cases import ROOT, forked
 
+from rlanything.cli import main
 from rlanything.planning import compose
 from rlanything.sweep import command
 
@@ -104,12 +105,11 @@ def wait_for(root: Path, pattern: str, worker: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.integration
-def test_three_crashes_alike_end_the_sweep_with_their_error(project):
+def test_three_crashes_alike_end_the_sweep_with_their_error(project, capfd):
     """Every trial asks for two devices and is given one process."""
     file = write(project, overrides=[*SMALL, *OWN, "train.devices=2"])
-    worker = start(project, file)
-    said, _ = worker.communicate(timeout=1000)
-    assert worker.returncode == 2
+    assert main(["--root", str(project), "sweep", str(file), "--workers", "1"]) == 2
+    said = capfd.readouterr().err
     assert "trials 0, 1, 2 crashed with the same error" in said
     assert "train.devices = 2, but 1 process(es) were started here" in said
     found = trials(folder(project))
@@ -272,14 +272,18 @@ def test_a_trial_that_is_worse_everywhere_is_pruned(project):
 
 
 @pytest.mark.integration
-def test_the_papers_protocol_takes_the_mean_of_the_last_evaluations_of_real_trials(project):
+def test_the_papers_protocol_takes_the_mean_of_the_last_evaluations_of_real_trials(
+    project, capfd, monkeypatch
+):
     """The project's own file, as small as it goes: one seed, two of its three points, the last three of four
     evaluations of the curve."""
     declared = yaml.safe_load((ROOT / "experiments" / "sweep" / "lambda_reward.yaml").read_text())
     declared["space"]["signals.reward_lambda"].remove(0.25)
-    small = [*SMALL, "train.iterations=4", "evaluate.every=1", *declared.pop("overrides")]
-    said = finish(start(project, write(project, **{**declared, "overrides": small, "seeds": 1})))
-    assert "trial 2" in said
+    small = [*SMALL, "train.iterations=3", "evaluate.every=1", *declared.pop("overrides")]
+    file = write(project, **{**declared, "overrides": small, "seeds": 1})
+    monkeypatch.setattr("rlanything.sweep.trials.worker.start_command", forked)
+    assert main(["--root", str(project), "sweep", str(file), "--workers", "1"]) == 0
+    assert "trial 2" in capfd.readouterr().err
     study = folder(project)
     found = {t.number: t for t in trials(study)}
     assert [t.user_attrs["sets"]["signals.reward_lambda"] for t in found.values()] == [1.0, 1.0, 4.0]

@@ -1,4 +1,4 @@
-"""The section about endpoints: sums over iterations and seeds, and nothing where there are none."""
+"""Sections that not every report has: about endpoints, and about the sampler beside the trainer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from rlanything.config import parse
 from rlanything.planning import compose
 from rlanything.report import configuration, endpoints
+from rlanything.report.document import SECTIONS
+from rlanything.report.sections import mismatch
 
 ROOT = Path(__file__).parents[2]
 ADAPTER = ("engine@endpoints.adapter=openai", "endpoints.adapter.model=m|1")
@@ -17,6 +19,16 @@ SERIES = {
     "empty": {0: 1.0},
 }
 RUN = {f"endpoint/adapter/{key}": series for key, series in SERIES.items()}
+APART = {
+    "mismatch_kl": {0: 1e-4, 1: 3e-4},
+    "mismatch_max": {0: 0.25, 1: 0.5},
+    "ratio_p01": {0: 0.9},
+    "ratio_p50": {0: 1.0, 1: 1.0},
+    "ratio_p99": {0: 1.1, 1: 1.3},
+    "ratio_capped": {0: 0.0, 1: 0.01},
+}
+POLICY = {f"policy/{name}": series for name, series in APART.items()}
+CALM = {name: dict.fromkeys(series, 0.0) for name, series in POLICY.items()}
 
 
 def test_the_tokens_of_all_seeds_are_added_and_an_unknown_cost_is_no_zero():
@@ -35,3 +47,20 @@ def test_the_settings_name_the_model_and_not_the_address():
     rows = {row.name: row.value for row in configuration.rows(parse(compose.compose(ADAPTER, ROOT)))}
     assert rows["endpoints.adapter.model"] == "m|1"
     assert not any("api.openai.com" in value for value in rows.values())
+
+
+def test_means_over_iterations_and_seeds_and_the_largest_difference_are_shown():
+    page = mismatch.section({"full": {0: POLICY, 1: CALM}, "outcome": {0: {}}}, 2.0)
+    assert page.splitlines()[-1] == "| `full`, policy | 0.0001 | 0.45 | 0.5 | 0.6 | 0.25% | 0.5 |"
+    assert "above 2 (`learn.importance_cap`), which count as 2" in page
+
+
+def test_a_model_has_a_row_of_its_own_and_a_missing_metric_is_no_zero():
+    older = {"reward/mismatch_kl": {0: 0.5}, "reward/mismatch_max": {0: 1.0}}
+    page = mismatch.section({"full": {0: POLICY | older}}, 2.0)
+    assert page.splitlines()[-1] == "| `full`, reward model | 0.5 | – | – | – | – | 1 |"
+
+
+def test_without_computing_again_there_is_no_section():
+    assert mismatch.section({"full": {0: {"policy/kl": {0: 0.1}}}}, 2.0) == ""
+    assert mismatch.mismatch in SECTIONS
