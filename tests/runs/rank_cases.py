@@ -15,11 +15,16 @@ from typing import Any
 from torch.multiprocessing import start_processes
 
 
+def preload() -> None:
+    """What the server of forks imports when it starts."""
+    multiprocessing.set_forkserver_preload(["rlanything.learn.sharding", "rlanything.runs.seedrun", "pytest"])
+
+
 def two_ranks(folder: Path, function: Callable[..., None], *arguments: Any) -> None:
     """Call a function in two processes that work in `folder`, as the two of one node.
 
     To import Lightning takes longer than what the function does. Raises what the function raised."""
-    multiprocessing.set_forkserver_preload(["rlanything.learn.sharding", "rlanything.runs.seedrun", "pytest"])
+    preload()
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
