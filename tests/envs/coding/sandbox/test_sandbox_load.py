@@ -178,7 +178,11 @@ def test_who_waits_for_a_helper_that_has_no_cpu_is_not_late(request, backend):
 
     All programs are judged at once: those that are helped are among the others of each other."""
     given = [*HELPED.values(), *ASLEEP.values()]
-    with one_cpu(), opened(request, backend, STARVED, workers=len(given)) as sandbox, Overloaded(14 - len(HELPED)):
+    with (
+        one_cpu(),
+        opened(request, backend, STARVED, workers=len(given)) as sandbox,
+        Overloaded(14 - len(HELPED)),
+    ):
         verdicts = sandbox.judge([Job(program, [Stdio("", "1")]) for program in given])
     late = {what: verdict for what, verdict in zip(HELPED, verdicts, strict=False) if verdict.passed == 0}
     assert late == {}
