@@ -12,8 +12,8 @@ from stage_cases import contents, lines, small
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import read_lines
 from rlanything.loop.iteration import Loop
-from rlanything.repro import replay_report
 from rlanything.report import figures
+from rlanything.repro import replay_report
 from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, report, train
 
