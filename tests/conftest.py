@@ -79,10 +79,12 @@ def group(item: pytest.Item) -> str | None:
 def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
     """The repository's experiments/ are composed once for the same overrides: each time takes a quarter of a second.
 
+    The keys that overrides may have are found once for the same groups.
+
     No test changes these files. Other folders are composed anew, and so are all in tests/planning/test_compose.py, by
     the function that is given here.
     """
-    real, own = compose._compose, (ROOT / compose.FOLDER).resolve()
+    real, real_keys, own = compose._compose, compose._known_keys, (ROOT / compose.FOLDER).resolve()
 
     @cache
     def known(overrides: tuple[str, ...]) -> dict[str, Any]:
@@ -91,9 +93,16 @@ def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
     def composed(folder: Path, overrides: Sequence[str], parsed: Sequence[Any]) -> dict[str, Any]:
         return deepcopy(known(tuple(overrides))) if folder == own else real(folder, overrides, parsed)
 
-    compose._compose = composed
+    @cache
+    def known_keys(chosen: tuple[str, ...]) -> list[str]:
+        return real_keys(own, chosen)
+
+    def keys(folder: Path, chosen: Sequence[str]) -> list[str]:
+        return known_keys(tuple(chosen)) if folder == own else real_keys(folder, chosen)
+
+    compose._compose, compose._known_keys = composed, keys
     yield real
-    compose._compose = real
+    compose._compose, compose._known_keys = real, real_keys
 
 
 @pytest.fixture(scope="session", autouse=True)

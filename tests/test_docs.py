@@ -20,6 +20,9 @@ MADE = re.findall(r"^\| `([a-z_/.A-Z]+)` \|", EXAMPLE.partition("\n## ")[0], fla
 RESULTS = (ROOT / "docs" / "results.md").read_text()
 QUICK = [
     "train.iterations=1",
+    *(f"tasks.panels.{panel}.tasks=2" for panel in ("in_domain", "out_of_domain", "reward_panel")),
+    "rollout.tasks=2",
+    "evaluate.curve_tasks=1",
     "bootstrap.min_mu=0",
     *(f"bootstrap.{name}.{key}={value}" for name in ("policy", "reward", "adapter")
       for key, value in (("episodes", 16), ("steps", 4))),

@@ -20,6 +20,7 @@ import json, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from report_cases import config, evaluation, project, write_evaluation
+from rlanything.report import figures
 from rlanything.rewards.step_votes.evaluation import RewardScore, VoteEvaluation
 from rlanything.stages.report import write_report
 
@@ -27,6 +28,8 @@ class Measured(VoteEvaluation):
     def _scores(self, panels, run_seed):
         return {"oracle": {f"rm-{t}": RewardScore((3, 4), (1, 4), (4, 8)) for t in range(4)}}
 
+figures.PAPER.clear()  # to draw every figure in every form takes most of the seconds
+figures.FORMATS.pop("png")
 root = project(Path("made-up"), ("base", "full"))
 for arm in ("base", "full"):
     data = evaluation(arm)

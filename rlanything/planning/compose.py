@@ -148,20 +148,27 @@ def _compose(folder: Path, overrides: Sequence[str], parsed: Sequence[Override])
 
 def _check_keys(folder: Path, parsed: Sequence[Override]) -> None:
     """Raise `ConfigError` for overrides of keys that do not exist in the configuration of the chosen groups."""
-    import hydra
-    from omegaconf import OmegaConf
-
     groups = options(folder.parent)
+    of_keys = [o for o in parsed if o.key_or_group not in groups and not o.is_add()]
+    if not of_keys:
+        return
     chosen = [o.input_line for o in parsed if o.key_or_group in groups and o.input_line is not None]
-    base = OmegaConf.to_container(hydra.compose("config", overrides=chosen))
-    assert isinstance(base, dict)
-    known = list(_keys(_without_removed({str(key): value for key, value in base.items()})))
-    for override in parsed:
-        name = override.key_or_group
-        if name not in groups and not override.is_add() and name not in known:
+    known = _known_keys(folder, chosen)
+    for override in of_keys:
+        if (name := override.key_or_group) not in known:
             raise ConfigError(
                 f"override {override.input_line!r}: {_panel(name, known) or _nearest(name, known)}"
             )
+
+
+def _known_keys(folder: Path, chosen: Sequence[str]) -> list[str]:
+    """The keys of the configuration of the chosen groups. `folder` is the one that Hydra has opened."""
+    import hydra
+    from omegaconf import OmegaConf
+
+    base = OmegaConf.to_container(hydra.compose("config", overrides=list(chosen)))
+    assert isinstance(base, dict)
+    return list(_keys(_without_removed({str(key): value for key, value in base.items()})))
 
 
 def _panel(name: str, known: Sequence[str]) -> str:

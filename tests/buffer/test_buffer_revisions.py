@@ -5,11 +5,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from buffer_cases import command, house, record, write_house
+from dvc.cli import main
 
 from rlanything.buffer import TaskBufferError
 from rlanything.buffer.views import diff
@@ -17,7 +17,6 @@ from rlanything.buffer.views.find.names import find
 
 pytestmark = pytest.mark.integration
 
-DVC = [sys.executable, "-m", "dvc"]
 SETTINGS = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_AUTHOR_NAME": "n",
@@ -32,12 +31,21 @@ def do(folder, *words):
     subprocess.run(words, cwd=folder, check=True, capture_output=True, env={**os.environ, **SETTINGS})
 
 
+def dvc(folder, *words):
+    """A command of DVC in this process: to import it takes longer than what it does."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, value in SETTINGS.items():
+            patch.setenv(name, value)
+        assert main([*words]) == 0
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A project with a commit of the start, one of two runs, a tag, and an experiment's reference."""
     root = tmp_path_factory.mktemp("project")
     do(root, "git", "init", "-q", "-b", "main")
-    do(root, *DVC, "init", "-q")
+    dvc(root, "init", "-q")
     for name in ("full/seed-0", "full/seed-1"):
         record(root / "runs" / name / "buffer", 0, house()[0])
     (root / "params.yaml").write_text("adaptation: {alpha_low: 0.2, alpha_high: 0.8}\n")
@@ -51,15 +59,15 @@ def made(tmp_path_factory):
     shutil.rmtree(root / "runs" / "full" / "seed-0" / "buffer")
     record(root / "runs" / "full" / "seed-0" / "buffer", 0, house()[0])
     (root / "params.yaml").write_text("adaptation: {alpha_low: 0.3, alpha_high: 0.8}\n")
-    do(root, *DVC, "commit", "-q", "-f")
-    do(root, *DVC, "exp", "save", "-q", "--name", "lower-try")
+    dvc(root, "commit", "-q", "-f")
+    dvc(root, "exp", "save", "-q", "--name", "lower-try")
     do(root, "git", "checkout", "-q", "-f", "main")
-    do(root, *DVC, "checkout", "-q", "-f")
+    dvc(root, "checkout", "-q", "-f")
     return root
 
 
 def keep(root, message):
-    do(root, *DVC, "add", "-q", "runs/full")
+    dvc(root, "add", "-q", "runs/full")
     do(root, "git", "add", "-A")
     do(root, "git", "commit", "-q", "-m", message)
 
@@ -147,8 +155,8 @@ def pushed(made, tmp_path_factory):
     both = tmp_path_factory.mktemp("both")
     project = both / "project"
     shutil.copytree(made, project, symlinks=True)
-    do(project, *DVC, "remote", "add", "-q", "-d", "store", "../store")
-    do(project, *DVC, "push", "-q", "--all-commits")
+    dvc(project, "remote", "add", "-q", "-d", "store", "../store")
+    dvc(project, "push", "-q", "--all-commits")
     do(project, "git", "commit", "-q", "-a", "-m", "a remote")
     shutil.rmtree(project / ".dvc" / "cache")
     return both

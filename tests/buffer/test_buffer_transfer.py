@@ -6,7 +6,7 @@ import os
 import polars as pl
 import pytest
 from buffer_cases import command, histories, kitchen, relaxed, task, write_house, write_rollouts, write_story
-from hypothesis import given
+from hypothesis import given, settings
 
 from rlanything.buffer import TaskBuffer, TaskBufferError
 from rlanything.buffer.views import diff, export, import_
@@ -38,7 +38,7 @@ def test_there_and_back_is_the_identity(here, capsys, name, run):
     assert command("verify", "new/seed-0") == 0
 
 
-@relaxed
+@settings(relaxed, max_examples=8)  # a reader is a process of its own
 @given(histories())
 def test_parquet_keeps_every_history(tmp_path_factory, history):
     start, events = history
@@ -226,16 +226,16 @@ def test_a_damaged_parquet_file_is_an_error_wherever_it_is_damaged(here):
     export("full/seed-0", here / "out.parquet")
     whole = (here / "out.parquet").read_bytes()
     # A reader is a process of its own: two dozen places meet every part of the file, its head and foot among them.
-    for place in range(0, len(whole), len(whole) // 24):
+    for number, place in enumerate(range(0, len(whole), len(whole) // 24)):
         (here / "out.parquet").write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
-        for read in (read_parquet, read_table):
-            try:
-                read(here / "out.parquet")
-            except TaskBufferError as error:
-                said = str(error)
-            else:
-                said = "out.parquet"
-            assert "out.parquet" in said
+        read = (read_parquet, read_table)[number % 2]
+        try:
+            read(here / "out.parquet")
+        except TaskBufferError as error:
+            said = str(error)
+        else:
+            said = "out.parquet"
+        assert "out.parquet" in said
 
 
 def test_a_pipe_is_no_parquet_file(here):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,15 @@ import yaml
 from dvc.repo import Repo
 from stage_cases import ROOT
 
+from rlanything.checks import stages
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.loop.prompts import NAMES
 from rlanything.planning import dvcfile
 from rlanything.planning.pipeline import Pipeline, look_up
+from rlanything.sweep.dependencies import dependencies
 
+SWEEPS, CHECKS = ROOT / "experiments" / "sweep", ROOT / "experiments" / "check"
 STAGES = ("tasks", "bootstrap", "train@outcome", "train@full", "evaluate@base", "evaluate@policy_reward")
 
 
@@ -171,33 +175,48 @@ def copy(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("sweep", sorted(p.stem for p in (ROOT / "experiments" / "sweep").glob("*.yaml")))
-def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy, sweep):
+def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy):
     """DVC overlooks folders that git seems to ignore, so the whole project is searched, as `dvc repro` does."""
-    times = 2 if sweep == "lambda" else 1  # there is one stage, however often it is declared
-    stage, before = declared(copy, "sweep", "sweeps", sweep, times)
-    assert stage.cmd == f"python -m rlanything sweep experiments/sweep/{sweep}.yaml"
-    assert [out.def_path for out in stage.outs] == [f"sweeps/{sweep}"]
+    stage, before = declared(
+        copy, "sweep", "sweeps", "lambda", times=2
+    )  # there is one, however often it is declared
+    assert stage.cmd == "python -m rlanything sweep experiments/sweep/lambda.yaml"
+    assert [out.def_path for out in stage.outs] == ["sweeps/lambda"]
     assert before == {"tasks", "bootstrap"}
-    needs = [dep.def_path for dep in stage.deps]
-    assert depends(needs, "experiments", "rlanything/learn/losses.py", "rlanything/engines/native.py")
+    assert {dep.def_path for dep in stage.deps} == set(dependencies(SWEEPS / "lambda.yaml", ROOT))
+
+
+@pytest.mark.parametrize("sweep", sorted(p.stem for p in SWEEPS.glob("*.yaml")))
+def test_a_sweep_depends_on_its_inputs_and_code(sweep):
+    needs = dependencies(SWEEPS / f"{sweep}.yaml", ROOT)
+    assert depends(needs, "data/tasks", "models", "experiments")
+    assert depends(needs, "rlanything/learn/losses.py", "rlanything/engines/native.py")
     assert depends(needs, "rlanything/sweep/results/page.html.jinja", "envs/alfworld/family.py")
     for other in ("rlanything/report/document.py", "rlanything/repro/replay.py", "envs/coding/family.py"):
         assert not depends(needs, other)
 
 
-@pytest.mark.parametrize("check", ["fitness", "ladder", "written_tests"])
-def test_make_adds_a_ladder_as_a_stage_whose_results_git_keeps(copy, check):
+def test_make_does_the_same_for_every_sweep():
+    assert recipe("sweep", "band") == recipe("sweep", "lambda").replace("lambda", "band")
+
+
+def test_make_adds_a_ladder_as_a_stage_whose_results_git_keeps(copy):
     """Git has the results of checks, and DVC does not take what git has into its cache."""
     shutil.copytree(ROOT / "checks" / "ladder", copy / "checks" / "ladder")
     subprocess.run(["git", "add", "checks"], cwd=copy, check=True)
-    stage, before = declared(copy, "check", "checks", check, 2 if check == "ladder" else 1)
-    assert stage.cmd == f"python -m rlanything check ladder experiments/check/{check}.yaml"
+    stage, before = declared(copy, "check", "checks", "ladder", times=1)
+    assert stage.cmd == "python -m rlanything check ladder experiments/check/ladder.yaml"
     (out,) = stage.outs
-    assert (out.def_path, out.use_cache, out.persist) == (f"checks/{check}", False, True)
+    assert (out.def_path, out.use_cache, out.persist) == ("checks/ladder", False, True)
     assert before == {"tasks", "bootstrap"}
-    needs, coding = [dep.def_path for dep in stage.deps], check == "written_tests"
-    assert depends(needs, "experiments", "rlanything/learn/losses.py", "rlanything/engines/native.py")
+    assert {dep.def_path for dep in stage.deps} == set(stages.dependencies(CHECKS / "ladder.yaml", ROOT))
+
+
+@pytest.mark.parametrize("check", ["fitness", "ladder", "written_tests"])
+def test_a_ladder_depends_on_its_inputs_and_code(check):
+    needs, coding = stages.dependencies(CHECKS / f"{check}.yaml", ROOT), check == "written_tests"
+    assert depends(needs, "data/tasks", "models", "experiments")
+    assert depends(needs, "rlanything/learn/losses.py", "rlanything/engines/native.py")
     assert depends(needs, "rlanything/checks/ladder/verdict.py", "rlanything/report/results/power.py")
     assert depends(needs, "envs/coding/family.py" if coding else "envs/alfworld/family.py")
     others = ("rlanything/repro/replay.py", "rlanything/checks/study/verdict.py")
@@ -205,17 +224,23 @@ def test_make_adds_a_ladder_as_a_stage_whose_results_git_keeps(copy, check):
         assert not depends(needs, other)
 
 
+def test_make_does_the_same_for_every_ladder():
+    files = r"experiments/check/ladder\b|checks/ladder\b|checks/dvc.yaml:ladder|--name ladder\b"
+    wanted = re.sub(files, lambda found: found[0].replace("ladder", "fitness"), recipe("check", "ladder"))
+    assert recipe("check", "fitness") == wanted
+
+
+@cache
+def recipe(target: str, name: str) -> str:
+    """What `make TARGET` would run, a command a line."""
+    command = ["make", "-n", target, f"{target.upper()}={name}"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return re.sub(r"\\\n\s*", " ", said)
+
+
 def declared(copy: Path, target: str, folder: str, name: str, times: int) -> tuple[Any, set[str]]:
     """The stage that `make TARGET` declares in `copy`, and the names of the stages behind which it comes."""
-    recipe = subprocess.run(
-        ["make", "-n", target, f"{target.upper()}={name}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    recipe = re.sub(r"\\\n\s*", " ", recipe)
-    (line,) = [line for line in recipe.splitlines() if "dvc stage add" in line]
+    (line,) = [line for line in recipe(target, name).splitlines() if "dvc stage add" in line]
     env = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -223,7 +248,7 @@ def declared(copy: Path, target: str, folder: str, name: str, times: int) -> tup
     }
     for _ in range(times):
         subprocess.run(["bash", "-euc", line], cwd=copy, env=env, check=True, capture_output=True)
-    assert f"dvc repro {folder}/dvc.yaml:{name}" in recipe
+    assert f"dvc repro {folder}/dvc.yaml:{name}" in recipe(target, name)
     with Repo(str(copy)) as repo:
         (stage,) = [s for s in repo.index.stages if s.path_in_repo == f"{folder}/dvc.yaml"]
         before = {s.name for s in repo.index.graph.successors(stage)}

@@ -18,6 +18,11 @@ from torch.multiprocessing.spawn import ProcessContext
 from rlanything.cli import main
 
 
+def preload() -> None:
+    """What the server of forks imports when it starts."""
+    multiprocessing.set_forkserver_preload(["rlanything.learn.sharding", "rlanything.runs.seedrun", "pytest"])
+
+
 def two_ranks(folder: Path, function: Callable[..., None], *arguments: Any, nodes: int = 1) -> None:
     """Call a function in two processes that work in `folder`, as the two of one node, or as one of each of two nodes.
 
@@ -40,7 +45,7 @@ def start_ranks(
     folder: Path, function: Callable[..., None], *arguments: Any, nodes: int = 1
 ) -> ProcessContext:
     """The two processes of `two_ranks`, which have begun."""
-    multiprocessing.set_forkserver_preload(["rlanything.learn.sharding", "rlanything.runs.seedrun", "pytest"])
+    preload()
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]

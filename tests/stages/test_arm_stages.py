@@ -12,6 +12,7 @@ from stage_cases import contents, lines, small
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import read_lines
 from rlanything.loop.iteration import Loop
+from rlanything.report import figures
 from rlanything.repro import replay_report
 from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, report, train
@@ -116,7 +117,8 @@ def test_step_only_is_refused_by_name_before_full_is_trained(tiny_project, tmp_p
     assert not (root / ".rla" / "live").exists()
 
 
-def test_every_arm_has_its_row_in_the_report(trained, tmp_path, capsys):
+def test_every_arm_has_its_row_in_the_report(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(figures, "PAPER", {})  # PDF takes most of drawing, and tests/report look at it
     root = copy(trained, tmp_path / "project")
     for arm in ("base", "outcome", "dynamic_sampling", "full", "step_only"):
         evaluate.evaluate_arm(CONFIG, root, arm)

@@ -106,7 +106,7 @@ def test_temperatures_are_tried_on_no_task_that_a_policy_of_another_supervision_
 
 def test_tasks_of_the_demonstrations_are_not_tried_again_in_a_small_world(tmp_path):
     """In the smallest coding world hundreds of tasks are all there are, and the base policy saw most of them."""
-    config = parse(compose.compose(["env=coding_easy", "bootstrap.reward.episodes=100"], ROOT))
+    config = parse(compose.compose(["env=coding_easy", "scale=smoke", "bootstrap.reward.episodes=100"], ROOT))
     make_tasks(config, tmp_path)
     seen = {task.task_id for task in practice_tasks(config, tmp_path, family(config))}
     try:

@@ -18,7 +18,7 @@ from rlanything.config import Config, parse
 from rlanything.core.errors import ConfigError
 from rlanything.files.records import read_metrics, write_json, write_lines
 from rlanything.planning import dvcfile
-from rlanything.report import document
+from rlanything.report import document, figures
 from rlanything.report.report_data import gather
 from rlanything.report.results.details import read_extras
 from rlanything.runs.layout import Layout, read_tasks
@@ -117,7 +117,9 @@ def run(request, tmp_path_factory) -> tuple[Config, Path]:
     train.train_arm(config, root, "full")
     for arm in ("base", "full"):
         evaluate.evaluate_arm(config, root, arm)
-    report.write_report(config, root)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "PAPER", {})  # PDF takes most of drawing, and tests/report look at it
+        report.write_report(config, root)
     return config, root
 
 

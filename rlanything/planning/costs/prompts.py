@@ -5,8 +5,8 @@ The texts are those of `loop.contexts` and `rewards.step_votes.judge`; the rows 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rlanything.config import Config
 from rlanything.planning.costs import pictures
@@ -53,21 +53,34 @@ class Questions:
         Every reply is taken to train.
         """
         asked = len(self.prompts)
-        if self.shown and asked > 1:  # a question that shows pictures has a row of its own
-            alone = [replace(self, prompts=(prompt,)) for prompt in self.prompts]
-            return [row for one in alone for row in one.rows(count, most)]
-        tokens = self.read + asked * self.replies * (self.reply - 1)
-        if tokens > most and asked * self.replies > 1:
-            return [row for half in self._halves() for row in half.rows(count, most)]
-        return [Rows(count, tokens, asked * self.replies * self.reply, self.shown)]
+        # A question that shows pictures has a row of its own.
+        parts = [(k, k + 1) for k in range(asked)] if self.shown else [(0, asked)]
+        return [
+            Rows(count, tokens, targets, self.shown)
+            for first, last in parts
+            for tokens, targets in self._divided(first, last, self.replies, most)
+        ]
 
-    def _halves(self) -> tuple[Questions, Questions]:
-        """Half of the questions each; of one question, half of its replies each."""
-        if len(self.prompts) > 1:
-            half = len(self.prompts) // 2
-            return replace(self, prompts=self.prompts[:half]), replace(self, prompts=self.prompts[half:])
-        half = self.replies // 2
-        return replace(self, replies=half), replace(self, replies=self.replies - half)
+    def _divided(self, first: int, last: int, replies: int, most: int) -> Iterator[tuple[int, int]]:
+        """(tokens, targets) of the rows of the questions from `first` to before `last`, with `replies` to each.
+
+        A row that is too long has half of the questions; of one question, half of its replies."""
+        asked = last - first
+        tokens = self.prompts[last - 1] + (asked - 1) * self.own + asked * replies * (self.reply - 1)
+        if tokens <= most or asked * replies == 1:
+            yield tokens, asked * replies * self.reply
+        elif asked > 1:
+            middle = first + asked // 2
+            yield from self._divided(first, middle, replies, most)
+            yield from self._divided(middle, last, replies, most)
+        else:
+            yield from self._divided(first, last, replies // 2, most)
+            yield from self._divided(first, last, replies - replies // 2, most)
+
+    @property
+    def undivided(self) -> int:
+        """Tokens of the longest row with one question and one reply."""
+        return self.prompts[-1] + self.reply - 1
 
 
 def episode_steps(max_steps: int, given: Assumptions) -> int:

@@ -42,7 +42,7 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
     Of several it takes the one whose costliest change is cheapest, then the one with the fewest devices, then the one
     with the least memory.
     """
-    start = Setting(config, devices)
+    start, needed = Setting(config, devices), _once_each(needed)
     # Of a model with LoRA only LoRA's weights are divided, which are few.
     whole = {"policy", "reward"} - config.learn.lora.keys()
     allowed = [key for key in CHANGES if key != SHARD or whole]
@@ -56,6 +56,31 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
             _, _, taken, best = min(found, key=lambda each: each[:3])
             return best, taken
     return None
+
+
+def _once_each(needed: Bytes) -> Bytes:
+    """`needed`, computed once for the same values of what may be changed: the search meets most settings many times."""
+    known: dict[tuple[object, ...], float] = {}
+
+    def remembered(config: Config, devices: int) -> float:
+        values = tuple(value for _, value in _values(Setting(config, devices)))
+        if values not in known:
+            known[values] = needed(config, devices)
+        return known[values]
+
+    return remembered
+
+
+def _values(setting: Setting) -> tuple[tuple[str, object], ...]:
+    """(key, value) of everything that may be changed. The value of `SHARD` has the number of devices."""
+    config = setting.config
+    return (
+        (BATCH, config.engine.get("max_batch")),
+        (MICRO, config.learn.micro_batch_tokens),
+        (AGAIN, config.learn.gradient_checkpointing),
+        (HALF, config.train.precision),
+        (SHARD, (config.train.strategy, setting.devices)),
+    )
 
 
 def _dearest(keys: tuple[str, ...]) -> int:
@@ -127,15 +152,8 @@ def _train(setting: Setting, **values: str) -> Setting:
 
 def _written(start: Setting, end: Setting) -> tuple[str, ...]:
     """The changes between two settings, as overrides."""
-    old, new = start.config, end.config
-    pairs = (
-        (BATCH, old.engine.get("max_batch"), new.engine.get("max_batch")),
-        (MICRO, old.learn.micro_batch_tokens, new.learn.micro_batch_tokens),
-        (AGAIN, old.learn.gradient_checkpointing, new.learn.gradient_checkpointing),
-        (HALF, old.train.precision, new.train.precision),
-        (SHARD, (old.train.strategy, start.devices), (new.train.strategy, end.devices)),
-    )
-    changed = [(key, value) for key, before, value in pairs if before != value]
+    pairs = zip(_values(start), _values(end), strict=True)
+    changed = [(key, value) for (key, before), (_, value) in pairs if before != value]
     return tuple(
         f"{key}={end.config.train.strategy} on {end.devices} devices"
         if key == SHARD

@@ -96,7 +96,7 @@ def workload(config: Config, arm_name: str, positions: dict[str, int], given: As
         calls.append(judging(config, judged, asked))
         if arm.train_reward:
             rows["reward"] = tuple(asked.rows(judged, most))
-            undivided["reward"] = max(row.tokens for row in asked.rows(judged, 1))
+            undivided["reward"] = asked.undivided
     if arm.adapt:
         calls += _adapting(config, len(prompts), positions["adapter"], given)
     return Workload(episodes, tuple(calls), rows, undivided)

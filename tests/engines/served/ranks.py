@@ -1,4 +1,4 @@
-"""One of the processes of torchrun: samples its share with servers of its own, before and after an update.
+"""One of two processes, as torchrun starts them: samples its share with servers of its own, before and after an update.
 
 Arguments: a folder for results and weights, the program of servers or '' for vLLM's, and addresses.
 """
@@ -6,12 +6,15 @@ Arguments: a folder for results and weights, the program of servers or '' for vL
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import engine_cases as cases
 import torch
 import torch.distributed as processes
+from fake_vllm import FAULTS
 
 from rlanything.core.types import Completion, Request
 from rlanything.engines.vllm import support
@@ -26,6 +29,12 @@ UPDATE = 1.03
 def results(found: list[Completion]) -> list[list[object]]:
     """What can be written."""
     return [[list(c.ids), list(c.logprobs), c.version] for c in found]
+
+
+def with_faults(faults: Path, *arguments: Any) -> None:
+    """`main` where a fake finds the folder of its faults."""
+    os.environ[FAULTS] = str(faults)
+    main(*arguments)
 
 
 def main(folder: Path, program: str, addresses: list[str]) -> None:

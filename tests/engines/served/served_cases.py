@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 
+import engine_cases as cases
 import psutil
 from aiohttp import web
-from fake_vllm import TROUBLE, Fake
+from fake_vllm import FAULTS, TROUBLE, Fake
 
 from rlanything.core.types import Request
+from rlanything.engines.vllm import support
+from rlanything.engines.vllm.served.engine import VllmServers
 
 FAKE = Path(__file__).with_name("fake_vllm.py")
 REQUESTS = [
@@ -40,6 +46,19 @@ def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.05)
+
+
+def ask_and_stay(ready: Connection, faults: Path, weights: Path, addresses: Sequence[str]) -> None:
+    """In a process of its own: ask servers, say that they have answered, and stay until somebody ends it."""
+    os.environ[FAULTS] = str(faults)
+    support.version = lambda: support.VERSION
+    engine = VllmServers(
+        cases.qwen2(), cases.tokenizer(), tolerance=1e9, folder=str(weights), addresses=addresses
+    )
+    engine._program = [sys.executable, str(FAKE)]
+    engine.generate([Request((5, 6), 0, 4)])
+    ready.send("ready")
+    time.sleep(600)
 
 
 @contextmanager

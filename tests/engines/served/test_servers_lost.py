@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import engine_cases as cases
 import pytest
 import torch
-from served_cases import FAKE, REQUESTS, gone, listening, pids, wait_until
+from rank_cases import preload
+from served_cases import FAKE, REQUESTS, ask_and_stay, gone, listening, pids, wait_until
 
 from rlanything.core.errors import MachineError, UserError
 from rlanything.engines.vllm.instance import save_config
@@ -104,48 +106,31 @@ def test_nothing_runs_on_with_weights_that_are_not_the_trainers(opened, faults):
     wait_until(lambda: all(gone(group) for group in pids(faults)))
 
 
-SCRIPT = """
-import os, sys, time
-import torch
-import engine_cases as cases
-from rlanything.core.types import Request
-from rlanything.engines.vllm import support
-from rlanything.engines.vllm.served.engine import VllmServers
-
-support.version = lambda: support.VERSION
-engine = VllmServers(cases.qwen2(), cases.tokenizer(), tolerance=1e9, folder=sys.argv[2], addresses=sys.argv[3:])
-engine._program = [sys.executable, sys.argv[1]]
-engine.generate([Request((5, 6), 0, 4)])
-print("ready", flush=True)
-time.sleep(600)
-"""
-
-
 @pytest.fixture
-def asking(faults, tmp_path) -> Iterator[Callable[..., subprocess.Popen]]:
-    """Starts processes that have asked servers, and writes weights to the folder `weights`."""
+def asking(faults, tmp_path) -> Iterator[Callable[..., BaseProcess]]:
+    """Starts processes that have asked servers, and write weights to the folder `weights`.
+
+    They are forked from a server that has imported what takes longer than all that they do."""
     weights = tmp_path / "weights"
     weights.mkdir()
-    tests, root = Path(__file__).parents[1], Path(__file__).parents[3]
-    paths = os.pathsep.join([str(tests), str(root), os.environ.get("PYTHONPATH", "")])
     started = []
 
-    def start(*addresses: str) -> subprocess.Popen:
-        process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(FAKE), str(weights), *addresses],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": paths},
-        )
+    def start(*addresses: str) -> BaseProcess:
+        preload()
+        context = multiprocessing.get_context("forkserver")
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=ask_and_stay, args=(there, faults, weights, addresses))
+        process.start()
         started.append(process)
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+        there.close()
+        assert here.recv() == "ready"
         assert list(weights.iterdir())
         return process
 
     yield start
     for process in started:
         process.kill()
-        process.communicate()
+        process.join()
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
@@ -154,7 +139,7 @@ def test_servers_end_with_the_process_that_asked(asking, faults, tmp_path, how):
     (group,) = pids(faults)
     assert not gone(group)
     os.kill(process.pid, how)
-    process.wait()
+    process.join()
     wait_until(lambda: gone(group))
     wait_until(lambda: not list((tmp_path / "weights").iterdir()))
 
@@ -165,7 +150,7 @@ def test_weights_for_given_servers_go_with_the_process_that_asked(asking, tmp_pa
     with listening(tmp_path / "started") as (address, _):
         process = asking(address)
         os.kill(process.pid, how)
-        process.wait()
+        process.join()
         wait_until(lambda: not list((tmp_path / "weights").iterdir()))
 
 

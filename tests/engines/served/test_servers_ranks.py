@@ -11,7 +11,8 @@ from pathlib import Path
 import engine_cases as cases
 import pytest
 import torch
-from ranks import REQUESTS, UPDATE, results
+from rank_cases import two_ranks
+from ranks import REQUESTS, UPDATE, results, with_faults
 from served_cases import FAKE, gone, listening, pids, wait_until
 
 from rlanything.core.errors import MachineError
@@ -23,13 +24,25 @@ from rlanything.engines.vllm.served.addresses import own_part
 HERE = Path(__file__).parent
 
 
-def torchrun(folder: Path, program: str, *addresses: str) -> list[list]:
-    """What two processes got, before and after an update. Both must have got the same."""
+def two_processes(folder: Path, faults: Path, *addresses: str) -> list[list]:
+    """What two processes with fakes got, before and after an update. Both must have got the same."""
+    two_ranks(folder, with_faults, faults, folder, str(FAKE), list(addresses))
+    return both(folder)
+
+
+def both(folder: Path) -> list[list]:
+    first, second = (json.loads((folder / f"{rank}.json").read_text()) for rank in range(2))
+    assert first == second
+    return first
+
+
+def torchrun(folder: Path) -> list[list]:
+    """The same of two processes of torchrun with vLLM itself."""
     paths = os.pathsep.join(
         [str(HERE), str(HERE.parent), str(HERE.parents[2]), os.environ.get("PYTHONPATH", "")]
     )
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += [str(HERE / "ranks.py"), str(folder), program, *addresses]
+    command += [str(HERE / "ranks.py"), str(folder), ""]
     done = subprocess.run(
         command,
         env={**os.environ, "PYTHONPATH": paths},
@@ -39,15 +52,13 @@ def torchrun(folder: Path, program: str, *addresses: str) -> list[list]:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    first, second = (json.loads((folder / f"{rank}.json").read_text()) for rank in range(2))
-    assert first == second
-    return first
+    return both(folder)
 
 
 def test_processes_that_start_their_servers_get_what_one_gets(opened, faults, tmp_path):
     engine = opened()
     expected = results(engine.generate(REQUESTS))
-    before, after = torchrun(tmp_path, str(FAKE))
+    before, after = two_processes(tmp_path, faults)
     assert before == expected
     assert [c[:2] for c in after] == [c[:2] for c in expected]  # the fake's do not depend on weights
     assert {c[2] for c in after} == {1}
@@ -55,10 +66,10 @@ def test_processes_that_start_their_servers_get_what_one_gets(opened, faults, tm
     wait_until(lambda: all(gone(group) for group in pids(faults)[1:]))
 
 
-def test_processes_divide_the_servers_that_are_given(tmp_path):
+def test_processes_divide_the_servers_that_are_given(faults, tmp_path):
     save_config(cases.qwen2(), tmp_path / "started")
     with listening(tmp_path / "started") as (one, first), listening(tmp_path / "started") as (two, second):
-        torchrun(tmp_path, str(FAKE), one, two)
+        two_processes(tmp_path, faults, one, two)
     for fake, own in ((first, REQUESTS[::2]), (second, REQUESTS[1::2])):
         assert len(fake.loaded) == 2
         assert {tuple(ids) for ids in fake.asked if len(ids) == 3} == {r.prompt_ids for r in own}
@@ -119,7 +130,7 @@ def test_a_process_without_a_gpu_of_its_own_is_told_how_many_there_are(monkeypat
 def test_processes_with_vllm_itself_sample_the_ids_of_native_before_and_after_an_update(tmp_path):
     cases.needs_vllm()
     model = cases.qwen2()
-    for version, found in enumerate(torchrun(tmp_path, "")):
+    for version, found in enumerate(torchrun(tmp_path)):
         if version:
             with torch.no_grad():
                 for parameter in model.parameters():

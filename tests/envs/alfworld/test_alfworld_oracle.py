@@ -166,7 +166,7 @@ def test_the_expert_gives_in_to_habits(tasks: list[Task], chance: float) -> None
     """A habit follows its command as often as declared, and changes nothing else of a demonstration."""
     plain, habitual = AlfworldFamily(), AlfworldFamily(habits={"look": chance, "inventory": chance})
     moves = takes = looks = checks = 0
-    for seed, task in enumerate(tasks * 4):
+    for seed, task in enumerate(tasks * (1 if chance in (0, 1) else 4)):  # what is certain needs no mean
         actions = [action for _, action in habitual.demonstrate(task, seed, ALMOST_NONE)]
         clean = [action for _, action in plain.demonstrate(task, seed, 0.0)]
         assert [a for a in actions if a not in USELESS] == clean

@@ -23,6 +23,7 @@ from envs.alfworld.engines.fast import FastEnvironment
 from envs.alfworld.engines.textworld_engine import WORKER, EngineCrashedError, TextworldEnvironment
 from envs.alfworld.family import AlfworldFamily
 from envs.alfworld.files import data_root, load_tasks, write_game
+from envs.alfworld.games.alfred import TASK_TYPES
 from envs.alfworld.games.game import Game, GameError
 from envs.alfworld.play.world import compile_world
 from envs.alfworld.tasks.sampling import task_of
@@ -30,8 +31,6 @@ from envs.alfworld.teacher.oracle import Oracle
 from rlanything.core.protocols import Environment
 from rlanything.core.types import Task
 
-GAMES = 300
-"""Fresh games compared."""
 INSTALLED = all(importlib.util.find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
 needs_engine = pytest.mark.skipif(
     not INSTALLED, reason="the real engine is not installed: pip install 'rlanything[alfworld]'"
@@ -144,10 +143,12 @@ def compare(task: Task, real: Environment, fast: FastEnvironment, seed: int, ora
 
 @pytest.mark.textworld
 @needs_engine
-def test_parity_on_fresh_games(record_property: pytest.RecordProperty) -> None:
+@pytest.mark.parametrize("games", [72, pytest.param(300, marks=pytest.mark.slow)])
+def test_parity_on_fresh_games(games: int, record_property: pytest.RecordProperty) -> None:
     """Random and oracle play over all task types, levels and rooms: zero differences."""
-    family = AlfworldFamily(engine="textworld")
-    tasks = family.make("train", GAMES - 100, 77) + family.make("out_of_domain", 100, 77)
+    family, others = AlfworldFamily(engine="textworld"), games // 3
+    tasks = family.make("train", games - others, 77) + family.make("out_of_domain", others, 77)
+    assert len({task.payload["task_type"] for task in tasks}) == len(TASK_TYPES)
     real, fast, steps = family.environment(), FastEnvironment(), 0
     for seed, task in enumerate(tasks):
         steps += compare(task, real, fast, seed, oracle_share=(seed % 3) / 2)
@@ -161,7 +162,7 @@ def test_parity_on_fresh_games(record_property: pytest.RecordProperty) -> None:
 def test_parity_where_receptacles_share_a_location(family: AlfworldFamily) -> None:
     """As in most downloaded games; also with the agent starting in front of furniture."""
     real, fast = TextworldEnvironment(60.0), FastEnvironment()
-    for seed, task in enumerate(family.make("out_of_domain", 24, 5)):
+    for seed, task in enumerate(family.make("out_of_domain", 12, 5)):
         game, rng = Game.from_payload(task.payload), random.Random(seed)
         places = sorted(game.receptacles.values())[:3]
         start = places[0] if seed % 3 == 0 else game.start
@@ -191,7 +192,7 @@ def test_parity_on_downloaded_games() -> None:
 def test_the_caches_change_nothing(family: AlfworldFamily) -> None:
     """The same games in the engine as it is distributed."""
     plain, fast = TextworldEnvironment(120.0, (*WORKER, "--plain")), FastEnvironment()
-    for seed, task in enumerate(family.make("train", 6, 9)):
+    for seed, task in enumerate(family.make("train", 3, 9)):
         compare(task, plain, fast, seed, oracle_share=0.7)
     plain.close()
 

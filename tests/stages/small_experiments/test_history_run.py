@@ -37,8 +37,8 @@ def configuration(*overrides: str) -> Config:
     Votes train the reward model also where every episode fails.
     """
     short = (
-        *("bootstrap.policy.steps=30", "bootstrap.policy.episodes=60"),
-        *("bootstrap.reward.steps=10", "bootstrap.reward.episodes=12"),
+        *("bootstrap.policy.steps=6", "bootstrap.policy.episodes=12"),
+        *("bootstrap.reward.steps=4", "bootstrap.reward.episodes=6"),
         *("bootstrap.adapter.steps=4", "bootstrap.adapter.episodes=8"),
     )
     history = "model.context=history", "model.prompts=prompts"

@@ -30,12 +30,14 @@ def helped(seconds, count, help_, after=""):
     return f"{WORK.format(seconds)}for _ in range({count}):\n{help_}{after}print(1)"
 
 
-def program(rng):
-    """A job and the status that is right for it. Most programs are short, as most are; some never end."""
+def programs(rng):
+    """Of every kind: (job, the status that is right for it, how many of a hundred are of this kind).
+
+    Most programs are short, as most are; some never end."""
     a, b = rng.randrange(1000), rng.randrange(1000)
     add, text = "a, b = map(int, input().split())\nprint(a + b)\n", f"{a} {b}\n"
     right = str(a + b)
-    kinds = {
+    return {
         "right": (Job(add, [Stdio(text, right)] * rng.randint(1, 3)), Status.OK, 30),
         "wrong": (Job(add, [Stdio(text, right + "0")]), Status.WRONG, 15),
         "busy": (Job(SPIN.format(rng.uniform(0.02, 0.1)) + add, [Stdio(text, right)]), Status.OK, 15),
@@ -73,9 +75,21 @@ def program(rng):
         "endless": (Job("while True: pass", [Stdio("", "")]), Status.TIMEOUT, 1),
         "sleeper": (Job("import time\ntime.sleep(99)", [Stdio("", "")]), Status.TIMEOUT, 1),
     }
-    name = rng.choices(list(kinds), [weight for *_, weight in kinds.values()])[0]
-    job, status, _ = kinds[name]
-    return name, job, status
+
+
+def every_kind():
+    """(kind, job, right status), one of each kind."""
+    return [(kind, job, status) for kind, (job, status, _) in programs(random.Random(0)).items()]
+
+
+def as_many_as_there_are(count):
+    """(kind, job, right status) of `count` programs, drawn as often as there are such programs."""
+    rng = random.Random(count)
+    for _ in range(count):
+        kinds = programs(rng)
+        kind = rng.choices(list(kinds), [weight for *_, weight in kinds.values()])[0]
+        job, status, _ = kinds[kind]
+        yield kind, job, status
 
 
 BURN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    sum(range(1_000_000))"
@@ -101,10 +115,8 @@ class Overloaded:
             burner.wait()
 
 
-def judged(request, count, per_cpu):
-    """(kind, right status, status) of every program, idle and overloaded."""
-    rng = random.Random(count)
-    work = [program(rng) for _ in range(count)]
+def judged(request, work, per_cpu):
+    """(kind, right status) of every program, its status on an idle machine, and on an overloaded one."""
     with opened(request, "bwrap", LIMITS, workers=2) as sandbox:
         idle = [verdict.status for verdict in sandbox.judge([job for _, job, _ in work])]
         with Overloaded(per_cpu * (os.cpu_count() or 1)):
@@ -114,8 +126,8 @@ def judged(request, count, per_cpu):
     return rows, idle, overloaded, replaced
 
 
-def check(request, count, per_cpu):
-    rows, idle, overloaded, replaced = judged(request, count, per_cpu)
+def check(request, work, per_cpu):
+    rows, idle, overloaded, replaced = judged(request, work, per_cpu)
     wrong = [
         (*row, *found)
         for row, *found in zip(rows, idle, overloaded, strict=True)
@@ -126,12 +138,12 @@ def check(request, count, per_cpu):
 
 
 def test_verdicts_under_load(request):
-    check(request, count=60, per_cpu=3)
+    check(request, every_kind(), per_cpu=3)
 
 
 @pytest.mark.slow
 def test_a_thousand_verdicts_under_load(request):
-    check(request, count=1000, per_cpu=4)
+    check(request, list(as_many_as_there_are(1000)), per_cpu=4)
 
 
 STARVED = Limits(cpu_s=0.4, wall_s=0.8, memory_mb=128)
@@ -162,10 +174,16 @@ def one_cpu():
 
 @pytest.mark.parametrize("backend", ["bwrap", "subprocess"])
 def test_who_waits_for_a_helper_that_has_no_cpu_is_not_late(request, backend):
-    """The main thread sleeps meanwhile; whom it waits for shares a CPU with 14 others. Who sleeps for good is late."""
-    programs = [*HELPED.values(), *ASLEEP.values()]
-    with one_cpu(), opened(request, backend, STARVED) as sandbox, Overloaded(14):
-        verdicts = sandbox.judge([Job(program, [Stdio("", "1")]) for program in programs])
+    """The main thread sleeps meanwhile; whom it waits for shares a CPU with 14 others. Who sleeps for good is late.
+
+    All programs are judged at once: those that are helped are among the others of each other."""
+    given = [*HELPED.values(), *ASLEEP.values()]
+    with (
+        one_cpu(),
+        opened(request, backend, STARVED, workers=len(given)) as sandbox,
+        Overloaded(14 - len(HELPED)),
+    ):
+        verdicts = sandbox.judge([Job(program, [Stdio("", "1")]) for program in given])
     late = {what: verdict for what, verdict in zip(HELPED, verdicts, strict=False) if verdict.passed == 0}
     assert late == {}
     assert verdicts[0].outcomes[0].wall_s > STARVED.wall_s, "the CPU was not taken: this test shows nothing"
