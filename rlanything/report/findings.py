@@ -59,7 +59,7 @@ def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast]
         f"{code(arm)} {metric.short}: {gain} points over the base, of which a temperature of {temperature:g}"
     )
     if cooling.difference.mean < 0:
-        return f"{said} explains none: it is worse than 1 here ({cooled}), so the base is the stricter control. {far}"
+        return f"{said} explains none: the base is better at its own ({cooled}), and is the stricter control. {far}"
     return f"{said} explains {cooled}. {far}"
 
 
