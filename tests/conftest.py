@@ -76,13 +76,13 @@ def group(item: pytest.Item) -> str | None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
+def composed_once() -> Iterator[dict[str, Callable[..., Any]]]:
     """The repository's experiments/ are composed once for the same overrides: each time takes a quarter of a second.
 
     The keys that overrides may have are found once for the same groups.
 
     No test changes these files. Other folders are composed anew, and so are all in tests/planning/test_compose.py, by
-    the function that is given here.
+    the functions that are given here under their names.
     """
     real, real_keys, own = compose._compose, compose._known_keys, (ROOT / compose.FOLDER).resolve()
 
@@ -101,7 +101,7 @@ def composed_once() -> Iterator[Callable[..., dict[str, Any]]]:
         return known_keys(tuple(chosen)) if folder == own else real_keys(folder, chosen)
 
     compose._compose, compose._known_keys = composed, keys
-    yield real
+    yield {"_compose": real, "_known_keys": real_keys}
     compose._compose, compose._known_keys = real, real_keys
 
 

@@ -58,8 +58,8 @@ def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast]
     said = (
         f"{code(arm)} {metric.short}: {gain} points over the base, of which a temperature of {temperature:g}"
     )
-    if cooling.difference.mean < 0:
-        return f"{said} explains none: the base is better at its own ({cooled}), and is the stricter control. {far}"
+    if cooling.clear and cooling.difference.mean < 0:
+        return f"{said} explains none: it is worse than the base's own ({cooled}). {far}"
     return f"{said} explains {cooled}. {far}"
 
 

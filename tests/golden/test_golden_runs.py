@@ -110,8 +110,10 @@ def counts_of_rows(lines: list[golden.Line]) -> list[float]:
     return [row.pop(name) for row in rows for name in ("policy/rows", "reward/rows")]
 
 
-def test_a_run_that_is_resumed_after_every_iteration_gives_the_recorded_numbers(root):
-    for iteration in range(3):
+@pytest.mark.parametrize("kills", [(0, 1, 2), (1,)])
+def test_a_run_that_is_resumed_after_any_iteration_gives_the_recorded_numbers(root, kills):
+    """After each of them, and once, so that several iterations follow."""
+    for iteration in kills:
         with golden.killed_in(iteration):
             golden.run(root, ARM)
     golden.check(ARM, golden.run(root, ARM))

@@ -70,11 +70,16 @@ def test_a_thread_beside_learning_leaves_the_same_bytes_whoever_is_faster(alone,
     assert beside == [1, 2]
 
 
-@pytest.mark.parametrize("executor", [None, WORKERS], ids=["inline", "processes"])
-def test_a_run_that_is_killed_while_it_samples_ahead_ends_with_the_same_bytes(alone, tmp_path, executor):
-    """Killed in every iteration."""
+@pytest.mark.parametrize(
+    ("executor", "kills"),
+    [(None, (0, 1, 2)), (None, (1,)), (WORKERS, (0, 1, 2))],
+    ids=["inline", "inline, once", "processes"],
+)
+def test_a_run_that_is_killed_while_it_samples_ahead_ends_with_the_same_bytes(
+    alone, tmp_path, executor, kills
+):
     place = golden.project(tmp_path / "project")
-    for iteration in range(3):
+    for iteration in kills:
         with golden.killed_in(iteration):
             train(place, executor)
     assert train(place, executor) == alone

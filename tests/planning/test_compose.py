@@ -25,7 +25,8 @@ SETTINGS = sorted(path.stem for path in (ROOT / "experiments" / "setting").glob(
 
 @pytest.fixture(autouse=True)
 def _composed_anew(composed_once, monkeypatch):
-    monkeypatch.setattr(compose, "_compose", composed_once)
+    for name, real in composed_once.items():
+        monkeypatch.setattr(compose, name, real)
 
 
 def test_the_committed_file_equals_the_composition():

@@ -7,16 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.plan import (
-    PRECISIONS,
-    ROWS,
-    TIMED,
-    compare_times,
-    measure_step,
-    predicted_step,
-    random_model,
-    sizes_of,
-)
+from benchmarks.plan.__main__ import TIMED, compare_times
+from benchmarks.plan.models import ROWS, random_model, sizes_of
+from benchmarks.plan.steps import PRECISIONS, measure_step, predicted_step
 from benchmarks.training import random_rows
 from rlanything.cli import main
 from rlanything.config import Config, parse

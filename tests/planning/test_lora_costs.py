@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from test_costs import one_gpu, planned
 
-from benchmarks.plan import ROWS, measure_step, predicted_step, random_model, sizes_of
+from benchmarks.plan.models import ROWS, random_model, sizes_of
+from benchmarks.plan.steps import measure_step, predicted_step
 from benchmarks.training import random_rows
 from rlanything.cli import main
 from rlanything.config import LoraConfig

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.plan import random_model
+from benchmarks.plan.models import random_model
 from rlanything.config import Checkpoint
 from rlanything.core.errors import ConfigError
 from rlanything.planning.costs.sizes import DECLARED, from_fields, read_size

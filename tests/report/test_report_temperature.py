@@ -49,7 +49,7 @@ def test_a_file_that_does_not_say_what_was_tried_has_no_figure(tmp_path):
 @pytest.mark.parametrize(
     ("solved", "said"),
     [
-        (0, "explains none: the base is better at its own (-"),
+        (0, "explains none: it is worse than the base's own (-"),
         (1, "explains +"),
     ],
 )

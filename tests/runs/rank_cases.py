@@ -49,17 +49,24 @@ def start_ranks(
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    words = port, nodes, folder, function, arguments
+    words = port, nodes, folder, dict(os.environ), function, arguments
     return start_processes(_rank, words, nprocs=2, join=False, start_method="forkserver")
 
 
 def _rank(
-    rank: int, port: int, nodes: int, folder: Path, function: Callable[..., None], arguments: Any
+    rank: int,
+    port: int,
+    nodes: int,
+    folder: Path,
+    environment: dict[str, str],
+    function: Callable[..., None],
+    arguments: Any,
 ) -> None:
     here = 2 // nodes
     place = {"RANK": rank, "LOCAL_RANK": rank % here, "GROUP_RANK": rank // here}
     place |= {"WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": here}
     place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": folder.name}
-    os.environ |= {name: str(value) for name, value in place.items()}
+    os.environ.clear()  # the server of forks has that of the test which started it
+    os.environ |= environment | {name: str(value) for name, value in place.items()}
     os.chdir(folder)
     function(*arguments)

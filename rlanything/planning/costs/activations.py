@@ -55,11 +55,15 @@ def activations(
     if size.tower is None or not shown:
         return own
     patches = size.tower.patches(shown)
-    if lora is not None:  # the tower has done its work before the decoder begins
-        pixels = size.tower.pixels(patches)
-        return pixels + max(own, size.tower.working(patches, FULL if precision == "32-true" else HALF))
+    pixels = size.tower.pixels(patches)
+    # While a micro-batch is put together: the pixels of the one before, of its rows, and of all its rows together.
+    between = 3 * pixels
+    # With gradient checkpointing and adapters, transformers lets gradients flow to the input of Qwen2.5-VL's tower.
+    if lora is not None and not (recomputed and size.tower.gated):
+        working = size.tower.working(patches, FULL if precision == "32-true" else HALF)
+        return max(between, pixels + max(own, working))
     kept = size.tower.kept(patches, precision, recomputed=recomputed)
-    return kept + max(own, size.tower.again(patches, precision) if recomputed else 0.0)
+    return max(between, kept + max(own, size.tower.again(patches, precision) if recomputed else 0.0))
 
 
 def _decoder(

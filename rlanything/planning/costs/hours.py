@@ -57,9 +57,10 @@ def hours(
         # With LoRA the frozen weights need no gradients of their own.
         passes = (4 if name in config.learn.lora else 6) + 2 * sum(forward)
         operations = passes * _products(sizes[name]) * work.trained[name]
-        # Nothing of a frozen tower needs gradients, so nothing of it is computed again.
-        looks = 2 * (1 + sum(forward[:2])) if name in config.learn.lora else passes
-        operations += looks * _patches(sizes[name], work.shown[name])
+        if (tower := sizes[name].tower) is not None:
+            # Nothing of a frozen tower needs gradients, so nothing of it is computed again.
+            looks = 2 * (1 + sum(forward[:2])) if name in config.learn.lora else passes
+            operations += looks * tower.products(work.shown[name])
         phases[f"learn, {name}"] = operations / speed
     total = sum(phases.values()) * config.train.iterations * _rounds(config, device) / 3600
     return Hours(phases, total)
@@ -108,15 +109,10 @@ def _products(size: Size) -> int:
     return size.parameters - size.embedding - (size.tower.parameters if size.tower else 0)
 
 
-def _patches(size: Size, tokens: float) -> float:
-    """Products of the patches behind `tokens` tokens of pictures: patches x parameters of the tower."""
-    return size.tower.patches(tokens) * size.tower.parameters if size.tower else 0.0
-
-
 def _sampling(config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int) -> float:
     """Seconds to read the prompts and to write the replies of some calls."""
     peak = device.half_flops if width == 2 else device.full_flops
-    products = _products(size) * calls.read + _patches(size, calls.seen)
+    products = _products(size) * calls.read + (size.tower.products(calls.seen) if size.tower else 0.0)
     reading = 2 * products / (device.of_flops * peak * devices)
     rows = max(1.0, min(int(config.engine.get("max_batch", 1)), calls.at_once / devices))
     steps = calls.written / rows / devices

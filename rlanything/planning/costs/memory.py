@@ -23,6 +23,10 @@ from rlanything.planning.samplers import NATIVE, SERVERS, VLLM
 from rlanything.targets import TARGET
 
 HALF, FULL = 2, 4
+BATCHED = 8192
+"""vLLM's `max_batched_tokens` where the configuration has none: that of `engines.vllm.support.Options`."""
+LOOKED = 16_384
+"""Tokens of pictures that vLLM may look at together in any case: `engines.sight.eyes.MOST_TOKENS`."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +230,7 @@ def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int
     """The largest batch that an engine decodes: keys and values, logits, and one layer's work on prompts or pictures.
 
     The devices divide the calls. vLLM has a place for keys and values from the start. It reads no more tokens at once
-    than `max_batched_tokens`, and looks at no more tokens of pictures, but at one prompt's at least.
+    than `max_batched_tokens`, and looks at as many tokens of pictures, or at `LOOKED`.
     """
     rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
@@ -234,8 +238,8 @@ def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int
     prompts = rows * (calls.longest - calls.written / calls.count)
     shown = float(rows * calls.shown)
     if config.engine[TARGET] in (VLLM, SERVERS):
-        most = int(config.engine["max_batched_tokens"])
-        cache, prompts, shown = 0, min(prompts, most), min(shown, max(most, calls.shown))
+        most = int(config.engine.get("max_batched_tokens", BATCHED))
+        cache, prompts, shown = 0, min(prompts, most), min(shown, max(most, LOOKED))
     reading = prompts * (3 * size.intermediate + 4 * size.hidden) * width
     looking = 0.0
     if size.tower is not None:

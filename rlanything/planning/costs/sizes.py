@@ -157,10 +157,10 @@ def _built(fields: Mapping[str, Any], place: str) -> tuple[int, bool, Tower | No
             # A model with eyes has its vision tower in the count: it is loaded with the rest.
             maker = AutoModelForImageTextToText if "vision_config" in kept else AutoModelForCausalLM
             model = maker.from_config(config, **NO_CODE)
+        return model.num_parameters(), bool(config.tie_word_embeddings), of_model(model)
     except Exception as error:  # an untrusted file can cause any error in the library
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ConfigError(f"{place}: no model can be built from its config.json ({reason})") from None
-    return model.num_parameters(), bool(config.tie_word_embeddings), of_model(model)
 
 
 def _find(place: str, name: str, revision: str | None) -> Path | None:

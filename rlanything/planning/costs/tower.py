@@ -1,7 +1,7 @@
 """What reads pictures before the decoder does: the vision tower of Qwen2.5-VL and Qwen3-VL, its sizes and its memory.
 
 The tensors that autograd keeps of a patch in a layer of transformers' towers were counted one by one. A tower trains
-where all weights of a model do. With LoRA it is frozen, and autograd keeps nothing of it.
+where all weights of a model do. With LoRA it is frozen.
 """
 
 from __future__ import annotations
@@ -13,9 +13,14 @@ from typing import Any
 from rlanything.core.errors import ConfigError
 
 HALF, FULL = 2, 4
+KINDS = ("qwen2_5_vl", "qwen3_vl")
+"""The `model_type` of models whose towers are counted."""
 MOST = 1 << 24
-"""Upper limit for the numbers that are read."""
+"""Upper limit for the numbers of a tower that are read."""
 MOST_LAYERS = 1000
+"""Upper limit for numbers of layers and the lengths of lists, because building each takes time."""
+SMALL = {"patch_size": 1024, "temporal_patch_size": 64, "in_channels": 64, "spatial_merge_size": 64}
+"""Upper limits for numbers that are multiplied with each other."""
 OF_MERGER = 4
 """Vectors of the hidden size, for each patch, that autograd keeps where patches become tokens."""
 
@@ -25,6 +30,10 @@ class Tower:
     """The sizes of a vision tower."""
 
     parameters: int
+    mergers: int
+    """Those of its parameters that work once a token, and not once a patch."""
+    unused: int
+    """Those of its parameters that are in no matrix product."""
     layers: int
     hidden: int
     intermediate: int
@@ -41,6 +50,11 @@ class Tower:
     def patches(self, tokens: float) -> float:
         """The patches behind `tokens` tokens of pictures."""
         return tokens * self.merged
+
+    def products(self, tokens: float) -> float:
+        """Parameters in the matrix products behind `tokens` tokens of pictures, each as often as it is used."""
+        own = self.parameters - self.mergers - self.unused
+        return self.patches(tokens) * own + tokens * self.mergers
 
     def pixels(self, patches: float) -> float:
         """Bytes of the pixels, which are float32 until the tower reads them."""
@@ -73,8 +87,13 @@ class Tower:
         return self.pixels(patches) + patches * (ends + layers)
 
     def working(self, patches: float, width: int) -> float:
-        """Bytes of one layer's forward pass without gradients, beside the pixels. width: bytes of a number."""
-        return patches * width * (6 * self.hidden + 2 * self.intermediate)
+        """Bytes of one layer's forward pass without gradients, beside the pixels. width: bytes of a number.
+
+        The most are needed in the feed-forward layer, or where queries and keys are turned, which is done in float32.
+        """
+        forward = width * (6 * self.hidden + 2 * self.intermediate)
+        turning = (5 * width + 8 * FULL) * self.hidden
+        return patches * max(forward, turning)
 
     def again(self, patches: float, precision: str) -> float:
         """Bytes while a layer is computed again: what autograd keeps of it, and the gradients within it."""
@@ -83,33 +102,56 @@ class Tower:
 
 
 def check_fields(data: Mapping[str, Any], place: str) -> None:
-    """Raise `ConfigError` for a tower that would take too long to build. data: fields of an untrusted config.json."""
+    """Raise `ConfigError` for a tower that nobody could build. data: the fields of an untrusted config.json."""
     seen = data.get("vision_config")
-    for key, most in (("depth", MOST_LAYERS), ("hidden_size", MOST), ("intermediate_size", MOST)):
-        value = seen.get(key, 1) if isinstance(seen, dict) else 1
+    if not isinstance(seen, Mapping):
+        return
+    for key, value in ((str(key), value) for key, value in seen.items()):
+        name = f"{place}: vision_config.{key[:40]}"
+        if isinstance(value, list):
+            if len(value) > MOST_LAYERS or (key.endswith("indexes") and len({*map(str, value)}) < len(value)):
+                raise ConfigError(f"{name}: at most {MOST_LAYERS:,} entries are allowed, and a layer once")
+        elif value is not None:
+            _check_number(key, value, name)
+
+
+def _check_number(key: str, value: object, name: str) -> None:
+    layers = key == "depth" or "layers" in key
+    most = MOST_LAYERS if layers else SMALL.get(key, MOST)
+    if layers or key in SMALL or key.endswith("_size"):
         if type(value) is not int or not 0 < value <= most:
-            raise ConfigError(
-                f"{place}: vision_config.{key} = {str(value)[:40]}: must be a whole number from 1 to {most:,}"
-            )
+            raise ConfigError(f"{name} = {str(value)[:40]}: must be a whole number from 1 to {most:,}")
+    elif type(value) is int and abs(value) > most:
+        raise ConfigError(f"{name} = {str(value)[:40]}: must be at most {most:,}")
 
 
 def of_model(model: Any) -> Tower | None:
-    """The tower of a model that transformers has built; None for one that reads text alone, or in another way."""
-    module, seen = getattr(model.base_model, "visual", None), getattr(model.config, "vision_config", None)
-    if module is None or seen is None:
+    """The tower of a model that transformers has built; None for one that reads text alone, or of another kind.
+
+    Raises what Python raises for sizes of a form that these models do not have.
+    """
+    kind = model.config.model_type
+    if kind not in KINDS:
         return None
-    side, times = seen.patch_size, seen.temporal_patch_size
+    module, seen = model.base_model.visual, model.config.vision_config
+    deep = [] if kind == "qwen2_5_vl" else [*module.deepstack_merger_list]
     return Tower(
-        parameters=sum(weight.numel() for weight in module.parameters()),
+        parameters=_count(module),
+        mergers=sum(map(_count, (module.merger, *deep))),
+        unused=_count(module.pos_embed) if kind == "qwen3_vl" else 0,
         layers=seen.depth,
         hidden=seen.hidden_size,
         intermediate=seen.intermediate_size,
         heads=seen.num_heads,
-        numbers=seen.in_channels * times * side * side,
+        numbers=seen.in_channels * seen.temporal_patch_size * seen.patch_size**2,
         merged=seen.spatial_merge_size**2,
-        outputs=1 + len(getattr(seen, "deepstack_visual_indexes", ())),
-        gated=hasattr(seen, "fullatt_block_indexes"),
+        outputs=1 + len(deep),
+        gated=kind == "qwen2_5_vl",
     )
+
+
+def _count(module: Any) -> int:
+    return sum(weight.numel() for weight in module.parameters())
 
 
 def _width(precision: str) -> int:
