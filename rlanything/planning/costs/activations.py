@@ -9,8 +9,8 @@ from __future__ import annotations
 from rlanything.config import LoraConfig
 from rlanything.planning.costs.low_rank import kept_bytes
 from rlanything.planning.costs.sizes import Size
+from rlanything.planning.costs.tower import FULL, HALF, width_of
 
-HALF, FULL = 2, 4
 OF_LOGITS = 4
 """Float32 tensors of the size of the logits at the end of a micro-batch: logits, exponentials, two gradients."""
 
@@ -58,10 +58,8 @@ def activations(
     pixels = size.tower.pixels(patches)
     # While a micro-batch is put together: the pixels of the one before, of its rows, and of all its rows together.
     between = 3 * pixels
-    # With gradient checkpointing and adapters, transformers lets gradients flow to the input of Qwen2.5-VL's tower.
-    if lora is not None and not (recomputed and size.tower.gated):
-        working = size.tower.working(patches, FULL if precision == "32-true" else HALF)
-        return max(between, pixels + max(own, working))
+    if size.tower.is_idle(lora=lora is not None, recomputed=recomputed):
+        return max(between, pixels + max(own, size.tower.working(patches, width_of(precision))))
     kept = size.tower.kept(patches, precision, recomputed=recomputed)
     return max(between, kept + max(own, size.tower.again(patches, precision) if recomputed else 0.0))
 
@@ -78,7 +76,7 @@ def _decoder(
     lora: LoraConfig | None,
 ) -> float:
     """The same of the decoder alone."""
-    narrow = FULL if precision == "32-true" else HALF
+    narrow = width_of(precision)
     layer = tokens * layer_bytes(size, precision, tree=tree)
     if lora is not None:
         # Under autocast the frozen weights are bfloat16, and so is what flows between the layers.

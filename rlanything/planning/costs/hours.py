@@ -58,8 +58,8 @@ def hours(
         passes = (4 if name in config.learn.lora else 6) + 2 * sum(forward)
         operations = passes * _products(sizes[name]) * work.trained[name]
         if (tower := sizes[name].tower) is not None:
-            # Nothing of a frozen tower needs gradients, so nothing of it is computed again.
-            looks = 2 * (1 + sum(forward[:2])) if name in config.learn.lora else passes
+            idle = tower.is_idle(lora=name in config.learn.lora, recomputed=forward[2])
+            looks = 2 * (1 + sum(forward[:2])) if idle else passes
             operations += looks * tower.products(work.shown[name])
         phases[f"learn, {name}"] = operations / speed
     total = sum(phases.values()) * config.train.iterations * _rounds(config, device) / 3600

@@ -16,13 +16,9 @@ from rlanything.core.errors import ConfigError
 from rlanything.engines.sources import cached, source
 from rlanything.files.reader import read_object
 from rlanything.planning import checkpoints
-from rlanything.planning.costs.tower import Tower, check_fields, of_model
+from rlanything.planning.costs.tower import MOST, MOST_LAYERS, Tower, check_fields, of_model
 
 DECLARED = Path("experiments/model/sizes.json")
-LARGEST = 1 << 24
-"""Upper limit for the numbers that are read from a config.json."""
-MOST_LAYERS = 1000
-"""Upper limit for the number of layers, because building each takes time."""
 IGNORED = (
     "auto_map",
     "quantization_config",
@@ -132,7 +128,7 @@ class _Fields:
     def __init__(self, fields: Mapping[str, Any], place: str) -> None:
         self._fields, self._place = fields, place
 
-    def number(self, key: str, default: int | None = None, most: int = LARGEST) -> int:
+    def number(self, key: str, default: int | None = None, most: int = MOST) -> int:
         value = self._fields.get(key)
         value = default if value is None else value
         if type(value) is not int or not 0 < value <= most:

@@ -16,7 +16,7 @@ HALF, FULL = 2, 4
 KINDS = ("qwen2_5_vl", "qwen3_vl")
 """The `model_type` of models whose towers are counted."""
 MOST = 1 << 24
-"""Upper limit for the numbers of a tower that are read."""
+"""Upper limit for the numbers that are read from a config.json."""
 MOST_LAYERS = 1000
 """Upper limit for numbers of layers and the lengths of lists, because building each takes time."""
 SMALL = {"patch_size": 1024, "temporal_patch_size": 64, "in_channels": 64, "spatial_merge_size": 64}
@@ -60,6 +60,14 @@ class Tower:
         """Bytes of the pixels, which are float32 until the tower reads them."""
         return patches * self.numbers * FULL
 
+    def is_idle(self, *, lora: bool, recomputed: bool) -> bool:
+        """Whether autograd keeps nothing of it and nothing of it is computed again, because it is frozen.
+
+        With LoRA it is. But with gradient checkpointing too, transformers lets gradients flow to the input of
+        Qwen2.5-VL's tower. lora: whether LoRA alone trains.
+        """
+        return lora and not (recomputed and self.gated)
+
     def layer_bytes(self, precision: str) -> float:
         """Bytes that autograd keeps of one patch in one layer.
 
@@ -67,7 +75,7 @@ class Tower:
         values before they are turned, queries and keys after it, and what attention gives. Of an RMS norm also the
         normalised vector. Under autocast a norm reads a float32 copy on GPUs, and an RMS norm everywhere.
         """
-        narrow = _width(precision)
+        narrow = width_of(precision)
         vectors = 11 * narrow
         statistics = self.heads * FULL + 4 * narrow
         if self.gated:
@@ -80,7 +88,7 @@ class Tower:
 
     def kept(self, patches: float, precision: str, *, recomputed: bool) -> float:
         """Bytes that stay until the decoder's backward pass has ended: pixels, and what autograd keeps."""
-        narrow = _width(precision)
+        narrow = width_of(precision)
         copy = self.numbers * (HALF if narrow == HALF else 0)
         ends = copy + self.outputs * OF_MERGER * self.hidden * narrow
         layers = self.layers * (self.hidden * narrow if recomputed else self.layer_bytes(precision))
@@ -97,7 +105,7 @@ class Tower:
 
     def again(self, patches: float, precision: str) -> float:
         """Bytes while a layer is computed again: what autograd keeps of it, and the gradients within it."""
-        gradients = 2 * self.intermediate * _width(precision)
+        gradients = 2 * self.intermediate * width_of(precision)
         return patches * (self.layer_bytes(precision) + gradients)
 
 
@@ -154,6 +162,6 @@ def _count(module: Any) -> int:
     return sum(weight.numel() for weight in module.parameters())
 
 
-def _width(precision: str) -> int:
+def width_of(precision: str) -> int:
     """Bytes of a number that flows between the layers."""
     return FULL if precision == "32-true" else HALF
