@@ -20,8 +20,6 @@ PROGRAMS = {
 BINDING = "python3-gi gir1.2-atspi-2.0"
 ETC = (
     "fonts",
-    "passwd",
-    "group",
     "machine-id",
     "ld.so.cache",
     "alternatives",
@@ -32,7 +30,11 @@ ETC = (
 )
 PLACES = (("/home/user", 2**27), ("/tmp", 2**27), ("/run/user", 2**26), ("/dev/shm", 2**26))
 """Where the programs in the box may write, each with its size in bytes; it is memory. Nothing else is writable."""
-FILES = Path(__file__).parent
+NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
+OPEN = [word for place in ("/home", "/run", "/world") for word in ("--perms", "0755", "--dir", place)]
+"""Folders that bubblewrap would close to all but root, where root starts it."""
+START = "envs.desktop.small.start"
+"""The program that becomes bubblewrap. It adds the user of the box."""
 PROGRAM = (
     "envs.desktop.small.world",
     "envs.desktop.small.desktop",
@@ -85,14 +87,15 @@ def command(screen: tuple[int, int] = (1024, 768)) -> tuple[str, ...]:
         mounts += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     # Not --die-with-parent: its parent is a thread, and worlds are started by threads that end. The program ends with
     # its input. It is the first process of the box, so with it everything in the box ends.
-    own = ["--unshare-all", "--new-session", "--as-pid-1", "--clearenv", "--uid", "1000", "--gid", "1000"]
+    own = [*NAMESPACES, "--hostname", "desktop", "--new-session", "--as-pid-1"]
     folders = ["--proc", "/proc", "--dev", "/dev", *(word for place in PLACES for word in _writable(*place))]
     closed = ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/home/user"]
     path = ["--setenv", "PATH", "/usr/bin:/bin:/usr/sbin:/sbin", "--setenv", "HOME", "/home/user"]
     size = ["--setenv", "SCREEN", f"{screen[0]}x{screen[1]}"]
     program = _program()
     run = [PYTHON, "-I", "-c", "import sys; sys.path.insert(0, '/world'); import world; world.main()"]
-    return ("bwrap", *own, *mounts, *folders, *program, *closed, *path, *size, *run)
+    start = (PYTHON, "-I", str(_file(START)))
+    return (*start, *own, *OPEN, *mounts, *folders, *program, *closed, *path, *size, *run)
 
 
 def _writable(place: str, size: int) -> list[str]:
@@ -102,5 +105,10 @@ def _writable(place: str, size: int) -> list[str]:
 
 def _program() -> list[str]:
     """Options that mount the modules of the program, and nothing else of this folder."""
-    names = [f"{name.rpartition('.')[2]}.py" for name in PROGRAM]
-    return [word for name in names for word in ("--ro-bind", str(FILES / name), f"/world/{name}")]
+    files = map(_file, PROGRAM)
+    return [word for file in files for word in ("--ro-bind", str(file), f"/world/{file.name}")]
+
+
+def _file(name: str) -> Path:
+    """The file of a module of this folder."""
+    return Path(__file__).with_name(f"{name.rpartition('.')[2]}.py")

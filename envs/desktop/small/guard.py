@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import IO
 
+from home import WRITABLE  # type: ignore[import-not-found, unused-ignore]
+
 MOST_PROCESSES = 256
 """Processes of a box. A desktop with an application has about ten."""
 MOST_MEMORY = 2 * 2**30
@@ -22,12 +24,15 @@ MOST_MEMORY = 2 * 2**30
 OWN = {
     resource.RLIMIT_AS: 2 * 2**30, resource.RLIMIT_NPROC: 1024, resource.RLIMIT_FSIZE: 2**28, resource.RLIMIT_CORE: 0,
 }  # fmt: skip
-"""Limits of each process, kept by the kernel: bytes of addresses, threads of the box (not where it was started by root,
-nor before Linux 5.14, which count all of a user), bytes of a file and of a core dump."""
+"""Limits of each process, kept by the kernel: bytes of addresses, threads of the box (before Linux 5.14, of all that an
+ordinary user runs), bytes of a file and of a core dump."""
 INTERVAL = 0.05
 """Seconds between two looks."""
-PR_SET_DUMPABLE = 4
+PR_SET_DUMPABLE, PR_CAPBSET_READ, PR_CAPBSET_DROP = 4, 23, 24
+CAPABILITIES = 64
+"""More than there are."""
 PAGE = resource.getpagesize()
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def begin() -> tuple[IO[bytes], IO[str]]:
@@ -35,6 +40,8 @@ def begin() -> tuple[IO[bytes], IO[str]]:
 
     Returns in a child of the first process. The first process ends with it, or where the box grows over its limits.
     """
+    if account := os.environ.pop("ACCOUNT", ""):
+        _leave_root(*map(int, account.split(":")))
     conceal()
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -50,10 +57,27 @@ def begin() -> tuple[IO[bytes], IO[str]]:
     return requests, answers
 
 
+def _leave_root(user: int, group: int) -> None:
+    """Become another user for good, who owns the folders that may be written. Raises `OSError`."""
+    for folder in WRITABLE:
+        os.chown(folder, user, group)
+    for capability in range(CAPABILITIES):
+        if _prctl(PR_CAPBSET_READ, capability) == 1 and _prctl(PR_CAPBSET_DROP, capability):
+            raise OSError(ctypes.get_errno(), "prctl(PR_CAPBSET_DROP)")
+    os.setgroups([])
+    os.setresgid(group, group, group)
+    os.setresuid(user, user, user)
+
+
 def conceal() -> None:
     """Close the memory and the open files of this process to others of its user. Raises `OSError`."""
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0):
+    if _prctl(PR_SET_DUMPABLE, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
+
+
+def _prctl(option: int, value: int) -> int:
+    """What prctl(2) returns; -1 where it fails."""
+    return int(_LIBC.prctl(option, ctypes.c_ulong(value), 0, 0, 0))
 
 
 def _watch(child: int) -> int:

@@ -57,6 +57,19 @@ try:
 except MemoryError:
     print("refused")
 """
+THREADS = """
+import threading
+threading.stack_size(2**16)
+stay = threading.Event()
+started = 0
+try:
+    while started < 2000:
+        threading.Thread(target=stay.wait, daemon=True).start()
+        started += 1
+except RuntimeError:
+    print("the kernel refused" if 900 < started < 1024 else started)
+stay.set()
+"""
 MANY = """
 import os, time
 for _ in range(4):
@@ -93,6 +106,15 @@ def test_a_program_that_fills_the_files_costs_its_episode_alone(world):
 
 def test_a_program_that_takes_too_much_memory_is_refused(world):
     assert run(world, LARGE, {"file": "said", "equals": "refused"}) == 1.0
+
+
+def test_the_kernel_limits_the_processes_and_threads_of_a_desktop_whoever_started_it(world):
+    assert run(world, THREADS, {"file": "said", "equals": "the kernel refused"}) == 1.0
+
+
+def test_a_desktop_does_not_know_the_machine_nor_its_accounts(world):
+    shown = "import os, pwd\nprint(pwd.getpwuid(os.getuid()).pw_name, len(pwd.getpwall()), os.uname().nodename)"
+    assert run(world, shown, {"file": "said", "equals": "user 1 desktop"}) == 1.0
 
 
 def waited(world, command: str) -> None:
