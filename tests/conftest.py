@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from copy import deepcopy
 from functools import cache
 from importlib import metadata
@@ -18,12 +19,12 @@ from typing import Any
 import pytest
 from stage_cases import ROOT, small, small_coding
 
+from benchmarks.pages.browser import opened
+from rlanything.core.errors import ConfigError
 from rlanything.planning import compose
 from rlanything.runs import imports
 
 ARM = "full"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-"""Of a browser in a test."""
 
 
 def pytest_configure() -> None:
@@ -214,14 +215,12 @@ def memory(tmp_path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")  # while it is there, its event loop runs, and no test can start another one
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'rlanything[dev]'")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium:
-        pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield opened
-        opened.close()
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(opened())
+        except ConfigError as error:
+            pytest.skip(str(error))
+        yield started
 
 
 @pytest.fixture

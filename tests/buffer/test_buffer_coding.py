@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -130,23 +129,15 @@ def test_pages_hold_every_test_as_text(project, names, tmp_path, capsys):
     assert len(cells) == len(names[1:]) or len(cells) == 1
 
 
-def test_a_browser_shows_tests_as_text(project, tmp_path):
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install 'rlanything[dev]'")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium:
-        pytest.skip("needs a chromium on the PATH (Debian: apt-get install chromium)")
+def test_a_browser_shows_tests_as_text(project, tmp_path, tab):
     file = tmp_path / "page.html"
     assert command("diff", "full/seed-0", "--html", str(file), root=project) == 0
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page()
-        page.goto(file.as_uri())
-        details = page.locator('tr[data-slot="1"] details').first
-        details.locator("summary").click()
-        shown = details.locator(".line").first
-        assert shown.locator("ins").inner_text() == '"</script><img src=x onerror=alert(1)>\\u001b[2J"'
-        assert page.locator("img").count() == 0
-        browser.close()
+    tab.goto(file.as_uri())
+    details = tab.locator('tr[data-slot="1"] details').first
+    details.locator("summary").click()
+    shown = details.locator(".line").first
+    assert shown.locator("ins").inner_text() == '"</script><img src=x onerror=alert(1)>\\u001b[2J"'
+    assert tab.locator("img").count() == 0
 
 
 def test_three_ways_tells_what_tests_two_runs_share(project, capsys):

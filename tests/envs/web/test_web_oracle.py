@@ -51,7 +51,7 @@ def distance(pool, kind, seed, commands, most) -> int | None:
     episode = run(pool, kind, seed, commands)
     if episode.done:
         return 0 if episode.view.success else None
-    if most == 0:
+    if most <= 0:
         return None
     found = None
     for command in episode.commands.values():
