@@ -113,7 +113,9 @@ def test_the_kernel_limits_the_processes_and_threads_of_a_desktop_whoever_starte
 
 
 def test_a_desktop_does_not_know_the_machine_nor_its_accounts(world):
-    shown = "import os, pwd\nprint(pwd.getpwuid(os.getuid()).pw_name, len(pwd.getpwall()), os.uname().nodename)"
+    shown = (
+        "import os, pwd\nprint(pwd.getpwuid(os.getuid()).pw_name, len(pwd.getpwall()), os.uname().nodename)"
+    )
     assert run(world, shown, {"file": "said", "equals": "user 1 desktop"}) == 1.0
 
 
