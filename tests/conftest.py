@@ -110,21 +110,21 @@ def composed_once() -> Iterator[dict[str, Callable[..., Any]]]:
 def looked_up_once() -> Iterator[None]:
     """What the repository's code imports, and what is installed, is read once: no test changes it.
 
-    Every training asks for both, and needs a third of its time for that. A copy of the code is read anew."""
+    Every training asks for both several times. A copy of the code is read anew."""
     reached, own = imports._reached, imports.package_folder
     parsed = metadata.PathDistribution.metadata.fget
 
     @cache
-    def known(names: tuple[str, ...], without: tuple[str, ...]) -> frozenset[str]:
-        return frozenset(reached(names, without))
+    def known(names: tuple[str, ...], without: tuple[str, ...]) -> dict[str, Path]:
+        return reached(names, without)
 
     @cache
     def read(place: Path) -> metadata.PackageMetadata:
         return parsed(metadata.PathDistribution(place))
 
-    def found(names: Iterable[str], without: Collection[str] = ()) -> set[str]:
+    def found(names: Iterable[str], without: Collection[str] = ()) -> dict[str, Path]:
         here = imports.package_folder is own
-        return set(known(tuple(names), tuple(without))) if here else reached(names, without)
+        return {**known(tuple(names), tuple(without))} if here else reached(names, without)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(imports, "_reached", found)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-
-import matplotlib as mpl
 
 from rlanything.files.outputs import Output, output
 from rlanything.report.drawn.canvas import Chart
-from rlanything.report.figures import KINDS, rendered
+from rlanything.report.figures import KINDS, draw
 from rlanything.report.page.page import framed
-from rlanything.report.style import SETTINGS
 
 FIGURE = re.compile(r"!\[([^]]*)\]\(figures/([\w.-]{1,80})\.png\)\n\n")
 """A figure in a document: its caption and its name."""
@@ -24,30 +21,28 @@ _STARTS = tuple(
     f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}'.encode()
     for title in (COMPARISON, RUN)
 )
-_SVG: dict[str, dict[str, None]] = {"svg": {"Date": None, "Creator": None}}
 
 
 def page_of(title: str, text: str, charts: Iterable[Chart]) -> str:
     """The page of a document. charts: those that it may show; others are not drawn, and what has none is left out."""
-    wanted = {name for _, name in FIGURE.findall(text)}
-    with mpl.rc_context(SETTINGS):
-        files = {
-            f"{chart.name}.{kind}": content
-            for chart in charts
-            if chart.name in wanted
-            for kind, content in rendered(chart.figure, _SVG)
-        }
+    files = _drawn(text, charts, ("svg",))
     return framed(_with(text, files), files, title, kinds=())
 
 
-def folder_of(title: str, text: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The files of a folder by their path in it: the page, and the figures that it shows as `files` has them, by name.
-
-    files: of each figure one for every ending of `report.figures.KINDS`, as `report.figures.draw` makes them."""
-    wanted = {f"{name}.{kind}" for _, name in FIGURE.findall(text) for kind in KINDS}
+def folder_of(title: str, text: str, charts: Iterable[Chart]) -> dict[str, bytes]:
+    """The files of a folder by their path in it: the page, and its figures in every form. charts: as of `page_of`."""
+    files = _drawn(text, charts, KINDS)
     page = framed(_with(text, files), files, title)
-    shown = {f"figures/{name}": content for name, content in files.items() if name in wanted}
-    return {PAGE: page.encode("utf-8", "backslashreplace"), **shown}
+    return {
+        PAGE: page.encode("utf-8", "backslashreplace"),
+        **{f"figures/{name}": x for name, x in files.items()},
+    }
+
+
+def _drawn(text: str, charts: Iterable[Chart], kinds: Collection[str]) -> dict[str, bytes]:
+    """Name -> content of the figures that a document shows."""
+    wanted = {name for _, name in FIGURE.findall(text)}
+    return dict(draw((chart for chart in charts if chart.name in wanted), kinds))
 
 
 def _with(text: str, files: Mapping[str, bytes]) -> str:

@@ -14,11 +14,8 @@ from rlanything.compare.results import Group
 from rlanything.compare.run.parts import beside
 from rlanything.compare.tables import difference_table, paper_columns, settings_table, side_table, value_table
 from rlanything.report.drawn.canvas import Chart
-from rlanything.report.drawn.curves import curves_chart
-from rlanything.report.drawn.judging import calibration_chart, hacking_chart
-from rlanything.report.figures import charts, draw
+from rlanything.report.figures import charts
 from rlanything.report.formatting import code, plain
-from rlanything.report.report_data import ReportData
 from rlanything.report.sections.cost import cost
 from rlanything.report.sections.hacking import hacking
 from rlanything.report.sections.learning import learning
@@ -39,7 +36,7 @@ def comparison_page(found: Compared) -> str:
 def comparison_files(found: Compared) -> dict[str, bytes]:
     """The page and its figures as files of a folder. Raises as `comparison_page` does."""
     voted = with_votes(found)
-    return folder_of(COMPARISON, comparison_md(voted), dict(_files(voted)))
+    return folder_of(COMPARISON, comparison_md(voted), _charts(voted))
 
 
 def comparison_md(found: Compared) -> str:
@@ -159,40 +156,15 @@ SECTIONS: Sequence[Callable[[Compared], str]] = (
 
 
 def _charts(found: Compared) -> Iterator[Chart]:
+    """The charts of all sides together, or of each arm; of an arm those with numbers."""
     if found.single:
         yield from charts(joint(found))
         return
     for i, group in enumerate(found.groups):
         if _has_curves(group):
-            for chart in _of_arm(of_group(found, group)):
-                yield replace(chart, name=_numbered(chart.name, i))
-
-
-def _files(found: Compared) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of every figure in every form."""
-    if found.single:
-        yield from draw(joint(found))
-        return
-    for i, group in enumerate(found.groups):
-        if _has_curves(group):
-            data = of_group(found, group)
-            names = {chart.name for chart in _of_arm(data)}
-            for name, content in draw(data):
-                stem, _, kind = name.rpartition(".")
-                if stem in names:
-                    yield f"{_numbered(stem, i)}.{kind}", content
-
-
-def _of_arm(data: ReportData) -> Iterator[Chart]:
-    """The charts of the sections that show one arm of every side; one without a number is left out."""
-    drawings = [one for one in data.contents.drawings if one.section in ("learning", "reward", "theory")]
-    drawn = [curves_chart(one, data.curves, data.cells) for one in drawings]
-    if data.contents.acts:
-        drawn += [
-            calibration_chart(data.votes, data.cells),
-            hacking_chart(data.curves, data.votes, data.cells),
-        ]
-    return (chart for chart in drawn if chart.rows)
+            for chart in charts(of_group(found, group)):
+                if chart.rows:
+                    yield replace(chart, name=_numbered(chart.name, i))
 
 
 def _numbered(name: str, number: int) -> str:

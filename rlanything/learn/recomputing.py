@@ -44,6 +44,9 @@ def allow_recomputing(model: PreTrainedModel) -> None:
             "ignore", FutureWarning
         )  # the new name is missing in the oldest transformers allowed
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    # transformers also lets gradients flow into the embeddings, those of pictures among them. Only reentrant
+    # checkpointing needs that. Here it would keep the layers of a frozen vision tower and compute them twice.
+    model.disable_input_require_grads()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
@@ -27,17 +27,19 @@ DIGITS = 6
 __all__ = ["FORMATS", "KINDS", "charts", "draw", "label"]
 
 
-def draw(data: ReportData) -> Iterator[tuple[str, bytes]]:
-    """(file name, content) of every figure in every form."""
+def draw(shown: Iterable[Chart], kinds: Collection[str] = KINDS) -> Iterator[tuple[str, bytes]]:
+    """(file name, content) of the figures of these charts. kinds: the forms, of `KINDS`."""
+    formats = {kind: metadata for kind, metadata in (FORMATS | PAPER).items() if kind in kinds}
     with mpl.rc_context(SETTINGS):
-        for chart in charts(data):
-            for kind, content in rendered(chart.figure, FORMATS | PAPER):
+        for chart in shown:
+            for kind, content in rendered(chart.draw(), formats):
                 yield f"{chart.name}.{kind}", content
-            yield f"{chart.name}.csv", _csv(chart)
+            if "csv" in kinds:
+                yield f"{chart.name}.csv", _csv(chart)
 
 
 def charts(data: ReportData) -> Iterator[Chart]:
-    """Every chart; a panel without data says so."""
+    """Every chart with its numbers. Nothing is drawn. In a figure a panel without data says so."""
     curves, cells, contents = data.curves, data.cells, data.contents
     for drawing in contents.drawings:
         yield curves_chart(drawing, curves, cells)

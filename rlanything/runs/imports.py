@@ -9,6 +9,7 @@ projects are listed by name; their files are not read.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ from rlanything.files.hashes import counts, digest, files_in
 PACKAGES = ("rlanything", "envs")
 """The project's own packages."""
 TARGET = "_target_"
+INIT = "__init__.py"
 MOST = 2 / 3
 """Share of a folder's files from which `whole_folders` names the folder."""
 _DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+")
@@ -37,7 +39,7 @@ def code_files(names: Iterable[str], without: Collection[str] = ()) -> dict[str,
     Returns:
         path from the project's root, such as `rlanything/core/ids.py`, -> the file that Python would read.
     """
-    files = {source(module) for module in _reached(names, without)}
+    files = {*_reached(names, without).values()}
     return _named({*files, *(data for folder in {f.parent for f in files} for data in _data(folder))})
 
 
@@ -48,21 +50,24 @@ def code_hashes(names: Iterable[str]) -> dict[str, str]:
 
 def packages(names: Collection[str]) -> set[str]:
     """The top-level modules of other projects that these modules (or classes), or their dependencies, import."""
-    found = {name for module in _reached(names) for name in imported(source(module), module)}
+    found = {name for module, path in _reached(names).items() for name in imported(path, module)}
     tops = {name.partition(".")[0] for name in found} | {name.partition(".")[0] for name in names}
     return tops - {*PACKAGES, *sys.stdlib_module_names}
 
 
-def _reached(names: Iterable[str], without: Collection[str] = ()) -> set[str]:
-    """These modules and all modules of the project that they depend on, not through those in `without`."""
-    modules: set[str] = set()
-    found = [module for name in names for module in _modules(name)]
+def _reached(names: Iterable[str], without: Collection[str] = ()) -> dict[str, Path]:
+    """Module -> file: these modules and all of the project that they depend on, not through those in `without`."""
+    modules: dict[str, Path] = {}
+    disk = _Disk()
+    found = [module for name in names for module in disk.modules(name)]
     while found:
         module = found.pop()
-        if module not in modules and module not in without:
-            modules.add(module)
-            needs = imported(source(module), module) | started(source(module), module)
-            found += [other for name in needs for other in _modules(name)]
+        path = disk.source(module)
+        if path is not None and module not in modules and module not in without:
+            modules[module] = path
+            needs, named = _names(path, module)
+            started = (other for text in named for other in disk.started(text))
+            found += [other for name in (*needs, *started) for other in disk.modules(name)]
     return modules
 
 
@@ -93,34 +98,23 @@ def whole_folders(files: Mapping[str, Path]) -> list[str]:
     return sorted(name for name in kept if not any(str(p) in whole for p in Path(name).parents))
 
 
-def source(module: str) -> Path:
-    """The file of a module of the project."""
-    place = place_of(Path(*module.split(".")))
-    package = place / "__init__.py"
-    return package if package.is_file() else place.with_suffix(".py")
-
-
 def imported(path: Path, module: str) -> frozenset[str]:
     """What the file of `module` imports: dotted names of modules, or of objects in modules."""
     return _names(path, module)[0]
 
 
-def started(path: Path, module: str) -> frozenset[str]:
-    """The modules of the project that the file of `module` names by a string."""
-    return _names(path, module)[1]
-
-
 def _names(path: Path, module: str) -> tuple[frozenset[str], frozenset[str]]:
+    """What the file of `module` imports, and the strings in it that may be names of modules."""
     state = path.stat()
     return _parsed(path, module, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=1 << 12)
 def _parsed(path: Path, module: str, *_state: int) -> tuple[frozenset[str], frozenset[str]]:
-    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    package = module if path.name == INIT else module.rpartition(".")[0]
     finder = _Finder(package)
     finder.visit(ast.parse(path.read_text(), str(path)))
-    return frozenset(finder.imported), frozenset(finder.started)
+    return frozenset(finder.imported), frozenset(finder.named)
 
 
 class _Finder(ast.NodeVisitor):
@@ -129,7 +123,7 @@ class _Finder(ast.NodeVisitor):
     def __init__(self, package: str) -> None:
         self.package = package
         self.imported: set[str] = set()
-        self.started: set[str] = set()
+        self.named: set[str] = set()
 
     def visit_If(self, node: ast.If) -> None:
         """Skip the body of `if TYPE_CHECKING`, which only type checkers read."""
@@ -150,29 +144,59 @@ class _Finder(ast.NodeVisitor):
         self.imported |= {origin if alias.name == "*" else f"{origin}.{alias.name}" for alias in node.names}
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        """A string that is exactly the name of a module. The name of a package stands for all its modules."""
-        if isinstance(node.value, str) and _DOTTED.fullmatch(node.value) and _exists(node.value):
-            self.started |= {node.value, *_children(node.value)}
+        """A string that may be the name of a module."""
+        if isinstance(node.value, str) and _DOTTED.fullmatch(node.value):
+            self.named.add(node.value)
 
 
-def _modules(name: str) -> list[str]:
-    """The module that a dotted name means or lies in, and its packages; [] for a name outside the project."""
-    parts = name.split(".")
-    if parts[0] not in PACKAGES:
-        return []
-    known = [".".join(parts[:k]) for k in range(1, len(parts) + 1)]
-    return [module for module in known if _exists(module)]
+class _Disk:
+    """The project's modules on the disk. It lists a folder once, so each computation has its own: files may change."""
 
+    def __init__(self) -> None:
+        self._entries: dict[str, dict[str, bool]] = {}
+        self._sources: dict[str, Path | None] = {}
+        self._modules: dict[str, tuple[str, ...]] = {}
 
-def _exists(module: str) -> bool:
-    return source(module).is_file()
+    def modules(self, name: str) -> tuple[str, ...]:
+        """The module that a dotted name means or lies in, and its packages; () for a name outside the project."""
+        if name not in self._modules:
+            parts = name.split(".")
+            known = [".".join(parts[:k]) for k in range(1, len(parts) + 1)] if parts[0] in PACKAGES else []
+            self._modules[name] = tuple(module for module in known if self.source(module) is not None)
+        return self._modules[name]
 
+    def source(self, module: str) -> Path | None:
+        """The file of a module of the project; None where there is no such module."""
+        if module not in self._sources:
+            top, *rest = module.split(".")
+            self._sources[module] = self._found(os.path.join(package_folder(top), *rest))
+        return self._sources[module]
 
-def _children(package: str) -> list[str]:
-    """The modules of a package; [] for a module."""
-    place = source(package)
-    inside = place.parent.glob("*.py") if place.name == "__init__.py" else ()
-    return [f"{package}.{path.stem}" for path in inside if path.stem != "__init__"]
+    def started(self, name: str) -> tuple[str, ...]:
+        """The modules that a program may start by this name. The name of a package stands for all its modules."""
+        path = self.source(name)
+        if path is None:
+            return ()
+        inside = self._listed(str(path.parent)) if path.name == INIT else {}
+        return name, *(f"{name}.{file[:-3]}" for file in inside if file.endswith(".py") and file != INIT)
+
+    def _found(self, place: str) -> Path | None:
+        """The file of the package or module at a place without an ending. A package comes first, as for Python."""
+        folder, name = os.path.split(place)
+        beside = self._listed(folder)
+        if name in beside and self._listed(place).get(INIT):
+            return Path(place, INIT)
+        return Path(f"{place}.py") if beside.get(f"{name}.py") else None
+
+    def _listed(self, folder: str) -> dict[str, bool]:
+        """The names in a folder, and whether each is a file; {} where there is no such folder."""
+        if folder not in self._entries:
+            try:
+                with os.scandir(folder) as entries:
+                    self._entries[folder] = {entry.name: entry.is_file() for entry in entries}
+            except (FileNotFoundError, NotADirectoryError):
+                self._entries[folder] = {}
+        return self._entries[folder]
 
 
 def place_of(path: Path) -> Path:
@@ -207,7 +231,7 @@ def _data(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         if not counts(Path(path.name)):
             continue
-        if path.is_dir() and not (path / "__init__.py").exists():
+        if path.is_dir() and not (path / INIT).exists():
             yield from _data(path)
         elif path.is_file() and path.suffix != ".py":
             yield path

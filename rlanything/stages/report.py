@@ -29,7 +29,7 @@ def write_report(config: Config, root: Path) -> None:
 
 def _write(material: ReportData, folder: Path) -> None:
     """Write the files of the report. The document comes last, so that the files that it links to exist."""
-    drawn = dict(figures.draw(material))
+    drawn = dict(figures.draw(figures.charts(material)))
     for name, content in drawn.items():
         write_bytes(folder / "figures" / name, content)
     write_text(

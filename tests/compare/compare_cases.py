@@ -6,9 +6,12 @@ import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
 import yaml
 from buffer_cases import ACCEPTED, event, kitchen, record
+from matplotlib.figure import Figure
 from report_cases import config, project
 
 from rlanything.buffer import TaskBuffer
@@ -58,6 +61,19 @@ def provenance(root: Path, arm: str, seeds: int, of: Config, code: str = "0" * 6
 def compared(root: Path, *names: str, revisions: Sequence[str] = ()) -> Compared:
     """A comparison in the project at `root`."""
     return compare(sides(revisions, names, root), root)
+
+
+def figures_made(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are made from now on."""
+    made: list[Figure] = []
+    begin = Figure.__init__
+
+    def counted(figure: Figure, *args: Any, **kwargs: Any) -> None:
+        made.append(figure)
+        begin(figure, *args, **kwargs)
+
+    monkeypatch.setattr(Figure, "__init__", counted)
+    return made
 
 
 def recorded(root: Path, message: str) -> None:

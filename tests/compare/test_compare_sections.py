@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from compare_cases import compared, declare, experiment, recorded
+from compare_cases import compared, declare, experiment, figures_made, recorded
 from report_cases import config
 
 from rlanything.compare.joint import joint
@@ -70,14 +70,16 @@ def test_the_reward_model_that_another_arm_has_paid_for_is_named_with_its_side(r
     assert arms["policy, B"].reward_from == "policy_reward, B"
 
 
-def test_a_folder_has_a_figure_of_each_arm_as_files(tmp_path):
+def test_a_folder_has_a_figure_of_each_arm_as_files(tmp_path, monkeypatch):
     """One seed of two arms: to draw every figure in every form takes most of a second."""
     root = experiment(tmp_path, ("base", "policy", "full"), seeds=1)
     recorded(root, "first")
+    made = figures_made(monkeypatch)
     files = comparison_files(compared(root, ".", revisions=["HEAD"]))
     names = {name.rpartition(".")[0] for name in files} - {"index"}
     assert {"figures/learning-1", "figures/reward_model-2", "figures/theorem_2-2"} <= names
     assert "figures/theorem_2-1" not in names, "a figure without a number is left out"
+    assert len(made) == len(names), "what no page shows is not drawn"
     assert files.keys() == {"index.html"} | {f"{name}.{kind}" for name in names for kind in KINDS}
     assert b"\npanel/in_domain,A HEAD,seed 0,0," in files["figures/learning-2.csv"]
 

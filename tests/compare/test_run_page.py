@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from compare_cases import experiment
+from compare_cases import experiment, figures_made
 from page_cases import every_look
 from report_cases import config, evaluation, metrics
 
@@ -113,8 +113,9 @@ def test_a_run_in_training_shows_what_is_published(tmp_path):
     assert "How it ends: the run is in training." in text
 
 
-def test_a_folder_has_the_figures_as_files_with_their_numbers(root, tmp_path, capsys):
+def test_a_folder_has_the_figures_as_files_with_their_numbers(root, tmp_path, capsys, monkeypatch):
     words = ["--root", str(root), "report", "--run", "full", "--output", f"{tmp_path}/run/"]
+    made = figures_made(monkeypatch)
     assert main(words) == 0
     assert free_folder(tmp_path / "run").problem(tmp_path / "run") == "", "a folder may be made again"
     page = (tmp_path / "run/index.html").read_text()
@@ -122,6 +123,7 @@ def test_a_folder_has_the_figures_as_files_with_their_numbers(root, tmp_path, ca
     names = {name.partition(".")[0] for name in files}
     assert {"learning", "reward_model", "theorem_1", "calibration", "votes_and_outcomes", "steps"} <= names
     assert "gains" not in names, "the page does not show it"
+    assert len(made) == len(names), "what no page shows is not drawn"
     assert files == {f"{name}.{kind}" for name in names for kind in KINDS}
     assert all(f'href="figures/{name}"' in page for name in files)
     assert (tmp_path / "run/figures/learning.pdf").read_bytes().startswith(b"%PDF")

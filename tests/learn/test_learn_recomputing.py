@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from learn_cases import END, FAST, Stops, dialogue, judged, lesson, qwen2, recorded, verdicts
@@ -9,9 +11,11 @@ from torch import Tensor
 from trainer_cases import Stage, furthest
 from transformers import OPTConfig, OPTForCausalLM, PreTrainedModel
 
-from rlanything.config import LearnConfig
+from benchmarks.plan.models import SEEING, seeing_model
+from rlanything.config import LearnConfig, LoraConfig
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Request
+from rlanything.engines.lora.injection import inject, trained
 from rlanything.engines.native import NativeEngine
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.learn.losses import pack, target_logprobs
@@ -56,6 +60,43 @@ def test_the_gradients_are_the_same_and_less_is_kept(kind):
         assert torch.equal(one, other)
     weights = sum(p.nbytes for p in model.parameters())
     assert less - weights < 0.6 * (kept - weights)
+
+
+def seen_by_lora(name: str, *, wanted: bool) -> tuple[Tensor, dict[str, Tensor], list[Tensor]]:
+    """A model with LoRA learns from pictures: the loss, gradients by name, and what its vision tower gives out."""
+    model, eyes, micro = seeing_model(name)
+    inject(model.eval(), LoraConfig(rank=4, alpha=8.0), 0, "learn.policy.lora")
+    with torch.no_grad():
+        for weight in trained(model).values():
+            weight += 0.01  # where B is 0, A has no gradient
+    if wanted:
+        allow_recomputing(model)
+    given: list[Tensor] = []
+
+    def remember(_module: Any, _inputs: Any, output: Any) -> None:
+        given.extend((output.last_hidden_state, output.pooler_output))
+
+    model.base_model.visual.register_forward_hook(remember)
+    batch = pack(micro, eyes=eyes)
+    with recomputing(model, wanted):
+        loss = (batch.weight_n * target_logprobs(model, batch)).sum()
+        loss.backward()
+    return loss.detach(), {n: w.grad for n, w in trained(model).items() if w.grad is not None}, given
+
+
+@pytest.mark.parametrize("name", SEEING)
+def test_with_lora_nothing_is_kept_of_a_vision_tower_and_the_gradients_are_the_same(name):
+    pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
+    loss, gradient, _ = seen_by_lora(name, wanted=False)
+    again, found, given = seen_by_lora(name, wanted=True)
+    assert given
+    assert not any(value.requires_grad for value in given)
+    assert torch.equal(again, loss)
+    assert found.keys() == gradient.keys()
+    assert len(found) == 2 * 3 * 7  # factors, layers, matrices
+    for key, value in found.items():
+        assert torch.equal(value, gradient[key])
+        assert value.any()
 
 
 def test_a_training_with_it_ends_with_the_same_weights():

@@ -133,7 +133,7 @@ def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path, drawn_as_svg):
     name = "_$\\frac"
     arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
     material = gather(config(arms=arms), project(tmp_path, ("base", name), seeds=1))
-    assert len(list(figures.draw(material))) == len(drawn_as_svg) * len(FIGURES)
+    assert len(list(figures.draw(figures.charts(material)))) == len(drawn_as_svg) * len(FIGURES)
 
 
 def test_an_arm_looks_the_same_everywhere():

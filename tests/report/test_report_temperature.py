@@ -14,11 +14,10 @@ from rlanything.report.report_data import gathered
 from rlanything.report.results.evaluations import Cooled, read_evaluations
 
 
-def test_the_search_is_drawn_in_every_form_and_shown_above_its_table(tmp_path, monkeypatch):
+def test_the_search_is_drawn_in_every_form_and_shown_above_its_table(tmp_path):
     material = cooled(tmp_path, ("base", "full"))
     (chart,) = (chart for chart in figures.charts(material) if chart.name == COOLING)
-    monkeypatch.setattr(figures, "charts", lambda _: [chart])
-    drawn = dict(figures.draw(material))
+    drawn = dict(figures.draw([chart]))
     assert set(drawn) == {f"{COOLING}.{kind}" for kind in figures.KINDS}
     rows = list(csv.DictReader(io.StringIO(drawn[f"{COOLING}.csv"].decode())))
     assert [(float(row["x"]), float(row["value"]), row["of"]) for row in rows] == [
@@ -32,7 +31,7 @@ def test_the_search_is_drawn_in_every_form_and_shown_above_its_table(tmp_path, m
 
 def test_the_line_goes_through_every_temperature_in_order_and_the_chosen_one_is_marked():
     chart = cooling_chart(Cooled(temperature=0.5, shares={1.0: 0.2, 0.5: 0.4, 0.2: 0.3}))
-    line, chosen = chart.figure.axes[0].get_lines()
+    line, chosen = chart.draw().axes[0].get_lines()
     assert list(line.get_xdata()) == [0.2, 0.5, 1.0]
     assert list(line.get_ydata()) == pytest.approx([30.0, 40.0, 20.0])
     assert (list(chosen.get_xdata()), list(chosen.get_ydata())) == ([0.5], pytest.approx([40.0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -96,6 +97,37 @@ def test_a_folder_stands_for_its_files_when_most_are_needed(project):
         (project / "envs/deep" / name).touch()
     needed = {f"{folder}/{name}": project / folder / name for folder, used in parts.items() for name in used}
     assert whole_folders(needed) == ["envs/deep/all", "envs/half/a.py", "envs/most"]
+
+
+def test_a_module_that_comes_or_goes_is_noticed_though_the_file_that_names_it_is_as_before(project):
+    known = set(code_files(["rlanything.start"]))
+    (project / "envs/parts/two.py").write_text("import rlanything.late")
+    (project / "rlanything/late.py").touch()
+    assert set(code_files(["rlanything.start"])) == {*known, "envs/parts/two.py", "rlanything/late.py"}
+    (project / "envs/parts/two.py").unlink()
+    (project / "rlanything/package/own.py").unlink()
+    assert set(code_files(["rlanything.start"])) == known - {"rlanything/package/own.py"}
+
+
+def test_what_many_modules_import_is_looked_for_once(project, monkeypatch):
+    asked = []
+
+    def counted(real):
+        def ask(*args, **kwargs):
+            asked.append(args)
+            return real(*args, **kwargs)
+
+        return ask
+
+    for name in ("stat", "scandir"):
+        monkeypatch.setattr(os, name, counted(getattr(os, name)))
+    code_files(["rlanything.start"])
+    before, more = len(asked), 50
+    for k in range(more):
+        (project / f"envs/parts/part{k}.py").write_text("from rlanything.package.member import a, b, c, d, e")
+    asked.clear()
+    assert len(code_files(["rlanything.start"])) == len(FILES) - len(NOT_NEEDED) + more
+    assert len(asked) < before + 5 * more
 
 
 def test_packages_of_others_are_named_from_the_imports_anywhere_in_the_code(project):

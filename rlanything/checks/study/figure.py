@@ -42,7 +42,7 @@ def draw(found: Found) -> Iterator[tuple[str, bytes]]:
     with mpl.rc_context(SETTINGS):
         if found.within:
             cells: dict[str, dict[str, Cell]] = {arm: {} for arm in found.values}  # the arms decide the looks
-            yield from _files(STEPS, steps_chart(found.within, found.contents, cells).figure)
+            yield from _files(STEPS, steps_chart(found.within, found.contents, cells).draw())
         if found.signals:
             yield from _files(SIGNALS, _signals(found))
 

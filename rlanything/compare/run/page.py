@@ -9,7 +9,7 @@ from rlanything.compare.run.parts import beside, made_from, not_concluded, tasks
 from rlanything.compare.run.single import Single
 from rlanything.compare.run.times import times
 from rlanything.config import BASE
-from rlanything.report.figures import charts, draw
+from rlanything.report.figures import charts
 from rlanything.report.formatting import NONE, code, interval, markdown_table, number, p_text, plain
 from rlanything.report.report_data import ReportData
 from rlanything.report.results.comparison import Cell
@@ -33,7 +33,7 @@ def single_page(found: Single) -> str:
 
 def single_files(found: Single) -> dict[str, bytes]:
     """The page and its figures as files of a folder."""
-    return folder_of(f"{RUN} {plain(found.name)}", single_md(found), dict(draw(found.data)))
+    return folder_of(f"{RUN} {plain(found.name)}", single_md(found), charts(found.data))
 
 
 def single_md(found: Single) -> str:

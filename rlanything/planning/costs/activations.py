@@ -58,7 +58,7 @@ def activations(
     pixels = size.tower.pixels(patches)
     # While a micro-batch is put together: the pixels of the one before, of its rows, and of all its rows together.
     between = 3 * pixels
-    if size.tower.is_idle(lora=lora is not None, recomputed=recomputed):
+    if lora is not None:  # the tower is frozen
         return max(between, pixels + max(own, size.tower.working(patches, width_of(precision))))
     kept = size.tower.kept(patches, precision, recomputed=recomputed)
     return max(between, kept + max(own, size.tower.again(patches, precision) if recomputed else 0.0))

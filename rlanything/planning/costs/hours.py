@@ -58,8 +58,8 @@ def hours(
         passes = (4 if name in config.learn.lora else 6) + 2 * sum(forward)
         operations = passes * _products(sizes[name]) * work.trained[name]
         if (tower := sizes[name].tower) is not None:
-            idle = tower.is_idle(lora=name in config.learn.lora, recomputed=forward[2])
-            looks = 2 * (1 + sum(forward[:2])) if idle else passes
+            # With LoRA the tower is frozen: it has no backward pass, before which it would be computed again.
+            looks = 2 * (1 + sum(forward[:2])) if name in config.learn.lora else passes
             operations += looks * tower.products(work.shown[name])
         phases[f"learn, {name}"] = operations / speed
     total = sum(phases.values()) * config.train.iterations * _rounds(config, device) / 3600

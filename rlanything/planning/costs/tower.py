@@ -1,7 +1,7 @@
 """What reads pictures before the decoder does: the vision tower of Qwen2.5-VL and Qwen3-VL, its sizes and its memory.
 
 The tensors that autograd keeps of a patch in a layer of transformers' towers were counted one by one. A tower trains
-where all weights of a model do. With LoRA it is frozen.
+where all weights of a model do. With LoRA it is frozen: autograd keeps nothing of it.
 """
 
 from __future__ import annotations
@@ -59,14 +59,6 @@ class Tower:
     def pixels(self, patches: float) -> float:
         """Bytes of the pixels, which are float32 until the tower reads them."""
         return patches * self.numbers * FULL
-
-    def is_idle(self, *, lora: bool, recomputed: bool) -> bool:
-        """Whether autograd keeps nothing of it and nothing of it is computed again, because it is frozen.
-
-        With LoRA it is. But with gradient checkpointing too, transformers lets gradients flow to the input of
-        Qwen2.5-VL's tower. lora: whether LoRA alone trains.
-        """
-        return lora and not (recomputed and self.gated)
 
     def layer_bytes(self, precision: str) -> float:
         """Bytes that autograd keeps of one patch in one layer.

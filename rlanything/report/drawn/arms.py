@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from rlanything.config import BASE
@@ -27,6 +29,11 @@ Within = Mapping[str, Mapping[str, list[list[float]]]]
 def gains_chart(cells: Cells, contents: Contents) -> Chart:
     """Difference from the base with its interval, and the paper's as a hollow marker."""
     arms = [arm for arm in cells if arm != BASE]
+    rows = [row for metric in contents.shares for arm in arms for row in _gains(arm, metric, cells, contents)]
+    return Chart(GAINS, rows, partial(_above, arms, cells, contents))
+
+
+def _above(arms: list[str], cells: Cells, contents: Contents) -> Figure:
     width, height = max(9.6, 1.92 * len(contents.shares)), 1.1 + 0.34 * max(2, len(arms))
     figure, axes = empty(width, height, len(contents.shares))
     for axis, metric in zip(axes, contents.shares, strict=True):
@@ -39,8 +46,7 @@ def gains_chart(cells: Cells, contents: Contents) -> Chart:
         for row, arm in enumerate(arms):
             _gain(axis, row, arm, metric, cells, contents.paper)
     figure.supxlabel(f"points above the base, 95 % interval (hollow: {contents.paper.name})", fontsize=9)
-    rows = [row for metric in contents.shares for arm in arms for row in _gains(arm, metric, cells, contents)]
-    return Chart(GAINS, figure, rows)
+    return figure
 
 
 def _gain(axis: Axes, row: int, arm: str, metric: Metric, cells: Cells, paper: Paper) -> None:
@@ -69,8 +75,12 @@ def _gains(arm: str, metric: Metric, cells: Cells, contents: Contents) -> Iterat
 def steps_chart(within: Within, contents: Contents, cells: Cells) -> Chart:
     """Success of the final checkpoints against the number of steps allowed, the mean over seeds with their range."""
     panels = [metric for metric in contents.shares if metric.is_success]
+    rows = [row for metric in panels for row in _limits(metric.name, within)]
+    return Chart(STEPS, rows, partial(_steps, panels, within, contents, ordered([*cells, *within])))
+
+
+def _steps(panels: list[Metric], within: Within, contents: Contents, shown: list[str]) -> Figure:
     figure, axes = empty(4.6 * len(panels) + 0.4, 3.6, len(panels), level=True)
-    shown = ordered([*cells, *within])
     for axis, metric in zip(axes, panels, strict=True):
         axis.set_title(f"{contents.title(metric)} (%)")
         axis.set_xlabel("steps allowed")
@@ -81,8 +91,7 @@ def steps_chart(within: Within, contents: Contents, cells: Cells) -> Chart:
         if not drawn:
             not_measured(axis)
     legend(figure, [arm for arm in shown if arm in within], shown)
-    names = [metric.name for metric in panels]
-    return Chart(STEPS, figure, [row for name in names for row in _limits(name, within)])
+    return figure
 
 
 def _success(axis: Axes, seeds: Sequence[Sequence[float]], look: Look) -> None:

@@ -1,8 +1,8 @@
-"""What all charts share: the chart and its numbers, an empty figure, names that matplotlib may show, and a legend."""
+"""What all charts share: a chart with its numbers, an empty figure, names that matplotlib may show, and a legend."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -20,14 +20,15 @@ COLUMNS = ("panel", "arm", "of", "x", "value", "low", "high")
 
 @dataclass(frozen=True)
 class Chart:
-    """One figure: its file name without ending, how it looks, and what it shows.
+    """The numbers of one figure, which is drawn only when `draw` is called: many pages show few of their charts.
 
-    iterations: of each row the iteration that it is of, where x is something else; None for a row of several.
+    name: the figure's file name without ending. iterations: of each row the iteration that it is of, where x is
+    something else; None for a row of several.
     """
 
     name: str
-    figure: Figure
     rows: Sequence[Row]
+    draw: Callable[[], Figure]
     iterations: Sequence[int | None] = ()
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from matplotlib.figure import Figure
+
 from rlanything.config import BASE, BASE_COOLED
-from rlanything.report.drawn.canvas import Chart, empty
+from rlanything.report.drawn.canvas import Chart, Row, empty
 from rlanything.report.results.evaluations import Cooled
 from rlanything.report.style import INK, looks
 
@@ -16,8 +20,16 @@ def cooling_chart(cooled: Cooled) -> Chart:
 
     One policy is searched once, before any training seed: there is one line, and no range over seeds.
     """
-    figure, (axis,) = empty(5.0, 3.4, 1)
     shares = dict(sorted(cooled.shares.items()))
+    rows: list[Row] = [
+        ("search", BASE, "chosen" if t == cooled.temperature else "tried", t, share, None, None)
+        for t, share in shares.items()
+    ]
+    return Chart(COOLING, rows, partial(_figure, shares, cooled.temperature))
+
+
+def _figure(shares: dict[float, float], chosen: float) -> Figure:
+    figure, (axis,) = empty(5.0, 3.4, 1)
     look = looks([BASE, BASE_COOLED])
     axis.set_title("Success in the search (%)")
     axis.set_xlabel("temperature")
@@ -25,19 +37,15 @@ def cooling_chart(cooled: Cooled) -> Chart:
         list(shares), [100.0 * share for share in shares.values()], look[BASE].line, color=look[BASE].colour,
         marker=look[BASE].marker, markersize=4,
     )  # fmt: skip
-    best = shares.get(cooled.temperature)
+    best = shares.get(chosen)
     if best is not None:
         axis.plot(
-            [cooled.temperature], [100.0 * best], ls="", marker=look[BASE_COOLED].marker, markersize=10,
+            [chosen], [100.0 * best], ls="", marker=look[BASE_COOLED].marker, markersize=10,
             mfc="none", mec=INK,
         )  # fmt: skip
         axis.annotate(
-            "chosen", (cooled.temperature, 100.0 * best), (0, 8), textcoords="offset points", ha="center",
+            "chosen", (chosen, 100.0 * best), (0, 8), textcoords="offset points", ha="center",
             color=INK,
         )  # fmt: skip
         axis.margins(y=0.15)
-    rows = [
-        ("search", BASE, "chosen" if t == cooled.temperature else "tried", t, share, None, None)
-        for t, share in shares.items()
-    ]
-    return Chart(COOLING, figure, rows)
+    return figure

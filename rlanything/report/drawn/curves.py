@@ -6,9 +6,11 @@ curve panels) is a line; the final checkpoint on the full panels, with its 95 % 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from rlanything.config import BASE
@@ -24,14 +26,21 @@ from rlanything.report.style import INK, PALE, looks
 def curves_chart(drawing: Drawing, curves: Curves, cells: Cells) -> Chart:
     """The chart of a declared figure; a panel without data says so."""
     plots, shown = drawing.plots, ordered([*curves, *cells])
+    chosen = [arm for arm in shown if arm in drawing.arms or arm == BASE] if drawing.arms else shown
+    finals = {arm: cells.get(arm, {}) for arm in chosen}
+    rows = [row for plot in plots for row in _rows(plot, curves, finals)]
+    return Chart(drawing.name, rows, partial(_figure, plots, curves, finals, shown))
+
+
+def _figure(plots: Sequence[Plot], curves: Curves, cells: Cells, shown: list[str]) -> Figure:
+    """A panel for each plot, of the arms of `cells`."""
     same_unit = all(plot.final and plot.percent for plot in plots)
     figure, axes = empty(4.6 * len(plots) + 0.4, 3.6, len(plots), level=same_unit)
-    chosen = [arm for arm in shown if arm in drawing.arms or arm == BASE] if drawing.arms else shown
     drawn: set[str] = set()
     for axis, plot in zip(axes, plots, strict=True):
-        drawn |= _panel(axis, plot, curves, {arm: cells.get(arm, {}) for arm in chosen}, shown)
+        drawn |= _panel(axis, plot, curves, cells, shown)
     legend(figure, [arm for arm in shown if arm in drawn], shown)
-    return Chart(drawing.name, figure, [row for plot in plots for row in _rows(plot, curves, cells, chosen)])
+    return figure
 
 
 def _panel(axis: Axes, plot: Plot, curves: Curves, cells: Cells, shown: list[str]) -> set[str]:
@@ -122,12 +131,12 @@ def _mark(axis: Axes, plot: Plot) -> None:
     )
 
 
-def _rows(plot: Plot, curves: Curves, cells: Cells, arms: list[str]) -> Iterator[Row]:
-    """The numbers of one panel: every seed's curve and bound, and the final values."""
-    for arm in arms:
+def _rows(plot: Plot, curves: Curves, cells: Cells) -> Iterator[Row]:
+    """The numbers of one panel, of the arms of `cells`: every seed's curve and bound, and the final values."""
+    for arm in cells:
         for seed, run in curves.get(arm, {}).items():
             for key in filter(None, (plot.key, plot.bound)):
                 for iteration, value in run.get(key, {}).items():
                     yield key, arm, f"seed {seed}", iteration, value, None, None
-    for arm, final in _final_values(plot, {arm: cells.get(arm, {}) for arm in arms}).items():
+    for arm, final in _final_values(plot, cells).items():
         yield plot.key, arm, "final", "", final.mean, final.low, final.high

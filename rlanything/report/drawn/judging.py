@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from rlanything.report.drawn.canvas import Chart, Row, empty, legend, not_measured
 from rlanything.report.results.arms import ordered
@@ -22,9 +24,17 @@ ENDS = ("start", "end")
 
 def calibration_chart(votes: Votes, cells: Cells) -> Chart:
     """Share of the steps whose episode succeeds, by their share of good votes, at the start and the end of the runs."""
+    rows = [
+        (end, arm, "all seeds", x, level.right / level.steps, None, None)
+        for end in ENDS
+        for arm in votes
+        for x, level in by_level(votes, arm, end)
+    ]
+    return Chart(CALIBRATION, rows, partial(_calibration, votes, ordered([*cells, *votes])))
+
+
+def _calibration(votes: Votes, shown: list[str]) -> Figure:
     figure, axes = empty(9.6, 3.6, len(ENDS), level=True)
-    shown = ordered([*cells, *votes])
-    rows: list[Row] = []
     for axis, end in zip(axes, ENDS, strict=True):
         axis.set_title(f"Steps of successes (%), {_when(end)} {RECENT} iterations")
         axis.set_xlabel("good votes on the step (%)")
@@ -35,11 +45,10 @@ def calibration_chart(votes: Votes, cells: Cells) -> Chart:
                 [x for x, _ in found], [100.0 * level.right / level.steps for _, level in found], look.line,
                 color=look.colour, marker=look.marker, markersize=5,
             )  # fmt: skip
-            rows += [(end, arm, "all seeds", x, level.right / level.steps, None, None) for x, level in found]
         if not votes:
             not_measured(axis)
     legend(figure, list(votes), shown)
-    return Chart(CALIBRATION, figure, rows)
+    return figure
 
 
 def _when(end: str) -> str:
@@ -54,10 +63,14 @@ def by_level(votes: Votes, arm: str, end: str) -> list[tuple[float, Level]]:
 
 def hacking_chart(curves: Curves, votes: Votes, cells: Cells) -> Chart:
     """Mean vote against success: a point for each iteration, and one for each task at the end of the runs."""
-    figure, (left, right) = empty(9.6, 4.2, 2, level=True)
-    shown = ordered([*curves, *cells])
     of_iterations, of_tasks = list(_iterations(curves)), list(_tasks(votes))
     rows = [*(row for _, row in of_iterations), *of_tasks]
+    iterations = [*(i for i, _ in of_iterations), *(None for _ in of_tasks)]
+    return Chart(HACKING, rows, partial(_hacking, rows, ordered([*curves, *cells])), iterations)
+
+
+def _hacking(rows: list[Row], shown: list[str]) -> Figure:
+    figure, (left, right) = empty(9.6, 4.2, 2, level=True)
     for axis, panel, title in ((left, "iteration", "iterations"), (right, "task", f"tasks, last {RECENT}")):
         axis.set_title(f"Mean vote on a step, {title}" + (" iterations" if panel == "task" else ""))
         axis.set_xlabel("success (%)")
@@ -67,7 +80,7 @@ def hacking_chart(curves: Curves, votes: Votes, cells: Cells) -> Chart:
         _points(axis, [row for row in rows if row[0] == panel], shown)
     drawn = {row[1] for row in rows}
     legend(figure, [arm for arm in shown if arm in drawn], shown)
-    return Chart(HACKING, figure, rows, [*(i for i, _ in of_iterations), *(None for _ in of_tasks)])
+    return figure
 
 
 def _points(axis: Axes, rows: list[Row], shown: list[str]) -> None:
