@@ -43,13 +43,6 @@ def ask(*words: str | int, seed: int = 1) -> Request:
     return Request(prompt, seed, 64, 0.8, images=tuple(NAMES[w] for w in words if isinstance(w, int)))
 
 
-@pytest.fixture
-def store(tmp_path) -> ImageStore:
-    found = ImageStore(tmp_path / "images")
-    found.add(SHOWN)
-    return found
-
-
 def engine(
     server: Endpoint,
     store: ImageStore | None,
