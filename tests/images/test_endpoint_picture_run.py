@@ -14,7 +14,7 @@ from pathlib import Path
 import golden_cases as golden
 import pytest
 from endpoint_server import KEY, Endpoint, serving
-from picture_run_cases import JUDGE, patched
+from picture_run_cases import JUDGE, in_a_thread, patched
 from stage_cases import ROOT, SMALL, contents, small
 
 from rlanything.config import Config, parse
@@ -129,7 +129,8 @@ def test_it_is_replayed_with_the_endpoint_and_the_key_gone(project, monkeypatch)
 def test_a_training_that_is_killed_asks_for_no_reply_twice_and_ends_with_the_same_bytes(
     project, server, tmp_path, monkeypatch
 ):
-    """First after the batch of iteration 1 was sampled ahead, then after it was judged."""
+    """First after the batch of iteration 1 was sampled ahead, then after it was judged. A thread samples ahead."""
+    threads = in_a_thread(monkeypatch)
     root, publish, before = again(project, tmp_path / "again"), RunFolder.publish, len(server.seen)
     with golden.killed_in(1):
         train.train_arm(config(server), root, "full")
@@ -151,6 +152,7 @@ def test_a_training_that_is_killed_asks_for_no_reply_twice_and_ends_with_the_sam
     asked = [json.dumps(body, sort_keys=True) for body in server.seen[before:]]
     assert len(asked) == len(set(asked)) > 0
     assert contents(root / RUN) == contents(project / RUN)
+    assert "ahead" in threads
 
 
 def test_without_stored_rollouts_a_killed_run_has_the_pictures_that_it_needs(project, server, tmp_path):
