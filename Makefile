@@ -194,7 +194,8 @@ test-slow: install-dev  ## Run the learning checks, which take minutes
 test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vllm` comes first
 	.rla/vllm/bin/python -m pytest tests/engines/test_vllm_engine.py tests/engines/test_engine_contract.py \
 		tests/engines/pictures -k "(vllm and not vllm_servers) or (vllm_servers and after_a_sync)"
-	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py tests/engines/openai/test_endpoint_vllm.py
+	.rla/vllm/bin/python -m pytest tests/engines/lora/test_lora_apart.py \
+		tests/engines/openai/test_endpoint_vllm.py tests/engines/openai/test_endpoint_vllm_pictures.py
 	.rla/vllm/bin/python -m pytest -m "not slow" tests/images/test_vllm_picture_run.py \
 		tests/stages/small_experiments/test_vllm_run.py -k "picture_run or loras_weights_alone"
 

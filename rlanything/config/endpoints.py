@@ -29,6 +29,8 @@ NO_ENDPOINT = (
 )
 Price = Annotated[float, Field(ge=0)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
+ADAPTER = "adapter"
+"""The role of the adapter and its critic. They read text alone."""
 RESULTS = ("base_url", "model", "answers_as", "context", "length_field", "omit", "extra")
 """The keys that can change a reply. A run does not depend on the others."""
 
@@ -70,6 +72,8 @@ class Endpoint(Section):
     """Longest wait before an attempt. A longer Retry-After of the server ends the run."""
     max_reply_mb: Annotated[int, Field(gt=0, le=1024)] = 8
     """Longest answer of the server, in MB."""
+    max_request_mb: Annotated[int, Field(gt=0, le=1024)] = 32
+    """Longest request with its pictures, in MB. A longer one ends the run and is not sent."""
     input_price: Price | None = None
     """Price of a million prompt tokens; None: unknown, and no cost is computed."""
     output_price: Price | None = None
@@ -174,7 +178,7 @@ class Endpoints(Section):
     @property
     def served(self) -> dict[str, Endpoint]:
         """The endpoints by role (`reward`, `adapter`, `judges.<name>`), without roles that have none."""
-        roles = {"reward": self.reward, "adapter": self.adapter}
+        roles = {"reward": self.reward, ADAPTER: self.adapter}
         found = {role: endpoint for role, endpoint in roles.items() if endpoint is not None}
         return found | {judge_role(name): endpoint for name, endpoint in self.judges.items()}
 

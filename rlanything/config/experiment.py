@@ -39,6 +39,7 @@ READ_LIVE = (".TransformersEngine", ".VllmEngine")
 """Engines that cannot sample while the model trains: one reads the trainer's weights, one needs its main thread."""
 SEES = (".TransformersEngine", ".VllmEngine", ".VllmServers")
 """Engines that show pictures."""
+_ELSE = {"policy": "", "reward": ", or an endpoint in the reward model's or the judge's place"}
 
 
 class Config(Section):
@@ -140,21 +141,27 @@ class Config(Section):
     @model_validator(mode="after")
     def _shows_pictures(self) -> Config:
         """What else must hold where a model is shown pictures. The model itself is looked at when it is loaded."""
-        images = self.model.images
-        if not images.any:
-            return self
-        role = "policy" if images.policy else "reward"
-        where = f"model.images.{role} = {getattr(images, role)}"
-        if not str(self.engine.get("_target_")).endswith(SEES):
-            raise ValueError(f"{where}: only engine=transformers, vllm and vllm_servers read pictures")
-        for key, value, blank in (
-            ("judge.writes", self.judge.writes, "votes"),
-            ("train.staleness", self.train.staleness, 0),
-            ("endpoints.reward", self.endpoints.reward if images.reward else None, None),
-            ("endpoints.judges", dict(self.endpoints.judges) if images.reward else {}, {}),
-        ):
-            if value != blank:
-                raise ValueError(f"{where}: does not go with {key}, which must be {blank!r}; set either back")
+        images, served = self.model.images, self.endpoints
+        if images.any and self.judge.writes != "votes":
+            role = "policy" if images.policy else "reward"
+            raise ValueError(
+                f"model.images.{role} = {getattr(images, role)}: does not go with judge.writes, which must be 'votes'; "
+                "set either back"
+            )
+        own = {"policy": images.policy, "reward": 0 if served.reward else images.reward}
+        judges = images.reward if set(self.evaluate.judges) - set(served.judges) else 0
+        for role, shown in (*own.items(), ("reward", judges)):
+            where = f"model.images.{role} = {shown}"
+            if shown and not str(self.engine.get("_target_")).endswith(SEES):
+                raise ValueError(
+                    f"{where}: only engine=transformers, vllm and vllm_servers read pictures{_ELSE[role]}"
+                )
+        for role, shown in own.items():
+            if shown and self.model.embedded is not None:
+                raise ValueError(
+                    f"model.images.{role} = {shown}: embedded models read text alone. Use a checkpoint of Qwen2.5-VL "
+                    f"or Qwen3-VL{_ELSE[role]}, or 0"
+                )
         return self
 
     @model_validator(mode="after")

@@ -89,11 +89,6 @@ class ModelConfig(Section):
     def _sees(self) -> ModelConfig:
         for role in ("policy", "reward"):
             shown = getattr(self.images, role)
-            if shown and self.embedded is not None:
-                raise ValueError(
-                    f"images.{role} = {shown}: embedded models read text alone. Use a checkpoint of Qwen2.5-VL or "
-                    "Qwen3-VL, or 0"
-                )
             if shown and self.context != "history":
                 raise ValueError(
                     f"images.{role} = {shown}: with context = {self.context} a prompt repeats the one before, and the "

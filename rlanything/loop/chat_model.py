@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sight:
-    """How a model is shown pictures. last: how many, the latest ones. images: where they are."""
+    """How a model is shown pictures. last: how many, the latest ones. images: where they are.
+
+    eyes: of a model that is loaded; None: an endpoint is sent them as they are.
+    """
 
     last: int
     images: ImageStore
-    eyes: Eyes
+    eyes: Eyes | None = None
 
     def parts(self, seen: Sequence[str]) -> list[Part]:
         """See `ChatModel.last_pictures`. Raises `FileError` for a picture that is missing."""

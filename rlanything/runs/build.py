@@ -108,28 +108,37 @@ def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:
         ) from None
 
 
-def endpoint(config: Config, role: str, keep: Path | None = None) -> OpenAIEngine | None:
+def endpoint(
+    config: Config, role: str, keep: Path | None = None, images: ImageStore | None = None
+) -> OpenAIEngine | None:
     """The engine of the endpoint that serves a role; None: the role has a checkpoint.
 
-    The endpoint is asked whether it has the model. keep: the folder for replies that were paid for. Raises
-    `ConfigError`, and `MachineError` when the endpoint does not answer.
+    The endpoint is asked whether it has the model. keep: the folder for replies that were paid for. images: the
+    pictures that it may be shown. Raises `ConfigError`, and `MachineError` when the endpoint does not answer.
     """
     from rlanything.engines.openai.engine import OpenAIEngine
 
     section = config.endpoints.served.get(role)
     if section is None:
         return None
-    engine = OpenAIEngine(section, role, keep)
+    engine = OpenAIEngine(section, role, keep, find=None if images is None else images.get)
     engine.check()
     return engine
 
 
-def served(engine: OpenAIEngine) -> ChatModel:
-    """The model behind an endpoint, with the chat format of its engine."""
-    from rlanything.engines.openai.text_ids import TextChat
-    from rlanything.loop.chat_model import ChatModel
+def served(config: Config, engine: OpenAIEngine, images: ImageStore | None = None) -> ChatModel:
+    """The model behind an endpoint, with the chat format of its engine.
 
-    return ChatModel(engine, TextChat(), engine.endpoint.context)
+    images: where the pictures are. Whoever judges is shown as many as the reward model; the adapter reads text. Raises
+    `ConfigError` for pictures without a store.
+    """
+    from rlanything.config.endpoints import ADAPTER
+    from rlanything.engines.openai.text_ids import TextChat
+    from rlanything.loop.chat_model import ChatModel, Sight
+
+    last = 0 if engine.name == ADAPTER else config.model.images.reward
+    seen = Sight(last, _store("reward", last, images)) if last else None
+    return ChatModel(engine, TextChat(), engine.endpoint.context, seen)
 
 
 def judge(
@@ -143,9 +152,9 @@ def judge(
     """
     from rlanything.engines.placement import Role
 
-    engine = endpoint(config, role, root / REPLIES / role)
+    engine = endpoint(config, role, root / REPLIES / role, images)
     if engine is not None:
-        return served(engine)
+        return served(config, engine, images)
     model, tokenizer = load(config, checkpoint, root, Role.FROZEN)
     return chat_model(config, model, tokenizer, sight(config, "reward", checkpoint, root, model, images))
 
@@ -189,13 +198,19 @@ def sight(
     from rlanything.engines.sight import eyes
     from rlanything.loop.chat_model import Sight
 
-    if images is None:
-        raise ConfigError(f"model.images.{role} = {last}: what is asked here shows models no pictures")
+    store = _store(role, last, images)
     try:
-        found = eyes.load(sources.source(checkpoint, root), checkpoint.revision, model, images.get)
+        found = eyes.load(sources.source(checkpoint, root), checkpoint.revision, model, store.get)
     except ConfigError as error:
         raise ConfigError(f"model.images.{role} = {last}: {error}") from None
-    return Sight(last, images, found)
+    return Sight(last, store, found)
+
+
+def _store(role: str, last: int, images: ImageStore | None) -> ImageStore:
+    """Where the pictures are. Raises `ConfigError` where there is no such place. last: how many are to be shown."""
+    if images is None:
+        raise ConfigError(f"model.images.{role} = {last}: what is asked here shows models no pictures")
+    return images
 
 
 @contextmanager

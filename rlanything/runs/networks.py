@@ -61,7 +61,7 @@ class Model:
             Module.to(self.whole, "cpu", self.network.dtype)
             self.whole.load_state_dict(weights)
         checkpoint.save(self.whole, self.tokenizer, place)
-        if self.chat.sight is not None:
+        if self.chat.sight is not None and self.chat.sight.eyes is not None:
             self.chat.sight.eyes.save(place)
 
 

@@ -85,9 +85,12 @@ def make_parts(config: Config, run: RunId, engines: ExitStack) -> Parts:
     arm = config.arm(run.arm)
     run_seed = derive_seed(config.seed, "run", run.seed)
     family, prompts = build.family(config), build.prompts(config, run.root)
-    endpoints = _endpoints(config, arm, run)  # before minutes of work: an endpoint may be missing
-    served = {role: engines.enter_context(build.served(engine)) for role, engine in endpoints.items()}
     images = ImageStore(run.live / IMAGES, Layout(run.root).panel_images)
+    endpoints = _endpoints(config, arm, run, images)  # before minutes of work: an endpoint may be missing
+    served = {
+        role: engines.enter_context(build.served(config, engine, images))
+        for role, engine in endpoints.items()
+    }
     shown = partial(_sight, config, run.root, images)
     networks = Networks(config, run.root, run_seed, engines)
     policy = networks.learning(config.model.policy, "policy", partial(shown, "policy"))
@@ -110,10 +113,11 @@ def make_parts(config: Config, run: RunId, engines: ExitStack) -> Parts:
     return Parts(arm, run_seed, policy, reward, endpoints, kind, loop, module, curve, images)
 
 
-def _endpoints(config: Config, arm: ArmConfig, run: RunId) -> dict[str, OpenAIEngine]:
+def _endpoints(config: Config, arm: ArmConfig, run: RunId, images: ImageStore) -> dict[str, OpenAIEngine]:
     """The endpoints that the arm asks, by role. Their replies are kept beside the iterations."""
     asked = {"reward": not config.judge_for(arm).is_oracle, "adapter": arm.adapt}
-    found = {role: build.endpoint(config, role, run.live / KEPT / role) for role in asked if asked[role]}
+    keep = run.live / KEPT
+    found = {role: build.endpoint(config, role, keep / role, images) for role in asked if asked[role]}
     return {role: engine for role, engine in found.items() if engine is not None}
 
 
@@ -162,5 +166,5 @@ def _module(
         reward.network if reward and arm.train_reward else None,
         references.get("policy"),
         references.get("reward"),
-        {name: model.chat.sight.eyes for name, model in models.items() if model.chat.sight},
+        {n: sight.eyes for n, model in models.items() if (sight := model.chat.sight) and sight.eyes},
     )

@@ -196,11 +196,15 @@ class SeedRun:
 
     def _records(self, result: IterationResult) -> dict[str, Iterable[Json]]:
         """The records of the rollouts, by the name of their file."""
+        needed = self._needed(result)
+        pictures: dict[str, Iterable[Json]] = {IMAGES: self.parts.images.listed(needed)} if needed else {}
         if not self.config.train.save_rollouts:
-            return {}
-        found = {"rollouts": episode_records(result.groups), **self.parts.kind.records(result.groups)}
-        if needed := self._needed(result):
-            found[IMAGES] = self.parts.images.listed(needed)
+            return pictures  # those of the batch that was sampled ahead: it is not learned from yet
+        found: dict[str, Iterable[Json]] = {
+            "rollouts": episode_records(result.groups),
+            **self.parts.kind.records(result.groups),
+            **pictures,
+        }
         if self.parts.arm.adapt and self.config.adaptation.critic == "model":
             found[CRITICS] = [record.to_json() for record in result.critics]
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,11 @@ from envs.alfworld.engines.fast import FastEnvironment
 from rlanything.config import Config
 from rlanything.core.images import Image
 from rlanything.core.types import Observation, StepResult
+from rlanything.loop.episodes import LocalHost
+from rlanything.loop.iteration import Loop
 from rlanything.loop.prompts import Prompts
+from rlanything.loop.share import hosted
+from rlanything.runs import build, seedrun
 from rlanything.stages import tasks, train
 from rlanything.stages.bootstrap.stage import make_models
 
@@ -85,3 +90,19 @@ def patched(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FastEnvironment, "step", answered)
     # A model of random weights writes no verdict. Its votes are read from the length of what it writes.
     patch.setattr(Prompts, "verdict", lambda self, reply: 1 if len(reply) % 2 else -1)
+
+
+def in_a_thread(patch: pytest.MonkeyPatch) -> set[str]:
+    """Batches are sampled beside learning, as with workers. The environments stay here: a worker's are not patched.
+
+    Returns the names of the threads in which that happens from now on.
+    """
+    threads, roll_out = set[str](), Loop.roll_out
+
+    def remembered(self, state):
+        threads.add(threading.current_thread().name)
+        return roll_out(self, state)
+
+    patch.setattr(Loop, "roll_out", remembered)
+    patch.setattr(seedrun, "opened", lambda config: hosted(LocalHost(build.family(config))))
+    return threads

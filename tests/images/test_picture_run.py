@@ -223,10 +223,8 @@ def test_a_checkpoint_that_vllm_shows_no_pictures_is_refused_before_any_work(eng
             ["engine=native"],
             r"images\.policy = 2: only engine=transformers, vllm and vllm_servers read pictures",
         ),
-        (
-            ["engine=vllm_servers", "train.staleness=1", "executor=processes"],
-            "does not go with train.staleness",
-        ),
+        (["train.staleness=1", "executor=processes"], r"TransformersEngine samples in the trainer's process"),
+        (["judge.writes=tests"], r"images\.policy = 2: does not go with judge\.writes"),
         (["model.context=chat"], r"images\.policy = 2: with context = chat .* needs context = history"),
         (["model.images.policy=-1"], r"model\.images\.policy"),
         (["model.images.plicy=1"], r"did you mean 'model\.images\.policy'"),
@@ -239,4 +237,9 @@ def test_what_does_not_go_with_pictures_is_refused_by_its_key(change, words):
 
 def test_embedded_models_are_shown_no_pictures():
     with pytest.raises(ConfigError, match=r"images\.reward = 1: embedded models read text alone"):
-        small("model.images.reward=1")
+        small("model.images.reward=1", "model.context=history", "engine=transformers")
+
+
+def test_pictures_go_with_samples_of_the_iteration_before():
+    ahead = configured("engine=vllm_servers", "train.staleness=1", "executor=processes")
+    assert (ahead.train.staleness, ahead.model.images.policy) == (1, 2)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import engine_cases as cases
+import golden_cases as golden
 import pytest
 import torch
-from picture_run_cases import configured, patched, train_once
+from picture_run_cases import configured, in_a_thread, patched, train_once
 from seen_run_cases import both_models_learned, recorded
+from stage_cases import contents
 
 from rlanything.core.types import ScoredTrajectory
 from rlanything.engines import checkpoint
@@ -16,6 +20,7 @@ from rlanything.learn.losses import pack, target_logprobs
 from rlanything.learn.packing import policy_rows
 from rlanything.repro import replay_report
 from rlanything.repro.stored import StoredRun
+from rlanything.stages import train
 
 pytestmark = pytest.mark.integration
 ROUNDING = cases.TOLERANCE["vllm"]
@@ -61,3 +66,24 @@ def test_the_recorded_log_probs_are_computed_again(trained):
 
 def test_it_is_replayed(trained):
     assert replay_report.replay_run(trained, ()).problem == ""
+
+
+@pytest.mark.slow
+def test_a_run_that_samples_ahead_and_is_killed_ends_with_the_same_bytes(tmp_path, monkeypatch):
+    """What the batch of iteration 1 has seen is there when it is judged and learned from, also beside other work."""
+    cases.needs_vllm()
+    patched(monkeypatch)
+    changes = ("engine=vllm_servers", "engine.cache_gib=0.2", "rollout.decoding=free", "train.iterations=2")
+    config, root = configured(*changes, "train.staleness=1"), tmp_path / "whole"
+    root.mkdir()
+    train_once(root, config)
+    run = root / "runs" / "full" / "seed-0"
+    assert [row.get("staleness") for row in StoredRun(run).metrics[:2]] == [0, 1]
+    other = tmp_path / "killed"
+    shutil.copytree(root, other, symlinks=True, ignore=shutil.ignore_patterns("runs", ".rla", "provenance"))
+    threads = in_a_thread(monkeypatch)
+    with golden.killed_in(1):
+        train.train_arm(config, other, "full")
+    train.train_arm(config, other, "full")
+    assert contents(other / "runs" / "full") == contents(root / "runs" / "full")
+    assert "ahead" in threads

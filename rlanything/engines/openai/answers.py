@@ -29,6 +29,8 @@ OWN_FAULT = frozenset(
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes of a 429 that waiting does not change."""
 TOO_LONG = re.compile(r"context length|context window|maximum.{0,40}tokens", re.IGNORECASE)
+OF_PICTURES = re.compile(r"image|picture|vision|multi-?modal|content must be a string", re.IGNORECASE)
+"""In the words of a server that refuses a request because of its pictures."""
 Mask = Callable[[str], str]
 """Replaces the key in a text: a server may repeat what it was sent."""
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -66,10 +68,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No attempt can succeed. status: of HTTP; 0: none."""
+    """No attempt can succeed. status: of HTTP; 0: none. of_pictures: it is about those of the request."""
 
     reason: str
     status: int = 0
+    of_pictures: bool = False
 
 
 def shown(text: str) -> str:
@@ -78,9 +81,15 @@ def shown(text: str) -> str:
 
 
 def read(
-    status: int, headers: Mapping[str, str], body: bytes, wait: float | None, mask: Mask
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    wait: float | None,
+    mask: Mask,
+    *,
+    shows: bool = False,
 ) -> Reply | Fault | Refused:
-    """What an answer to a chat request holds. wait: the seconds of its Retry-After."""
+    """What an answer to a chat request holds. wait: the seconds of its Retry-After. shows: it had pictures."""
     if status == 200:
         return _reply(headers, body, mask)
     if 300 <= status < 400:
@@ -90,11 +99,20 @@ def read(
     said = f"{status}{f': {message}' if message else ''}"
     if status == 413 or code in OWN_FAULT or (status == 400 and TOO_LONG.search(message)):
         return Reply("", False, f"the endpoint refused the request ({said})")
+    if shows and _of_pictures(status, message):
+        return Refused(said, status, of_pictures=True)
     if status == 429 and code in SPENT:
         return Refused(said, status)
     if status in BUSY or status >= 500:
         return Fault(said, wait)
     return Refused(said, status)
+
+
+def _of_pictures(status: int, message: str) -> bool:
+    """Whether a server refuses pictures. Some say so with status 500, where other words may pass (llama.cpp)."""
+    if status in (401, 403) or status in BUSY or not OF_PICTURES.search(message):
+        return False
+    return status < 500 or "support" in message
 
 
 def names(body: bytes, mask: Mask) -> list[str] | str:

@@ -41,18 +41,18 @@ class Asking:
         """A connection, for an `async with`."""
         return Client(self.endpoint, self.key)
 
-    async def reply(self, client: Client, body: bytes, tokens: int) -> Reply:
-        """The reply to one request. tokens: what it may use at most, for the rate limit.
+    async def reply(self, client: Client, body: bytes, tokens: int, *, shows: bool = False) -> Reply:
+        """The reply to one request. tokens: what it may use at most, for the rate limit. shows: it has pictures.
 
         Raises:
-            ConfigError: when the endpoint refuses the key, the model, the address or the request.
+            ConfigError: when the endpoint refuses the key, the model, the address, the pictures or the request.
             MachineError: when every attempt failed, or the endpoint asks to wait longer than `max_backoff_s`.
         """
 
         async def attempt() -> Reply | Fault | Refused:
             await self._limited(tokens)
             found = await client.send("POST", "/chat/completions", body)
-            return found if isinstance(found, Fault) else self._read(found)
+            return found if isinstance(found, Fault) else self._read(found, shows)
 
         found = await self._repeat(attempt)
         if not isinstance(found, Fault):
@@ -82,8 +82,8 @@ class Asking:
                 self._message("model", f"{self.endpoint.model!r}: {_nearest(self.endpoint.model, listed)}")
             )
 
-    def _read(self, found: Response) -> Reply | Fault | Refused:
-        read = answers.read(found.status, found.headers, found.body, found.wait, self.key.masked)
+    def _read(self, found: Response, shows: bool = False) -> Reply | Fault | Refused:
+        read = answers.read(found.status, found.headers, found.body, found.wait, self.key.masked, shows=shows)
         if isinstance(read, Reply) and read.model:
             wanted = self.endpoint.answers_as or self.endpoint.model
             if not same_model(read.model, wanted):
@@ -137,6 +137,12 @@ class Asking:
         if found.status in (401, 403):
             return self._message(
                 "key_env", f"{endpoint.key_env}: the endpoint refuses the key in it ({found.reason})"
+            )
+        if found.of_pictures:
+            return self._message(
+                "model",
+                f"{endpoint.model!r}: the endpoint refuses the pictures of a request ({found.reason}). Name a model "
+                "that reads pictures, or set model.images.reward to 0",
             )
         if found.status == 404:
             return self._message(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,6 +16,7 @@ from rlanything.engines.openai.asking import Asking
 from rlanything.engines.openai.client import Client
 from rlanything.engines.openai.kept import Kept, request_id
 from rlanything.engines.openai.key import Key
+from rlanything.engines.openai.pictures import Find, Pictures, named, plain
 from rlanything.engines.openai.usage import Usage
 
 SEED_BITS = 31
@@ -37,6 +37,7 @@ class OpenAIEngine:
         endpoint: the section of the configuration.
         name: the role, `reward` or `adapter`, for messages and metrics.
         keep: the folder where replies are kept, so that none is paid for twice; None: nowhere.
+        find: gives the pictures that requests name; None: there are none to show.
         say: prints a line about a wait, or about replies without a text.
 
     Raises:
@@ -44,12 +45,18 @@ class OpenAIEngine:
     """
 
     def __init__(
-        self, endpoint: Endpoint, name: str, keep: Path | None = None, say: Callable[[str], None] = _print
+        self,
+        endpoint: Endpoint,
+        name: str,
+        keep: Path | None = None,
+        say: Callable[[str], None] = _print,
+        find: Find | None = None,
     ) -> None:
         self.endpoint, self.name = endpoint, name
         self._say = say
         self._asking = Asking(endpoint, name, Key.of(endpoint, name), say)
         self._kept = Kept(keep)
+        self._pictures = Pictures(name, endpoint.max_request_mb, find)
         self._usage = Usage()
 
     def check(self) -> None:
@@ -70,14 +77,18 @@ class OpenAIEngine:
 
         Raises:
             ValueError: for a request that cannot be served: choices, or ids that are no prompt of `text_ids`.
-            ConfigError, MachineError: see `Asking.reply`.
+            ConfigError: for a request that is longer than `max_request_mb`, and as `Asking.reply`.
+            FileError: for a picture that cannot be read. Nothing is asked before.
+            MachineError: see `Asking.reply`.
         """
         bodies = [self._body(request) for request in requests]
         names = [request_id(self.endpoint.root, body) for body in bodies]
-        wanted = dict(zip(names, bodies, strict=True))
+        shown = [text_ids.shown(request.prompt_ids) for request in requests]
+        wanted = dict(zip(names, zip(bodies, shown, strict=True), strict=True))
         found = {name: reply for name in wanted if (reply := self._kept.get(name)) is not None}
-        missing = [(name, body) for name, body in wanted.items() if name not in found]
+        missing = [(name, *asked) for name, asked in wanted.items() if name not in found]
         if missing:
+            self._pictures.check([body for _, body, _ in missing])
             found |= asyncio.run(self._ask(missing))
         for reply in found.values():
             self._usage += Usage.of(reply)
@@ -101,8 +112,6 @@ class OpenAIEngine:
     def _body(self, request: Request) -> dict[str, Json]:
         if request.choices:
             raise ValueError("an endpoint returns free text; it cannot be held to choices")
-        if request.images:
-            raise ValueError("an endpoint is sent text alone; it cannot be shown pictures")
         if request.max_tokens < 1 or request.temperature < 0:
             raise ValueError(
                 "a request needs max_tokens of at least 1 and a temperature of at least 0; got "
@@ -115,21 +124,23 @@ class OpenAIEngine:
         return {
             **self.endpoint.extra,
             "model": self.endpoint.model,
-            "messages": text_ids.messages(request.prompt_ids),
+            "messages": named(text_ids.messages(request.prompt_ids, request.images)),
             self.endpoint.length_field: request.max_tokens,
             **{key: value for key, value in fields.items() if key not in self.endpoint.omit},
         }
 
-    async def _ask(self, missing: Sequence[tuple[str, dict[str, Json]]]) -> dict[str, Reply]:
-        """Ask for replies, `concurrency` at once. The first error ends all. A reply is kept as soon as it is there."""
+    async def _ask(self, missing: Sequence[tuple[str, dict[str, Json], int]]) -> dict[str, Reply]:
+        """Ask for replies, `concurrency` at once. The first error ends all. A reply is kept as soon as it is there.
+
+        missing: name and body of each request, and about how many tokens its pictures have.
+        """
         found: dict[str, Reply] = {}
         waiting = iter(missing)
 
         async def work(client: Client) -> None:
-            for name, body in waiting:
-                data = json.dumps(body, ensure_ascii=True).encode()
-                tokens = len(data) // text_ids.WIDTH + int(body[self.endpoint.length_field])
-                reply = await self._asking.reply(client, data, tokens)
+            for name, body, seen in waiting:
+                tokens = len(plain(body)) // text_ids.WIDTH + seen + int(body[self.endpoint.length_field])
+                reply = await self._asking.reply(client, self._pictures.data(body), tokens, shows=seen > 0)
                 self._kept.put(name, reply)
                 found[name] = reply
 

@@ -4,22 +4,32 @@ An endpoint takes messages and returns text. The loop works with ids: prompts th
 are stored as ids. So the bytes of a text, as UTF-8, become ids: one id for three bytes. No text is changed or lost, and
 no tokenizer is needed. Three bytes are about as long as one token, so the number of ids estimates the number of tokens.
 
-The ids below 256 are marks: one for each role, and one for the end of a message. No text has such an id, so no content
-can begin or end a message.
+The ids below 256 are marks: one for each role, one for the end of a message, and two for a picture. No text has such an
+id, so no content can begin or end a message, or show a picture. Ids say where a picture is. Its
+name, beside them, says which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from rlanything.core.images.tokens import estimate
 
 WIDTH = 3
 """Most bytes of one id."""
 ROLES = {"system": 1, "user": 2, "assistant": 3}
 END = 4
 """The mark that ends a message."""
+PICTURE, MORE = 5, 6
+"""The mark that begins a picture, and the mark of its other tokens, so that the number of ids stays an estimate."""
 _NAMES = {mark: role for role, mark in ROLES.items()}
 
-Message = Mapping[str, str]
+Part = Mapping[str, Any]
+"""{type: text, text}, or {type: image, image, width, height}: the name of a picture, and its size in pixels."""
+Message = Mapping[str, Any]
+"""`role` and `content`: a text, or parts in order."""
 Ids = tuple[int, ...]
 
 
@@ -44,11 +54,18 @@ def decode(ids: Iterable[int]) -> str:
     return data.decode("utf-8", "replace")
 
 
-def messages(prompt: Sequence[int]) -> list[dict[str, str]]:
-    """The messages of a prompt, without the open turn at its end. Raises `ValueError` for ids that are no prompt."""
+def messages(prompt: Sequence[int], images: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The messages of a prompt, without the open turn at its end. images: the names of its pictures, in order.
+
+    The content of a message with pictures is a list of parts, {type: text, text} and {type: image, image}. Raises
+    `ValueError` for ids that are no prompt, and for more or fewer pictures than names.
+    """
     if not prompt or prompt[-1] != ROLES["assistant"]:
         raise ValueError("a prompt must end with the assistant's turn")
-    found: list[dict[str, str]] = []
+    if (places := prompt.count(PICTURE)) != len(images):
+        raise ValueError(f"a prompt has places for {places} pictures, and {len(images)} are named")
+    found: list[dict[str, Any]] = []
+    names = iter(images)
     start = 0
     for place, one in enumerate(prompt[:-1]):
         if one != END:
@@ -56,11 +73,37 @@ def messages(prompt: Sequence[int]) -> list[dict[str, str]]:
         role, *content = prompt[start:place]
         if role not in _NAMES:
             raise ValueError(f"{role}: a message must begin with one of the marks {sorted(_NAMES)}")
-        found.append({"role": _NAMES[role], "content": decode(content)})
+        found.append({"role": _NAMES[role], "content": _content(content, names)})
         start = place + 1
     if start != len(prompt) - 1 or not found:
         raise ValueError("a prompt must hold messages that have ended")
     return found
+
+
+def _content(ids: Sequence[int], names: Iterator[str]) -> str | list[dict[str, str]]:
+    """The content of a message: a text, or parts where it shows pictures. names: of those that follow."""
+    if PICTURE not in ids:
+        return decode(ids)
+    parts: list[dict[str, str]] = []
+    for shows, run in groupby(ids, lambda one: one in (PICTURE, MORE)):
+        if not shows:
+            parts.append({"type": "text", "text": decode(run)})
+            continue
+        first, *rest = run
+        if first == MORE:
+            raise ValueError(f"{MORE}: a picture must begin with the mark {PICTURE}")
+        parts += [{"type": "image", "image": next(names)} for mark in (first, *rest) if mark == PICTURE]
+    return parts
+
+
+def picture(width: int, height: int) -> Ids:
+    """The ids of a picture of so many pixels: about as many as models have tokens for it."""
+    return (PICTURE, *(MORE,) * (estimate(width, height) - 1))
+
+
+def shown(prompt: Sequence[int]) -> int:
+    """How many ids of a prompt stand for pictures."""
+    return sum(one in (PICTURE, MORE) for one in prompt)
 
 
 class TextChat:
@@ -88,5 +131,10 @@ class TextChat:
         """The ids of `text` as a whole response."""
         return (*encode(text), END)
 
-    def _message(self, role: str, content: str) -> Ids:
-        return (ROLES[role], *encode(content), END)
+    def _message(self, role: str, content: str | Sequence[Part]) -> Ids:
+        parts: Sequence[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        said = (
+            encode(part["text"]) if part["type"] == "text" else picture(part["width"], part["height"])
+            for part in parts
+        )
+        return (ROLES[role], *(one for ids in said for one in ids), END)

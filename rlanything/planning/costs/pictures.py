@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from rlanything.config import Config
+from rlanything.core.images.tokens import estimate
 from rlanything.planning.costs.assumptions import Assumptions
 
-PATCH = 32
-"""Pixels of a side that become one token: Qwen3-VL's patches of 16, four of which are merged."""
 UNSEEN = "tree"
 """The value of `env.observe` with which an agent gets no pictures."""
 
 
 def tokens(config: Config, given: Assumptions) -> int:
-    """Tokens of one picture; 0 where `env` declares no screen. Sides are rounded to whole patches, as Qwen's are."""
+    """Tokens of one picture; 0 where `env` declares no screen."""
     screen = config.env.get("screen")
     if not isinstance(screen, list) or len(screen) != 2 or config.env.get("observe") == UNSEEN:
         return 0
-    width, height = (max(1, round(side / PATCH)) for side in screen)
-    return given.picture_tokens or width * height
+    return given.picture_tokens or estimate(*screen)
 
 
 def of_prompt(config: Config, given: Assumptions, step: int) -> int:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import pytest
 from endpoint_server import KEY
+from test_endpoint_pictures import SHOWN
+
+from rlanything.files.images import ImageStore
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch) -> str:
     monkeypatch.setenv("TEST_ENDPOINT_KEY", KEY)
     return KEY
+
+
+@pytest.fixture
+def store(tmp_path) -> ImageStore:
+    """The pictures of `test_endpoint_pictures`."""
+    found = ImageStore(tmp_path / "images")
+    found.add(SHOWN)
+    return found

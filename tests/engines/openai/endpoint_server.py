@@ -158,6 +158,9 @@ class Handler(BaseHTTPRequestHandler):
         elif name == "code":
             status, code = value.split()
             self.send(int(status), error("maximum exceeded", code))
+        elif name == "say":
+            status, _, words = value.partition(" ")
+            self.send(int(status), error(words))
         elif name == "drop":
             linger = struct.pack("ii", 1, 0)  # the connection is reset, not closed
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

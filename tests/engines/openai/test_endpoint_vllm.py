@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import engine_cases as cases
 import pytest
+import test_endpoint_pictures as pictures
 from endpoint_server import KEY, MODEL, Endpoint, serving
 from served_cases import wait_until
 from test_endpoint_faults import ask, engine, text
@@ -48,15 +49,20 @@ PASSING = {
 
 
 class Vllm:
-    """A running server of vLLM with a tiny random model. It wants the key of the tests."""
+    """A running server of vLLM with a tiny random model. It wants the key of the tests.
 
-    def __init__(self, folder) -> None:
-        checkpoint.save(cases.qwen2(), cases.fresh_tokenizer(cases.CHATML), folder / "model")
+    model: the folder of another model. program: the command of another server.
+    """
+
+    def __init__(self, folder, model=None, program=process.PROGRAM) -> None:
+        if model is None:
+            model = folder / "model"
+            checkpoint.save(cases.qwen2(), cases.fresh_tokenizer(cases.CHATML), model)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
-        values = {"model": folder / "model", "served-model-name": MODEL, "host": "127.0.0.1", "port": port}
+        values = {"model": model, "served-model-name": MODEL, "host": "127.0.0.1", "port": port}
         values |= {"api-key": KEY, "dtype": "float32", "max-model-len": CONTEXT, "block-size": BLOCK}
         values |= {
             "kv-cache-memory-bytes": 50_000_000,
@@ -66,7 +72,7 @@ class Vllm:
         words = [part for name, value in values.items() for part in (f"--{name}", str(value))]
         folder.joinpath("process").mkdir()
         environment = process.environment("cpu", folder / "process")
-        self.process = Process(process.PROGRAM, [*words, "--enforce-eager"], environment, folder / "process")
+        self.process = Process(program, [*words, "--enforce-eager"], environment, folder / "process")
 
     def is_up(self) -> bool:
         assert not self.process.ended, self.process.last_words()
@@ -148,6 +154,14 @@ def test_what_vllm_refuses_by_itself(vllm, monkeypatch):
     monkeypatch.setenv("TEST_ENDPOINT_KEY", "another-key")
     with pytest.raises(ConfigError, match=r"key_env = TEST_ENDPOINT_KEY: the endpoint refuses the key"):
         engine(Endpoint(), **there).check()
+
+
+def test_vllm_refuses_pictures_for_a_model_that_reads_text(vllm, store):
+    asking = pictures.engine(Endpoint(), store, base_url=f"{vllm.address}/v1", timeout_s=60)
+    with pytest.raises(
+        ConfigError, match=rf"model = '{MODEL}': the endpoint refuses the pictures of a request \(400"
+    ):
+        asking.generate([pictures.ask("what?", 0)])
 
 
 def test_a_server_that_was_killed_ends_the_run(vllm):
