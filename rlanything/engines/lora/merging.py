@@ -6,6 +6,7 @@ Without LoRA they are the model's own. Nothing here changes the model, so the fr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,7 +25,8 @@ def has_lora(model: PreTrainedModel) -> bool:
 
 def lora_rank(model: PreTrainedModel) -> int:
     """The rank of LoRA's weights; 0: the model has none."""
-    return int(vars(model.peft_config[NAME])["r"]) if has_lora(model) else 0
+    settings: Any = model.peft_config[NAME] if has_lora(model) else None
+    return 0 if settings is None else int(settings.r)
 
 
 def merged_parameters(model: PreTrainedModel) -> Mapping[str, Tensor]:
