@@ -31,24 +31,12 @@ ETC = (
 PLACES = (("/home/user", 2**27), ("/tmp", 2**27), ("/run/user", 2**26), ("/dev/shm", 2**26))
 """Where the programs in the box may write, each with its size in bytes; it is memory. Nothing else is writable."""
 NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
-OPEN = [word for place in ("/home", "/run", "/world") for word in ("--perms", "0755", "--dir", place)]
+OPEN = [word for place in ("/home", "/run") for word in ("--perms", "0755", "--dir", place)]
 """Folders that bubblewrap would close to all but root, where root starts it."""
 START = "envs.desktop.small.start"
 """The program that becomes bubblewrap. It adds the user of the box."""
-PROGRAM = (
-    "envs.desktop.small.world",
-    "envs.desktop.small.desktop",
-    "envs.desktop.small.faults",
-    "envs.desktop.small.guard",
-    "envs.desktop.small.hands",
-    "envs.desktop.small.home",
-    "envs.desktop.small.keyboard",
-    "envs.desktop.small.tree",
-    "envs.desktop.small.pictures",
-    "envs.desktop.small.taskfile",
-    "envs.desktop.small.verdicts",
-)
-"""The modules that run in the box. They are part of what a run depends on (`runs/imports.py` finds these names)."""
+PROGRAM = "envs.desktop.small.inside"
+"""The package of the program in the box. A run depends on all its modules (`runs/imports.py` finds this name)."""
 
 
 @cache
@@ -92,9 +80,9 @@ def command(screen: tuple[int, int] = (1024, 768)) -> tuple[str, ...]:
     closed = ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/home/user"]
     path = ["--setenv", "PATH", "/usr/bin:/bin:/usr/sbin:/sbin", "--setenv", "HOME", "/home/user"]
     size = ["--setenv", "SCREEN", f"{screen[0]}x{screen[1]}"]
-    program = _program()
+    program = ["--ro-bind", str(_place(PROGRAM)), "/world"]
     run = [PYTHON, "-I", "-c", "import sys; sys.path.insert(0, '/world'); import world; world.main()"]
-    start = (PYTHON, "-I", str(_file(START)))
+    start = (PYTHON, "-I", f"{_place(START)}.py")
     return (*start, *own, *OPEN, *mounts, *folders, *program, *closed, *path, *size, *run)
 
 
@@ -103,12 +91,6 @@ def _writable(place: str, size: int) -> list[str]:
     return ["--perms", "0700", "--size", str(size), "--tmpfs", place]
 
 
-def _program() -> list[str]:
-    """Options that mount the modules of the program, and nothing else of this folder."""
-    files = map(_file, PROGRAM)
-    return [word for file in files for word in ("--ro-bind", str(file), f"/world/{file.name}")]
-
-
-def _file(name: str) -> Path:
-    """The file of a module of this folder."""
-    return Path(__file__).with_name(f"{name.rpartition('.')[2]}.py")
+def _place(name: str) -> Path:
+    """Where a module or package of this folder is, without an ending."""
+    return Path(__file__).with_name(name.rpartition(".")[2])

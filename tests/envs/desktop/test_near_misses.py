@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from envs.desktop.small import verdicts
+from envs.desktop.small.inside import verdicts
 from envs.desktop.small.templates import SHEET, Template, _sheet, templates
 
 EVERY = [(name, key) for name, one in templates().items() for key in one.given["evaluators"]]

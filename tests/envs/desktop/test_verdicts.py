@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envs.desktop.small import verdicts
+from envs.desktop.small.inside import verdicts
 from envs.desktop.small.templates import SHEET, templates
 
 OF = "http://www.gnumeric.org/v10.dtd"
