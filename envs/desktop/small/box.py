@@ -20,7 +20,6 @@ PROGRAMS = {
 BINDING = "python3-gi gir1.2-atspi-2.0"
 ETC = (
     "fonts",
-    "machine-id",
     "ld.so.cache",
     "alternatives",
     "gtk-3.0",
@@ -31,12 +30,9 @@ ETC = (
 PLACES = (("/home/user", 2**27), ("/tmp", 2**27), ("/run/user", 2**26), ("/dev/shm", 2**26))
 """Where the programs in the box may write, each with its size in bytes; it is memory. Nothing else is writable."""
 NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
-OPEN = [word for place in ("/home", "/run") for word in ("--perms", "0755", "--dir", place)]
-"""Folders that bubblewrap would close to all but root, where root starts it."""
-START = "envs.desktop.small.start"
-"""The program that becomes bubblewrap. It adds the user of the box."""
-PROGRAM = "envs.desktop.small.inside"
-"""The package of the program in the box. A run depends on all its modules (`runs/imports.py` finds this name)."""
+STARTED = ("envs.desktop.small.start", "envs.desktop.small.inside")
+"""What becomes bubblewrap, with the user of the box; and what runs there. A run depends on all their modules:
+`runs/imports.py` finds these names."""
 
 
 @cache
@@ -80,17 +76,11 @@ def command(screen: tuple[int, int] = (1024, 768)) -> tuple[str, ...]:
     closed = ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/home/user"]
     path = ["--setenv", "PATH", "/usr/bin:/bin:/usr/sbin:/sbin", "--setenv", "HOME", "/home/user"]
     size = ["--setenv", "SCREEN", f"{screen[0]}x{screen[1]}"]
-    program = ["--ro-bind", str(_place(PROGRAM)), "/world"]
     run = [PYTHON, "-I", "-c", "import sys; sys.path.insert(0, '/world'); import world; world.main()"]
-    start = (PYTHON, "-I", f"{_place(START)}.py")
-    return (*start, *own, *OPEN, *mounts, *folders, *program, *closed, *path, *size, *run)
+    start = (PYTHON, "-I", str(Path(__file__).with_name("start.py")))
+    return (*start, *own, *mounts, *folders, *closed, *path, *size, *run)
 
 
 def _writable(place: str, size: int) -> list[str]:
     """Options that make an empty folder of at most `size` bytes."""
     return ["--perms", "0700", "--size", str(size), "--tmpfs", place]
-
-
-def _place(name: str) -> Path:
-    """Where a module or package of this folder is, without an ending."""
-    return Path(__file__).with_name(name.rpartition(".")[2])

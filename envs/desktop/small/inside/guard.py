@@ -15,24 +15,18 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from home import WRITABLE  # type: ignore[import-not-found, unused-ignore]
-
 MOST_PROCESSES = 256
 """Processes of a box. A desktop with an application has about ten."""
 MOST_MEMORY = 2 * 2**30
-"""Bytes that all processes of a box have for themselves. A desktop with an application has about 0.1 GB."""
+"""Bytes of memory of all processes of a box. A desktop with an application has about 0.1 GB."""
 OWN = {
     resource.RLIMIT_AS: 2 * 2**30, resource.RLIMIT_NPROC: 1024, resource.RLIMIT_FSIZE: 2**28, resource.RLIMIT_CORE: 0,
 }  # fmt: skip
-"""Limits of each process, kept by the kernel: bytes of addresses, threads of the box (before Linux 5.14, of all that an
-ordinary user runs), bytes of a file and of a core dump."""
+"""Limits of each process, kept by the kernel: bytes of addresses, threads of the box (before Linux 5.14, of its user),
+bytes of a file and of a core dump."""
 INTERVAL = 0.05
 """Seconds between two looks."""
-PR_SET_DUMPABLE, PR_CAPBSET_READ, PR_CAPBSET_DROP = 4, 23, 24
-CAPABILITIES = 64
-"""More than there are."""
-PAGE = resource.getpagesize()
-_LIBC = ctypes.CDLL(None, use_errno=True)
+PR_SET_DUMPABLE = 4
 
 
 def begin() -> tuple[IO[bytes], IO[str]]:
@@ -40,8 +34,6 @@ def begin() -> tuple[IO[bytes], IO[str]]:
 
     Returns in a child of the first process. The first process ends with it, or where the box grows over its limits.
     """
-    if account := os.environ.pop("ACCOUNT", ""):
-        _leave_root(*map(int, account.split(":")))
     conceal()
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -57,27 +49,10 @@ def begin() -> tuple[IO[bytes], IO[str]]:
     return requests, answers
 
 
-def _leave_root(user: int, group: int) -> None:
-    """Become another user for good, who owns the folders that may be written. Raises `OSError`."""
-    for folder in WRITABLE:
-        os.chown(folder, user, group)
-    for capability in range(CAPABILITIES):
-        if _prctl(PR_CAPBSET_READ, capability) == 1 and _prctl(PR_CAPBSET_DROP, capability):
-            raise OSError(ctypes.get_errno(), "prctl(PR_CAPBSET_DROP)")
-    os.setgroups([])
-    os.setresgid(group, group, group)
-    os.setresuid(user, user, user)
-
-
 def conceal() -> None:
     """Close the memory and the open files of this process to others of its user. Raises `OSError`."""
-    if _prctl(PR_SET_DUMPABLE, 0):
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
-
-
-def _prctl(option: int, value: int) -> int:
-    """What prctl(2) returns; -1 where it fails."""
-    return int(_LIBC.prctl(option, ctypes.c_ulong(value), 0, 0, 0))
 
 
 def _watch(child: int) -> int:
@@ -104,9 +79,9 @@ def _over() -> str:
 
 
 def _memory(place: Path) -> int:
-    """Bytes that a process has in memory and shares with no file."""
+    """Bytes that a process has in memory and are of no file: its own, and what it shares, of each who shares it."""
     try:
-        _all, here, shared = (place / "statm").read_text().split()[:3]
+        lines = (place / "status").read_text().splitlines()
     except OSError:  # it has ended
         return 0
-    return (int(here) - int(shared)) * PAGE
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
