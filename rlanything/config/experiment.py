@@ -39,7 +39,8 @@ READ_LIVE = (".TransformersEngine", ".VllmEngine")
 """Engines that cannot sample while the model trains: one reads the trainer's weights, one needs its main thread."""
 SEES = (".TransformersEngine", ".VllmEngine", ".VllmServers")
 """Engines that show pictures."""
-_ELSE = {"policy": "", "reward": ", or an endpoint in the reward model's or the judge's place"}
+_ALTERNATIVE = {"policy": "", "reward": ", or an endpoint in the reward model's or the judge's place"}
+"""What a message says of another way to show a role pictures, after the engines or checkpoints that can."""
 
 
 class Config(Section):
@@ -149,18 +150,19 @@ class Config(Section):
                 "set either back"
             )
         own = {"policy": images.policy, "reward": 0 if served.reward else images.reward}
-        judges = images.reward if set(self.evaluate.judges) - set(served.judges) else 0
+        judges = images.reward if set(self.evaluate.labellers) - {ORACLE, *served.judges} else 0
+        # Judges are shown as many pictures as the reward model is.
         for role, shown in (*own.items(), ("reward", judges)):
             where = f"model.images.{role} = {shown}"
             if shown and not str(self.engine.get("_target_")).endswith(SEES):
                 raise ValueError(
-                    f"{where}: only engine=transformers, vllm and vllm_servers read pictures{_ELSE[role]}"
+                    f"{where}: only engine=transformers, vllm and vllm_servers read pictures{_ALTERNATIVE[role]}"
                 )
         for role, shown in own.items():
             if shown and self.model.embedded is not None:
                 raise ValueError(
                     f"model.images.{role} = {shown}: embedded models read text alone. Use a checkpoint of Qwen2.5-VL "
-                    f"or Qwen3-VL{_ELSE[role]}, or 0"
+                    f"or Qwen3-VL{_ALTERNATIVE[role]}, or 0"
                 )
         return self
 

@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import TemplateError
 
 from rlanything.core.errors import UserError
+from rlanything.core.images.messages import Message
 from rlanything.core.thoughts import CHANNEL, CLOSING, HARMONY, OPENING
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
     from rlanything.engines.sight.eyes import Eyes
-
-Message = Mapping[str, Any]
-"""`role` and `content`: a text, or parts in order, {type: text, text} and {type: image, width, height}."""
 
 _PROBE = "7319"
 """The content of an assistant's message that stands for any other. Templates neither change nor contain it."""

@@ -43,17 +43,21 @@ class ImageStore:
             atomic.write_bytes(path, image.png)
             self._added.add(image.sha256)
 
-    def discard_added(self, kept: Collection[str], barrier: Callable[[], object]) -> None:
-        """Remove the pictures that were added by this object since the last call, except `kept`.
+    def discard_added(
+        self, kept: Collection[str], barrier: Callable[[], object], passing: Collection[str] = ()
+    ) -> None:
+        """Remove the pictures that were added by this object since the last call, except `kept` and `passing`.
 
+        passing: are kept until a later call has them in neither of both.
         barrier: waits until all processes that share the folder have called it. Before it, another one may still read
         a picture. After the removal it is called again: else another one would find a picture that is about to go,
         and not write it.
         """
         barrier()
-        for name in self._added.difference(kept):
+        self._added.difference_update(kept)
+        for name in self._added.difference(passing):
             self.path(name).unlink(missing_ok=True)
-        self._added.clear()
+        self._added.intersection_update(passing)
         barrier()
 
     def get(self, name: str) -> Image:

@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Self
 
 from rlanything.core.errors import MachineError
+from rlanything.core.images.messages import Message, Part
 from rlanything.core.protocols import Engine
 from rlanything.core.timing import phase
 from rlanything.core.types import Completion, Request
 from rlanything.engines.chat import Chat
 from rlanything.engines.openai.text_ids import TextChat
 from rlanything.files.images import ImageStore
-from rlanything.loop.prompts import Message, Part
 from rlanything.loop.share import shared
 
 if TYPE_CHECKING:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rlanything.core.images.messages import Message
 from rlanything.core.types import Observation, Step
 from rlanything.loop.chat_model import ChatModel
-from rlanything.loop.prompts import Message, Prompts, parts_of, text_of
+from rlanything.loop.prompts import Prompts, parts_of, text_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.images.messages import Message, Part
 from rlanything.core.thoughts import after_thought
 
 NAMES = {
@@ -58,11 +58,6 @@ PICTURES = {
 }
 """A template that shows pictures: the key of `model.images` that says how many, and where in the template."""
 _PLACES = re.compile(r"\$\$|\$(pictures|before|after)\b|\$\{(pictures|before|after)\}")
-
-Part = dict[str, Any]
-"""Of a message: {type: text, text}, or {type: image, image, width, height}."""
-Message = dict[str, Any]
-"""`role` and `content`: a text, or parts where the message shows pictures."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
     <run>/lock                     held by the process that trains here; contains its pid and host
     <run>/iterations/0007/         one iteration: metrics.json, events.jsonl, buffer.jsonl, rollouts.jsonl.gz,
                                    tests.jsonl.gz where the reward model writes tests, critics.jsonl.gz where a model is
-                                   the critic, images.jsonl.gz where its rollouts name pictures, manifest.json, and, for
-                                   the last two only, state.ckpt (both models, both optimizers, loop state)
+                                   the critic, images.jsonl.gz where its rollouts name pictures, images_ahead.jsonl
+                                   where the next batch was sampled ahead and has seen pictures, manifest.json, and,
+                                   for the last two only, state.ckpt (both models, both optimizers, loop state)
     <run>/images/                  the pictures of all iterations (`files.images`)
     <run>/finished/                the whole run as DVC tracks it, when it is finished
 
@@ -40,6 +41,8 @@ from rlanything.loop.iteration import IterationResult
 STATE = "state.ckpt"
 RECORD = ".jsonl.gz"
 """Ending of the record files of an iteration. In a finished run, each kind of record has a folder."""
+IMAGES_AHEAD = "images_ahead.jsonl"
+"""The pictures of the batch that an iteration's checkpoint holds. They are needed as long as the checkpoint is."""
 ORPHANS = 10.0
 """Seconds to wait for the lock of a seed's folder. The processes of a killed run end within this time."""
 
@@ -68,7 +71,9 @@ class RunFolder:
         usable = self.usable(say)
         for damaged in self.published()[len(usable) :]:
             atomic.remove(damaged)
-        images.clear(self.images.folder, {name for folder in usable for name in _pictures(folder)})
+        needed = {name for folder in usable for name in _pictures(folder)}
+        needed |= {name for folder in usable[-2:] for name in _pictures_ahead(folder)}
+        images.clear(self.images.folder, needed)
         return len(usable)
 
     def usable(self, say: Callable[[str], None]) -> list[Path]:
@@ -244,13 +249,16 @@ def _name(iteration: int) -> str:
 def _damage(folders: Sequence[Path]) -> str | None:
     """A sentence about the first damage: a missing iteration or file, or changed content; None when all are intact.
 
-    Checkpoints are only checked in the last folder."""
+    Checkpoints, and the pictures of what they hold, are only checked in the last folder."""
     for number, folder in enumerate(folders):
         if folder.name != _name(number):
             return f"{folder.parent / _name(number)}: the iteration is gone, but {folder.name} is there"
         before = folders[number - 1] if number else None
-        found = manifest.damage(folder, before, () if folder == folders[-1] else (STATE,))
-        found = found or ImageStore(folder.parents[1] / images.FOLDER).damage(_pictures(folder))
+        last = folder == folders[-1]
+        found = manifest.damage(folder, before, () if last else (STATE,))
+        if found is None:
+            named = {**_pictures(folder), **(_pictures_ahead(folder) if last else {})}
+            found = ImageStore(folder.parents[1] / images.FOLDER).damage(named)
         if found is not None:
             return found
     return None
@@ -259,6 +267,11 @@ def _damage(folders: Sequence[Path]) -> str | None:
 def _pictures(folder: Path) -> dict[str, int]:
     """Name -> bytes of the pictures that the rollouts of an iteration name."""
     return images.sizes(folder / f"{images.FOLDER}{RECORD}")
+
+
+def _pictures_ahead(folder: Path) -> dict[str, int]:
+    """The same of the batch that was sampled ahead."""
+    return images.sizes(folder / IMAGES_AHEAD)
 
 
 def _plain(value: Any) -> Any:

@@ -15,8 +15,9 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.records.rollouts import proposal_from_json, proposal_to_json
 from rlanything.core.splits import TRAIN
 from rlanything.core.timing import phase
-from rlanything.core.types import Json
+from rlanything.core.types import Json, Trajectory
 from rlanything.files.images import FOLDER as IMAGES
+from rlanything.files.records import write_lines
 from rlanything.learn.batches import empty_batches, make_batches
 from rlanything.learn.callbacks import EndTogether, PublishIteration, write_dvclive
 from rlanything.learn.datamodule import ExperienceDataModule
@@ -32,7 +33,7 @@ from rlanything.runs import build, timings, trackers
 from rlanything.runs.executors.ahead import PHASE as AHEAD
 from rlanything.runs.executors.ahead import Ahead
 from rlanything.runs.executors.opened import opened
-from rlanything.runs.folder import STATE, RunFolder, write_iteration_files
+from rlanything.runs.folder import IMAGES_AHEAD, STATE, RunFolder, write_iteration_files
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.runs.parts import RunId, make_parts
 from rlanything.runs.progress.heartbeat import Heartbeat
@@ -181,6 +182,8 @@ class SeedRun:
             self.head = write_iteration_files(
                 folder, result, self.metrics, self.start, before, self._records(result)
             )
+            if ahead := _pictures(self.ahead.trajectories):
+                write_lines(folder / IMAGES_AHEAD, self.parts.images.listed(ahead))
             save_checkpoint(folder / STATE)
 
         with phase("publish"):
@@ -190,16 +193,16 @@ class SeedRun:
             else:
                 # Every process must take part in saving a checkpoint; only the first one writes a file.
                 save_checkpoint(self.run_id.live / STATE)
-            self.parts.images.discard_added(self._needed(result), trainer.strategy.barrier)
+            self.parts.images.discard_added(self._saved(result), trainer.strategy.barrier, self._held(result))
         self._report(finished, first=trainer.is_global_zero)
         return self.metrics
 
     def _records(self, result: IterationResult) -> dict[str, Iterable[Json]]:
         """The records of the rollouts, by the name of their file."""
-        needed = self._needed(result)
-        pictures: dict[str, Iterable[Json]] = {IMAGES: self.parts.images.listed(needed)} if needed else {}
         if not self.config.train.save_rollouts:
-            return pictures  # those of the batch that was sampled ahead: it is not learned from yet
+            return {}
+        saved = self._saved(result)
+        pictures: dict[str, Iterable[Json]] = {IMAGES: self.parts.images.listed(saved)} if saved else {}
         found: dict[str, Iterable[Json]] = {
             "rollouts": episode_records(result.groups),
             **self.parts.kind.records(result.groups),
@@ -209,11 +212,18 @@ class SeedRun:
             found[CRITICS] = [record.to_json() for record in result.critics]
         return found
 
-    def _needed(self, result: IterationResult) -> set[str]:
-        """The names of the pictures of an iteration's rollouts, where they are saved, and of those sampled ahead."""
-        saved = result.groups if self.config.train.save_rollouts else ()
-        collected = [t for group in saved for t in group.trajectories]
-        return {name for t in (*collected, *self.ahead.trajectories) for name in t.images}
+    def _saved(self, result: IterationResult) -> set[str]:
+        """The names of the pictures that stay with an iteration: those of its rollouts, where they are saved."""
+        return _pictures(_collected(result)) if self.config.train.save_rollouts else set()
+
+    def _held(self, result: IterationResult) -> set[str]:
+        """The names of the pictures of the batches that the last two checkpoints hold, because of `train.staleness`.
+
+        The iteration's own batch is in the one before: it is needed if the iteration's folder is damaged.
+        """
+        if not self.config.train.staleness:
+            return set()
+        return _pictures([*_collected(result), *self.ahead.trajectories])
 
     def _report(self, iteration: int, *, first: bool) -> None:
         """Store the iteration's times. Print progress and warnings."""
@@ -274,3 +284,13 @@ class SeedRun:
                 key.removeprefix(f"{name}."): x for key, x in weights.items() if key.startswith(f"{name}.")
             }
             model.save(own, folder, name)
+
+
+def _collected(result: IterationResult) -> list[Trajectory]:
+    """What an iteration learned from."""
+    return [trajectory for group in result.groups for trajectory in group.trajectories]
+
+
+def _pictures(trajectories: Iterable[Trajectory]) -> set[str]:
+    """The names of what the episodes have seen."""
+    return {name for trajectory in trajectories for name in trajectory.images}

@@ -135,11 +135,12 @@ def test_a_training_that_is_killed_asks_for_no_reply_twice_and_ends_with_the_sam
     with golden.killed_in(1):
         train.train_arm(config(server), root, "full")
     (live,) = root.glob(".rla/live/*/full/seed-0")
-    ahead = set(sizes(live / "iterations" / "0000" / "images.jsonl.gz"))
+    ahead = set(sizes(live / "iterations" / "0000" / "images_ahead.jsonl"))
     assert ahead <= {path.stem for path in (live / "images").rglob("*.png")}
     rollouts = read_objects(live / "iterations" / "0000" / "rollouts.jsonl.gz")
     own = {name for line in rollouts for name in seen_in(line)}
-    assert own < ahead, "iteration 0 names what the batch of iteration 1 has seen"
+    assert own == set(sizes(live / "iterations" / "0000" / "images.jsonl.gz"))
+    assert ahead - own, "the batch of iteration 1 has seen more"
 
     def dies(self, iteration, write):
         raise KeyboardInterrupt
@@ -160,7 +161,13 @@ def test_without_stored_rollouts_a_killed_run_has_the_pictures_that_it_needs(pro
     unsaved = config(server, "train.save_rollouts=false")
     with golden.killed_in(1):
         train.train_arm(unsaved, root, "full")
+    (live,) = root.glob(".rla/live/*/full/seed-0")
+    ahead = set(sizes(live / "iterations" / "0000" / "images_ahead.jsonl"))
+    assert ahead
+    assert ahead <= {path.stem for path in (live / "images").rglob("*.png")}
     train.train_arm(unsaved, root, "full")
+    assert not list((root / "runs").rglob("*.png"))
+    assert not list((root / "runs").rglob("*images*"))
     weights = Path("checkpoints/policy/model.safetensors")
     assert (root / RUN / weights).read_bytes() == (project / RUN / weights).read_bytes()
 
@@ -200,4 +207,7 @@ def test_which_models_may_be_shown_pictures(server):
     ):
         small(*CHANGES)
     with pytest.raises(ConfigError, match=r"images\.reward = 2: only engine.*judge's place"):
-        config(server, "+evaluate.judges={strong: {path: nowhere}}")
+        config(server, "+evaluate.judges={strong: {path: nowhere}}", "evaluate.labels=judge")
+    assert config(server, "+evaluate.judges={strong: {path: nowhere}}"), (
+        "the oracle labels; no judge is asked"
+    )

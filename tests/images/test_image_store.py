@@ -90,6 +90,17 @@ def test_what_is_no_name_of_a_picture_never_becomes_a_path(tmp_path, name):
         ImageStore(tmp_path).get(name)
 
 
+def test_what_passes_stays_until_a_later_call_unless_it_is_kept_meanwhile(tmp_path):
+    store, names = ImageStore(tmp_path), [image.sha256 for image in SHADES]
+    store.add(SHADES[:3])
+    store.discard_added({names[0]}, lambda: None, names[:2])
+    assert {path.stem for path in files(tmp_path)} == set(names[:2])
+    store.discard_added((), lambda: None, [names[1]])
+    assert {path.stem for path in files(tmp_path)} == set(names[:2])
+    store.discard_added((), lambda: None)
+    assert {path.stem for path in files(tmp_path)} == {names[0]}
+
+
 def test_what_was_added_in_vain_is_discarded_and_what_was_there_before_stays(tmp_path):
     ImageStore(tmp_path).add(SHADES[:1])
     store = ImageStore(tmp_path)

@@ -92,6 +92,33 @@ def test_a_last_iteration_that_lost_a_picture_is_computed_again(folder):
     assert folder.recover(pytest.fail) == 2
 
 
+def test_what_was_sampled_ahead_is_needed_as_long_as_its_checkpoint_and_is_not_exported(tmp_path):
+    """Iteration k holds picture k of the next batch; no rollouts are stored."""
+    made = RunFolder(tmp_path / "run")
+    made.recover(print)
+    made.images.add(SHADES)
+
+    def ahead(k: int) -> None:
+        def write(path: Path) -> None:
+            write_iteration(path, k)
+            write_lines(path / "images_ahead.jsonl", made.images.listed([NAMES[k]]))
+
+        made.publish(k, write)
+
+    for k in range(3):
+        ahead(k)
+    assert made.recover(pytest.fail) == 3
+    assert stored(made.images.folder) == set(NAMES[1:3])
+    made.images.path(NAMES[2]).unlink()
+    said: list[str] = []
+    assert made.recover(said.append) == 2
+    assert f"{NAMES[2]}.png: it is gone; 0002 is computed again" in said[0]
+    assert stored(made.images.folder) == {NAMES[1]}, "what iteration 1 goes on with"
+    made.export(buffer(), lambda _: None)
+    assert not list(made.finished.rglob("*images*"))
+    assert not stored(made.finished)
+
+
 def test_an_older_iteration_that_lost_a_picture_stops_the_run(folder):
     folder.images.path(NAMES[0]).write_bytes(b"x")
     with pytest.raises(MachineError, match=f"{NAMES[0]}.png: it has 1 bytes, not the .* cannot be resumed"):

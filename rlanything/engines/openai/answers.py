@@ -29,8 +29,16 @@ OWN_FAULT = frozenset(
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes of a 429 that waiting does not change."""
 TOO_LONG = re.compile(r"context length|context window|maximum.{0,40}tokens", re.IGNORECASE)
-OF_PICTURES = re.compile(r"image|picture|vision|multi-?modal|content must be a string", re.IGNORECASE)
+OF_PICTURES = re.compile(
+    r"\b(images?|image_url|pictures?|vision|multi-?modal)\b|content must be a string", re.IGNORECASE
+)
 """In the words of a server that refuses a request because of its pictures."""
+UNSUPPORTED = re.compile(
+    r"not support|unsupported|n't support|no endpoints found that support", re.IGNORECASE
+)
+"""Must be in those words too, where the status alone says something else."""
+NOT_OF_PICTURES = frozenset({401, 402, 403}) | BUSY
+"""Statuses that are about the key, the money or the load, whatever the words are."""
 Mask = Callable[[str], str]
 """Replaces the key in a text: a server may repeat what it was sent."""
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -68,7 +76,10 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """No attempt can succeed. status: of HTTP; 0: none. of_pictures: it is about those of the request."""
+    """No attempt can succeed. status: of HTTP; 0: none. of_pictures: it is about those of the request.
+
+    With status 413 they make the request too long; with any other one the model reads none, or not so many.
+    """
 
     reason: str
     status: int = 0
@@ -97,6 +108,8 @@ def read(
         return Refused(f"it redirects to {place}, and redirects are not followed", status)
     message, code = _error(body, mask)
     said = f"{status}{f': {message}' if message else ''}"
+    if status == 413 and shows:  # the server's limit may be raised, so no reply of this is kept
+        return Refused(said, status, of_pictures=True)
     if status == 413 or code in OWN_FAULT or (status == 400 and TOO_LONG.search(message)):
         return Reply("", False, f"the endpoint refused the request ({said})")
     if shows and _of_pictures(status, message):
@@ -109,10 +122,13 @@ def read(
 
 
 def _of_pictures(status: int, message: str) -> bool:
-    """Whether a server refuses pictures. Some say so with status 500, where other words may pass (llama.cpp)."""
-    if status in (401, 403) or status in BUSY or not OF_PICTURES.search(message):
+    """Whether a server refuses pictures. Some say so with status 404 (OpenRouter) or 500 (llama.cpp).
+
+    A 404 may also name a model that is not there, and a 500 a fault that passes.
+    """
+    if status in NOT_OF_PICTURES or not OF_PICTURES.search(message):
         return False
-    return status < 500 or "support" in message
+    return (status < 500 and status != 404) or bool(UNSUPPORTED.search(message))
 
 
 def names(body: bytes, mask: Mask) -> list[str] | str:

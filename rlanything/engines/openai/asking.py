@@ -138,11 +138,18 @@ class Asking:
             return self._message(
                 "key_env", f"{endpoint.key_env}: the endpoint refuses the key in it ({found.reason})"
             )
+        if found.of_pictures and found.status == 413:
+            return self._message(
+                "base_url",
+                f"{endpoint.root!r}: a request with pictures is too long for the endpoint ({found.reason}); show fewer "
+                "or smaller pictures (model.images.reward)",
+            )
         if found.of_pictures:
             return self._message(
                 "model",
                 f"{endpoint.model!r}: the endpoint refuses the pictures of a request ({found.reason}). Name a model "
-                "that reads pictures, or set model.images.reward to 0",
+                "that reads pictures, set model.images.reward to 0, or show fewer or smaller pictures "
+                "(model.images.reward)",
             )
         if found.status == 404:
             return self._message(

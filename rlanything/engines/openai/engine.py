@@ -83,8 +83,8 @@ class OpenAIEngine:
         """
         bodies = [self._body(request) for request in requests]
         names = [request_id(self.endpoint.root, body) for body in bodies]
-        shown = [text_ids.shown(request.prompt_ids) for request in requests]
-        wanted = dict(zip(names, zip(bodies, shown, strict=True), strict=True))
+        counts = [text_ids.tokens_of_pictures(request.prompt_ids) for request in requests]
+        wanted = dict(zip(names, zip(bodies, counts, strict=True), strict=True))
         found = {name: reply for name in wanted if (reply := self._kept.get(name)) is not None}
         missing = [(name, *asked) for name, asked in wanted.items() if name not in found]
         if missing:
@@ -140,7 +140,9 @@ class OpenAIEngine:
         async def work(client: Client) -> None:
             for name, body, seen in waiting:
                 tokens = len(plain(body)) // text_ids.WIDTH + seen + int(body[self.endpoint.length_field])
-                reply = await self._asking.reply(client, self._pictures.data(body), tokens, shows=seen > 0)
+                # In a thread: while pictures are encoded, the answers to other requests are read.
+                data = await asyncio.to_thread(self._pictures.data, body)
+                reply = await self._asking.reply(client, data, tokens, shows=seen > 0)
                 self._kept.put(name, reply)
                 found[name] = reply
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -20,6 +21,7 @@ Find = Callable[[str], Image]
 KEPT = 8
 """Pictures whose text is kept: the votes on a step show the same ones."""
 _NAME = "sha256:"
+_DATA = "data:image/png;base64,"
 MB = 1 << 20
 
 
@@ -28,10 +30,10 @@ def named(messages: Sequence[Mapping[str, Any]]) -> list[Json]:
     return [{**message, "content": _parts(message["content"])} for message in messages]
 
 
-def shown(body: Mapping[str, Any]) -> list[str]:
+def names_in(body: Mapping[str, Any]) -> list[str]:
     """The names of the pictures of a request, in its order."""
     return [
-        part["image_url"]["url"].removeprefix(_NAME)
+        _name(part)
         for message in body["messages"]
         if not isinstance(message["content"], str)
         for part in message["content"]
@@ -55,10 +57,11 @@ class Pictures:
         Raises `ConfigError` for a request that is too long, `FileError` for a picture that cannot be read, and
         `ValueError` for pictures without a store.
         """
-        names = {name for body in bodies for name in shown(body)}
-        more = {name: len(self._url(name)) - len(_NAME + name) for name in sorted(names)}
+        names = {name for body in bodies for name in names_in(body)}
+        # A size needs no encoded picture: encoding the whole batch here would be done again for what is sent.
+        more = {name: self._length(name) - len(_NAME + name) for name in sorted(names)}
         for body in bodies:
-            seen = shown(body)
+            seen = names_in(body)
             size = len(plain(body)) + sum(more[name] for name in seen)
             if size > self._most_mb * MB:
                 raise ConfigError(
@@ -68,7 +71,7 @@ class Pictures:
                 )
 
     def data(self, body: Mapping[str, Any]) -> bytes:
-        """What is sent for a request. Raises as `check`."""
+        """What is sent for a request. Raises as `check`. Reading and encoding take long; threads may call it."""
         return plain({**body, "messages": [self._filled(message) for message in body["messages"]]})
 
     def _filled(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -77,23 +80,34 @@ class Pictures:
         return {
             **message,
             "content": [
-                _image(self._url(part["image_url"]["url"].removeprefix(_NAME)))
-                if part["type"] == "image_url"
-                else part
+                _image(self._url(_name(part))) if part["type"] == "image_url" else part
                 for part in message["content"]
             ],
         }
 
     def _encoded(self, name: str) -> str:
+        return _DATA + base64.b64encode(self._png(name)).decode()
+
+    def _length(self, name: str) -> int:
+        """Characters of what `_encoded` returns: base64 has four for three bytes, rounded up."""
+        return len(_DATA) + 4 * math.ceil(len(self._png(name)) / 3)
+
+    def _png(self, name: str) -> bytes:
         if self._find is None:
             raise ValueError("this endpoint is sent text alone; it cannot be shown pictures")
-        return f"data:image/png;base64,{base64.b64encode(self._find(name).png).decode()}"
+        return self._find(name).png
 
 
 def _parts(content: str | Sequence[Mapping[str, Any]]) -> Json:
     if isinstance(content, str):
         return content
     return [_image(_NAME + part["image"]) if part["type"] == "image" else dict(part) for part in content]
+
+
+def _name(part: Mapping[str, Any]) -> str:
+    """The name of the picture that a part of a request has in the place of its bytes."""
+    url: str = part["image_url"]["url"]
+    return url.removeprefix(_NAME)
 
 
 def _image(url: str) -> dict[str, Json]:

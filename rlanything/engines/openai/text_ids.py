@@ -5,16 +5,17 @@ are stored as ids. So the bytes of a text, as UTF-8, become ids: one id for thre
 no tokenizer is needed. Three bytes are about as long as one token, so the number of ids estimates the number of tokens.
 
 The ids below 256 are marks: one for each role, one for the end of a message, and two for a picture. No text has such an
-id, so no content can begin or end a message, or show a picture. Ids say where a picture is. Its
-name, beside them, says which.
+id, so no content can begin or end a message, or show a picture. Ids say where a picture is. Its name, beside them, says
+which.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from rlanything.core.images.messages import Message, Part
 from rlanything.core.images.tokens import estimate
 
 WIDTH = 3
@@ -26,10 +27,6 @@ PICTURE, MORE = 5, 6
 """The mark that begins a picture, and the mark of its other tokens, so that the number of ids stays an estimate."""
 _NAMES = {mark: role for role, mark in ROLES.items()}
 
-Part = Mapping[str, Any]
-"""{type: text, text}, or {type: image, image, width, height}: the name of a picture, and its size in pixels."""
-Message = Mapping[str, Any]
-"""`role` and `content`: a text, or parts in order."""
 Ids = tuple[int, ...]
 
 
@@ -101,7 +98,7 @@ def picture(width: int, height: int) -> Ids:
     return (PICTURE, *(MORE,) * (estimate(width, height) - 1))
 
 
-def shown(prompt: Sequence[int]) -> int:
+def tokens_of_pictures(prompt: Sequence[int]) -> int:
     """How many ids of a prompt stand for pictures."""
     return sum(one in (PICTURE, MORE) for one in prompt)
 

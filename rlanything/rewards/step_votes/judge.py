@@ -13,11 +13,12 @@ from itertools import takewhile
 
 from rlanything.config import JudgeConfig
 from rlanything.core.errors import ConfigError
+from rlanything.core.images.messages import Part
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Completion, Judgement, Request, Task, Trajectory, Vote
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import Prompt, seen_before
-from rlanything.loop.prompts import Part, Prompts
+from rlanything.loop.prompts import Prompts
 from rlanything.loop.share import shared
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from rlanything.config import Config
 from rlanything.core.errors import ConfigError
+from rlanything.core.images.messages import Message
 from rlanything.core.protocols import TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Task
@@ -17,7 +18,7 @@ from rlanything.core.unittests import UnitTestTeacher
 from rlanything.learn.packing import Row
 from rlanything.learn.supervised import Turn, conversation_rows
 from rlanything.loop.chat_model import ChatModel
-from rlanything.loop.prompts import Message, Prompts
+from rlanything.loop.prompts import Prompts
 from rlanything.rewards.protocols import Demonstration
 from rlanything.rewards.requirements import teacher
 

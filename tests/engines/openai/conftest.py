@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from endpoint_picture_cases import SHOWN
 from endpoint_server import KEY
-from test_endpoint_pictures import SHOWN
 
 from rlanything.files.images import ImageStore
 
@@ -17,7 +17,7 @@ def key(monkeypatch) -> str:
 
 @pytest.fixture
 def store(tmp_path) -> ImageStore:
-    """The pictures of `test_endpoint_pictures`."""
+    """The pictures of `endpoint_picture_cases`."""
     found = ImageStore(tmp_path / "images")
     found.add(SHOWN)
     return found

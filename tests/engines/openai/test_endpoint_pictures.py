@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 from pathlib import Path
+from threading import current_thread
 
 import pytest
+from endpoint_picture_cases import SHOWN
 from endpoint_server import MODEL, Endpoint, serving
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,10 +22,10 @@ from rlanything.engines.openai import text_ids
 from rlanything.engines.openai.answers import Fault, Refused, Reply, read
 from rlanything.engines.openai.engine import OpenAIEngine
 from rlanything.engines.openai.kept import request_id
+from rlanything.engines.openai.pictures import Pictures, named, plain
 from rlanything.files.images import ImageStore
 
 CHAT = text_ids.TextChat()
-SHOWN = [Image(png(40, 30, shade=k)) for k in range(3)]
 NAMES = [image.sha256 for image in SHOWN]
 REFUSAL = "Invalid content type. image_url is only supported by certain models."
 
@@ -162,7 +164,26 @@ def test_an_endpoint_that_refuses_pictures_is_told_by_the_models_name_at_once(st
         with pytest.raises(ConfigError, match=told) as refused:
             engine(server, store, concurrency=1).generate([ask("a", 0), ask("b", 1)])
         assert words in str(refused.value)
+        assert "show fewer or smaller pictures (model.images.reward)" in str(refused.value)
         assert len(server.seen) == 1
+
+
+def test_a_request_with_pictures_that_the_server_finds_too_long_ends_the_run_and_is_not_kept(store, tmp_path):
+    """Once the server's limit is raised, the same request is asked again."""
+    keep = tmp_path / "replies"
+    told = (
+        r"endpoints\.reward\.base_url = .*: a request with pictures is too long for the endpoint \(413: too large\); "
+        r"show fewer or smaller pictures \(model\.images\.reward\)"
+    )
+    with serving(["say 413 too large", "say 413 too large"], answer=seen) as server:
+        with pytest.raises(ConfigError, match=told):
+            engine(server, store, keep).generate([ask("a", 0)])
+        assert not list(keep.rglob("*.json"))
+        words = Request(CHAT.start([{"role": "user", "content": "words"}]), 1, 64, 0.8)
+        assert engine(server, store, keep).generate([words])[0].ids == (), (
+            "without pictures: an invalid reply"
+        )
+        assert text(engine(server, store, keep).generate([ask("a", 0)])[0]) == f"a {NAMES[0][:8]}"
 
 
 def test_the_same_words_to_a_text_and_faults_that_pass_are_as_before(store):
@@ -170,6 +191,10 @@ def test_the_same_words_to_a_text_and_faults_that_pass_are_as_before(store):
     for status, words, shows, kind in (
         (400, REFUSAL, False, Refused),
         (500, "the image could not be fetched", True, Fault),
+        (500, "Error while processing the image. If it persists, contact support", True, Fault),
+        (400, "invalid API revision", True, Refused),
+        (404, "model `llama-3.2-11b-vision` does not exist", True, Refused),
+        (402, "Insufficient credits for image input", True, Refused),
         (429, "too many images", True, Fault),
         (400, "the image exceeds the context length", True, Reply),
     ):
@@ -190,7 +215,7 @@ def test_the_rate_limit_counts_a_picture_by_its_tokens_and_not_by_its_bytes(tmp_
     store.add([screen])
     part = {"type": "image", "image": screen.sha256, "width": 640, "height": 320}
     prompt = CHAT.start([{"role": "user", "content": [part]}])
-    assert text_ids.shown(prompt) == 20 * 10
+    assert text_ids.tokens_of_pictures(prompt) == 20 * 10
     lines: list[str] = []
     with serving(answer=seen) as server:
         asking = engine(server, store, lines=lines, tokens_per_minute=120_000)
@@ -199,6 +224,37 @@ def test_the_rate_limit_counts_a_picture_by_its_tokens_and_not_by_its_bytes(tmp_
         asking._asking._tokens.take = lambda tokens: (booked.append(tokens), take(tokens))[1]
         asking.generate([Request(prompt, 1, 64, 0.8, images=(screen.sha256,))])
     assert 264 < booked[0] < 400
+
+
+def test_pictures_are_measured_without_being_encoded_and_encoded_beside_the_event_loop(tmp_path):
+    """So that a large picture does not delay the answers to other requests."""
+    plainest = png()
+    padded = [Image(plainest[:-12] + chunk(b"teXt", bytes(n)) + plainest[-12:]) for n in range(3)]
+    store = ImageStore(tmp_path)
+    store.add(padded)
+    asked_in: list[str] = []
+
+    def find(name: str) -> Image:
+        asked_in.append(current_thread().name)
+        return store.get(name)
+
+    measured = Pictures("reward", 1, find)
+    for image in padded:
+        parts = [{"type": "image", "image": image.sha256}]
+        body = {"messages": named([{"role": "user", "content": parts}])}
+        measured.check([body])
+        assert measured._url.cache_info().currsize == 0
+        gained = measured._length(image.sha256) - len(f"sha256:{image.sha256}")
+        assert len(plain(body)) + gained == len(Pictures("reward", 1, store.get).data(body))
+    part = {"type": "image", "image": padded[0].sha256, "width": 4, "height": 3}
+    prompt = CHAT.start([{"role": "user", "content": [part]}])
+    asked_in.clear()
+    with serving(answer=seen) as server:
+        asking = OpenAIEngine(Section(**server.section()), "reward", None, [].append, find)
+        asking.generate([Request(prompt, 1, 64, 0.8, images=(padded[0].sha256,))])
+    assert asked_in[0] == current_thread().name
+    assert current_thread().name not in asked_in[1:]
+    assert len(asked_in) == 2
 
 
 parts = st.lists(st.text(st.characters(codec="utf-8"), min_size=1) | st.integers(0, 2), max_size=6)
