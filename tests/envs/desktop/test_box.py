@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import psutil
 import pytest
 from desktop_cases import SHELL, typed
 
-from envs.desktop.bridge.answers import WorldError
+from envs.desktop.bridge.answers import WorldError, WorldTimeout
 
 ATTACK = """
 import ctypes, os
@@ -69,6 +70,12 @@ try:
 except RuntimeError:
     print("the kernel refused" if 900 < started < 1024 else started)
 stay.set()
+"""
+CROWD = """
+import os, time
+for _ in range(300):
+    if not os.fork():
+        time.sleep(60)
 """
 MANY = """
 import os, time
@@ -140,30 +147,30 @@ def test_a_desktop_does_not_know_the_machine_nor_its_accounts(world):
     assert run(world, shown, {"file": "said", "equals": "user 1 desktop"}) == 1.0
 
 
-def waited(world, command: str) -> None:
+def waited(world, command: str, seconds: int = 30) -> None:
     """Type a command, and wait for what it does."""
     typed(world, command)
-    for _ in range(30):
+    for _ in range(seconds):
         world.step([{"action_type": "WAIT", "seconds": 1}])
 
 
 @pytest.mark.parametrize(
-    ("program", "command", "message"),
+    ("program", "message"),
     [
-        ("", "f(){ f|f& }; f\n", "more than 256 processes"),
-        (MANY, "python3 a.py\n", "more than 2147483648 bytes"),
-        (SHARED, "python3 a.py\n", "more than 2147483648 bytes"),
+        (CROWD, "more than 256 processes"),
+        (MANY, "more than 2147483648 bytes"),
+        (SHARED, "more than 2147483648 bytes"),
     ],
     ids=["processes", "memory", "shared memory"],
 )
 def test_programs_that_take_too_much_together_end_the_desktop_and_cost_its_episode_alone(
-    desktop, program, command, message
+    desktop, program, message
 ):
     world = desktop._pool.take()
     world.reset({**SHELL, "files": {"a.py": program}}, 0)
     inside = psutil.Process(world._lines._process.pid).children(recursive=True)
     with pytest.raises(WorldError, match=message):
-        waited(world, command)
+        waited(world, "python3 a.py\n")
     desktop._pool.give_back(world)
     until = time.monotonic() + 60
     while any(process.is_running() for process in inside) and time.monotonic() < until:
@@ -173,3 +180,16 @@ def test_programs_that_take_too_much_together_end_the_desktop_and_cost_its_episo
     assert fresh is not world
     fresh.reset(SHELL, 0)
     desktop._pool.give_back(fresh)
+
+
+def test_a_fork_bomb_costs_its_episode_alone(desktop):
+    """The kernel refuses it more processes. Then it ends by itself, or the desktop is ended."""
+    world = desktop._pool.take()
+    world.reset(SHELL, 0)
+    with contextlib.suppress(WorldError, WorldTimeout):
+        waited(world, "f(){ f|f& }; f\n", seconds=3)
+        world.reset(SHELL, 0)
+    desktop._pool.give_back(world)
+    after = desktop._pool.take()
+    after.reset(SHELL, 0)
+    desktop._pool.give_back(after)
