@@ -197,7 +197,8 @@ def ok(content: str) -> tuple[str, ...]:
     ],
     ids=range(12),
 )
-def test_garbage_is_an_error(command, message):
+def test_garbage_is_an_error(command, message, monkeypatch):
+    monkeypatch.setattr("envs.desktop.bridge.world.CLOSING", 0.1)  # one waits for ever to be read
     world = World(settings(command))
     with pytest.raises(WorldError, match=message):
         world.reset({}, 0)

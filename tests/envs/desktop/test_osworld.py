@@ -203,7 +203,8 @@ def test_a_turn_is_made_in_all_worlds_at_the_same_time(files):
     made._pool.close()
 
 
-def test_what_fails_ahead_of_time_says_so_when_it_is_asked_for(files):
+def test_what_fails_ahead_of_time_says_so_when_it_is_asked_for(files, monkeypatch):
+    monkeypatch.setattr("envs.desktop.bridge.world.CLOSING", 0.1)  # it sleeps
     made = family(files, liar("time.sleep(60)"), timeout=0.5, worlds=2)
     made.prepare([(task(TYPED), 0)])
     with pytest.raises(WorldTimeout):
