@@ -45,7 +45,12 @@ def missing() -> str:
             packages.append(BINDING)
     except OSError:
         packages += ["python3", BINDING]
-    return f"the desktop needs: apt install --no-install-recommends {' '.join(packages)}" if packages else ""
+    if packages:
+        return f"the desktop needs: apt install --no-install-recommends {' '.join(packages)}"
+    helped = subprocess.run(
+        ["bwrap", "--help"], capture_output=True, text=True, timeout=60, check=False
+    ).stdout
+    return "" if "--disable-userns" in helped else "the desktop needs bubblewrap 0.8 or newer"
 
 
 def versions() -> dict[str, str]:

@@ -9,6 +9,9 @@ from pathlib import Path
 from envs.desktop.bridge import osworld_bridge
 from envs.desktop.bridge.world import Settings
 from envs.desktop.osworld.family import OSWorldFamily
+from envs.desktop.small.expert import play
+from envs.desktop.small.family import DesktopFamily
+from envs.desktop.small.templates import templates
 from rlanything.core.types import Task
 
 STUB = Path(__file__).parent / "stub"
@@ -107,6 +110,21 @@ def task(evaluator: dict, **more) -> Task:
         "content": content("t", evaluator, **more),
     }
     return Task("osworld", "Type it.", payload)
+
+
+def small_task(name: str, key: str, row: int = 0) -> Task:
+    """A task of the small desktop: its template, the evaluator, and the row of the template."""
+    said = templates()[name].instructions(row)[key]
+    return Task("desktop", said, {"template": name, "row": row, "key": key})
+
+
+def solved(family: DesktopFamily, made: Task) -> bool:
+    """Whether the expert succeeds."""
+    environment = family.environment()
+    try:
+        return list(play(environment, environment.reset(made, 0), family.expert(made)))[-1][1].success
+    finally:
+        environment.close()
 
 
 def typed(world, text: str):

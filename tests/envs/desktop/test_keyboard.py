@@ -6,7 +6,7 @@ import json
 import time
 
 import pytest
-from test_small_desktop import task
+from desktop_cases import small_task
 
 EDITOR = {"launch": ["mousepad", "a.txt"], "files": {"a.txt": ""}}
 SAVE = [{"action_type": "HOTKEY", "keys": ["ctrl", "s"]}, {"action_type": "WAIT", "seconds": 1}]
@@ -84,7 +84,7 @@ ODD = [
 
 def test_odd_replies_are_done_or_refused_in_text_and_the_desktop_goes_on(desktop):
     environment = desktop.environment()
-    environment.reset(task("editor-add-line", "evaluator1"), 0)
+    environment.reset(small_task("editor-add-line", "evaluator1"), 0)
     for action in ODD:
         answer = environment.step(json.dumps(action))
         assert answer.observation.text.startswith("You ")
@@ -92,5 +92,5 @@ def test_odd_replies_are_done_or_refused_in_text_and_the_desktop_goes_on(desktop
     assert "no keyboard types" in environment.step("type 0 a\0b").observation.text
     assert not environment._world.broken
     environment.close()
-    environment.reset(task("editor-add-line", "evaluator1"), 0)
+    environment.reset(small_task("editor-add-line", "evaluator1"), 0)
     environment.close()

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import subprocess
-import sys
 import time
 from collections import Counter
 from statistics import median
 
-import psutil
 import pytest
-from desktop_cases import SHELL, typed
+from desktop_cases import small_task, solved
 from scripted import chat_model, prompts, read
 
-from envs.desktop.bridge.answers import TaskFailed, WorldError
-from envs.desktop.play import screen
 from envs.desktop.small import box
 from envs.desktop.small.expert import named, play
 from envs.desktop.small.family import DesktopFamily, task_file
@@ -35,19 +29,6 @@ QUICK = [
     ("files-rename", "evaluator1"),
     ("sheet-value", "evaluator2"),
 ]
-
-
-def task(name: str, key: str, row: int = 0) -> Task:
-    said = templates()[name].instructions(row)[key]
-    return Task("desktop", said, {"template": name, "row": row, "key": key})
-
-
-def solved(family: DesktopFamily, made: Task) -> bool:
-    environment = family.environment()
-    try:
-        return list(play(environment, environment.reset(made, 0), family.expert(made)))[-1][1].success
-    finally:
-        environment.close()
 
 
 def test_there_are_thirty_templates_over_five_applications():
@@ -99,7 +80,7 @@ templates:
 
 
 def test_an_adapter_may_switch_the_evaluator_and_hints():
-    family, parent = DesktopFamily(), task("editor-add-line", "evaluator1")
+    family, parent = DesktopFamily(), small_task("editor-add-line", "evaluator1")
     child = family.parse(
         parent, '{"evaluator2": "Go to the beginning. Add the line \\"cheese\\" there, in notes.txt; save."}'
     )
@@ -147,6 +128,16 @@ def test_what_is_not_installed_is_named(monkeypatch):
     box.missing.cache_clear()
 
 
+def test_a_bubblewrap_that_is_too_old_is_named(desktop, monkeypatch, tmp_path):
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho bubblewrap 0.6\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    box.missing.cache_clear()
+    with pytest.raises(MachineError, match=r"bubblewrap 0\.8 or newer"):
+        box.command()
+    box.missing.cache_clear()
+
+
 def test_the_versions_of_the_programs_are_for_the_record(desktop):
     found = desktop.programs()
     assert found.keys() >= {"xvfb", "mousepad", "gnumeric", "at-spi2-core"}
@@ -162,7 +153,7 @@ def test_an_expert_names_items():
 
 @pytest.mark.parametrize(("name", "key"), QUICK)
 def test_experts_succeed(desktop, name, key):
-    assert solved(desktop, task(name, key))
+    assert solved(desktop, small_task(name, key))
 
 
 def test_no_key_of_a_short_text_is_lost_where_keys_come_again(desktop):
@@ -175,7 +166,7 @@ def test_no_key_of_a_short_text_is_lost_where_keys_come_again(desktop):
 
 
 def test_giving_up_is_no_success_even_where_the_checks_hold(desktop):
-    made = task("terminal-make", "evaluator1")
+    made = small_task("terminal-make", "evaluator1")
     environment = desktop.environment()
     for last, succeeded in [("fail", False), ("done", True)]:
         *commands, _ = desktop.expert(made)
@@ -187,7 +178,7 @@ def test_giving_up_is_no_success_even_where_the_checks_hold(desktop):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "key"), EVERY)
 def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key):
-    made = task(name, key, 1)
+    made = small_task(name, key, 1)
     environment = desktop.environment()
     environment.reset(made, 0)
     assert not environment.step("done").success
@@ -196,7 +187,7 @@ def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key):
 
 
 def test_four_desktops_act_side_by_side(desktop):
-    made = [task("terminal-make", "evaluator1", row) for row in range(4)]
+    made = [small_task("terminal-make", "evaluator1", row) for row in range(4)]
     expert = {one.instruction: desktop.expert(one) for one in made}
 
     def script(request):
@@ -248,141 +239,9 @@ def test_what_is_typed_stays_text_and_there_is_no_network(desktop):
     desktop._pool.give_back(world)
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"launch": ["no-such-app"]}, "no-such-app is not installed: apt install no-such-app"),
-        ({"launch": "mousepad"}, "launch must be a program and its arguments"),
-        ({"lunch": []}, "keys among launch, begin"),
-        ({"begin": ["ctrl+nonsense"]}, "begin: the key is unknown"),
-        ({"files": {"../../etc/x": ""}}, "outside the home"),
-        ({"files": {"a": "", "a/b": ""}}, "two files of a task have one place"),
-        ({"checks": [{"unknown": 1}]}, "a check has one of the keys"),
-        ({"checks": [{"cell": "B3", "of": "a"}]}, "has the keys cell, of, value"),
-        ({"checks": [{"cell": "AB", "of": "a", "value": ""}]}, "a cell is a letter and a number"),
-        ({"checks": [{"folder": "a", "holds": "b"}]}, "only contains and holds are lists"),
-        ({"checks": [{"file": 1}]}, "is no text"),
-    ],
-)
-def test_a_task_that_is_wrong_is_its_own_fault_and_the_desktop_goes_on(desktop, more, message):
-    world = desktop._pool.take()
-    with pytest.raises(TaskFailed, match=message):
-        world.reset({"launch": ["mousepad"], "checks": [], **more}, 0)
-    assert not world.broken
-    desktop._pool.give_back(world)
-
-
-@pytest.mark.parametrize(
-    ("launch", "message"),
-    [(["false"], "false ended with status 1"), (["sleep", "60"], "the window of sleep did not appear")],
-)
-def test_an_application_that_crashes_or_hangs_is_no_fault_of_the_task_and_the_desktop_is_replaced(
-    desktop, launch, message
-):
-    world = desktop._pool.take()
-    with pytest.raises(WorldError, match=message) as caught:
-        world.reset({"launch": launch, "checks": [], "patience": 3}, 0)
-    assert not isinstance(caught.value, TaskFailed)
-    assert world.broken
-    desktop._pool.give_back(world)
-
-
-def test_an_application_that_stops_is_left_out_of_the_tree(desktop):
-    world = desktop._pool.take()
-    world.reset(SHELL, 0)
-    frozen = typed(world, "kill -STOP $PPID\n")
-    assert "lxterminal" not in frozen.tree or "terminal" in frozen.tree
-    assert world.reset(SHELL, 0).tree.count("terminal") >= 1
-    desktop._pool.give_back(world)
-
-
-def test_folders_without_rights_are_removed(desktop):
-    world = desktop._pool.take()
-    world.reset(SHELL, 0)
-    typed(world, "mkdir -p a/b /tmp/c/d; touch a/b/e; chmod 0 a/b a /tmp/c ~\n")
-    found = [{"folder": ".", "holds": []}, {"absent": "/tmp/c"}]
-    world.reset({**SHELL, "checks": found}, 0)
-    assert world.evaluate() == 1.0
-    desktop._pool.give_back(world)
-
-
-def test_what_an_agent_did_to_its_files_is_a_verdict_and_no_error(desktop):
-    world = desktop._pool.take()
-    for command, checks in [
-        ("mkdir a; touch a/b; chmod 0 a", [{"file": "a/b"}]),
-        ("mkdir a; chmod 0 a", [{"folder": "a", "holds": []}]),
-        ("echo x > a.gnumeric; chmod 0 a.gnumeric", [{"cell": "A1", "of": "a.gnumeric", "value": ""}]),
-        ("mkfifo a.gnumeric", [{"cell": "A1", "of": "a.gnumeric", "value": ""}]),
-    ]:
-        world.reset({**SHELL, "checks": checks}, 0)
-        typed(world, f"{command}\n")
-        assert world.evaluate() == 0.0
-    desktop._pool.give_back(world)
-
-
-def test_signs_that_xml_does_not_have_leave_the_tree_readable(desktop):
-    world = desktop._pool.take()
-    text = "one\x1b\x7f\x85\ufffe\uffff\U0001f600two"
-    sight = world.reset({"launch": ["mousepad", "a.txt"], "files": {"a.txt": f"{text}\n"}, "checks": []}, 0)
-    values = [item.value for item in screen.read(sight.tree, world.hello.screen).items]
-    assert any("one" in value and "two" in value for value in values)
-    desktop._pool.give_back(world)
-
-
-@pytest.mark.parametrize("name", ["Xvfb", "dbus-daemon", "openbox"])
-def test_a_desktop_without_one_of_its_servers_is_replaced(desktop, name):
-    environment = desktop.environment()
-    environment.reset(task("terminal-make", "evaluator1"), 0)
-    world = environment._world
-    for process in psutil.Process(world._lines._process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # it ended with the one before it
-            if process.name() == name:
-                process.kill()
-                while process.status() != psutil.STATUS_ZOMBIE:
-                    time.sleep(0.01)
-    environment.close()  # an agent that leaves this behind has ended its episode
-    assert not world.broken
-    with pytest.raises(WorldError, match="a server of the desktop has ended") as caught:
-        environment.reset(task("terminal-make", "evaluator1"), 0)
-    assert not isinstance(caught.value, TaskFailed)
-    assert world.broken
-    environment.reset(task("terminal-make", "evaluator1"), 0)
-    environment.close()
-
-
-def test_a_desktop_ends_with_the_process_that_started_it_and_not_with_its_thread(desktop):
-    program = (
-        "import os, sys, threading\n"
-        "from envs.desktop.small import box\n"
-        "from envs.desktop.bridge.world import Settings, World\n"
-        "made = []\n"
-        "thread = threading.Thread(target=lambda: made.append(World(Settings(box.command(), 120, 120))))\n"
-        "thread.start(); thread.join()\n"
-        "made[0].reset({'launch': ['mousepad'], 'checks': []}, 0)\n"
-        "print(made[0]._lines._process.pid, flush=True); os.kill(os.getpid(), 9)\n"
-    )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    until = time.monotonic() + 60
-    while psutil.pid_exists(int(found.stdout)) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not psutil.pid_exists(int(found.stdout))
-
-
-def test_a_desktop_that_is_killed_costs_one_episode(desktop):
-    environment = desktop.environment()
-    environment.reset(task("terminal-make", "evaluator1"), 0)
-    for process in psutil.Process(environment._world._lines._process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):  # it ended with the one before it
-            process.kill()
-    with pytest.raises(WorldError, match="the world"):
-        environment.step("type 0 x")
-    environment.close()
-    assert solved(desktop, task("terminal-make", "evaluator1"))
-
-
 def test_a_screen_has_the_size_that_is_declared(desktop):
     family = DesktopFamily(worlds=1, observe="both", screen=(900, 600), timeout=120.0)
-    made = task("editor-add-line", "evaluator1")
+    made = small_task("editor-add-line", "evaluator1")
     environment = family.environment()
     [image] = environment.reset(made, 0).images
     assert (image.width, image.height) == (900, 600)

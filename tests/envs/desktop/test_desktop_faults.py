@@ -1,0 +1,147 @@
+"""What goes wrong on a small desktop: tasks, applications, servers, and the process that started it."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from desktop_cases import SHELL, small_task, solved, typed
+
+from envs.desktop.bridge.answers import TaskFailed, WorldError
+from envs.desktop.play import screen
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"launch": ["no-such-app"]}, "no-such-app is not installed: apt install no-such-app"),
+        ({"launch": "mousepad"}, "launch must be a program and its arguments"),
+        ({"lunch": []}, "keys among launch, begin"),
+        ({"begin": ["ctrl+nonsense"]}, "begin: the key is unknown"),
+        ({"files": {"../../etc/x": ""}}, "outside the home"),
+        ({"files": {"a": "", "a/b": ""}}, "two files of a task have one place"),
+        ({"checks": [{"unknown": 1}]}, "a check has one of the keys"),
+        ({"checks": [{"cell": "B3", "of": "a"}]}, "has the keys cell, of, value"),
+        ({"checks": [{"cell": "AB", "of": "a", "value": ""}]}, "a cell is a letter and a number"),
+        ({"checks": [{"folder": "a", "holds": "b"}]}, "only contains and holds are lists"),
+        ({"checks": [{"file": 1}]}, "is no text"),
+    ],
+)
+def test_a_task_that_is_wrong_is_its_own_fault_and_the_desktop_goes_on(desktop, more, message):
+    world = desktop._pool.take()
+    with pytest.raises(TaskFailed, match=message):
+        world.reset({"launch": ["mousepad"], "checks": [], **more}, 0)
+    assert not world.broken
+    desktop._pool.give_back(world)
+
+
+@pytest.mark.parametrize(
+    ("launch", "message"),
+    [(["false"], "false ended with status 1"), (["sleep", "60"], "the window of sleep did not appear")],
+)
+def test_an_application_that_crashes_or_hangs_is_no_fault_of_the_task_and_the_desktop_is_replaced(
+    desktop, launch, message
+):
+    world = desktop._pool.take()
+    with pytest.raises(WorldError, match=message) as caught:
+        world.reset({"launch": launch, "checks": [], "patience": 3}, 0)
+    assert not isinstance(caught.value, TaskFailed)
+    assert world.broken
+    desktop._pool.give_back(world)
+
+
+def test_an_application_that_stops_is_left_out_of_the_tree(desktop):
+    world = desktop._pool.take()
+    world.reset(SHELL, 0)
+    frozen = typed(world, "kill -STOP $PPID\n")
+    assert "lxterminal" not in frozen.tree or "terminal" in frozen.tree
+    assert world.reset(SHELL, 0).tree.count("terminal") >= 1
+    desktop._pool.give_back(world)
+
+
+def test_folders_without_rights_are_removed(desktop):
+    world = desktop._pool.take()
+    world.reset(SHELL, 0)
+    typed(world, "mkdir -p a/b /tmp/c/d; touch a/b/e; chmod 0 a/b a /tmp/c ~\n")
+    found = [{"folder": ".", "holds": []}, {"absent": "/tmp/c"}]
+    world.reset({**SHELL, "checks": found}, 0)
+    assert world.evaluate() == 1.0
+    desktop._pool.give_back(world)
+
+
+def test_what_an_agent_did_to_its_files_is_a_verdict_and_no_error(desktop):
+    world = desktop._pool.take()
+    for command, checks in [
+        ("mkdir a; touch a/b; chmod 0 a", [{"file": "a/b"}]),
+        ("mkdir a; chmod 0 a", [{"folder": "a", "holds": []}]),
+        ("echo x > a.gnumeric; chmod 0 a.gnumeric", [{"cell": "A1", "of": "a.gnumeric", "value": ""}]),
+        ("mkfifo a.gnumeric", [{"cell": "A1", "of": "a.gnumeric", "value": ""}]),
+    ]:
+        world.reset({**SHELL, "checks": checks}, 0)
+        typed(world, f"{command}\n")
+        assert world.evaluate() == 0.0
+    desktop._pool.give_back(world)
+
+
+def test_signs_that_xml_does_not_have_leave_the_tree_readable(desktop):
+    world = desktop._pool.take()
+    text = "one\x1b\x7f\x85\ufffe\uffff\U0001f600two"
+    sight = world.reset({"launch": ["mousepad", "a.txt"], "files": {"a.txt": f"{text}\n"}, "checks": []}, 0)
+    values = [item.value for item in screen.read(sight.tree, world.hello.screen).items]
+    assert any("one" in value and "two" in value for value in values)
+    desktop._pool.give_back(world)
+
+
+@pytest.mark.parametrize("name", ["Xvfb", "dbus-daemon", "openbox"])
+def test_a_desktop_without_one_of_its_servers_is_replaced(desktop, name):
+    environment = desktop.environment()
+    environment.reset(small_task("terminal-make", "evaluator1"), 0)
+    world = environment._world
+    for process in psutil.Process(world._lines._process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ended with the one before it
+            if process.name() == name:
+                process.kill()
+                while process.status() != psutil.STATUS_ZOMBIE:
+                    time.sleep(0.01)
+    environment.close()  # an agent that leaves this behind has ended its episode
+    assert not world.broken
+    with pytest.raises(WorldError, match="a server of the desktop has ended") as caught:
+        environment.reset(small_task("terminal-make", "evaluator1"), 0)
+    assert not isinstance(caught.value, TaskFailed)
+    assert world.broken
+    environment.reset(small_task("terminal-make", "evaluator1"), 0)
+    environment.close()
+
+
+def test_a_desktop_ends_with_the_process_that_started_it_and_not_with_its_thread(desktop):
+    program = (
+        "import os, sys, threading\n"
+        "from envs.desktop.small import box\n"
+        "from envs.desktop.bridge.world import Settings, World\n"
+        "made = []\n"
+        "thread = threading.Thread(target=lambda: made.append(World(Settings(box.command(), 120, 120))))\n"
+        "thread.start(); thread.join()\n"
+        "made[0].reset({'launch': ['mousepad'], 'checks': []}, 0)\n"
+        "print(made[0]._lines._process.pid, flush=True); os.kill(os.getpid(), 9)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    until = time.monotonic() + 60
+    while psutil.pid_exists(int(found.stdout)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not psutil.pid_exists(int(found.stdout))
+
+
+def test_a_desktop_that_is_killed_costs_one_episode(desktop):
+    environment = desktop.environment()
+    environment.reset(small_task("terminal-make", "evaluator1"), 0)
+    for process in psutil.Process(environment._world._lines._process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # it ended with the one before it
+            process.kill()
+    with pytest.raises(WorldError, match="the world"):
+        environment.step("type 0 x")
+    environment.close()
+    assert solved(desktop, small_task("terminal-make", "evaluator1"))
