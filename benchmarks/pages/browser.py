@@ -15,7 +15,7 @@ from rlanything.core.errors import ConfigError
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update")
 PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
-"""The first that is installed. The headless shell has no menus and no toolbar, which take half of Chromium's time."""
+"""The first that is installed. The headless shell has no menus and no toolbar to draw."""
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

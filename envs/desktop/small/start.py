@@ -1,8 +1,8 @@
 """Becomes bubblewrap, as a user whom no other box has. A program of its own: `box` says its arguments.
 
 The kernel limits the processes of each user, but never those of root: a fork bomb of an agent would take every process
-number of the machine before `guard` could run. So root leaves root first. Then what the box needs is read by no path,
-which only root may see, but given as open files.
+number of the machine before `guard` could run. So root leaves root first. The program of the box may lie where only
+root can read. It is read before, and bubblewrap gets open files.
 """
 
 from __future__ import annotations
