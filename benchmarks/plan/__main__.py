@@ -9,10 +9,10 @@ Times are of one thread, against the speed that the plan measures of this machin
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +20,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.machine import say
+from benchmarks.plan import gpu
+from benchmarks.plan.compared import Compared
 from benchmarks.plan.models import ARCHITECTURES, ROWS, SEEING, random_model, seeing_model, sizes_of
 from benchmarks.plan.steps import PRECISIONS, measure_step, predicted_step, update
 from benchmarks.training import random_rows
@@ -27,20 +30,6 @@ from rlanything.config import LoraConfig
 from rlanything.planning.costs.devices import this_cpu
 
 LORA = LoraConfig(rank=4, alpha=8.0)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A prediction and a measurement, in bytes or counts."""
-
-    what: str
-    predicted: float
-    measured: float
-
-    @property
-    def ratio(self) -> float:
-        """Predicted / measured."""
-        return self.predicted / self.measured
 
 
 WIDE = {"hidden_size": 512, "intermediate_size": 1408, "num_attention_heads": 8, "head_dim": 64}
@@ -120,12 +109,22 @@ def compare_pictures(name: str) -> list[Compared]:
     return found
 
 
-def main() -> None:
+def here() -> list[Compared]:
+    """Everything that is compared on a CPU."""
+    return [*compare(), *(timed for kind in TIMED for timed in compare_times(kind))]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.plan", description=__doc__.split("\n")[0])
+    parser.add_argument("--gpu", action="store_true", help="models of real size on this machine's GPU")
+    args = parser.parse_args(argv)
     table = Table("", "predicted", "measured", "predicted / measured")
-    for row in [*compare(), *(timed for kind in TIMED for timed in compare_times(kind))]:
-        table.add_row(row.what, f"{row.predicted:,.0f}", f"{row.measured:,.0f}", f"{row.ratio:.3f}")
-    Console().print(table)
+    for row in gpu.compare() if args.gpu else here():
+        numbers = [f"{value:,.{0 if value >= 100 else 2}f}" for value in (row.predicted, row.measured)]
+        say(f"{row.what}: {' '.join(numbers)}")
+        table.add_row(row.what, *numbers, f"{row.ratio:.3f}")
+    Console(width=140 if args.gpu else None).print(table)
 
 
 if __name__ == "__main__":

@@ -121,13 +121,13 @@ def update(
 ) -> None:
     """One update as the module makes it: both micro-batches, the clipped gradient, the step."""
     optimizer.zero_grad()
-    with _autocast(precision):
+    with _autocast(precision, model.device.type):
         for micro in rows:
-            batch = pack(micro, eyes=eyes)
+            batch = pack(micro, model.device, eyes)
             (-(batch.weight_n * target_logprobs(model, batch)).sum()).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
 
 
-def _autocast(precision: str) -> AbstractContextManager[Any]:
-    return torch.autocast("cpu", dtype=torch.bfloat16) if precision == "bf16-mixed" else nullcontext()
+def _autocast(precision: str, device: str) -> AbstractContextManager[Any]:
+    return torch.autocast(device, dtype=torch.bfloat16) if precision == "bf16-mixed" else nullcontext()

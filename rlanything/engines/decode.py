@@ -104,20 +104,21 @@ def decode(drafts: Sequence[Draft], feed: Feed) -> None:
 
 
 def step(active: Sequence[Draft], logits: Tensor, uniform: NDArray[np.float64]) -> None:
-    """Sample one token for each active draft from logits BV, and append it to the draft."""
-    options = [draft.options() for draft in active]
+    """Sample one token for each active draft from logits BV, on their device, and append it to the draft."""
+    options, place = [draft.options() for draft in active], logits.device
     for draft in active:
         draft.pending.clear()
-    temperature = torch.tensor([draft.request.temperature for draft in active])
+    temperature = torch.tensor([draft.request.temperature for draft in active], device=place)
+    uniform_b = torch.from_numpy(uniform).to(place)
     for constrained in (False, True):
         rows = [row for row, option in enumerate(options) if bool(option) == constrained]
         if not rows:
             continue
-        index = torch.tensor(rows)
+        index = torch.tensor(rows, device=place)
         chosen_logits = logits if len(rows) == len(active) else logits[index]
         if constrained:
             chosen_logits = restrict(chosen_logits, [options[row] for row in rows])
-        chosen, logprobs = sampling.draw(chosen_logits, torch.from_numpy(uniform)[index], temperature[index])
+        chosen, logprobs = sampling.draw(chosen_logits, uniform_b[index], temperature[index])
         for row, choice, logprob in zip(rows, chosen.tolist(), logprobs.tolist(), strict=True):
             active[row].take(options[row][choice] if constrained else choice, logprob, options[row])
 

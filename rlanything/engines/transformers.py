@@ -126,7 +126,9 @@ class _Sampler(LogitsProcessor):
         ]
         if needy:
             active = [self._drafts[row] for row in needy]
-            logits = scores[needy].float().cpu()
+            logits = scores[needy].float()
+            if logits.device.type != "cuda":  # the draw needs float64, which MPS lacks
+                logits = logits.cpu()
             if self._never is not None:
                 logits[:, self._never] = float("-inf")
             step(active, logits, self._noise[needy, self._emitted])

@@ -20,6 +20,7 @@ from rlanything.config import LearnConfig, OptimizerConfig
 from rlanything.core.timing import count, phase
 from rlanything.engines.lora.injection import trained
 from rlanything.learn.division import Group, computed
+from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.losses import Packed, pack, surrogate
 from rlanything.learn.mismatch import mismatch
 from rlanything.learn.packing import Row, idle_row, micro_batches
@@ -123,7 +124,7 @@ class JointModule(LightningModule):
             parts.append(("reward", self.reward, batch.reward, self.config.reward))
         for optimizer, (name, model, micro, settings) in zip(optimizers, parts, strict=True):
             if micro:
-                with recomputing(model, self.config.gradient_checkpointing):
+                with recomputing(model, self.config.gradient_checkpointing), fixed_order(self._place):
                     self._update(name, model, micro, optimizer, settings)
 
     @phase("learn")

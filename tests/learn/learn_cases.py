@@ -121,7 +121,7 @@ def separate_logprobs(model: PreTrainedModel, prompt: Ids, response: Ids) -> Ten
 @torch.no_grad()
 def row_logprobs(model: PreTrainedModel, rows: Sequence[Row]) -> Tensor:
     """Log-probs of the rows' targets as learning computes them."""
-    return target_logprobs(model, pack(rows))
+    return target_logprobs(model, pack(rows, model.device))
 
 
 def recorded(rows: Sequence[Row], model: PreTrainedModel) -> list[Row]:

@@ -164,12 +164,11 @@ def quiet(**settings: Any) -> Trainer:
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", module="lightning")
     return Trainer(
-        accelerator="cpu",
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
-        **{"devices": 1, **settings},
+        **{"accelerator": "cpu", "devices": 1, **settings},
     )
 
 

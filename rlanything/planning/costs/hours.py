@@ -46,7 +46,7 @@ def hours(
     phases = {}
     for calls in work.calls:
         width = _width(config, calls.model, learns)
-        phases[calls.name] = _sampling(config, calls, sizes[calls.model], width, device, devices)
+        phases[calls.name] = sampling(_rows(config), calls, sizes[calls.model], width, device, devices)
     forward = (
         config.learn.kl_reference == "base",
         config.learn.importance == "recomputed",
@@ -56,7 +56,7 @@ def hours(
     for name in sorted(learns):
         # With LoRA the frozen weights need no gradients of their own.
         passes = (4 if name in config.learn.lora else 6) + 2 * sum(forward)
-        operations = passes * _products(sizes[name]) * work.trained[name]
+        operations = passes * products_of(sizes[name]) * work.trained[name]
         if (tower := sizes[name].tower) is not None:
             # With LoRA the tower is frozen: it has no backward pass, before which it would be computed again.
             looks = 2 * (1 + sum(forward[:2])) if name in config.learn.lora else passes
@@ -82,7 +82,7 @@ def stage_hours(
     for calls in stage.calls:
         width = _width(config, calls.model, learns if stage.training else ())
         count = devices if stage.training else 1
-        seconds += _sampling(config, calls, sizes[calls.model], width, device, count)
+        seconds += sampling(_rows(config), calls, sizes[calls.model], width, device, count)
     rounds = _rounds(config, device) if stage.every_seed else 1
     return seconds * stage.times * rounds / 3600
 
@@ -104,20 +104,28 @@ def _rounds(config: Config, device: Device) -> int:
     return math.ceil(config.train.seeds / side_by_side)
 
 
-def _products(size: Size) -> int:
+def products_of(size: Size) -> int:
     """Parameters in the matrix products of a token: all but an untied embedding and a vision tower."""
     return size.parameters - size.embedding - (size.tower.parameters if size.tower else 0)
 
 
-def _sampling(config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int) -> float:
-    """Seconds to read the prompts and to write the replies of some calls."""
+def _rows(config: Config) -> int:
+    """How many prompts an engine reads at once at most."""
+    return int(config.engine.get("max_batch", 1))
+
+
+def sampling(most: int, calls: Calls, size: Size, width: int, device: Device, devices: int = 1) -> float:
+    """Seconds to read the prompts and to write the replies of some calls.
+
+    most: prompts at once. width: bytes of a weight.
+    """
     peak = device.half_flops if width == 2 else device.full_flops
-    products = _products(size) * calls.read + (size.tower.products(calls.seen) if size.tower else 0.0)
+    products = products_of(size) * calls.read + (size.tower.products(calls.seen) if size.tower else 0.0)
     reading = 2 * products / (device.of_flops * peak * devices)
-    rows = max(1.0, min(int(config.engine.get("max_batch", 1)), calls.at_once / devices))
+    rows = max(1.0, min(most, calls.at_once / devices))
     steps = calls.written / rows / devices
     held = rows * calls.longest * size.layers * 2 * size.kv * width
-    moved = (_products(size) * width + held) / (device.of_bandwidth * device.bandwidth)
-    counted = 2 * _products(size) * rows / (device.of_flops * peak)
+    moved = (products_of(size) * width + held) / (device.of_bandwidth * device.bandwidth)
+    counted = 2 * products_of(size) * rows / (device.of_flops * peak)
     waiting = 0.0 if device.name == CPU else LAYER_S * size.layers
     return reading + steps * max(moved, counted, waiting)
