@@ -16,6 +16,7 @@ from rlanything.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
 
 SHARDED = "fsdp"
 """The `train.strategy` that divides a model that trains over the devices (`learn.sharding`)."""
@@ -49,6 +50,17 @@ def placement(train: TrainConfig, role: Role) -> Placement:
     if role is Role.TRAINED and train.strategy == SHARDED:
         place = torch.device("cpu")
     return Placement(place, dtype(train.precision, role))
+
+
+def put(model: Module, place: torch.device) -> None:
+    """Move a model to a device. In this process convolutions of float32 numbers keep all of their bits from then on.
+
+    PyTorch's default on a GPU is TF32, with 10 bits, for convolutions alone. A vision tower begins with one.
+    """
+    import torch
+
+    torch.backends.cudnn.allow_tf32 = False
+    model.to(place)
 
 
 def dtype(precision: str, role: Role) -> torch.dtype:

@@ -12,6 +12,7 @@ from sight_cases import KINDS, NAMES, PICTURES, folder, prompt
 
 from rlanything.core.types import Request
 from rlanything.engines import checkpoint
+from rlanything.engines.placement import put
 from rlanything.engines.sight import eyes as sight
 from rlanything.engines.transformers import TransformersEngine
 
@@ -59,7 +60,7 @@ def test_a_gpu_sees_what_the_cpu_sees(kind):
     completions = []
     for device in ("cpu", "cuda"):
         model, tokenizer = checkpoint.load(folder(kind))
-        model.to(device)
+        put(model, torch.device(device))
         eyes = sight.load(str(folder(kind)), None, model, PICTURES.__getitem__)
         completions.append(TransformersEngine(model, tokenizer, eyes=eyes).generate(asked))
     known, found = completions
