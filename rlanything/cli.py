@@ -123,7 +123,9 @@ def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     for role in ("policy", "reward", "adapter"):
         rehearse.add_argument(
-            f"--{role}", metavar="ARCHITECTURE", help="qwen2, qwen3, llama, qwen2_5_vl or qwen3_vl"
+            f"--{role}",
+            metavar="ARCHITECTURE",
+            help="qwen2, qwen3, llama, qwen2_5_vl or qwen3_vl; or a name in experiments/model/sizes.json, for its size",
         )
     rehearse.set_defaults(run=_rehearse)
 

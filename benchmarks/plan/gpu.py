@@ -28,13 +28,14 @@ from rlanything.core.types import Request
 from rlanything.engines import sampling
 from rlanything.engines.lora.injection import inject, trained
 from rlanything.engines.placement import Role, dtype, weight_bytes
+from rlanything.engines.sources import DECLARED
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.packing import Row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
 from rlanything.planning.costs import hours
 from rlanything.planning.costs.devices import DEVICES, Device, of_this_machine
-from rlanything.planning.costs.sizes import DECLARED, Size, from_fields
+from rlanything.planning.costs.sizes import Size, from_fields
 from rlanything.planning.costs.workload import Calls
 
 LORA = LoraConfig(rank=16, alpha=32.0)

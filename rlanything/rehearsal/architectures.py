@@ -6,13 +6,15 @@ added when there is no system message, and which thoughts of earlier turns are l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
+    AutoModelForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     PreTrainedConfig,
@@ -29,6 +31,8 @@ from transformers import (
 from transformers.models.qwen2 import Qwen2Tokenizer
 
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.engines.sources import DECLARED
+from rlanything.files.reader import read_object
 from rlanything.rehearsal import sighted
 
 VOCAB = 2048
@@ -81,6 +85,8 @@ class Architecture:
     opens: bool = False
     patch: int | None = None
     """Pixels of a side of what the model's eyes read at once; None: it reads text alone."""
+    sizes: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the config.json of a real checkpoint, whose sizes `fresh` gives the model; {}: as small as it goes."""
 
     def tokenizer(self, texts: Iterable[str]) -> PreTrainedTokenizerBase:
         """A byte-level tokenizer learned from the texts, of the class that real checkpoints have."""
@@ -93,7 +99,17 @@ class Architecture:
         return made
 
     def fresh(self, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel:
-        """A randomly initialised model of about 0.4M weights, with a head of its own as the large models have."""
+        """A randomly initialised model of about 0.4M weights, with a head of its own as the large models have.
+
+        With `sizes` it is as large as that checkpoint, in bfloat16, and made on the GPU where there is one.
+        """
+        torch.manual_seed(seed)
+        ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+        if self.sizes:
+            with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
+                config = self.config(**{**self.sizes, **ends, "bos_token_id": None})
+                large: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+            return large
         config = self.config(
             vocab_size=len(tokenizer),
             hidden_size=2 * HEAD,
@@ -105,12 +121,10 @@ class Architecture:
             max_position_embeddings=32768,
             tie_word_embeddings=False,
             initializer_range=0.05,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
+            **ends,
             bos_token_id=None,
             **({} if self.patch is None else sighted.ids(tokenizer)),
         )
-        torch.manual_seed(seed)
         return self.model(config)
 
     def save_eyes(self, folder: Path) -> None:
@@ -187,8 +201,21 @@ ARCHITECTURES = {
 """By the `model_type` of their config.json."""
 
 
-def architecture(name: str) -> Architecture:
-    """The architecture called `name`. Raises `ConfigError` with the nearest name."""
-    if name not in ARCHITECTURES:
-        raise ConfigError(f"architecture {name!r}: {unknown(name, list(ARCHITECTURES))}")
-    return ARCHITECTURES[name]
+def architecture(name: str, root: Path | None = None) -> Architecture:
+    """The architecture called `name`, or that of a checkpoint in the project's experiments/model/sizes.json.
+
+    A checkpoint's has its real sizes. Raises `ConfigError` with the nearest name, and for the size of a checkpoint that
+    reads pictures.
+    """
+    declared = {} if root is None else read_object(root / DECLARED)
+    if name in ARCHITECTURES:
+        return ARCHITECTURES[name]
+    if name not in declared:
+        raise ConfigError(f"architecture {name!r}: {unknown(name, [*ARCHITECTURES, *declared])}")
+    fields = dict(declared[name])
+    kind = fields.pop("model_type")
+    if ARCHITECTURES[kind].patch is not None:
+        raise ConfigError(
+            f"architecture {name!r}: a model that reads pictures is rehearsed small only: {kind}"
+        )
+    return replace(ARCHITECTURES[kind], sizes=fields)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from rlanything import targets
 from rlanything.config import Checkpoint, Config, SupervisedConfig
@@ -61,16 +61,30 @@ class StandIns:
         self.steps = steps
 
     def make(self, name: str, role: str, chosen: Architecture, path: str) -> None:
-        """Write one stand-in to its folder, whole or not at all. name: decides its first weights."""
+        """Write one stand-in to its folder, whole or not at all. name: decides its first weights.
+
+        One of a real checkpoint's size is taught nothing.
+        """
         tokenizer = chosen.tokenizer(self._texts(chosen))
         model = chosen.fresh(tokenizer, derive_seed(self.config.seed, "rehearse", name) % 2**31)
+        if not chosen.sizes:
+            self._learn(name, role, chosen, model, tokenizer)
+        with atomic.whole(self.root / path) as folder:
+            checkpoint.save(model, tokenizer, folder)
+            chosen.save_eyes(folder)
+
+    def _learn(
+        self,
+        name: str,
+        role: str,
+        chosen: Architecture,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+    ) -> None:
         with self._sight(role, chosen, model) as seen:
             with build.chat_model(self.config, model, tokenizer, seen) as chat_model:
                 rows = self._rows(role, chosen, chat_model)
             self._teach(name, model, rows, self.lessons.factors.get(role, 1) * self.steps, seen)
-        with atomic.whole(self.root / path) as folder:
-            checkpoint.save(model, tokenizer, folder)
-            chosen.save_eyes(folder)
 
     @contextmanager
     def _sight(self, role: str, chosen: Architecture, model: PreTrainedModel) -> Iterator[Sight | None]:
@@ -138,8 +152,8 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
 
     Args:
         steps: optimizer steps of each one's lessons.
-        kinds: architectures by role; a role that is left out has that of `ROLES`, or `SIGHTED`. Judges that label
-            steps are like the reward model.
+        kinds: architectures by role, or names of checkpoints with declared sizes; a role that is left out has that of
+            `ROLES`, or `SIGHTED`. Judges that label steps are like the reward model.
 
     Raises:
         ConfigError: before any work, for embedded models, an environment that teaches nothing, or a path that is no
@@ -151,9 +165,12 @@ def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> li
     check(config, root, steps, kinds)
     lessons = _lessons(config, root)
     standins = StandIns(config, root, lessons, steps)
-    made = []
+    made: list[Path] = []
     for name, (role, source) in _sources(config).items():
-        standins.make(name.removeprefix("model."), role, _architecture(config, role, kinds), source.path)
+        if root / source.path in made:  # one checkpoint in several roles is that of the first
+            continue
+        chosen = _architecture(config, role, kinds, root)
+        standins.make(name.removeprefix("model."), role, chosen, source.path)
         made.append(root / source.path)
     return made
 
@@ -167,7 +184,7 @@ def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> N
     if steps < 1:
         raise ConfigError(f"--steps {steps}: must be at least 1")
     for role in ROLES:
-        _architecture(config, role, kinds)
+        _architecture(config, role, kinds, root)
     if _is_expert(config):
         _begun(config, make_splits(config, root)[TRAIN][:1])
 
@@ -210,12 +227,12 @@ def _sources(config: Config) -> dict[str, tuple[str, Checkpoint]]:
     return named
 
 
-def _architecture(config: Config, role: str, kinds: Mapping[str, str]) -> Architecture:
+def _architecture(config: Config, role: str, kinds: Mapping[str, str], root: Path) -> Architecture:
     """The architecture of a role. Raises `ConfigError` for an unknown one, and for one without eyes that needs some."""
     role = REWARD if role == LABELLER else role
     shown = getattr(config.model.images, role, 0)
     name = kinds.get(role) or (SIGHTED if shown else ROLES[role])
-    chosen = architecture(name)
+    chosen = architecture(name, root)
     if shown and chosen.patch is None:
         raise ConfigError(
             f"--{role} {name}: it reads text alone, and model.images.{role} = {shown}; choose qwen2_5_vl or qwen3_vl"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
+import torch
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.thoughts import after_thought
 from rlanything.engines import checkpoint
 from rlanything.engines.chat import Chat
+from rlanything.engines.sources import DECLARED
 from rlanything.rehearsal.architectures import ARCHITECTURES, HEAD, architecture
 
 TEXTS = [
@@ -86,3 +90,49 @@ def test_without_a_system_message_qwen2_and_its_sighted_one_write_one():
 def test_an_unknown_architecture_is_named_with_the_nearest_one():
     with pytest.raises(ConfigError, match=r"architecture 'qwen'.*qwen2"):
         architecture("qwen")
+
+
+SHAPE = {
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 5000,
+    "max_position_embeddings": 4096,
+    "tie_word_embeddings": True,
+}
+"""Of a checkpoint in the real file, if one were this small."""
+
+
+@pytest.fixture
+def declared(tmp_path):
+    """A project that declares the sizes of two checkpoints."""
+    file = tmp_path / DECLARED
+    file.parent.mkdir(parents=True)
+    seeing = {"model_type": "qwen3_vl", "text_config": SHAPE}
+    file.write_text(json.dumps({"Big/Model": {"model_type": "qwen3", **SHAPE}, "Big/Seeing": seeing}))
+    return tmp_path
+
+
+def test_a_checkpoint_whose_sizes_are_declared_has_them_and_the_stand_ins_tokenizer(declared):
+    chosen = architecture("Big/Model", declared)
+    tokenizer = chosen.tokenizer(TEXTS)
+    model = chosen.fresh(tokenizer, 0)
+    assert {key: getattr(model.config, key) for key in SHAPE} == SHAPE
+    assert model.dtype == torch.bfloat16
+    assert model.config.eos_token_id == tokenizer.convert_tokens_to_ids("<|im_end|>")
+    checkpoint.save(model, tokenizer, declared / "made")
+    back, words = checkpoint.load(declared / "made")
+    assert back.num_parameters() == model.num_parameters()
+    assert Chat(words).start(ASKED)
+    assert Chat(words).decode((4999,)) == ""  # an id that the tokenizer does not know
+
+
+def test_sizes_of_an_unknown_checkpoint_and_of_one_that_sees_are_refused(declared):
+    with pytest.raises(ConfigError, match=r"'Big/Modell': unknown; did you mean 'Big/Model'"):
+        architecture("Big/Modell", declared)
+    with pytest.raises(
+        ConfigError, match=r"'Big/Seeing': a model that reads pictures is rehearsed small only"
+    ):
+        architecture("Big/Seeing", declared)

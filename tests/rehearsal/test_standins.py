@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from image_cases import png
@@ -26,6 +27,7 @@ from rlanything.engines.placement import Role
 from rlanything.files.images import passing
 from rlanything.planning import compose
 from rlanything.rehearsal import standins
+from rlanything.rehearsal.architectures import ARCHITECTURES
 from rlanything.runs import build
 
 SMALL = (
@@ -65,6 +67,21 @@ def test_one_command_makes_all_that_the_presets_pipeline_reads(project, capsys, 
     model, tokenizer = build.load(config, config.model.policy, project, Role.FROZEN)
     assert build.chat_model(config, model, tokenizer).start([{"role": "user", "content": "go"}])
     assert len(list((project / "checkpoints" / "data" / "train").rglob("game.tw-pddl"))) == config.tasks.train
+
+
+def test_roles_with_one_checkpoint_get_one_and_one_of_real_size_is_taught_nothing(
+    project, monkeypatch, capsys
+):
+    monkeypatch.chdir(project)
+    real = replace(
+        ARCHITECTURES["qwen2"], sizes={"hidden_size": 32, "num_hidden_layers": 1, "vocab_size": 4096}
+    )
+    monkeypatch.setattr(standins, "architecture", lambda name, root: real)
+    monkeypatch.setattr(standins, "fit", lambda *_: pytest.fail("it is taught"))
+    one = [f"model.{role}.path=checkpoints/base" for role in standins.ROLES]
+    assert main(["rehearse", *SMALL, *one]) == 0
+    assert capsys.readouterr().out.count("checkpoints/base: written") == 1
+    assert json.loads((project / "checkpoints/base/config.json").read_text())["vocab_size"] == 4096
 
 
 def test_nothing_that_is_there_is_overwritten(project):

@@ -13,12 +13,11 @@ from typing import Any
 
 from rlanything.config import Architecture, Checkpoint
 from rlanything.core.errors import ConfigError
-from rlanything.engines.sources import cached, source
+from rlanything.engines.sources import DECLARED, cached, source
 from rlanything.files.reader import read_object
 from rlanything.planning import checkpoints
 from rlanything.planning.costs.tower import MOST, MOST_LAYERS, Tower, check_fields, of_model
 
-DECLARED = Path("experiments/model/sizes.json")
 IGNORED = (
     "auto_map",
     "quantization_config",
