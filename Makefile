@@ -68,7 +68,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep check plots verify-repro test test-slow test-vllm fuzz lint lint-containers bench pictures clean
+.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep check plots verify-repro test test-slow test-vllm test-gpu fuzz lint lint-containers bench pictures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -198,6 +198,9 @@ test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vl
 		tests/engines/openai/test_endpoint_vllm.py tests/engines/openai/test_endpoint_vllm_pictures.py
 	.rla/vllm/bin/python -m pytest -m "not slow" tests/images/test_vllm_picture_run.py \
 		tests/stages/small_experiments/test_vllm_run.py -k "picture_run or loras_weights_alone"
+
+test-gpu: install-dev  ## Run the tests that need an NVIDIA GPU (TORCH=... for a build of torch that has CUDA)
+	python -m pytest -m "not slow" -n 4 tests/gpu
 
 fuzz: install-dev  ## Damage what may come from strangers for MINUTES=10, and see that it is read or refused
 	PYTHONPATH=. python tests/fuzz --minutes $(MINUTES) --jobs $(JOBS) $(TARGETS)
