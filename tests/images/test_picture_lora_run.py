@@ -85,9 +85,7 @@ def test_peft_puts_the_exported_weights_onto_the_base_and_they_give_the_same_log
     merged, fresh = checkpoint.load(run / "checkpoints" / "policy")[0], checkpoint.load(place)[0]
     seen = eyes.load(str(place), None, fresh, ImageStore(run / "images").get)
     rows = [
-        row
-        for t in recorded(run)
-        for row in policy_rows(ScoredTrajectory(t, (1.0,) * len(t.steps)), "token")
+        row for t in recorded(run) for row in policy_rows(ScoredTrajectory(t, (1.0,) * len(t.steps)), "token")
     ]
     assert any(row.images for row in rows)
     batch = pack(rows, eyes=seen)

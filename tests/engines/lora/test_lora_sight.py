@@ -53,21 +53,27 @@ def requests(kind: str) -> list[Request]:
 def test_a_target_names_matrices_of_the_decoder_and_none_of_the_vision_tower(kind):
     """The tower of Qwen2.5-VL has matrices of the same names, such as `up_proj`."""
     model = base(kind)
-    tower = {n.rpartition(".")[2] for n, m in model.base_model.visual.named_modules() if isinstance(m, Linear)}
+    tower = {
+        n.rpartition(".")[2] for n, m in model.base_model.visual.named_modules() if isinstance(m, Linear)
+    }
     assert bool(tower & set(MATRICES)) == (kind == "qwen2_5_vl")
     inject(model, SMALL, 0, KEY)
     names = list(trained(model))
     assert len(names) == 2 * 2 * len(MATRICES)  # factors, layers
     assert all(name.startswith("model.language_model.layers.") for name in names)
     state = model.base_model.visual.state_dict()
-    assert all(torch.equal(value, state[name]) for name, value in base(kind).base_model.visual.state_dict().items())
+    assert all(
+        torch.equal(value, state[name]) for name, value in base(kind).base_model.visual.state_dict().items()
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_matrix_of_the_vision_tower_alone_is_no_target(kind):
     """The configuration takes no such name. This is what the model's own matrices say."""
     wanted = LoraConfig.model_construct(rank=2, alpha=4.0, targets=("qkv",))
-    with pytest.raises(ConfigError, match=rf"{KEY}\.targets = qkv: .* has no such matrix; it has down_proj, gate_proj"):
+    with pytest.raises(
+        ConfigError, match=rf"{KEY}\.targets = qkv: .* has no such matrix; it has down_proj, gate_proj"
+    ):
         inject(base(kind), wanted, 0, KEY)
 
 
@@ -101,7 +107,9 @@ def test_vllm_samples_with_loras_weights_of_a_model_that_sees(kind, name, lora):
             own = sight.load(str(folder(kind)), None, plain, PICTURES.__getitem__)
             for reference, seen, sampler in [(plain, own, engine), *others]:
                 expected = TransformersEngine(reference, words, eyes=seen).generate(asked)
-                for _ in range(2):  # also with what is cached; the other engine was asked for the same prompts
+                for _ in range(
+                    2
+                ):  # also with what is cached; the other engine was asked for the same prompts
                     found = sampler.generate(asked)
                     assert cases.ids(found) == cases.ids(expected)
                     for one, two in zip(found, expected, strict=True):
