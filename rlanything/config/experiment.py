@@ -170,18 +170,12 @@ class Config(Section):
     def _trains_low_rank(self) -> Config:
         """What must hold where LoRA trains a model. The checkpoint's own matrices are looked at when it is loaded."""
         for role, lora in self.learn.lora.items():
-            where = f"learn.{role}.lora"
-            if getattr(self.model.images, role):
-                raise ValueError(
-                    f"{where}: does not go with model.images.{role} = {getattr(self.model.images, role)}; set the one "
-                    "to null, or the other to 0"
-                )
             sizes = self.model.embedded
             least = math.inf if sizes is None else min(sizes.matrix(name) for name in lora.targets)
             if lora.rank > least:
                 raise ValueError(
-                    f"{where}.rank = {lora.rank}: must be at most {least}, the smaller side of the smallest of its "
-                    "targets (model.embedded)"
+                    f"learn.{role}.lora.rank = {lora.rank}: must be at most {least}, the smaller side of the smallest "
+                    "of its targets (model.embedded)"
                 )
         return self
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FOLDER = "experiments"
 PARAMS = "params.yaml"
 PANELS = "tasks.panels."
+REMOVABLE = (("tasks", "panels"), ("evaluate", "judges"))
+"""Places whose entries have names of their own, so that null removes one."""
 NO_CHOICES = ("setting", "sweep", "check")
 """Folders of experiments/ whose files are not chosen as options. Environment and scale determine the setting.
 
@@ -59,11 +61,13 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
 
 
 def _without_removed(data: dict[str, Any]) -> dict[str, Any]:
-    """The configuration without panels that are null. A file of a group removes a panel by setting it to null."""
-    tasks = data.get("tasks")
-    if not isinstance(tasks, dict) or not isinstance(panels := tasks.get("panels"), dict):
-        return data
-    return data | {"tasks": tasks | {"panels": {k: v for k, v in panels.items() if v is not None}}}
+    """The configuration without panels and judges that are null. A file removes one by setting it to null."""
+    for section, named in REMOVABLE:
+        of = data.get(section)
+        if isinstance(of, dict) and isinstance(of.get(named), dict):
+            kept = {name: value for name, value in of[named].items() if value is not None}
+            data = data | {section: of | {named: kept}}
+    return data
 
 
 def write(path: Path, overrides: Sequence[str] = (), root: Path = Path()) -> Config:

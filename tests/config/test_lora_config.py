@@ -48,18 +48,23 @@ def test_a_rank_may_be_as_large_as_the_targets_allow():
     assert parse(changed(learn__policy__lora=wide)).learn.lora["policy"].rank == 96
 
 
-def test_it_goes_with_divided_weights_and_not_with_pictures():
+def test_it_goes_with_divided_weights_and_with_pictures():
     assert parse(changed(learn__policy__lora={}, train__strategy="fsdp", train__offload=True)).learn.lora
     shown = {
         "model__embedded": None,
         "model__context": "history",
-        "model__images": {"policy": 0, "reward": 2},
+        "model__images": {"policy": 3, "reward": 2},
         "engine": {"_target_": "rlanything.engines.transformers.TransformersEngine", "max_batch": 4},
     }
-    assert "learn.reward.lora: does not go with model.images.reward = 2" in problem(
-        learn__reward__lora={}, **shown
-    )
-    assert parse(changed(learn__policy__lora={}, **shown)).learn.lora
+    assert [*parse(changed(learn__policy__lora={}, learn__reward__lora={}, **shown)).learn.lora] == [
+        "policy",
+        "reward",
+    ]
+
+
+def test_a_matrix_of_a_vision_tower_is_no_target():
+    """The target `qkv` is in the towers of Qwen2.5-VL and Qwen3-VL alone."""
+    assert "learn.policy.lora: targets = qkv: unknown" in problem(learn__policy__lora={"targets": ["qkv"]})
 
 
 def test_only_divided_weights_are_kept_in_the_hosts_memory():

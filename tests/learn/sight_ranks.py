@@ -12,10 +12,12 @@ from typing import Any
 import torch
 from learn_cases import SLOW, lesson, verdicts
 from sight_cases import NAMES, PICTURES, prompt
-from trainer_cases import quiet
+from trainer_cases import OFFLOAD, low_rank, quiet
 
+from rlanything.config import LearnConfig, OptimizerConfig
 from rlanything.core.types import Judgement, Step, Vote
 from rlanything.engines import checkpoint
+from rlanything.engines.lora.injection import inject
 from rlanything.engines.sight import eyes as sight
 from rlanything.learn.batches import own_part
 from rlanything.learn.callbacks import PublishIteration
@@ -31,6 +33,9 @@ CONFIG = SLOW.model_copy(
     update={"updates": 2, "micro_batch_tokens": 1, "importance": "recomputed", "kl_reference": "base"}
 )
 """Every row is a micro-batch, so that text and pictures are read at the same time."""
+RATE = OptimizerConfig(lr=1e-3)
+LORA = low_rank(CONFIG.model_copy(update={"policy": RATE, "reward": RATE, "gradient_checkpointing": True}))
+"""The same with LoRA, at a rate that moves its weights."""
 LONG, LONGEST = 80, 120
 """Tokens of text."""
 SHOWN = (
@@ -71,6 +76,7 @@ class Sighted:
     """Two models with eyes, and what was seen while they learned. folders: `policy`, `reward` -> its checkpoint."""
 
     folders: dict[str, Path]
+    config: LearnConfig = CONFIG
     iteration: int = 0
     totals: list[dict[str, list[float]]] = field(default_factory=list)
     weights: list[dict[str, torch.Tensor]] = field(default_factory=list)
@@ -90,7 +96,9 @@ class Sighted:
                 row.old = [x + 0.1 for x in own.tolist()]
                 row.weight = [w / 7 for w in row.weight]
         first = [copy.deepcopy(model) for model in models.values()]
-        self.module = JointModule(CONFIG, *models.values(), *first, self.eyes)
+        for name, settings in self.config.lora.items():
+            inject(models[name], settings, len(name), f"learn.{name}.lora")
+        self.module = JointModule(self.config, *models.values(), *first, self.eyes)
 
     def collect(self) -> list[Minibatch]:
         rows = copy.deepcopy(self.rows)
@@ -98,7 +106,7 @@ class Sighted:
             self.module.prepare(name, [row for update in updates for row in update])
         return [
             Minibatch(self.iteration, *(own_part(self.module, name, rows[name], k) for name in KINDS))
-            for k in range(CONFIG.updates)
+            for k in range(self.config.updates)
         ]
 
     def fit(self, iterations: int, folder: Path | None = None, resume: Path | None = None, **more: Any):
@@ -117,18 +125,23 @@ class Sighted:
             self.iteration = state["iteration"]
 
         data = ExperienceDataModule(
-            self.collect, CONFIG.updates, lambda: {"iteration": self.iteration}, restore
+            self.collect, self.config.updates, lambda: {"iteration": self.iteration}, restore
         )
         trainer = quiet(max_epochs=iterations, callbacks=[PublishIteration(write)], **more)
         trainer.fit(self.module, data, ckpt_path=str(resume) if resume else None)
         return self
 
 
-def main(out: Path, strategy: str, folders: Sequence[Path]) -> None:
-    """One of two processes: train one iteration, then leave statistics, weights and a checkpoint."""
+def main(out: Path, strategy: str, folders: Sequence[Path], *, lora: bool = False) -> None:
+    """One of two processes: train one iteration, then leave statistics, weights and a checkpoint.
+
+    strategy: that of a configuration, or `OFFLOAD`.
+    """
     torch.set_num_threads(1)
-    made = Sighted(dict(zip(KINDS, folders, strict=True)))
-    made.fit(1, out, strategy=make_strategy(strategy, 2), devices=2, plugins=[StateFile()])
+    made = Sighted(dict(zip(KINDS, folders, strict=True)), LORA if lora else CONFIG)
+    offload = strategy == OFFLOAD
+    placed = make_strategy("fsdp" if offload else strategy, 2, offload=offload)
+    made.fit(1, out, strategy=placed, devices=2, plugins=[StateFile()])
     rank = made.module.trainer.global_rank
     (out / f"totals-{rank}.json").write_text(json.dumps(made.totals))
     torch.save(made.weights[0], out / f"weights-{rank}.pt")

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from test_costs import one_gpu
+from test_lora_costs import WHOLE
 
 from benchmarks.plan.models import seeing_model, sizes_of
 from benchmarks.plan.steps import measure_step, predicted_step
@@ -18,7 +20,7 @@ from rlanything.planning import check, compose
 from rlanything.planning.costs import pictures
 from rlanything.planning.costs.activations import activations
 from rlanything.planning.costs.assumptions import Assumptions
-from rlanything.planning.costs.devices import device
+from rlanything.planning.costs.devices import GB, device
 from rlanything.planning.costs.estimate import model_sizes
 from rlanything.planning.costs.hours import hours
 from rlanything.planning.costs.memory import BATCHED, LOOKED, memory
@@ -166,7 +168,6 @@ def test_a_frozen_tower_has_one_forward_pass_and_one_that_trains_is_computed_aga
     def learning(recomputed: bool, lora: LoraConfig | None = None) -> float:
         """Seconds that the reward model's tower takes while it learns."""
         made, work = seen("learn.importance=recorded", f"learn.gradient_checkpointing={recomputed}")
-        # A configuration of LoRA and pictures together is refused, so this one is not checked.
         learn = made.learn.model_copy(update={"reward": made.learn.reward.model_copy(update={"lora": lora})})
         made, sizes = made.model_copy(update={"learn": learn}), model_sizes(made, ROOT)
         own = sizes["reward"].parameters - sizes["reward"].tower.parameters
@@ -305,6 +306,38 @@ def test_what_is_not_seen_is_refused_by_its_key(changes, words, tmp_path, monkey
         more += ["model.images.policy=1"]
     with pytest.raises(check.ConfigError, match=words):
         check.check(config(*more), ROOT, engine=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "room", "images"),
+    [
+        ("env=desktop", "RTX4090", (3, 2)),
+        ("env=osworld", "H100", (3, 2)),
+        (
+            "env=web env.observe=both model=local path=Qwen/Qwen3-VL-2B-Instruct model.images.policy=2 "
+            "model.images.reward=2",
+            "RTX4090",
+            (2, 2),
+        ),
+    ],
+)
+def test_one_gpu_has_room_for_a_model_that_sees_with_lora_and_not_for_all_weights(words, room, images):
+    found, whole = (one_gpu(*words.split(), *more, device=room) for more in ((), WHOLE))
+    assert found.fits
+    assert not whole.fits
+    config = parse(compose.compose(["scale=single-gpu", *words.split()], ROOT))
+    assert (config.model.images.policy, config.model.images.reward) == images
+    assert [*config.learn.lora] == ["policy", "reward"]
+    assert config.model.policy == config.model.reward == config.model.adapter
+    page = (ROOT / "docs" / "plan.md").read_text()
+    _, _, small = config.model.policy.path.partition("/")
+    said = f"{found.memory.peak / GB:.1f} | {whole.memory.peak / GB:.1f} | {found.hours.hours:.1f}"
+    assert f"| `{words}` | {small} | {room} | {said} |" in page
+
+
+def test_of_the_papers_judges_one_that_has_no_room_is_left_out():
+    for env, judge in (("osworld", "Qwen3-VL-8B"), ("desktop", "Qwen3-VL-4B")):
+        assert [*compose.compose(["scale=single-gpu", f"env={env}"], ROOT)["evaluate"]["judges"]] == [judge]
 
 
 SEVERAL = ("train.nodes=12", "train.devices=8")

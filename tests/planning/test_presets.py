@@ -25,6 +25,7 @@ PRESETS = [
     ("scale=single-gpu",),
     ("scale=single-gpu", "env=alfworld_data", FAST),
     ("scale=single-gpu", "env=coding_data"),
+    ("scale=single-gpu", "env=osworld"),
 ]
 INSTALLED = all(importlib.util.find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
 CHECKED = [
@@ -57,6 +58,7 @@ def data(tmp_path, monkeypatch):
         (tmp_path / "coding" / f"{name}.json").write_text("[]")
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "alfworld"))
     monkeypatch.setenv("CODING_DATA", str(tmp_path / "coding"))
+    monkeypatch.setenv("OSWORLD_DATA", str(tmp_path))
     return tmp_path
 
 
@@ -167,7 +169,9 @@ def test_one_gpu_changes_sizes_and_not_the_algorithm(data, overrides):
 def test_one_gpu_has_one_base_with_two_adapters_and_ten_times_the_papers_rates(overrides):
     config = parse(compose.compose(overrides, ROOT))
     paths = {config.model.policy.path, config.model.reward.path, config.model.adapter.path}
-    assert paths == {"Qwen/Qwen2.5-1.5B-Instruct"}
+    assert paths == {
+        "Qwen/Qwen3-VL-4B-Instruct" if "env=osworld" in overrides else "Qwen/Qwen2.5-1.5B-Instruct"
+    }
     for model in ("policy", "reward"):
         learns = getattr(config.learn, model)
         assert learns.lora == LoraConfig(rank=16)

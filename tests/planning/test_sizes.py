@@ -35,6 +35,8 @@ PUBLISHED = {
     "Qwen/Qwen3-8B": 8_190_735_360,
     "Qwen/Qwen3-14B": 14_768_307_200,
     "Qwen/Qwen3-32B": 32_762_123_264,
+    "Qwen/Qwen3-VL-2B-Instruct": 2_127_532_032,
+    "Qwen/Qwen3-VL-4B-Instruct": 4_437_815_808,
     "Qwen/Qwen3-VL-8B-Thinking": 8_767_123_696,
     "Qwen/Qwen3-VL-32B-Thinking": 33_357_390_064,
     "meta-llama/Llama-3.2-1B-Instruct": 1_235_814_400,
