@@ -14,7 +14,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
 from rlanything.engines.vllm.instance import BLOCK, SEEING, Settings
 from rlanything.engines.vllm.served import keeper, program
-from rlanything.engines.vllm.surroundings import CACHE_SIZE, NO_COMPILER, VARIABLES
+from rlanything.engines.vllm.surroundings import CACHE_SIZE, FORCED, NO_COMPILER, PRODUCTS, VARIABLES
 
 SOCKET, LOG = "socket", "log"
 LINES, MOST = 20, 1 << 16
@@ -135,8 +135,7 @@ def environment(device: str, folder: Path, *, lora: bool = False) -> dict[str, s
     found = {**VARIABLES, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", **given}
     found |= {
         "VLLM_SERVER_DEV_MODE": "1",  # weights can be taken over
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "0",  # on a CPU one process less
-        "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+        **{name: VARIABLES[name] for name in FORCED},  # one process less on a CPU, and our logits processor
         "TMPDIR": str(folder),  # its sockets lie there, and go with it
         "VLLM_RPC_BASE_PATH": str(folder),
     }
@@ -146,7 +145,7 @@ def environment(device: str, folder: Path, *, lora: bool = False) -> dict[str, s
     if device == "cpu":
         found[NO_COMPILER] = "1"
     if device == "cuda":
-        found[VISIBLE] = own_device()
+        found = {**PRODUCTS, **found, VISIBLE: own_device()}
     return found
 
 

@@ -1,0 +1,67 @@
+"""What vLLM is told through the environment, and what its import leaves of the process that asks."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+from rlanything.engines.vllm import surroundings
+from rlanything.engines.vllm.served import process
+from rlanything.engines.vllm.surroundings import restored
+
+RUNNER, PRODUCTS = "VLLM_USE_V2_MODEL_RUNNER", "TRITON_F32_DEFAULT"
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """An environment of its own. What vLLM may have set before is not in it."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "TRITON_"))}
+    monkeypatch.setattr(os, "environ", own)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_runner_is_the_one_that_takes_our_logits_processor(device, tmp_path):
+    os.environ[RUNNER] = "1"
+    assert process.environment(device, tmp_path)[RUNNER] == "0"
+    with restored(device):
+        assert os.environ[RUNNER] == "0"
+    assert os.environ[RUNNER] == "0"  # vLLM reads it again
+
+
+def test_attention_in_float32_is_exact_on_a_gpu_also_after_the_start(tmp_path):
+    with restored("cpu"):
+        assert PRODUCTS not in os.environ
+    assert PRODUCTS not in process.environment("cpu", tmp_path)
+    with restored("cuda"):
+        os.environ["OF_VLLM"] = "1"
+    assert os.environ[PRODUCTS] == "ieee"
+    assert "OF_VLLM" not in os.environ
+    assert process.environment("cuda", tmp_path)[PRODUCTS] == "ieee"
+
+
+def test_what_the_user_has_set_stays(tmp_path):
+    os.environ[PRODUCTS] = "tf32x3"
+    with restored("cuda"):
+        pass
+    assert os.environ[PRODUCTS] == process.environment("cuda", tmp_path)[PRODUCTS] == "tf32x3"
+
+
+def test_torch_computes_as_before():
+    before = torch.get_float32_matmul_precision(), torch.backends.cuda.cudnn_sdp_enabled()
+    try:
+        torch.set_float32_matmul_precision("high")
+        torch.backends.cuda.enable_cudnn_sdp(True)
+        with restored("cuda"):
+            torch.set_float32_matmul_precision("highest")  # as vLLM's worker does
+            torch.backends.cuda.enable_cudnn_sdp(False)  # as vLLM's import does
+        assert torch.get_float32_matmul_precision() == "high"
+        assert torch.backends.cuda.cudnn_sdp_enabled()
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.backends.cuda.enable_cudnn_sdp(before[1])
+
+
+def test_every_forced_variable_has_a_value():
+    assert set(surroundings.FORCED) <= set(surroundings.VARIABLES)
