@@ -179,7 +179,7 @@ def compare_replies(replies: Replies, device: Device) -> Iterator[Compared]:
     prompt = tuple(range(10, 10 + replies.prompt))
     asked = [Request(prompt, seed, replies.reply) for seed in range(replies.rows)]
     engine.generate([Request(prompt, 0, 4)])
-    spent = _seconds(lambda: engine.generate(asked), repeats=1)
+    spent = _seconds(lambda: engine.generate(asked), repeats=2)
     count, longest = replies.rows, replies.prompt + replies.reply
     calls = Calls("", "", count, count, count * replies.prompt, count * replies.reply, longest)
     width = weight_bytes(replies.precision, Role.TRAINED)
