@@ -43,6 +43,13 @@ CUDA = torch.device("cuda")
 UNITS = 64
 """Random trajectories, from which micro-batches are made."""
 REPEATS = 3
+TINY: dict[str, int] = {
+    "vocab_size": 1024,
+    "hidden_size": 64,
+    "intermediate_size": 64,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 1,
+}
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,7 @@ def compare() -> Iterator[Compared]:
         yield from _freed(partial(compare_step, step, device))
     for replies in REPLIES:
         yield from _freed(partial(compare_replies, replies, device))
+    yield from compare_layers()
     yield from compare_draws()
 
 
@@ -164,11 +172,12 @@ def _widest(rows: list[list[Row]]) -> list[Row]:
 
 
 def _predicted(step: Step, size: Size, rows: list[list[Row]], device: Device) -> float:
-    """Seconds of an update, by the formula of `hours`."""
+    """Seconds of an update, as the plan says it."""
     tokens = sum(len(row.ids) for micro in rows for row in micro)
-    passes = (4 if step.lora else 6) + 2 * step.recomputed
-    peak = device.full_flops if step.precision == "32-true" else device.half_flops
-    return passes * hours.products_of(size) * tokens / (device.of_flops * peak)
+    half = step.precision != "32-true"
+    return hours.updating(
+        size, tokens, len(rows), device, half=half, lora=step.lora, again=int(step.recomputed)
+    )
 
 
 def compare_replies(replies: Replies, device: Device) -> Iterator[Compared]:
@@ -183,8 +192,20 @@ def compare_replies(replies: Replies, device: Device) -> Iterator[Compared]:
     count, longest = replies.rows, replies.prompt + replies.reply
     calls = Calls("", "", count, count, count * replies.prompt, count * replies.reply, longest)
     width = weight_bytes(replies.precision, Role.TRAINED)
-    said = hours.sampling(replies.rows, calls, size, width, device)
+    said = hours.sampling(replies.rows, calls, size, width, device, hours.LAYER_S * size.layers)
     yield Compared(f"{replies}: ms", 1000 * said, 1000 * spent)
+
+
+def compare_layers(layers: int = 28, tokens: int = 32) -> Iterator[Compared]:
+    """Milliseconds of a layer in a decoding step whose tensors are so small that only starting its kernels counts."""
+    torch.manual_seed(0)
+    config = AutoConfig.for_model("qwen2", **TINY, num_hidden_layers=layers)
+    with CUDA:
+        model = AutoModelForCausalLM.from_config(config).eval()
+    engine = TransformersEngine(model, endless_tokenizer())
+    asked = [Request(tuple(range(10, 40)), seed, tokens) for seed in range(4)]
+    spent = _seconds(lambda: engine.generate(asked)) / tokens / layers
+    yield Compared("ms to start a layer", 1000 * hours.LAYER_S, 1000 * spent)
 
 
 def compare_draws(rows: int = 32, vocabulary: int = 151_936) -> Iterator[Compared]:

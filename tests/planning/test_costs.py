@@ -112,9 +112,8 @@ def test_layers_are_computed_again_before_weights_lose_precision():
     assert setting.changes == ("learn.gradient_checkpointing=true",)
     saving = one_gpu(*long, "learn.gradient_checkpointing=true")
     assert saving.memory.peak == needed
-    assert saving.hours.phases["learn, reward"] == pytest.approx(
-        without.hours.phases["learn, reward"] * 10 / 8  # with log-probs that are recomputed
-    )
+    times = saving.hours.phases["learn, reward"] / without.hours.phases["learn, reward"]
+    assert 6 / 5 < times < 10 / 8  # passes to start, and operations; with log-probs that are recomputed
 
 
 def test_one_number_that_is_too_large_is_the_one_that_is_changed():

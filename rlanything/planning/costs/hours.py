@@ -4,6 +4,7 @@ reaches.
 Reading prompts and training are bound by operations: 2 for each parameter and token to read, 6 to train, 4 with LoRA,
 and 2 more with gradient checkpointing. The parameters of a vision tower count for the patches of pictures instead.
 Decoding is bound by memory bandwidth: each step of a batch reads all weights and the keys and values of its rows. The
+host starts the kernels of an accelerator one by one (`LAYER_S`), which takes longer for small models and batches. The
 operations of attention itself, the environment and the file system are not counted.
 """
 
@@ -19,9 +20,17 @@ from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.measuring import StageWork
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
+from rlanything.planning.samplers import SERVERS, VLLM
+from rlanything.targets import TARGET
 
-LAYER_S = 4e-4
-"""Seconds that the Python code of transformers takes for one layer in one decoding step. Assumed."""
+LAYER_S = 1.3e-3
+"""Seconds in which the Python code of transformers starts the kernels of one layer of a forward pass. Measured beside
+an H100 (docs/plan.md, "Measured on a GPU"); a faster host takes less."""
+LEARNING = 4
+"""How many times as long that takes with the backward pass, as measured there."""
+GRAPH_S = 0.015
+"""Seconds that a decoding step of vLLM takes at least where it is one CUDA graph, as measured there: its scheduler, and
+the draw of 256 tokens among 152 thousand."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +55,54 @@ def hours(
     phases = {}
     for calls in work.calls:
         width = _width(config, calls.model, learns)
-        phases[calls.name] = sampling(_rows(config), calls, sizes[calls.model], width, device, devices)
+        size = sizes[calls.model]
+        least = _step(config, size, device)
+        phases[calls.name] = sampling(_rows(config), calls, size, width, device, least, devices)
     forward = (
         config.learn.kl_reference == "base",
         config.learn.importance == "recomputed",
         config.learn.gradient_checkpointing,
     )
-    speed = device.of_flops * (device.half_flops if half else device.full_flops) * devices
     for name in sorted(learns):
-        # With LoRA the frozen weights need no gradients of their own.
-        passes = (4 if name in config.learn.lora else 6) + 2 * sum(forward)
-        operations = passes * products_of(sizes[name]) * work.trained[name]
-        if (tower := sizes[name].tower) is not None:
+        lora, tokens, size = name in config.learn.lora, work.trained[name] / devices, sizes[name]
+        phases[f"learn, {name}"] = updating(
+            size, tokens, _micro_batches(config, tokens), device, half=half, lora=lora, again=sum(forward)
+        )
+        if size.tower is not None:
             # With LoRA the tower is frozen: it has no backward pass, before which it would be computed again.
-            looks = 2 * (1 + sum(forward[:2])) if name in config.learn.lora else passes
-            operations += looks * tower.products(work.shown[name])
-        phases[f"learn, {name}"] = operations / speed
+            looks = 2 * (1 + sum(forward[:2])) if lora else 6 + 2 * sum(forward)
+            operations = looks * size.tower.products(work.shown[name] / devices)
+            phases[f"learn, {name}"] += operations / _speed(device, half)
     total = sum(phases.values()) * config.train.iterations * _rounds(config, device) / 3600
     return Hours(phases, total)
+
+
+def updating(
+    size: Size, tokens: float, micro_batches: float, device: Device, *, half: bool, lora: bool, again: int
+) -> float:
+    """Seconds in which a device learns from tokens, cut into micro-batches. A vision tower is left out.
+
+    half: whether it computes in bfloat16. again: passes besides the forward and the backward one.
+    """
+    operations = ((4 if lora else 6) + 2 * again) * products_of(size) * tokens
+    started = _start(device) * size.layers * micro_batches * (LEARNING + again)
+    return operations / _speed(device, half) + started
+
+
+def _micro_batches(config: Config, tokens: float) -> float:
+    """How many micro-batches an iteration has at least."""
+    updates = config.learn.updates
+    return updates * math.ceil(tokens / updates / config.learn.micro_batch_tokens)
+
+
+def _speed(device: Device, half: bool) -> float:
+    """Operations a second that a device reaches."""
+    return device.of_flops * (device.half_flops if half else device.full_flops)
+
+
+def _start(device: Device) -> float:
+    """Seconds to start the kernels of a layer. The measured speed of a CPU holds them already."""
+    return 0.0 if device.name == CPU else LAYER_S
 
 
 def stage_hours(
@@ -82,7 +121,9 @@ def stage_hours(
     for calls in stage.calls:
         width = _width(config, calls.model, learns if stage.training else ())
         count = devices if stage.training else 1
-        seconds += sampling(_rows(config), calls, sizes[calls.model], width, device, count)
+        size = sizes[calls.model]
+        least = _step(config, size, device)
+        seconds += sampling(_rows(config), calls, size, width, device, least, count)
     rounds = _rounds(config, device) if stage.every_seed else 1
     return seconds * stage.times * rounds / 3600
 
@@ -114,18 +155,30 @@ def _rows(config: Config) -> int:
     return int(config.engine.get("max_batch", 1))
 
 
-def sampling(most: int, calls: Calls, size: Size, width: int, device: Device, devices: int = 1) -> float:
+def _step(config: Config, size: Size, device: Device) -> float:
+    """Seconds in which the host starts a decoding step."""
+    if (
+        device.name != CPU
+        and config.engine[TARGET] in (VLLM, SERVERS)
+        and not config.engine.get("eager", True)
+    ):
+        return GRAPH_S
+    return _start(device) * size.layers
+
+
+def sampling(
+    most: int, calls: Calls, size: Size, width: int, device: Device, least: float, devices: int = 1
+) -> float:
     """Seconds to read the prompts and to write the replies of some calls.
 
-    most: prompts at once. width: bytes of a weight.
+    most: prompts at once. width: bytes of a weight. least: seconds that a decoding step takes at least.
     """
-    peak = device.half_flops if width == 2 else device.full_flops
+    speed = _speed(device, width == 2)
     products = products_of(size) * calls.read + (size.tower.products(calls.seen) if size.tower else 0.0)
-    reading = 2 * products / (device.of_flops * peak * devices)
+    reading = 2 * products / (speed * devices)
     rows = max(1.0, min(most, calls.at_once / devices))
     steps = calls.written / rows / devices
     held = rows * calls.longest * size.layers * 2 * size.kv * width
     moved = (products_of(size) * width + held) / (device.of_bandwidth * device.bandwidth)
-    counted = 2 * products_of(size) * rows / (device.of_flops * peak)
-    waiting = 0.0 if device.name == CPU else LAYER_S * size.layers
-    return reading + steps * max(moved, counted, waiting)
+    counted = 2 * products_of(size) * rows / speed
+    return reading + steps * max(moved, counted, least)

@@ -62,7 +62,7 @@ def _assumed(config: Config, given: Assumptions, device: Device) -> list[str]:
         f"{images.reward} in a question,",
         f"           each {each};",
         f"           {device.of_flops:.0%} of these operations, {device.of_bandwidth:.0%} "
-        f"of the bandwidth, {1000 * LAYER_S:.1f} ms a layer and decoding step; {USABLE:.0%} of the memory usable",
+        f"of the bandwidth, {1000 * LAYER_S:.1f} ms to start a layer of a pass; {USABLE:.0%} of the memory usable",
     ]
 
 
