@@ -10,7 +10,10 @@ from learn_cases import FAST, SLOW
 from torch import distributed
 from trainer_cases import TWICE, Stage, furthest, low_rank
 
+from benchmarks.plan.models import SEEING, seeing_model
+from benchmarks.plan.steps import update
 from rlanything.config import LearnConfig
+from rlanything.engines.placement import put
 from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.trainer import LoadedPrecision, make_strategy
 
@@ -100,3 +103,19 @@ def test_sharded_training_learns_the_same_and_goes_on_from_its_checkpoint(alone,
     assert furthest(cpu(found.weights()), known.weights()) < WEIGHTS
     going_on = Stage(SLOW).fit(2, resume=tmp_path / "1.ckpt")
     assert furthest(going_on.weights(), known.weights()) < WEIGHTS
+
+
+@pytest.mark.parametrize("kind", SEEING)
+def test_all_weights_of_a_model_that_sees_are_learned_in_a_fixed_order(kind):
+    """Its tower too. An operation without a kernel that adds in a fixed order would raise."""
+    learned = {}
+    for name in ("cpu", "cuda", "cuda again"):
+        device = torch.device(name.partition(" ")[0])
+        model, eyes, rows = seeing_model(kind)
+        put(model, device)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)  # a step is the gradient, of norm 1
+        with fixed_order(device):
+            update(model, optimizer, [rows, rows], "32-true", eyes)
+        learned[name] = cpu(model.state_dict())
+    assert furthest(learned["cuda"], learned["cuda again"]) == 0.0
+    assert furthest(learned["cuda"], learned["cpu"]) < WEIGHTS
