@@ -112,7 +112,7 @@ def _plain_parser() -> Parser:
 
 def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
     rehearse = commands.add_parser(
-        "rehearse", help="make tiny stand-ins for a large experiment's models and data, and its params.yaml"
+        "rehearse", help="make stand-ins for a large experiment's models and data, and its params.yaml"
     )
     rehearse.add_argument("overrides", nargs="*", metavar="key=value", help="e.g. env=coding_data")
     rehearse.add_argument(
@@ -181,15 +181,19 @@ def _rerun(args: argparse.Namespace, root: Path) -> int:
 def _rehearse(args: argparse.Namespace) -> int:
     from rlanything.config import parse
     from rlanything.planning import compose
+    from rlanything.planning.costs import sizes
     from rlanything.rehearsal import standins
 
     overrides = ["scale=rehearsal", *args.overrides]
     kinds = {role: getattr(args, role) for role in standins.ROLES if getattr(args, role)}
+    declared = sizes.declared(args.root)
+    for name in declared.keys() & set(kinds.values()):
+        declared[name] = sizes.checked_fields(declared[name], name, str(sizes.DECLARED))
     config = parse(compose.compose(overrides, args.root))
     if args.check:
-        standins.check(config, args.root, args.steps, kinds)
+        standins.check(config, args.root, args.steps, kinds, declared)
         return 0
-    for folder in standins.make(config, args.root, args.steps, kinds):
+    for folder in standins.make(config, args.root, args.steps, kinds, declared):
         print(f"{folder}: written")
     compose.write(params_file(args), overrides, args.root)
     print(f"{params_file(args)}: written; the rehearsal is `dvc repro`")

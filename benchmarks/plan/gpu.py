@@ -9,7 +9,6 @@ of its peak that the plan assumes.
 from __future__ import annotations
 
 import gc
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,14 +27,13 @@ from rlanything.core.types import Request
 from rlanything.engines import sampling
 from rlanything.engines.lora.injection import inject, trained
 from rlanything.engines.placement import Role, dtype, weight_bytes
-from rlanything.engines.sources import DECLARED
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.packing import Row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
-from rlanything.planning.costs import hours
+from rlanything.planning.costs import hours, sizes
 from rlanything.planning.costs.devices import DEVICES, Device, of_this_machine
-from rlanything.planning.costs.sizes import Size, from_fields
+from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls
 
 LORA = LoraConfig(rank=16, alpha=32.0)
@@ -132,11 +130,11 @@ def _freed(work: Callable[[], Iterator[Compared]]) -> list[Compared]:
 
 def made(name: str, form: torch.dtype) -> tuple[PreTrainedModel, Size]:
     """A random model of the sizes of a checkpoint of experiments/model/sizes.json, on the GPU."""
-    fields = json.loads(Path(DECLARED).read_text())[name]
+    fields = sizes.declared(Path())[name]
     config = AutoConfig.for_model(**fields)
     with CUDA:
         model = AutoModelForCausalLM.from_config(config, dtype=form).eval()
-    return model, from_fields(fields, name, str(DECLARED))
+    return model, sizes.from_fields(fields, name, str(sizes.DECLARED))
 
 
 def compare_step(step: Step, device: Device) -> Iterator[Compared]:
@@ -192,7 +190,8 @@ def compare_replies(replies: Replies, device: Device) -> Iterator[Compared]:
     count, longest = replies.rows, replies.prompt + replies.reply
     calls = Calls("", "", count, count, count * replies.prompt, count * replies.reply, longest)
     width = weight_bytes(replies.precision, Role.TRAINED)
-    said = hours.sampling(replies.rows, calls, size, width, device, hours.LAYER_S * size.layers)
+    least = hours.starting(size, device)
+    said = hours.sampling(calls, size, device, most=replies.rows, width=width, least=least)
     yield Compared(f"{replies}: ms", 1000 * said, 1000 * spent)
 
 

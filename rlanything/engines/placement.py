@@ -16,7 +16,6 @@ from rlanything.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import torch
-    from torch.nn import Module
 
 SHARDED = "fsdp"
 """The `train.strategy` that divides a model that trains over the devices (`learn.sharding`)."""
@@ -52,15 +51,15 @@ def placement(train: TrainConfig, role: Role) -> Placement:
     return Placement(place, dtype(train.precision, role))
 
 
-def put(model: Module, place: torch.device) -> None:
-    """Move a model to a device. In this process convolutions of float32 numbers keep all of their bits from then on.
+def exact_convolutions() -> None:
+    """From now on, convolutions in this process multiply float32 numbers with all of their bits on a GPU.
 
-    PyTorch's default on a GPU is TF32, with 10 bits, for convolutions alone. A vision tower begins with one.
+    PyTorch's default there is TF32, with 10 bits, for what cuDNN computes and not for matrix products. A vision tower
+    begins with a convolution.
     """
     import torch
 
     torch.backends.cudnn.allow_tf32 = False
-    model.to(place)
 
 
 def dtype(precision: str, role: Role) -> torch.dtype:

@@ -13,8 +13,6 @@ from rlanything.config import Checkpoint
 from rlanything.core.errors import ConfigError
 from rlanything.files.hashes import file_hashes, files_in
 
-DECLARED = Path("experiments/model/sizes.json")
-"""The project's file with the sizes of known checkpoints: name on the hub -> what counts of its config.json."""
 COMMIT = "commit"
 """The name under which `contents` has the commit of a repository."""
 

@@ -177,7 +177,7 @@ class JointModule(LightningModule):
 
         def one(rows: Group) -> list[float]:
             batch = self._packed(name, rows)
-            with self.trainer.precision_plugin.forward_context():
+            with self.trainer.precision_plugin.forward_context(), fixed_order(self._place):
                 found: list[float] = logprobs_of(model)(batch).tolist()
             return found
 

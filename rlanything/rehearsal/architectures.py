@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -30,9 +31,7 @@ from transformers import (
 )
 from transformers.models.qwen2 import Qwen2Tokenizer
 
-from rlanything.core.errors import ConfigError, unknown
-from rlanything.engines.sources import DECLARED
-from rlanything.files.reader import read_object
+from rlanything.core.errors import ConfigError, MachineError, unknown
 from rlanything.rehearsal import sighted
 
 VOCAB = 2048
@@ -70,7 +69,7 @@ _THOUGHTS = ("<think>", "</think>")
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A small model of one architecture.
+    """Models of one architecture, small or with the sizes of a real checkpoint.
 
     thinks: its replies begin with a thought in <think> tags. opens: its chat template writes the first of these tags.
     """
@@ -86,7 +85,7 @@ class Architecture:
     patch: int | None = None
     """Pixels of a side of what the model's eyes read at once; None: it reads text alone."""
     sizes: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the config.json of a real checkpoint, whose sizes `fresh` gives the model; {}: as small as it goes."""
+    """Fields of a real checkpoint's config.json, but for `model_type`. {}: models are as small as they go."""
 
     def tokenizer(self, texts: Iterable[str]) -> PreTrainedTokenizerBase:
         """A byte-level tokenizer learned from the texts, of the class that real checkpoints have."""
@@ -99,33 +98,40 @@ class Architecture:
         return made
 
     def fresh(self, tokenizer: PreTrainedTokenizerBase, seed: int) -> PreTrainedModel:
-        """A randomly initialised model of about 0.4M weights, with a head of its own as the large models have.
+        """A randomly initialised model of about 0.4M weights, with a head of its own as the large models have."""
+        torch.manual_seed(seed)
+        return self.model(
+            self.config(
+                vocab_size=len(tokenizer),
+                hidden_size=2 * HEAD,
+                intermediate_size=6 * HEAD,
+                num_hidden_layers=2,
+                num_attention_heads=2,
+                num_key_value_heads=1,
+                head_dim=HEAD,
+                max_position_embeddings=32768,
+                tie_word_embeddings=False,
+                initializer_range=0.05,
+                **_ends(tokenizer),
+                **({} if self.patch is None else sighted.ids(tokenizer)),
+            )
+        )
 
-        With `sizes` it is as large as that checkpoint, in bfloat16, and made on the GPU where there is one.
+    def of_real_size(
+        self, tokenizer: PreTrainedTokenizerBase, seed: int, device: torch.device
+    ) -> PreTrainedModel:
+        """A randomly initialised model with `sizes`, in bfloat16, made on a device.
+
+        Raises `MachineError` where the device has no room for it.
         """
         torch.manual_seed(seed)
-        ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
-        if self.sizes:
-            with torch.device("cuda" if torch.cuda.is_available() else "cpu"):
-                config = self.config(**{**self.sizes, **ends, "bos_token_id": None})
-                large: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
-            return large
-        config = self.config(
-            vocab_size=len(tokenizer),
-            hidden_size=2 * HEAD,
-            intermediate_size=6 * HEAD,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=1,
-            head_dim=HEAD,
-            max_position_embeddings=32768,
-            tie_word_embeddings=False,
-            initializer_range=0.05,
-            **ends,
-            bos_token_id=None,
-            **({} if self.patch is None else sighted.ids(tokenizer)),
-        )
-        return self.model(config)
+        config = self.config(**{**self.sizes, **_ends(tokenizer)})
+        try:
+            with device:
+                model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        except torch.OutOfMemoryError as error:
+            raise MachineError(f"a model of this size has no room on {device}: {error}") from None
+        return model
 
     def save_eyes(self, folder: Path) -> None:
         """Write the image processor of a model that reads pictures."""
@@ -201,21 +207,30 @@ ARCHITECTURES = {
 """By the `model_type` of their config.json."""
 
 
-def architecture(name: str, root: Path | None = None) -> Architecture:
-    """The architecture called `name`, or that of a checkpoint in the project's experiments/model/sizes.json.
+def architecture(name: str, declared: Mapping[str, Any] = MappingProxyType({})) -> Architecture:
+    """The architecture called `name`, or that of a real checkpoint of this name, with its sizes.
 
-    A checkpoint's has its real sizes. Raises `ConfigError` with the nearest name, and for the size of a checkpoint that
-    reads pictures.
+    declared: name of a checkpoint -> fields of its config.json. Raises `ConfigError` with the nearest name, and for a
+    checkpoint whose architecture is not there, or reads pictures.
     """
-    declared = {} if root is None else read_object(root / DECLARED)
     if name in ARCHITECTURES:
         return ARCHITECTURES[name]
     if name not in declared:
         raise ConfigError(f"architecture {name!r}: {unknown(name, [*ARCHITECTURES, *declared])}")
-    fields = dict(declared[name])
-    kind = fields.pop("model_type")
-    if ARCHITECTURES[kind].patch is not None:
+    sizes = dict(declared[name])
+    kind = sizes.pop("model_type", None)
+    texts = [known for known, made in ARCHITECTURES.items() if made.patch is None]
+    if kind not in texts:
         raise ConfigError(
-            f"architecture {name!r}: a model that reads pictures is rehearsed small only: {kind}"
+            f"{name}: model_type = {kind!r}: only {', '.join(texts)} are rehearsed at real size"
         )
-    return replace(ARCHITECTURES[kind], sizes=fields)
+    return replace(ARCHITECTURES[kind], sizes=sizes)
+
+
+def _ends(tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    """The ids at which a text begins and ends, as config.json has them."""
+    return {
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+        "bos_token_id": None,
+    }

@@ -1,7 +1,8 @@
 """Stand-ins for the checkpoints that a configuration names, taught just enough that some of their replies can be read.
 
 A model of random weights never writes an answer in a box, so a loop around it would only count unreadable replies. Each
-stand-in therefore sees the loop's own prompts with right answers (`lessons`) for a hundred optimizer steps (`--steps`).
+small stand-in therefore sees the loop's own prompts with right answers (`lessons`) for a hundred optimizer steps
+(`--steps`). One of a real checkpoint's size shows what memory and time that takes, and is taught nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -21,7 +24,7 @@ from rlanything.core.protocols import GeneratedData, TaskFamily
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import TRAIN
 from rlanything.core.types import Direction, InvalidProposal, Task
-from rlanything.engines import checkpoint
+from rlanything.engines import checkpoint, placement
 from rlanything.files import atomic
 from rlanything.files.images import passing
 from rlanything.learn.packing import Row
@@ -37,6 +40,9 @@ from rlanything.runs.progress.ticker import Ticker
 from rlanything.stages.bootstrap.warmstart import reply_rows
 from rlanything.stages.tasks import make_splits
 
+Kinds = Mapping[str, str]
+Declared = Mapping[str, Any]
+NONE: Declared = MappingProxyType({})
 POLICY, REWARD, ADAPTER = "policy", "reward", "adapter"
 ROLES = {POLICY: "qwen2", REWARD: "llama", ADAPTER: "qwen3"}
 """The architecture of each model where the command names no other."""
@@ -60,16 +66,19 @@ class StandIns:
         self.lessons = lessons
         self.steps = steps
 
-    def make(self, name: str, role: str, chosen: Architecture, path: str) -> None:
+    def make(self, name: str, role: str, chosen: Architecture, place: Path) -> None:
         """Write one stand-in to its folder, whole or not at all. name: decides its first weights.
 
         One of a real checkpoint's size is taught nothing.
         """
         tokenizer = chosen.tokenizer(self._texts(chosen))
-        model = chosen.fresh(tokenizer, derive_seed(self.config.seed, "rehearse", name) % 2**31)
-        if not chosen.sizes:
+        seed = derive_seed(self.config.seed, "rehearse", name) % 2**31
+        if chosen.sizes:
+            model = chosen.of_real_size(tokenizer, seed, placement.device(self.config.train))
+        else:
+            model = chosen.fresh(tokenizer, seed)
             self._learn(name, role, chosen, model, tokenizer)
-        with atomic.whole(self.root / path) as folder:
+        with atomic.whole(place) as folder:
             checkpoint.save(model, tokenizer, folder)
             chosen.save_eyes(folder)
 
@@ -147,35 +156,32 @@ class StandIns:
         return [*shown, *pairs, *self.lessons.corpus()]
 
 
-def make(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> list[Path]:
+def make(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declared = NONE) -> list[Path]:
     """Write generated data and the stand-ins of all models; returns the models' folders.
 
     Args:
         steps: optimizer steps of each one's lessons.
-        kinds: architectures by role, or names of checkpoints with declared sizes; a role that is left out has that of
-            `ROLES`, or `SIGHTED`. Judges that label steps are like the reward model.
+        kinds: architectures or names of real checkpoints by role; a role that is left out has that of `ROLES`, or
+            `SIGHTED`. Judges that label steps are like the reward model.
+        declared: name of a real checkpoint -> fields of its config.json.
 
     Raises:
-        ConfigError: before any work, for embedded models, an environment that teaches nothing, or a path that is no
-            free folder below the root.
-        MachineError: before any work, where the environment cannot run on this machine.
+        ConfigError: before any work, for embedded models, an environment that teaches nothing, a path that is no free
+            folder below the root, or a folder that roles cannot share.
+        MachineError: before any work, where the environment cannot run on this machine; for a model of real size that
+            has no room on the device.
     """
     for name, (_, source) in _sources(config).items():
         _require_free(name, source.path, root)
-    check(config, root, steps, kinds)
-    lessons = _lessons(config, root)
-    standins = StandIns(config, root, lessons, steps)
-    made: list[Path] = []
-    for name, (role, source) in _sources(config).items():
-        if root / source.path in made:  # one checkpoint in several roles is that of the first
-            continue
-        chosen = _architecture(config, role, kinds, root)
-        standins.make(name.removeprefix("model."), role, chosen, source.path)
-        made.append(root / source.path)
-    return made
+    check(config, root, steps, kinds, declared)
+    standins = StandIns(config, root, _lessons(config, root), steps)
+    places = _places(config, root, kinds, declared)
+    for place, (name, role, chosen) in places.items():
+        standins.make(name.removeprefix("model."), role, chosen, place)
+    return list(places)
 
 
-def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> None:
+def check(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declared = NONE) -> None:
     """Raise as `make` does before any work, whatever lies in the folders of the models."""
     if config.model.embedded is not None:
         raise ConfigError(
@@ -183,10 +189,32 @@ def check(config: Config, root: Path, steps: int, kinds: Mapping[str, str]) -> N
         )
     if steps < 1:
         raise ConfigError(f"--steps {steps}: must be at least 1")
-    for role in ROLES:
-        _architecture(config, role, kinds, root)
+    _places(config, root, kinds, declared)
     if _is_expert(config):
         _begun(config, make_splits(config, root)[TRAIN][:1])
+
+
+def _places(
+    config: Config, root: Path, kinds: Kinds, declared: Declared
+) -> dict[Path, tuple[str, str, Architecture]]:
+    """Folder of a stand-in -> key, role in the lessons, and architecture.
+
+    Roles may share a folder where its model is taught nothing. Raises `ConfigError` where it is, or where they name
+    different architectures.
+    """
+    found: dict[Path, tuple[str, str, Architecture]] = {}
+    for name, (role, source) in _sources(config).items():
+        place = (root / source.path).resolve()
+        if place not in found:
+            found[place] = name, role, _architecture(config, role, kinds, declared)
+            continue
+        other, _, chosen = found[place]
+        if not chosen.sizes or (role in kinds and _architecture(config, role, kinds, declared) != chosen):
+            raise ConfigError(
+                f"{name}.path = {source.path}: it is the folder of {other} too. Only roles with one checkpoint of real "
+                "size share a folder; a small stand-in is taught for one role"
+            )
+    return found
 
 
 def _lessons(config: Config, root: Path) -> Lessons:
@@ -227,12 +255,12 @@ def _sources(config: Config) -> dict[str, tuple[str, Checkpoint]]:
     return named
 
 
-def _architecture(config: Config, role: str, kinds: Mapping[str, str], root: Path) -> Architecture:
+def _architecture(config: Config, role: str, kinds: Kinds, declared: Declared) -> Architecture:
     """The architecture of a role. Raises `ConfigError` for an unknown one, and for one without eyes that needs some."""
     role = REWARD if role == LABELLER else role
     shown = getattr(config.model.images, role, 0)
     name = kinds.get(role) or (SIGHTED if shown else ROLES[role])
-    chosen = architecture(name, root)
+    chosen = architecture(name, declared)
     if shown and chosen.patch is None:
         raise ConfigError(
             f"--{role} {name}: it reads text alone, and model.images.{role} = {shown}; choose qwen2_5_vl or qwen3_vl"

@@ -74,7 +74,7 @@ def load(
     Raises `ConfigError`, also when the configured accelerator is missing.
     """
     from rlanything.engines import checkpoint as files
-    from rlanything.engines.placement import placement, put
+    from rlanything.engines.placement import exact_convolutions, placement
 
     place = placement(config.train, role)
     try:
@@ -86,7 +86,8 @@ def load(
         )
     except files.CheckpointError as error:
         raise ConfigError(str(error)) from None
-    put(model, place.device)
+    exact_convolutions()
+    model.to(place.device)  # type: ignore[arg-type]  # transformers' wrapper hides Module.to
     return model, tokenizer
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import torch
 from learn_cases import FAST, SLOW
@@ -13,7 +11,7 @@ from trainer_cases import TWICE, Stage, furthest, low_rank
 from benchmarks.plan.models import SEEING, seeing_model
 from benchmarks.plan.steps import update
 from rlanything.config import LearnConfig
-from rlanything.engines.placement import put
+from rlanything.engines.placement import exact_convolutions
 from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.trainer import LoadedPrecision, make_strategy
 
@@ -85,7 +83,16 @@ def test_after_an_update_the_process_is_as_it_was():
     with fixed_order(torch.device("cuda")):
         assert torch.are_deterministic_algorithms_enabled()
     assert not torch.are_deterministic_algorithms_enabled()
-    assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+
+
+def test_recomputed_log_probs_are_those_of_the_first_update_in_bfloat16():
+    """The same kernels compute both, so the ratio of a token is 1 before anything is learned."""
+    config = FAST.model_copy(update={"importance": "recomputed"})
+    stage = on_gpu(Stage(config, skew=0.3), precision="bf16-mixed")
+    for totals in stage.totals:
+        for name in ("policy", "reward"):
+            assert abs(totals[f"{name}/kl"][0]) < 1e-9
+            assert totals[f"{name}/clipped"][0] == 0.0
 
 
 @pytest.fixture
@@ -109,10 +116,11 @@ def test_sharded_training_learns_the_same_and_goes_on_from_its_checkpoint(alone,
 def test_all_weights_of_a_model_that_sees_are_learned_in_a_fixed_order(kind):
     """Its tower too. An operation without a kernel that adds in a fixed order would raise."""
     learned = {}
+    exact_convolutions()
     for name in ("cpu", "cuda", "cuda again"):
         device = torch.device(name.partition(" ")[0])
         model, eyes, rows = seeing_model(kind)
-        put(model, device)
+        model.to(device)
         optimizer = torch.optim.SGD(model.parameters(), lr=1.0)  # a step is the gradient, of norm 1
         with fixed_order(device):
             update(model, optimizer, [rows, rows], "32-true", eyes)

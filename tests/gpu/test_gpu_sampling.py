@@ -12,7 +12,7 @@ from sight_cases import KINDS, NAMES, PICTURES, folder, prompt
 
 from rlanything.core.types import Request
 from rlanything.engines import checkpoint
-from rlanything.engines.placement import put
+from rlanything.engines.placement import exact_convolutions
 from rlanything.engines.sight import eyes as sight
 from rlanything.engines.transformers import TransformersEngine
 
@@ -58,9 +58,10 @@ def test_a_gpu_sees_what_the_cpu_sees(kind):
         for seed, count in enumerate((1, 2, 3, 1))
     ]
     completions = []
+    exact_convolutions()
     for device in ("cpu", "cuda"):
         model, tokenizer = checkpoint.load(folder(kind))
-        put(model, torch.device(device))
+        model.to(device)
         eyes = sight.load(str(folder(kind)), None, model, PICTURES.__getitem__)
         completions.append(TransformersEngine(model, tokenizer, eyes=eyes).generate(asked))
     known, found = completions

@@ -13,6 +13,7 @@ from rlanything.config import LearnConfig, OptimizerConfig, TrainConfig
 from rlanything.engines import placement
 from rlanything.engines.placement import Role
 from rlanything.learn.datamodule import ExperienceDataModule
+from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.module import JointModule, Minibatch
 from rlanything.learn.packing import policy_rows
 from rlanything.learn.trainer import make_trainer
@@ -237,3 +238,21 @@ def test_the_rotary_frequencies_keep_their_digits_whatever_the_precision(precisi
     assert policy.dtype == format_
     assert torch.equal(policy.model.rotary_emb.inv_freq, qwen2(1).model.rotary_emb.inv_freq)
     assert module.totals["policy/grad_norm"][0] > 0
+
+
+def test_sums_in_a_fixed_order_are_switched_on_for_cuda_alone_and_put_back_also_after_an_error():
+    """The switch itself needs no GPU."""
+    cpu, cuda = torch.device("cpu"), torch.device("cuda")
+    with fixed_order(cpu):
+        assert not torch.are_deterministic_algorithms_enabled()
+    with fixed_order(cuda):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+    torch.set_deterministic_debug_mode("warn")
+    try:
+        with pytest.raises(ValueError, match="within"), fixed_order(cuda):
+            raise ValueError("within")
+        assert torch.is_deterministic_algorithms_warn_only_enabled()
+    finally:
+        torch.set_deterministic_debug_mode("default")

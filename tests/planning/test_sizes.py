@@ -11,8 +11,7 @@ import pytest
 from benchmarks.plan.models import random_model
 from rlanything.config import Checkpoint
 from rlanything.core.errors import ConfigError
-from rlanything.engines.sources import DECLARED
-from rlanything.planning.costs.sizes import from_fields, read_size
+from rlanything.planning.costs.sizes import DECLARED, from_fields, read_size
 
 ROOT = Path(__file__).parents[2]
 MODELS = [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import torch
 
@@ -11,7 +9,6 @@ from rlanything.core.errors import ConfigError
 from rlanything.core.thoughts import after_thought
 from rlanything.engines import checkpoint
 from rlanything.engines.chat import Chat
-from rlanything.engines.sources import DECLARED
 from rlanything.rehearsal.architectures import ARCHITECTURES, HEAD, architecture
 
 TEXTS = [
@@ -105,34 +102,38 @@ SHAPE = {
 """Of a checkpoint in the real file, if one were this small."""
 
 
-@pytest.fixture
-def declared(tmp_path):
-    """A project that declares the sizes of two checkpoints."""
-    file = tmp_path / DECLARED
-    file.parent.mkdir(parents=True)
-    seeing = {"model_type": "qwen3_vl", "text_config": SHAPE}
-    file.write_text(json.dumps({"Big/Model": {"model_type": "qwen3", **SHAPE}, "Big/Seeing": seeing}))
-    return tmp_path
+DECLARED = {
+    "Big/Model": {"model_type": "qwen3", **SHAPE},
+    "Big/Seeing": {"model_type": "qwen3_vl", "text_config": SHAPE},
+    "Big/Other": {"model_type": "mistral", **SHAPE},
+}
 
 
-def test_a_checkpoint_whose_sizes_are_declared_has_them_and_the_stand_ins_tokenizer(declared):
-    chosen = architecture("Big/Model", declared)
+def test_a_checkpoint_whose_sizes_are_declared_has_them_and_the_stand_ins_tokenizer(tmp_path):
+    chosen = architecture("Big/Model", DECLARED)
     tokenizer = chosen.tokenizer(TEXTS)
-    model = chosen.fresh(tokenizer, 0)
+    model = chosen.of_real_size(tokenizer, 0, torch.device("cpu"))
     assert {key: getattr(model.config, key) for key in SHAPE} == SHAPE
     assert model.dtype == torch.bfloat16
     assert model.config.eos_token_id == tokenizer.convert_tokens_to_ids("<|im_end|>")
-    checkpoint.save(model, tokenizer, declared / "made")
-    back, words = checkpoint.load(declared / "made")
+    checkpoint.save(model, tokenizer, tmp_path)
+    back, words = checkpoint.load(tmp_path)
     assert back.num_parameters() == model.num_parameters()
     assert Chat(words).start(ASKED)
     assert Chat(words).decode((4999,)) == ""  # an id that the tokenizer does not know
 
 
-def test_sizes_of_an_unknown_checkpoint_and_of_one_that_sees_are_refused(declared):
-    with pytest.raises(ConfigError, match=r"'Big/Modell': unknown; did you mean 'Big/Model'"):
-        architecture("Big/Modell", declared)
-    with pytest.raises(
-        ConfigError, match=r"'Big/Seeing': a model that reads pictures is rehearsed small only"
-    ):
-        architecture("Big/Seeing", declared)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Big/Modell", r"'Big/Modell': unknown; did you mean 'Big/Model'"),
+        (
+            "Big/Seeing",
+            r"Big/Seeing: model_type = 'qwen3_vl': only qwen2, qwen3, llama are rehearsed at real size",
+        ),
+        ("Big/Other", r"Big/Other: model_type = 'mistral': only qwen2, qwen3, llama"),
+    ],
+)
+def test_sizes_that_cannot_be_rehearsed_are_refused(name, said):
+    with pytest.raises(ConfigError, match=said):
+        architecture(name, DECLARED)

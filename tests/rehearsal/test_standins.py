@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import re
+import shutil
 
 import pytest
 from image_cases import png
@@ -26,8 +27,8 @@ from rlanything.core.types import Direction, InvalidProposal
 from rlanything.engines.placement import Role
 from rlanything.files.images import passing
 from rlanything.planning import compose
+from rlanything.planning.costs.sizes import DECLARED
 from rlanything.rehearsal import standins
-from rlanything.rehearsal.architectures import ARCHITECTURES
 from rlanything.runs import build
 
 SMALL = (
@@ -69,19 +70,63 @@ def test_one_command_makes_all_that_the_presets_pipeline_reads(project, capsys, 
     assert len(list((project / "checkpoints" / "data" / "train").rglob("game.tw-pddl"))) == config.tasks.train
 
 
-def test_roles_with_one_checkpoint_get_one_and_one_of_real_size_is_taught_nothing(
-    project, monkeypatch, capsys
-):
+REAL = {
+    "model_type": "qwen2",
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "vocab_size": 4096,
+    "max_position_embeddings": 4096,
+}
+"""Of a real checkpoint, if one were this small."""
+
+
+def shared(path: str = "checkpoints/base") -> list[str]:
+    """One folder for all roles, written in two ways."""
+    return [f"model.policy.path={path}", f"model.reward.path=./{path}", f"model.adapter.path={path}"]
+
+
+def declares(folder, sizes: dict) -> None:
+    """A project's own copy of experiments/ that declares one more checkpoint."""
+    (folder / "experiments").unlink()
+    shutil.copytree(ROOT / "experiments", folder / "experiments")
+    file = folder / DECLARED
+    file.write_text(json.dumps({**json.loads(file.read_text()), "Big/Model": sizes}))
+
+
+def test_roles_with_one_checkpoint_of_real_size_get_one_that_is_taught_nothing(project, monkeypatch, capsys):
     monkeypatch.chdir(project)
-    real = replace(
-        ARCHITECTURES["qwen2"], sizes={"hidden_size": 32, "num_hidden_layers": 1, "vocab_size": 4096}
-    )
-    monkeypatch.setattr(standins, "architecture", lambda name, root: real)
     monkeypatch.setattr(standins, "fit", lambda *_: pytest.fail("it is taught"))
-    one = [f"model.{role}.path=checkpoints/base" for role in standins.ROLES]
-    assert main(["rehearse", *SMALL, *one]) == 0
+    declares(project, REAL)
+    assert main(["rehearse", "--policy", "Big/Model", *SMALL, *shared()]) == 0
     assert capsys.readouterr().out.count("checkpoints/base: written") == 1
     assert json.loads((project / "checkpoints/base/config.json").read_text())["vocab_size"] == 4096
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (
+            {**REAL, "hidden_size": "x"},
+            r"Big/Model: experiments/model/sizes\.json: hidden_size = x: must be a whole",
+        ),
+        (5, r"Big/Model: experiments/model/sizes\.json: must be an object with the fields of a config\.json"),
+    ],
+)
+def test_damaged_sizes_are_refused(project, monkeypatch, capsys, sizes, said):
+    monkeypatch.chdir(project)
+    declares(project, sizes)
+    assert main(["rehearse", "--policy", "Big/Model", *SMALL]) != 0
+    assert re.search(said, capsys.readouterr().err)
+    assert not (project / "checkpoints").exists()
+
+
+@pytest.mark.parametrize("kinds", [{}, {"policy": "Big/Model", "reward": "qwen3"}])
+def test_a_folder_that_roles_cannot_share_is_refused(project, kinds):
+    with pytest.raises(ConfigError, match=r"model\.reward\.path = .*: it is the folder of model\.policy too"):
+        standins.make(rehearsal(*shared()), project, 1, kinds, {"Big/Model": REAL})
+    assert not (project / "checkpoints").exists()
 
 
 def test_nothing_that_is_there_is_overwritten(project):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from stage_cases import ROOT
 
 from rlanything.config import Checkpoint, parse
@@ -117,3 +118,14 @@ def test_a_name_that_cannot_be_fetched_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(ConfigError, match=r"someone/tiny: neither a folder, nor in the hub's cache, nor can"):
         build.fetch_commit(Checkpoint(path="someone/tiny"), tmp_path)
+
+
+def test_a_model_that_is_loaded_convolves_in_full_float32_on_a_gpu(data, saved):
+    """Also where the model itself stays on the CPU until the strategy divides it."""
+    before = torch.backends.cudnn.allow_tf32
+    try:
+        torch.backends.cudnn.allow_tf32 = True
+        build.load(parse(data), Checkpoint(path=str(saved)), saved.parent, Role.TRAINED)
+        assert not torch.backends.cudnn.allow_tf32
+    finally:
+        torch.backends.cudnn.allow_tf32 = before

@@ -63,12 +63,14 @@ def restored(device: str) -> Iterator[None]:
 
 @contextmanager
 def _choices_of_torch() -> Iterator[None]:
-    """Afterwards torch multiplies matrices and computes attention as before. vLLM chooses for its whole process."""
+    """Afterwards torch multiplies, convolves and attends as before. vLLM chooses for its whole process."""
     precision, cudnn = torch.get_float32_matmul_precision(), torch.backends.cuda.cudnn_sdp_enabled()
+    tf32 = torch.backends.cudnn.allow_tf32
     try:
         yield
     finally:
         torch.set_float32_matmul_precision(precision)
+        torch.backends.cudnn.allow_tf32 = tf32
         torch.backends.cuda.enable_cudnn_sdp(cudnn)
 
 

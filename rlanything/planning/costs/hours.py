@@ -24,13 +24,14 @@ from rlanything.planning.samplers import SERVERS, VLLM
 from rlanything.targets import TARGET
 
 LAYER_S = 1.3e-3
-"""Seconds in which the Python code of transformers starts the kernels of one layer of a forward pass. Measured beside
-an H100 (docs/plan.md, "Measured on a GPU"); a faster host takes less."""
+"""Seconds in which the host starts the kernels of one layer of a forward pass, one by one. Fitted to the engine
+`transformers` and to updates beside one H100 (docs/plan.md, "Measured on a GPU"); another host may take half as long,
+or twice. Assumed for vLLM without CUDA graphs."""
 LEARNING = 4
-"""How many times as long that takes with the backward pass, as measured there."""
+"""How many times as long that takes with the backward pass, fitted there."""
 GRAPH_S = 0.015
-"""Seconds that a decoding step of vLLM takes at least where it is one CUDA graph, as measured there: its scheduler, and
-the draw of 256 tokens among 152 thousand."""
+"""Seconds that a decoding step of vLLM takes at least where it is one CUDA graph. Measured there in the process, for
+0.5B weights and 256 tokens drawn among 152 thousand; assumed for other models and for servers."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,7 @@ def hours(
     phases = {}
     for calls in work.calls:
         width = _width(config, calls.model, learns)
-        size = sizes[calls.model]
-        least = _step(config, size, device)
-        phases[calls.name] = sampling(_rows(config), calls, size, width, device, least, devices)
+        phases[calls.name] = _sampled(config, calls, sizes[calls.model], width, device, devices)
     forward = (
         config.learn.kl_reference == "base",
         config.learn.importance == "recomputed",
@@ -85,7 +84,7 @@ def updating(
     half: whether it computes in bfloat16. again: passes besides the forward and the backward one.
     """
     operations = ((4 if lora else 6) + 2 * again) * products_of(size) * tokens
-    started = _start(device) * size.layers * micro_batches * (LEARNING + again)
+    started = starting(size, device) * micro_batches * (LEARNING + again)
     return operations / _speed(device, half) + started
 
 
@@ -100,9 +99,9 @@ def _speed(device: Device, half: bool) -> float:
     return device.of_flops * (device.half_flops if half else device.full_flops)
 
 
-def _start(device: Device) -> float:
-    """Seconds to start the kernels of a layer. The measured speed of a CPU holds them already."""
-    return 0.0 if device.name == CPU else LAYER_S
+def starting(size: Size, device: Device) -> float:
+    """Seconds in which the host starts a forward pass. The measured speed of a CPU holds them already."""
+    return 0.0 if device.name == CPU else LAYER_S * size.layers
 
 
 def stage_hours(
@@ -121,9 +120,7 @@ def stage_hours(
     for calls in stage.calls:
         width = _width(config, calls.model, learns if stage.training else ())
         count = devices if stage.training else 1
-        size = sizes[calls.model]
-        least = _step(config, size, device)
-        seconds += sampling(_rows(config), calls, size, width, device, least, count)
+        seconds += _sampled(config, calls, sizes[calls.model], width, device, count)
     rounds = _rounds(config, device) if stage.every_seed else 1
     return seconds * stage.times * rounds / 3600
 
@@ -150,24 +147,16 @@ def products_of(size: Size) -> int:
     return size.parameters - size.embedding - (size.tower.parameters if size.tower else 0)
 
 
-def _rows(config: Config) -> int:
-    """How many prompts an engine reads at once at most."""
-    return int(config.engine.get("max_batch", 1))
-
-
-def _step(config: Config, size: Size, device: Device) -> float:
-    """Seconds in which the host starts a decoding step."""
-    if (
-        device.name != CPU
-        and config.engine[TARGET] in (VLLM, SERVERS)
-        and not config.engine.get("eager", True)
-    ):
-        return GRAPH_S
-    return _start(device) * size.layers
+def _sampled(config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int) -> float:
+    """The seconds of `sampling` with the configured engine."""
+    graphs = config.engine[TARGET] in (VLLM, SERVERS) and not config.engine.get("eager", True)
+    least = GRAPH_S if graphs and device.name != CPU else starting(size, device)
+    most = int(config.engine.get("max_batch", 1))
+    return sampling(calls, size, device, most=most, width=width, least=least, devices=devices)
 
 
 def sampling(
-    most: int, calls: Calls, size: Size, width: int, device: Device, least: float, devices: int = 1
+    calls: Calls, size: Size, device: Device, *, most: int, width: int, least: float, devices: int = 1
 ) -> float:
     """Seconds to read the prompts and to write the replies of some calls.
 

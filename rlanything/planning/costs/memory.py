@@ -25,6 +25,9 @@ from rlanything.targets import TARGET
 HALF, FULL = 2, 4
 BATCHED = 8192
 """vLLM's `max_batched_tokens` where the configuration has none: that of `engines.vllm.support.Options`."""
+DRAW = 28
+"""Bytes that drawing a token takes for each id of the vocabulary: scores twice in float32, probabilities at temperature
+1 and at another, what tokens are masked with, and their sums in float64."""
 LOOKED = 16_384
 """Tokens of pictures that vLLM may look at together in any case: `engines.sight.eyes.MOST_TOKENS`."""
 
@@ -234,7 +237,7 @@ def _sampling(config: Config, calls: Calls, size: Size, width: int, devices: int
     """
     rows = min(int(config.engine.get("max_batch", 1)), math.ceil(calls.at_once / devices))
     cache = rows * calls.longest * size.layers * 2 * size.kv * width
-    logits = 2 * rows * size.vocab * FULL
+    logits = rows * size.vocab * DRAW
     prompts = rows * (calls.longest - calls.written / calls.count)
     shown = float(rows * calls.shown)
     if config.engine[TARGET] in (VLLM, SERVERS):

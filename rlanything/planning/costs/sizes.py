@@ -13,11 +13,13 @@ from typing import Any
 
 from rlanything.config import Architecture, Checkpoint
 from rlanything.core.errors import ConfigError
-from rlanything.engines.sources import DECLARED, cached, source
+from rlanything.engines.sources import cached, source
 from rlanything.files.reader import read_object
 from rlanything.planning import checkpoints
 from rlanything.planning.costs.tower import MOST, MOST_LAYERS, Tower, check_fields, of_model
 
+DECLARED = Path("experiments/model/sizes.json")
+"""The project's file with the sizes of known checkpoints: name on the hub -> what counts of its config.json."""
 IGNORED = (
     "auto_map",
     "quantization_config",
@@ -82,6 +84,20 @@ def read_size(checkpoint: Checkpoint, key: str, root: Path) -> Size:
     if config is None:
         return _declared(checkpoint, key, root, local=folder.is_absolute() or folder.exists())
     return from_fields(read_object(config), place, "config.json")
+
+
+def declared(root: Path) -> dict[str, Any]:
+    """Name of a checkpoint -> what the project's file says of its config.json, as it lies there; {} without a file."""
+    file = root / DECLARED
+    return read_object(file) if file.is_file() else {}
+
+
+def checked_fields(fields: Any, place: str, source: str) -> dict[str, Any]:
+    """The fields of a config.json that describe sizes, without those that name code. Raises `ConfigError`."""
+    if not isinstance(fields, dict):
+        raise ConfigError(f"{place}: {source}: must be an object with the fields of a config.json")
+    from_fields(fields, place, source)
+    return {key: value for key, value in fields.items() if key not in IGNORED}
 
 
 def from_fields(
@@ -169,9 +185,7 @@ def _find(place: str, name: str, revision: str | None) -> Path | None:
 
 def _declared(checkpoint: Checkpoint, key: str, root: Path, *, local: bool) -> Size:
     """The declared sizes of a checkpoint. Raises `ConfigError` that says which file to provide."""
-    file = root / DECLARED
-    known = read_object(file) if file.is_file() and not local else {}
-    fields = known.get(checkpoint.path)
+    fields = None if local else declared(root).get(checkpoint.path)
     if isinstance(fields, dict):
         return from_fields(fields, checkpoint.path, f"declared in {DECLARED}")
     if local:

@@ -49,18 +49,26 @@ def test_what_the_user_has_set_stays(tmp_path):
 
 
 def test_torch_computes_as_before():
-    before = torch.get_float32_matmul_precision(), torch.backends.cuda.cudnn_sdp_enabled()
+    def chosen() -> tuple[object, ...]:
+        return (
+            torch.get_float32_matmul_precision(),
+            torch.backends.cuda.cudnn_sdp_enabled(),
+            torch.backends.cudnn.allow_tf32,
+        )
+
+    def choose(precision: str, cudnn: bool, tf32: bool) -> None:
+        torch.set_float32_matmul_precision(precision)
+        torch.backends.cuda.enable_cudnn_sdp(cudnn)
+        torch.backends.cudnn.allow_tf32 = tf32
+
+    before = chosen()
     try:
-        torch.set_float32_matmul_precision("high")
-        torch.backends.cuda.enable_cudnn_sdp(True)
+        choose("high", True, False)
         with restored("cuda"):
-            torch.set_float32_matmul_precision("highest")  # as vLLM's worker does
-            torch.backends.cuda.enable_cudnn_sdp(False)  # as vLLM's import does
-        assert torch.get_float32_matmul_precision() == "high"
-        assert torch.backends.cuda.cudnn_sdp_enabled()
+            choose("highest", False, True)  # as vLLM's import and worker may do
+        assert chosen() == ("high", True, False)
     finally:
-        torch.set_float32_matmul_precision(before[0])
-        torch.backends.cuda.enable_cudnn_sdp(before[1])
+        choose(*before)
 
 
 def test_every_forced_variable_has_a_value():
