@@ -193,7 +193,7 @@ def compare_draws(rows: int = 32, vocabulary: int = 151_936) -> Iterator[Compare
     uniform = torch.from_numpy(sampling.uniforms(range(rows), 1)[:, 0])
 
     def draw(place: torch.device) -> None:
-        sampling.draw(logits.to(place), uniform.to(place), torch.ones(rows, device=place))
+        sampling.draw(logits.to(place), uniform.to(place), torch.ones(rows))
 
     host, gpu = (_seconds(partial(draw, place)) for place in (torch.device("cpu"), CUDA))
     yield Compared(
