@@ -30,13 +30,19 @@ BLOCK = 32
 SEEING = {"skip_mm_profiling": True, "mm_device_do_normalize": False, "mm_processor_cache_gb": 0}
 """How vLLM is started for a model that reads pictures: memory is not measured with one, pixels come as the model reads
 them, and are not kept."""
+GRAPHS = {
+    "compilation_config": {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"},  # mode 0: no torch.compile
+    "kernel_config": {"enable_jit_warmup": False},  # as without graphs
+}
+"""How vLLM is started with CUDA graphs: those of passes that only decode, of the kernels that it has without graphs. So
+nothing is compiled, and rounding is the same. On a CPU vLLM makes no graphs."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """How vLLM is started.
 
-    dtype: `float32` or `bfloat16`. context: positions. cache_bytes: of keys and values. eager: without CUDA graphs.
+    dtype: `float32` or `bfloat16`. context: positions. cache_bytes: of keys and values. eager: without `GRAPHS`.
     lora_rank: the highest rank of LoRA's weights that are kept apart, of `support.RANKS`; 0: there are none.
     loras: how many models have such weights at the same time.
     sighted: whether the model is one of those that read pictures.
@@ -236,6 +242,7 @@ def _start(folder: str, settings: Settings) -> Any:
         logprobs_mode="processed_logits",
         logits_processors=[OwnDraw],
         disable_log_stats=True,
+        **({} if settings.eager else GRAPHS),
         **_lora(settings),
         **more,
     )
