@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -123,8 +124,12 @@ def served(*, eager: bool) -> list[str]:
 
 def test_a_server_is_given_the_same_graphs():
     words = served(eager=False)
+    page = Path("docs/scale.md").read_text()  # what a server needs that somebody else starts
     for name, value in GRAPHS.items():
-        assert json.loads(words[words.index(f"--{name.replace('_', '-')}") + 1]) == value
+        option = f"--{name.replace('_', '-')}"
+        text = words[words.index(option) + 1]
+        assert json.loads(text) == value
+        assert f"{option} '{text}'" in page
     assert "--enforce-eager" not in words
     assert "--enforce-eager" in served(eager=True)
     assert "--compilation-config" not in served(eager=True)
@@ -201,6 +206,16 @@ def test_nothing_is_started_before_it_is_asked(model):
         only = Request((5, 6), 0, 4, choices=((7, 2),))
         assert engine.generate([only])[0].ids == (7, 2)
         assert engine._instance is None
+
+
+def test_a_closed_engine_leaves_nothing_of_its_copy_of_the_weights(engine, model):
+    engine.generate(REQUESTS)
+    learn(model)
+    engine.sync(1)
+    (layers,) = engine._instance._llm.apply_model(lambda copy: [weakref.ref(layer) for layer in copy.modules()])
+    engine.close()
+    assert len(layers) > 20
+    assert [layer() for layer in layers if layer() is not None] == []
 
 
 def test_a_closed_engine_says_so(model):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -19,6 +18,7 @@ from transformers import PreTrainedModel
 
 from rlanything.core.errors import UserError
 from rlanything.engines.lora.files import save_lora
+from rlanything.engines.vllm import ending
 from rlanything.engines.vllm.support import KEY
 from rlanything.engines.vllm.surroundings import restored
 
@@ -97,7 +97,7 @@ class Instance:
             with _explained():
                 self._llm = _start(folder, settings)
         self._given = 0
-        _running.add(self)
+        ending.RUNNING.add(self)
 
     def load(self, weights: Mapping[str, Tensor]) -> None:
         """Take over weights in place. `weights` must be the whole state of the module, with a tied head by its name.
@@ -152,7 +152,8 @@ class Instance:
 
     def close(self) -> None:
         """Free weights and caches. What the instances of a process have in common goes with the last one."""
-        _running.discard(self)
+        ending.RUNNING.discard(self)
+        self._llm.apply_model(ending.forget)
         self._llm.llm_engine.engine_core.shutdown()
         del self._llm
         gc.collect()  # its objects refer to each other
@@ -163,9 +164,6 @@ def save_config(model: PreTrainedModel, folder: str | Path) -> None:
     config = copy(model.config)
     config.architectures = [type(model).__name__]  # a model that was never saved does not say it
     config.save_pretrained(folder)
-
-
-_running: WeakSet[Instance] = WeakSet()
 
 
 def _named(lora: int | None) -> Any:
@@ -217,7 +215,7 @@ def _start(folder: str, settings: Settings) -> Any:
 
     from rlanything.engines.vllm.draw import OwnDraw
 
-    _keep_what_others_use()
+    ending.keep_what_others_use()
     more: dict[str, Any] = {}
     if settings.sighted:
         from rlanything.engines.vllm import sighted
@@ -270,29 +268,3 @@ def _explained() -> Iterator[None]:
         ) from error
     except (RuntimeError, ValueError) as error:
         raise UserError(f"vLLM cannot run this model here: {error}") from error
-
-
-def _keep_what_others_use() -> None:
-    """Let vLLM drop what all instances of a process have in common only when none is left.
-
-    vLLM drops process groups and workspaces whenever one instance ends, also when it is garbage-collected. The others
-    then fail with "pipeline model parallel group is not initialized".
-    """
-    from vllm.v1.engine import core
-    from vllm.v1.worker import workspace
-
-    for module, name in ((core, "cleanup_dist_env_and_memory"), (workspace, "reset_workspace_manager")):
-        dropping = getattr(module, name)
-        if not isinstance(dropping, _WhenNoneIsLeft):
-            setattr(module, name, _WhenNoneIsLeft(dropping))
-
-
-@dataclass(frozen=True)
-class _WhenNoneIsLeft:
-    """Calls a function of vLLM unless an instance is running."""
-
-    dropping: Callable[..., None]
-
-    def __call__(self, *args: Any, **options: Any) -> None:
-        if not _running:
-            self.dropping(*args, **options)
