@@ -9,16 +9,14 @@ of its peak that the plan assumes.
 from __future__ import annotations
 
 import gc
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from benchmarks.plan.checkpoints import made
 from benchmarks.plan.compared import Compared
 from benchmarks.plan.steps import predicted_step, update
 from benchmarks.sampling import endless_tokenizer
@@ -28,14 +26,13 @@ from rlanything.core.types import Request
 from rlanything.engines import sampling
 from rlanything.engines.lora.injection import inject, trained
 from rlanything.engines.placement import Role, dtype, weight_bytes
-from rlanything.engines.sources import DECLARED
 from rlanything.engines.transformers import TransformersEngine
 from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.packing import Row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
 from rlanything.planning.costs import hours
 from rlanything.planning.costs.devices import DEVICES, Device, of_this_machine
-from rlanything.planning.costs.sizes import Size, from_fields
+from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls
 
 LORA = LoraConfig(rank=16, alpha=32.0)
@@ -122,19 +119,10 @@ def _freed(work: Callable[[], Iterator[Compared]]) -> list[Compared]:
     return found
 
 
-def made(name: str, form: torch.dtype) -> tuple[PreTrainedModel, Size]:
-    """A random model of the sizes of a checkpoint of experiments/model/sizes.json, on the GPU."""
-    fields = json.loads(Path(DECLARED).read_text())[name]
-    config = AutoConfig.for_model(**fields)
-    with CUDA:
-        model = AutoModelForCausalLM.from_config(config, dtype=form).eval()
-    return model, from_fields(fields, name, str(DECLARED))
-
-
 def compare_step(step: Step, device: Device) -> Iterator[Compared]:
     """Bytes and milliseconds of an update, as the trainer makes it."""
     role = Role.FROZEN if step.lora else Role.TRAINED
-    model, size = made(step.name, dtype(step.precision, role))
+    model, size = made(step.name, dtype(step.precision, role), CUDA)
     if step.lora:
         inject(model, LORA, 0, "learn.policy.lora")
     if step.recomputed:
@@ -173,7 +161,7 @@ def _predicted(step: Step, size: Size, rows: list[list[Row]], device: Device) ->
 
 def compare_replies(replies: Replies, device: Device) -> Iterator[Compared]:
     """Milliseconds to read prompts and to write replies."""
-    model, size = made(replies.name, dtype(replies.precision, Role.TRAINED))
+    model, size = made(replies.name, dtype(replies.precision, Role.TRAINED), CUDA)
     tokenizer = endless_tokenizer()
     engine = TransformersEngine(model, tokenizer, max_batch=replies.rows)
     prompt = tuple(range(10, 10 + replies.prompt))

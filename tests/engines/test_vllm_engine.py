@@ -212,7 +212,9 @@ def test_a_closed_engine_leaves_nothing_of_its_copy_of_the_weights(engine, model
     engine.generate(REQUESTS)
     learn(model)
     engine.sync(1)
-    (layers,) = engine._instance._llm.apply_model(lambda copy: [weakref.ref(layer) for layer in copy.modules()])
+    (layers,) = engine._instance._llm.apply_model(
+        lambda copy: [weakref.ref(layer) for layer in copy.modules()]
+    )
     engine.close()
     assert len(layers) > 20
     assert [layer() for layer in layers if layer() is not None] == []
