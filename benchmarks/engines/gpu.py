@@ -1,8 +1,9 @@
 """Engines beside each other on this machine's GPU: `python -m benchmarks.engines --gpu`.
 
 The model has the sizes of a checkpoint, and random weights in bfloat16. Every engine is given the same requests: first
-once without counting, because the first call loads kernels and starts vLLM, then a few times. Before each, weights are
-taken over again, so that no prompt is found in a cache of the call before. Seconds are those on the clock. All engines are measured in one process, one after the other, so their ratios are of one machine.
+once without counting, because the first call loads kernels and starts vLLM, then a few times. Before each of these the
+weights are taken over again, so that no prompt is found in the cache of an earlier call. Seconds are those on the
+clock. All engines are measured in one process, one after the other, so their ratios are of one machine.
 """
 
 from __future__ import annotations
