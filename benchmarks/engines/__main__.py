@@ -1,7 +1,8 @@
 """The same work on every engine, at several model sizes: `python -m benchmarks.engines`.
 
 Printed are CPU seconds, their ratio to the native engine's, and the share of completions with the native engine's ids.
-An engine whose package is not installed is left out. Set OMP_NUM_THREADS=1.
+An engine whose package is not installed is left out. Set OMP_NUM_THREADS=1. `--gpu` measures seconds on the clock on a
+GPU, with a model of real size (`gpu`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.engines import gpu
 from benchmarks.engines.measure import SIZES, Results, measure
 from benchmarks.machine import machine
 
@@ -36,16 +38,29 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "sizes", nargs="*", default=list(SIZES), metavar="SIZE", help=f"of {', '.join(SIZES)}"
     )
+    parser.add_argument("--gpu", action="store_true", help="a model of real size on this machine's GPU")
+    parser.add_argument(
+        "--checkpoint",
+        default=gpu.CHECKPOINT,
+        choices=gpu.checkpoints(),
+        metavar="NAME",
+        help="with --gpu: of experiments/model/sizes.json; default: %(default)s",
+    )
     args = parser.parse_args(argv)
+    if args.gpu and not torch.cuda.is_available():
+        parser.error("--gpu: PyTorch finds no NVIDIA GPU here; nothing was measured")
     for size in args.sizes:
         if size not in SIZES:
             parser.error(f"{size}: must be of {', '.join(SIZES)}")
     torch.set_num_threads(1)
     started = time.monotonic()
     console = Console(width=100)
-    for size in args.sizes:
+    if args.gpu:
+        console.print(gpu.table(args.checkpoint, gpu.compare(args.checkpoint)))
+    for size in [] if args.gpu else args.sizes:
         console.print(table(size, measure(size)))
-    console.print(f"{machine()}; {time.monotonic() - started:.0f} s in all", highlight=False, soft_wrap=True)
+    here = {**machine(), **({"gpu": torch.cuda.get_device_name()} if args.gpu else {})}
+    console.print(f"{here}; {time.monotonic() - started:.0f} s in all", highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

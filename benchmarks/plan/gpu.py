@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
+from benchmarks.plan.checkpoints import made
 from benchmarks.plan.compared import Compared
+from benchmarks.plan.models import random_model
 from benchmarks.plan.steps import predicted_step, update
 from benchmarks.sampling import endless_tokenizer
 from benchmarks.training import random_rows
@@ -31,7 +31,7 @@ from rlanything.engines.transformers import TransformersEngine
 from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.packing import Row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
-from rlanything.planning.costs import hours, sizes
+from rlanything.planning.costs import hours
 from rlanything.planning.costs.devices import DEVICES, Device, of_this_machine
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls
@@ -41,13 +41,14 @@ CUDA = torch.device("cuda")
 UNITS = 64
 """Random trajectories, from which micro-batches are made."""
 REPEATS = 3
-TINY: dict[str, int] = {
-    "vocab_size": 1024,
+TINY = {
     "hidden_size": 64,
     "intermediate_size": 64,
     "num_attention_heads": 2,
     "num_key_value_heads": 1,
+    "head_dim": 32,
 }
+"""Sizes of a model whose tensors take no time, so that only starting its kernels does."""
 
 
 @dataclass(frozen=True)
@@ -128,19 +129,10 @@ def _freed(work: Callable[[], Iterator[Compared]]) -> list[Compared]:
     return found
 
 
-def made(name: str, form: torch.dtype) -> tuple[PreTrainedModel, Size]:
-    """A random model of the sizes of a checkpoint of experiments/model/sizes.json, on the GPU."""
-    fields = sizes.declared(Path())[name]
-    config = AutoConfig.for_model(**fields)
-    with CUDA:
-        model = AutoModelForCausalLM.from_config(config, dtype=form).eval()
-    return model, sizes.from_fields(fields, name, str(sizes.DECLARED))
-
-
 def compare_step(step: Step, device: Device) -> Iterator[Compared]:
     """Bytes and milliseconds of an update, as the trainer makes it."""
     role = Role.FROZEN if step.lora else Role.TRAINED
-    model, size = made(step.name, dtype(step.precision, role))
+    model, size = made(step.name, dtype(step.precision, role), CUDA)
     if step.lora:
         inject(model, LORA, 0, "learn.policy.lora")
     if step.recomputed:
@@ -180,7 +172,7 @@ def _predicted(step: Step, size: Size, rows: list[list[Row]], device: Device) ->
 
 def compare_replies(replies: Replies, device: Device) -> Iterator[Compared]:
     """Milliseconds to read prompts and to write replies."""
-    model, size = made(replies.name, dtype(replies.precision, Role.TRAINED))
+    model, size = made(replies.name, dtype(replies.precision, Role.TRAINED), CUDA)
     tokenizer = endless_tokenizer()
     engine = TransformersEngine(model, tokenizer, max_batch=replies.rows)
     prompt = tuple(range(10, 10 + replies.prompt))
@@ -196,11 +188,9 @@ def compare_replies(replies: Replies, device: Device) -> Iterator[Compared]:
 
 
 def compare_layers(layers: int = 28, tokens: int = 32) -> Iterator[Compared]:
-    """Milliseconds of a layer in a decoding step whose tensors are so small that only starting its kernels counts."""
-    torch.manual_seed(0)
-    config = AutoConfig.for_model("qwen2", **TINY, num_hidden_layers=layers)
+    """Milliseconds of a layer in a decoding step that only starts kernels."""
     with CUDA:
-        model = AutoModelForCausalLM.from_config(config).eval()
+        model = random_model("qwen2", **TINY, num_hidden_layers=layers).eval()
     engine = TransformersEngine(model, endless_tokenizer())
     asked = [Request(tuple(range(10, 40)), seed, tokens) for seed in range(4)]
     spent = _seconds(lambda: engine.generate(asked)) / tokens / layers
@@ -213,7 +203,7 @@ def compare_draws(rows: int = 32, vocabulary: int = 151_936) -> Iterator[Compare
     uniform = torch.from_numpy(sampling.uniforms(range(rows), 1)[:, 0])
 
     def draw(place: torch.device) -> None:
-        sampling.draw(logits.to(place), uniform.to(place), torch.ones(rows, device=place))
+        sampling.draw(logits.to(place), uniform.to(place), torch.ones(rows))
 
     host, gpu = (_seconds(partial(draw, place)) for place in (torch.device("cpu"), CUDA))
     yield Compared(

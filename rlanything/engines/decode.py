@@ -108,7 +108,7 @@ def step(active: Sequence[Draft], logits: Tensor, uniform: NDArray[np.float64]) 
     options, place = [draft.options() for draft in active], logits.device
     for draft in active:
         draft.pending.clear()
-    temperature = torch.tensor([draft.request.temperature for draft in active], device=place)
+    temperature = torch.tensor([draft.request.temperature for draft in active])
     uniform_b = torch.from_numpy(uniform).to(place)
     for constrained in (False, True):
         rows = [row for row, option in enumerate(options) if bool(option) == constrained]
@@ -118,7 +118,7 @@ def step(active: Sequence[Draft], logits: Tensor, uniform: NDArray[np.float64]) 
         chosen_logits = logits if len(rows) == len(active) else logits[index]
         if constrained:
             chosen_logits = restrict(chosen_logits, [options[row] for row in rows])
-        chosen, logprobs = sampling.draw(chosen_logits, uniform_b[index], temperature[index])
+        chosen, logprobs = sampling.draw(chosen_logits, uniform_b[index], temperature[rows])
         for row, choice, logprob in zip(rows, chosen.tolist(), logprobs.tolist(), strict=True):
             active[row].take(options[row][choice] if constrained else choice, logprob, options[row])
 

@@ -46,7 +46,8 @@ def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, 
     Args:
         logits: BA; alternatives that do not exist are -inf.
         uniform: B, float64 in [0, 1).
-        temperature: B; 0 takes the most likely alternative (the first of equals).
+        temperature: B; 0 takes the most likely alternative (the first of equals). On the CPU: there it is looked at
+            without waiting for the logits' device.
 
     Returns:
         The chosen indices (B, int64) and their log-probs at temperature 1 (B, float32).
@@ -58,7 +59,7 @@ def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, 
     plain = logits.softmax(-1)
     probabilities = plain
     if not bool((temperature == 1).all()):
-        scale = temperature.masked_fill(greedy, 1.0).to(logits.dtype)
+        scale = temperature.masked_fill(greedy, 1.0).to(logits)
         probabilities = (logits / scale[:, None]).softmax(-1)
     cumulative = probabilities.cumsum(-1, dtype=torch.float64)
     if not bool(cumulative[:, -1].isfinite().all()):
@@ -66,5 +67,5 @@ def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, 
     threshold = (uniform * cumulative[:, -1]).unsqueeze(1)
     chosen = torch.searchsorted(cumulative, threshold, right=True).squeeze(1)
     if bool(greedy.any()):
-        chosen = torch.where(greedy, logits.argmax(-1), chosen)
+        chosen = torch.where(greedy.to(logits.device), logits.argmax(-1), chosen)
     return chosen, plain.gather(1, chosen.unsqueeze(1)).squeeze(1).log()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from benchmarks.engines import __main__ as command
-from benchmarks.engines import lora
-from benchmarks.engines.measure import measure
+from benchmarks.engines import gpu, lora
+from benchmarks.engines.measure import measure, model_of
+from benchmarks.plan.checkpoints import made
 from benchmarks.sampling import Workload
 from rlanything.engines.vllm import support
 
@@ -40,3 +42,30 @@ def test_an_unknown_size_is_refused(capsys):
     with pytest.raises(SystemExit):
         command.main(["7B"])
     assert "7B: must be of 0.4M, 5M, 18M" in capsys.readouterr().err
+
+
+def test_without_a_gpu_nothing_is_measured_on_one(capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--gpu"])
+    assert ended.value.code == 2
+    assert "--gpu: PyTorch finds no NVIDIA GPU here" in capsys.readouterr().err
+
+
+def test_what_is_measured_on_a_gpu_can_be_measured_on_a_cpu():
+    asked = gpu.Asked(count=4, trunk=20, tail=10, reply=5)
+    engines = {gpu.TRANSFORMERS: gpu.ENGINES[gpu.TRANSFORMERS]}
+    found = gpu.measure(model_of("0.4M"), engines, asked, repeats=2)
+    one = found[gpu.TRANSFORMERS]
+    assert (one.tokens, one.first > 0, one.seconds > 0) == (20, True, True)
+    (speed,) = gpu.table("tiny", found).columns[-1].cells
+    assert speed == "1.00"
+
+
+def test_a_checkpoint_of_the_gpu_is_one_whose_sizes_are_known(capsys):
+    assert gpu.CHECKPOINT in gpu.checkpoints()
+    model, size = made(gpu.CHECKPOINT, torch.bfloat16, torch.device("meta"))
+    assert model.num_parameters() == size.parameters == 494_032_768
+    with pytest.raises(SystemExit):
+        command.main(["--gpu", "--checkpoint", "Qwen/Qwen2.5-0.6B-Instruct"])
+    assert "invalid choice: 'Qwen/Qwen2.5-0.6B-Instruct'" in capsys.readouterr().err

@@ -199,7 +199,8 @@ def actions(rng: random.Random, count: int) -> tuple[Ids, ...]:
 def error_of(model: PreTrainedModel, request: Request, completion: Completion) -> float:
     """The largest difference between recorded log-probs and those of the module itself, read in one go."""
     with torch.no_grad():
-        logits = model(torch.tensor([request.prompt_ids + completion.ids])).logits[0].float()
+        ids = torch.tensor([request.prompt_ids + completion.ids], device=model.device)
+        logits = model(ids).logits[0].float().cpu()
     logits = logits[len(request.prompt_ids) - 1 : -1]
     if completion.allowed:
         hidden = torch.ones_like(logits, dtype=torch.bool)

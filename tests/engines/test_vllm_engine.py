@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
+import weakref
 from dataclasses import replace
+from pathlib import Path
 
 import engine_cases as cases
 import pytest
@@ -17,7 +20,10 @@ from rlanything.engines.vllm import instance, support
 from rlanything.engines.vllm.asking import _deciding
 from rlanything.engines.vllm.budget import Budget
 from rlanything.engines.vllm.engine import VllmEngine
+from rlanything.engines.vllm.instance import GRAPHS, Settings
 from rlanything.engines.vllm.probe import WeightsMismatch
+from rlanything.engines.vllm.served import process
+from rlanything.engines.vllm.surroundings import restored
 
 REQUESTS = [Request((5, 6, 7), seed, 6) for seed in range(8)]
 
@@ -100,6 +106,74 @@ def test_without_a_prefix_cache_the_samples_are_the_same(engine, model):
         assert cases.ids(other.generate(REQUESTS)) == cases.ids(expected)
 
 
+def test_graphs_come_without_a_compiler_and_change_no_sample(engine, model):
+    """On a CPU there are none: what is seen here is that vLLM takes the settings, and compiles nothing."""
+    expected = engine.generate(REQUESTS)
+    with cases.opened("vllm", model, eager=False) as other:
+        assert other.generate(REQUESTS) == expected
+        chosen = other._instance._llm.llm_engine.vllm_config
+    assert not chosen.model_config.enforce_eager
+    assert chosen.compilation_config.mode == 0
+    assert not chosen.kernel_config.enable_jit_warmup
+
+
+def served(*, eager: bool) -> list[str]:
+    settings = Settings("cuda", "bfloat16", 512, 8, 64, 1 << 20, True, eager)
+    return process.arguments(Path("m"), Path("s"), settings)
+
+
+def test_a_server_is_given_the_same_graphs():
+    words = served(eager=False)
+    page = Path("docs/scale.md").read_text()  # what a server needs that somebody else starts
+    for name, value in GRAPHS.items():
+        option = f"--{name.replace('_', '-')}"
+        text = words[words.index(option) + 1]
+        assert json.loads(text) == value
+        assert f"{option} '{text}'" in page
+    assert "--enforce-eager" not in words
+    assert "--enforce-eager" in served(eager=True)
+    assert "--compilation-config" not in served(eager=True)
+
+
+def test_vllm_reads_the_graphs_of_a_server_as_those_of_a_process():
+    cases.needs_vllm()
+    with restored("cpu"):
+        from vllm.config import CompilationConfig, KernelConfig
+        from vllm.entrypoints.launchers.cli_args import make_arg_parser
+        from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+        read = make_arg_parser(FlexibleArgumentParser()).parse_args(served(eager=False))
+    assert read.compilation_config == CompilationConfig(**GRAPHS["compilation_config"])
+    assert read.compilation_config.cudagraph_mode.name == "FULL_DECODE_ONLY"
+    assert read.kernel_config == KernelConfig(**GRAPHS["kernel_config"])
+
+
+def test_a_batch_draws_what_its_rows_draw_alone():
+    """Free and constrained, greedy and not; a row that is not finite leaves the others as they are."""
+    cases.needs_vllm()
+    with restored("cpu"):
+        from rlanything.engines.vllm.draw import OwnDraw, Row
+
+    logits = torch.randn(12, 50, generator=torch.Generator().manual_seed(0)) * 3
+    logits[4, 6], logits[5, 9], logits[6, 3] = float("nan"), float("inf"), float("nan")
+
+    def row(number: int) -> Row:
+        choices = ((9, 8, 2), (9, 7, 2), (3, 2)) if number % 2 else ()
+        given = {"seed": number, "offset": 0, "temperature": number % 3 / 2, "choices": choices, "end": 0}
+        return Row({**given, "never": 7 if number % 4 else None}, 5, [])
+
+    def drawn(numbers: list[int]) -> torch.Tensor:
+        processor = OwnDraw(None, logits.device, False)
+        processor._rows = {at: row(number) for at, number in enumerate(numbers)}
+        return processor.apply(logits[numbers])
+
+    alone = torch.cat([drawn([number]) for number in range(12)])
+    for numbers in (list(range(12)), [0, 2, 4, 6], [1, 3, 5, 11], [8, 10]):
+        assert torch.equal(drawn(numbers).nan_to_num(9.0), alone[numbers].nan_to_num(9.0))
+    assert [int(line.isnan().sum()) for line in alone] == [0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0]
+    assert all(int(line.isfinite().sum() + line.isnan().sum()) == 1 for line in alone)
+
+
 @pytest.mark.parametrize(
     "choices",
     [
@@ -132,6 +206,18 @@ def test_nothing_is_started_before_it_is_asked(model):
         only = Request((5, 6), 0, 4, choices=((7, 2),))
         assert engine.generate([only])[0].ids == (7, 2)
         assert engine._instance is None
+
+
+def test_a_closed_engine_leaves_nothing_of_its_copy_of_the_weights(engine, model):
+    engine.generate(REQUESTS)
+    learn(model)
+    engine.sync(1)
+    (layers,) = engine._instance._llm.apply_model(
+        lambda copy: [weakref.ref(layer) for layer in copy.modules()]
+    )
+    engine.close()
+    assert len(layers) > 20
+    assert [layer() for layer in layers if layer() is not None] == []
 
 
 def test_a_closed_engine_says_so(model):

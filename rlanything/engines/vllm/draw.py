@@ -86,18 +86,21 @@ class OwnDraw(LogitsProcessor):
                 self._rows[start] = replaced
 
     def apply(self, logits: Tensor) -> Tensor:
-        """Logits BV that leave one token in each row."""
+        """Logits BV that leave one token in each row. They are changed in place."""
         rows = [self._rows[index] for index in range(len(logits))]
         options = [row.options() for row in rows]
-        chosen = torch.zeros(len(rows), dtype=torch.int64, device=logits.device)
-        logprobs = torch.zeros(len(rows), dtype=torch.float32, device=logits.device)
-        for constrained in (False, True):
-            index = [i for i, allowed in enumerate(options) if bool(allowed) == constrained]
-            if index:
-                at = torch.tensor(index, device=logits.device)
-                allowed = [options[i] for i in index] if constrained else []
-                chosen[at], logprobs[at] = _draw(logits[at].float(), [rows[i] for i in index], allowed)
-        return torch.full_like(logits, float("-inf")).scatter_(
+        kinds = ([i for i, allowed in enumerate(options) if bool(allowed) == kind] for kind in (False, True))
+        parts = [part for part in kinds if part]
+        if len(parts) == 1:  # most batches: no logits are copied
+            chosen, logprobs = _draw(logits.float(), rows, options if options[0] else [])
+        else:
+            chosen = torch.empty(len(rows), dtype=torch.int64, device=logits.device)
+            logprobs = torch.empty(len(rows), dtype=torch.float32, device=logits.device)
+            for part in parts:
+                at = torch.tensor(part, device=logits.device)
+                allowed = [options[i] for i in part] if options[part[0]] else []
+                chosen[at], logprobs[at] = _draw(logits[at].float(), [rows[i] for i in part], allowed)
+        return logits.fill_(float("-inf")).scatter_(
             1, chosen.unsqueeze(1), logprobs.to(logits.dtype).unsqueeze(1)
         )
 
@@ -114,13 +117,15 @@ def _draw(logits: Tensor, rows: Sequence[Row], options: Sequence[tuple[int, ...]
         at, never = torch.tensor(barred, device=logits.device).unbind(1)
         logits[at, never] = float("-inf")  # one write for the whole batch
     own = restrict(logits, options) if options else logits
-    finite = own.max(-1).values.isfinite()  # the largest is NaN where one is NaN
-    own = own.masked_fill(~finite.unsqueeze(1), float("-inf"))
-    own[~finite, 0] = 0.0
+    finite = own.amax(-1).isfinite()  # the largest is NaN where one is NaN
+    whole = bool(finite.all())
+    if not whole:  # one question to the device in place of two passes over the logits
+        own = own.masked_fill(~finite.unsqueeze(1), float("-inf"))
+        own[~finite, 0] = 0.0
     uniform = torch.from_numpy(np.array([row.uniform for row in rows])).to(logits.device)
-    temperature = torch.tensor([row.temperature for row in rows], device=logits.device)
+    temperature = torch.tensor([row.temperature for row in rows])
     chosen, logprobs = sampling.draw(own, uniform, temperature)
     if options:
         picked = [allowed[at] for allowed, at in zip(options, chosen.tolist(), strict=True)]
         chosen = torch.tensor(picked, device=logits.device)
-    return chosen, logprobs.masked_fill(~finite, float("nan"))
+    return chosen, logprobs if whole else logprobs.masked_fill(~finite, float("nan"))

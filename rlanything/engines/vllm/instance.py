@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -19,6 +18,7 @@ from transformers import PreTrainedModel
 
 from rlanything.core.errors import UserError
 from rlanything.engines.lora.files import save_lora
+from rlanything.engines.vllm import ending
 from rlanything.engines.vllm.support import KEY
 from rlanything.engines.vllm.surroundings import restored
 
@@ -30,13 +30,19 @@ BLOCK = 32
 SEEING = {"skip_mm_profiling": True, "mm_device_do_normalize": False, "mm_processor_cache_gb": 0}
 """How vLLM is started for a model that reads pictures: memory is not measured with one, pixels come as the model reads
 them, and are not kept."""
+GRAPHS = {
+    "compilation_config": {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"},  # mode 0: no torch.compile
+    "kernel_config": {"enable_jit_warmup": False},  # as without graphs
+}
+"""How vLLM is started with CUDA graphs: those of passes that only decode, of the kernels that it has without graphs. So
+nothing is compiled, and rounding is the same. On a CPU vLLM makes no graphs."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """How vLLM is started.
 
-    dtype: `float32` or `bfloat16`. context: positions. cache_bytes: of keys and values. eager: without CUDA graphs.
+    dtype: `float32` or `bfloat16`. context: positions. cache_bytes: of keys and values. eager: without `GRAPHS`.
     lora_rank: the highest rank of LoRA's weights that are kept apart, of `support.RANKS`; 0: there are none.
     loras: how many models have such weights at the same time.
     sighted: whether the model is one of those that read pictures.
@@ -91,7 +97,7 @@ class Instance:
             with _explained():
                 self._llm = _start(folder, settings)
         self._given = 0
-        _running.add(self)
+        ending.RUNNING.add(self)
 
     def load(self, weights: Mapping[str, Tensor]) -> None:
         """Take over weights in place. `weights` must be the whole state of the module, with a tied head by its name.
@@ -146,7 +152,8 @@ class Instance:
 
     def close(self) -> None:
         """Free weights and caches. What the instances of a process have in common goes with the last one."""
-        _running.discard(self)
+        ending.RUNNING.discard(self)
+        self._llm.apply_model(ending.forget)
         self._llm.llm_engine.engine_core.shutdown()
         del self._llm
         gc.collect()  # its objects refer to each other
@@ -157,9 +164,6 @@ def save_config(model: PreTrainedModel, folder: str | Path) -> None:
     config = copy(model.config)
     config.architectures = [type(model).__name__]  # a model that was never saved does not say it
     config.save_pretrained(folder)
-
-
-_running: WeakSet[Instance] = WeakSet()
 
 
 def _named(lora: int | None) -> Any:
@@ -211,7 +215,7 @@ def _start(folder: str, settings: Settings) -> Any:
 
     from rlanything.engines.vllm.draw import OwnDraw
 
-    _keep_what_others_use()
+    ending.keep_what_others_use()
     more: dict[str, Any] = {}
     if settings.sighted:
         from rlanything.engines.vllm import sighted
@@ -236,6 +240,7 @@ def _start(folder: str, settings: Settings) -> Any:
         logprobs_mode="processed_logits",
         logits_processors=[OwnDraw],
         disable_log_stats=True,
+        **({} if settings.eager else GRAPHS),
         **_lora(settings),
         **more,
     )
@@ -263,29 +268,3 @@ def _explained() -> Iterator[None]:
         ) from error
     except (RuntimeError, ValueError) as error:
         raise UserError(f"vLLM cannot run this model here: {error}") from error
-
-
-def _keep_what_others_use() -> None:
-    """Let vLLM drop what all instances of a process have in common only when none is left.
-
-    vLLM drops process groups and workspaces whenever one instance ends, also when it is garbage-collected. The others
-    then fail with "pipeline model parallel group is not initialized".
-    """
-    from vllm.v1.engine import core
-    from vllm.v1.worker import workspace
-
-    for module, name in ((core, "cleanup_dist_env_and_memory"), (workspace, "reset_workspace_manager")):
-        dropping = getattr(module, name)
-        if not isinstance(dropping, _WhenNoneIsLeft):
-            setattr(module, name, _WhenNoneIsLeft(dropping))
-
-
-@dataclass(frozen=True)
-class _WhenNoneIsLeft:
-    """Calls a function of vLLM unless an instance is running."""
-
-    dropping: Callable[..., None]
-
-    def __call__(self, *args: Any, **options: Any) -> None:
-        if not _running:
-            self.dropping(*args, **options)

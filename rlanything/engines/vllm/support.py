@@ -94,7 +94,8 @@ class Options:
     max_batched_tokens: the most tokens of one forward pass; longer prompts are read in parts.
     dtype: number format of the copy, `float32` or `bfloat16`; `auto`: that of the module.
     prefix_caching: whether common beginnings of prompts are read once.
-    eager: without CUDA graphs. They make a GPU faster and take memory.
+    eager: without CUDA graphs of passes that only decode (`instance.GRAPHS`). They make a GPU faster and take memory. A
+        CPU has none, with either value.
     tolerance: the largest difference of log-probs between vLLM and the module; None: by `dtype`.
     lora: `merged`: a model that LoRA trains is sent as a whole, with its products added. `apart`: vLLM has the frozen
         weights once, and is sent LoRA's alone.

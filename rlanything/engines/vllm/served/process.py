@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
-from rlanything.engines.vllm.instance import BLOCK, SEEING, Settings
+from rlanything.engines.vllm.instance import BLOCK, GRAPHS, SEEING, Settings
 from rlanything.engines.vllm.served import keeper, program
 from rlanything.engines.vllm.surroundings import CACHE_SIZE, FORCED, NO_COMPILER, PRODUCTS, VARIABLES
 
@@ -108,6 +109,8 @@ def arguments(model: Path, socket: Path, settings: Settings) -> list[str]:
         "logits-processors": "rlanything.engines.vllm.draw:OwnDraw",
         "generation-config": "vllm",  # no defaults from the checkpoint
     }
+    if not settings.eager:
+        valued |= {name.replace("_", "-"): json.dumps(value) for name, value in GRAPHS.items()}
     switches = []
     for name, value in (SEEING if settings.sighted else {}).items():
         option = name.replace("_", "-")
