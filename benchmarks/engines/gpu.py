@@ -9,7 +9,6 @@ clock. All engines are measured in one process, one after the other, so their ra
 from __future__ import annotations
 
 import gc
-import json
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -32,7 +31,7 @@ from rlanything.engines.vllm import support
 from rlanything.engines.vllm.budget import GIB
 from rlanything.engines.vllm.copying import token_bytes
 from rlanything.engines.vllm.engine import VllmEngine
-from rlanything.planning.costs.sizes import DECLARED
+from rlanything.planning.costs.sizes import declared
 
 CHECKPOINT = "Qwen/Qwen2.5-0.5B-Instruct"
 REPEATS = 3
@@ -106,8 +105,8 @@ ENGINES: dict[str, Opening] = {
 
 def checkpoints() -> list[str]:
     """Names of the checkpoints whose sizes are known and that read text."""
-    declared = json.loads(Path(DECLARED).read_text())
-    return [name for name, fields in declared.items() if "vision_config" not in fields]
+    known = declared(Path())
+    return [name for name, fields in known.items() if "vision_config" not in fields]
 
 
 def compare(name: str) -> dict[str, Timed]:
