@@ -63,10 +63,10 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
 def _without_removed(data: dict[str, Any]) -> dict[str, Any]:
     """The configuration without panels and judges that are null. A file removes one by setting it to null."""
     for section, named in REMOVABLE:
-        of = data.get(section)
-        if isinstance(of, dict) and isinstance(of.get(named), dict):
-            kept = {name: value for name, value in of[named].items() if value is not None}
-            data = data | {section: of | {named: kept}}
+        found = data.get(section)
+        if isinstance(found, dict) and isinstance(found.get(named), dict):
+            kept = {name: value for name, value in found[named].items() if value is not None}
+            data = data | {section: found | {named: kept}}
     return data
 
 

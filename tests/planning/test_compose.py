@@ -70,6 +70,15 @@ def test_in_the_paper_s_experiment_the_adapter_changes_two_types_and_a_model_is_
     assert parse(compose.compose([], ROOT)).env["edit"] == "scene"
 
 
+def test_null_removes_a_judge_but_not_the_one_that_is_needed():
+    words = ["scale=paper", "env=osworld"]
+    (judge,) = parse(compose.compose(words, ROOT)).evaluate.judges
+    more = [*words, "+evaluate.judges.other.path=Qwen/Qwen3-8B", f"evaluate.judges.{judge}=null"]
+    assert [*parse(compose.compose(more, ROOT)).evaluate.judges] == ["other"]
+    with pytest.raises(ConfigError, match="labels = 'judge': judges is empty; declare one"):
+        parse(compose.compose([*words, f"evaluate.judges.{judge}=null"], ROOT))
+
+
 def test_a_setting_is_not_chosen_but_follows_from_its_names():
     with pytest.raises(ConfigError, match="override 'setting=coding-smoke': unknown"):
         compose.compose(["setting=coding-smoke"], ROOT)

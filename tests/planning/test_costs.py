@@ -33,6 +33,7 @@ SMALL = [
     "learn.micro_batch_tokens=4096",
     "engine.max_batch=32",
 ]
+FAST = "engine=vllm engine.eager=false engine.max_batch=256"
 EXPECTED = Assumptions(episode_share=0.4, reply_share=0.1)
 
 
@@ -325,6 +326,9 @@ def test_the_pages_have_the_numbers_of_the_preset_for_one_gpu():
     assert f"at most {whole.all_hours:.1f} hours." in page
     assert f"the training takes {most}. With `learn.gradient_checkpointing=true` it takes {less}" in page
     assert f"at most {games.hours.hours:.1f} hours, and everything together {games.all_hours:.1f}" in page
+    for words in ("engine.max_batch=128", FAST, f"{FAST} learn.micro_batch_tokens=8192"):
+        found = one_gpu(*words.split())
+        assert f"| `{words}` | {found.memory.peak / devices.GB:.1f} | {found.all_hours:.1f} |" in page
     tiny = [f"model.{name}.path=Qwen/Qwen2.5-0.5B-Instruct" for name in ("policy", "reward")]
     assert f"takes at most {one_gpu(*tiny).memory.peak / devices.GB:.1f} GB" in page
     assert f"{lasting} before activations, at most {peak} with them" in paper

@@ -28,7 +28,7 @@ CACHE_SIZE = "VLLM_CPU_KVCACHE_SPACE"
 """A variable that overrides the configured size of the cache. It is removed."""
 NO_COMPILER = "TORCHDYNAMO_DISABLE"
 """Read while vLLM is imported. Without it a CPU compiles the sampler, for about 20 seconds of the first call."""
-PRODUCTS = {"TRITON_F32_DEFAULT": "ieee"}
+EXACT = {"TRITON_F32_DEFAULT": "ieee"}
 """Read on a GPU whenever Triton compiles a kernel. Without it attention in float32 multiplies with the 10 bits of TF32,
 and log-probs differ from the trainer's by more than rounding."""
 
@@ -37,11 +37,11 @@ and log-probs differ from the trainer's by more than rounding."""
 def restored(device: str) -> Iterator[None]:
     """Import and start vLLM within it. Afterwards, random generators, threads and environment are as before.
 
-    Variables whose names begin with `VLLM_` stay, because vLLM reads them again. So do `PRODUCTS` on a GPU, because
+    Variables whose names begin with `VLLM_` stay, because vLLM reads them again. So do `EXACT` on a GPU, because
     kernels are compiled when they are first used. device: `cpu` or `cuda`.
     """
     if device == "cuda":
-        for name, value in PRODUCTS.items():
+        for name, value in EXACT.items():
             os.environ.setdefault(name, value)
     before = dict(os.environ)
     numbers, python, threads = np.random.get_state(), random.getstate(), torch.set_num_threads

@@ -11,7 +11,7 @@ from rlanything.engines.vllm import surroundings
 from rlanything.engines.vllm.served import process
 from rlanything.engines.vllm.surroundings import restored
 
-RUNNER, PRODUCTS = "VLLM_USE_V2_MODEL_RUNNER", "TRITON_F32_DEFAULT"
+RUNNER, EXACT = "VLLM_USE_V2_MODEL_RUNNER", "TRITON_F32_DEFAULT"
 
 
 @pytest.fixture(autouse=True)
@@ -32,20 +32,20 @@ def test_the_runner_is_the_one_that_takes_our_logits_processor(device, tmp_path)
 
 def test_attention_in_float32_is_exact_on_a_gpu_also_after_the_start(tmp_path):
     with restored("cpu"):
-        assert PRODUCTS not in os.environ
-    assert PRODUCTS not in process.environment("cpu", tmp_path)
+        assert EXACT not in os.environ
+    assert EXACT not in process.environment("cpu", tmp_path)
     with restored("cuda"):
         os.environ["OF_VLLM"] = "1"
-    assert os.environ[PRODUCTS] == "ieee"
+    assert os.environ[EXACT] == "ieee"
     assert "OF_VLLM" not in os.environ
-    assert process.environment("cuda", tmp_path)[PRODUCTS] == "ieee"
+    assert process.environment("cuda", tmp_path)[EXACT] == "ieee"
 
 
 def test_what_the_user_has_set_stays(tmp_path):
-    os.environ[PRODUCTS] = "tf32x3"
+    os.environ[EXACT] = "tf32x3"
     with restored("cuda"):
         pass
-    assert os.environ[PRODUCTS] == process.environment("cuda", tmp_path)[PRODUCTS] == "tf32x3"
+    assert os.environ[EXACT] == process.environment("cuda", tmp_path)[EXACT] == "tf32x3"
 
 
 def test_torch_computes_as_before():

@@ -15,7 +15,7 @@ from rlanything.core.errors import MachineError
 from rlanything.core.printable import safe
 from rlanything.engines.vllm.instance import BLOCK, GRAPHS, SEEING, Settings
 from rlanything.engines.vllm.served import keeper, program
-from rlanything.engines.vllm.surroundings import CACHE_SIZE, FORCED, NO_COMPILER, PRODUCTS, VARIABLES
+from rlanything.engines.vllm.surroundings import CACHE_SIZE, EXACT, FORCED, NO_COMPILER, VARIABLES
 
 SOCKET, LOG = "socket", "log"
 LINES, MOST = 20, 1 << 16
@@ -148,7 +148,7 @@ def environment(device: str, folder: Path, *, lora: bool = False) -> dict[str, s
     if device == "cpu":
         found[NO_COMPILER] = "1"
     if device == "cuda":
-        found = {**PRODUCTS, **found, VISIBLE: own_device()}
+        found = {**EXACT, **found, VISIBLE: own_device()}
     return found
 
 
