@@ -146,7 +146,7 @@ def test_a_training_that_sends_loras_weights_alone_has_the_native_engines_ids(
         runs.append(Layout(root).run(ARM, 0))
     native, ours = runs
     assert len(set(loaded)) == len(loaded) == instances  # each was given whole weights once
-    assert not instance._running
+    assert not ending.RUNNING
     found = Compared()
     for one, other in zip(episodes(ours, 0), episodes(native, 0), strict=True):
         for pair in zip(one.trajectory.steps, other.trajectory.steps, strict=False):
@@ -163,5 +163,5 @@ def test_it_is_replayed_and_evaluated_and_every_engine_is_closed(config, trained
     evaluate.evaluate_arm(config, trained, ARM)
     found = read_evaluation(Layout(trained).evaluation(ARM), ARM)
     assert {"in_domain", "out_of_domain"} <= set(found)
-    assert not instance._running
+    assert not ending.RUNNING
     assert not any(keeper.__name__ in " ".join(child.cmdline()) for child in psutil.Process().children())
