@@ -16,7 +16,7 @@ from stage_cases import contents, lines, small
 
 from rlanything.config import Config
 from rlanything.core.types import Episode
-from rlanything.engines.vllm import instance, support
+from rlanything.engines.vllm import ending, instance, support
 from rlanything.engines.vllm.served import keeper
 from rlanything.files.records import read_lines
 from rlanything.loop.record import EpisodeRecord
