@@ -142,10 +142,8 @@ def measure(
 
 def _timed(engine: Engine, requests: Sequence[Request], version: int = 0) -> tuple[float, int]:
     """Seconds on the clock and tokens written. Ids are on the CPU at the end, so nothing is still to be computed."""
-    if version:
-        engine.sync(
-            version
-        )  # names the weights anew: prompts in vLLM's cache are not found under the new name
+    if version:  # under a new name of the weights no prompt is found in vLLM's cache
+        engine.sync(version)
     start = time.perf_counter()
     completions = engine.generate(requests)
     return time.perf_counter() - start, sum(len(completion.ids) for completion in completions)

@@ -27,7 +27,7 @@ from benchmarks.plan.models import ARCHITECTURES, ROWS, SEEING, random_model, se
 from benchmarks.plan.steps import PRECISIONS, measure_step, predicted_step, update
 from benchmarks.training import random_rows
 from rlanything.config import LoraConfig
-from rlanything.planning.costs.devices import this_cpu
+from rlanything.planning.costs.devices import DEVICES, Device, of_this_machine, this_cpu
 
 LORA = LoraConfig(rank=4, alpha=8.0)
 
@@ -114,13 +114,22 @@ def here() -> list[Compared]:
     return [*compare(), *(timed for kind in TIMED for timed in compare_times(kind))]
 
 
+def _known(parser: argparse.ArgumentParser) -> Device:
+    """This machine's GPU. Ends the program where there is none that the plan knows."""
+    device = of_this_machine()
+    if device is None:
+        known = ", ".join(one.name for one in DEVICES)
+        parser.error(f"--gpu: PyTorch finds no GPU here that the plan knows; it knows {known}")
+    return device
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plan", description=__doc__.split("\n")[0])
     parser.add_argument("--gpu", action="store_true", help="models of real size on this machine's GPU")
     args = parser.parse_args(argv)
     table = Table("", "predicted", "measured", "predicted / measured")
-    for row in gpu.compare() if args.gpu else here():
+    for row in gpu.compare(_known(parser)) if args.gpu else here():
         numbers = [f"{value:,.{0 if value >= 100 else 2}f}" for value in (row.predicted, row.measured)]
         say(f"{row.what}: {' '.join(numbers)}")
         table.add_row(row.what, *numbers, f"{row.ratio:.3f}")

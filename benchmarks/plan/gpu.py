@@ -32,7 +32,7 @@ from rlanything.learn.fixed_order import fixed_order
 from rlanything.learn.packing import Row, micro_batches
 from rlanything.learn.recomputing import allow_recomputing, recomputing
 from rlanything.planning.costs import hours
-from rlanything.planning.costs.devices import DEVICES, Device, of_this_machine
+from rlanything.planning.costs.devices import Device
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls
 
@@ -107,12 +107,8 @@ REPLIES = (
 )
 
 
-def compare() -> Iterator[Compared]:
-    """Every comparison. Raises `RuntimeError` where the plan does not know this machine's GPU, or there is none."""
-    device = of_this_machine()
-    if device is None:
-        known = ", ".join(one.name for one in DEVICES)
-        raise RuntimeError(f"PyTorch finds no GPU here that the plan knows; it knows {known}")
+def compare(device: Device) -> Iterator[Compared]:
+    """Every comparison. device: what the plan knows of this machine's GPU."""
     for step in STEPS:
         yield from _freed(partial(compare_step, step, device))
     for replies in REPLIES:

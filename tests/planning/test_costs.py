@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.plan.__main__ import TIMED, compare_times
+from benchmarks.plan.__main__ import main as benchmark
 from benchmarks.plan.models import ROWS, random_model, sizes_of
 from benchmarks.plan.steps import PRECISIONS, measure_step, predicted_step
 from benchmarks.training import random_rows
@@ -62,6 +63,16 @@ def test_the_memory_of_a_step_is_what_torch_allocates(tmp_path, precision, kind,
 def test_the_time_of_a_prompt_and_of_a_step_is_predicted_within_a_factor(kind):
     for found in compare_times(kind):
         assert 1 / FACTOR < found.ratio < FACTOR, found
+
+
+def test_without_a_gpu_nothing_is_measured_on_one(monkeypatch, capsys):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SystemExit) as ended:
+        benchmark(["--gpu"])
+    assert ended.value.code == 2
+    assert (
+        "--gpu: PyTorch finds no GPU here that the plan knows; it knows H200, H100" in capsys.readouterr().err
+    )
 
 
 def test_the_page_states_the_factor_that_is_asserted():
