@@ -23,7 +23,7 @@ from rlanything.report.results.statistics import Panel
 
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "experiments" / "check" / "study.yaml"
-STUDIES = ("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml")
+STUDIES = ("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml", "weak_reward.yaml")
 
 
 def space_of(study: Study) -> Workspace:
