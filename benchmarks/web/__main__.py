@@ -3,7 +3,8 @@
 Both play the same kinds with random clicks and start each episode on a seed of its own. Starts of episodes count,
 starts of browsers do not. They take turns in one run, so that other work on the machine meets both. Ours plays several
 episodes together, as the loop does: a page that serves several episodes plays each again. The other one needs the extra
-`web` and Debian's package chromium-driver. It is measured without its screenshots.
+`web` and Debian's package chromium-driver. It is measured without its screenshots, in a process of its own
+(`benchmarks/web/selenium.py`).
 
 With `--browsergym PYTHON` BrowserGym takes turns with them (`benchmarks/web/browsergym.py`).
 """
@@ -18,10 +19,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 from benchmarks.web.pace import KINDS, MOST_STEPS, rate
 from envs.web.browser import launch
@@ -33,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 REST = ("click-test",)
 SPARE = 4000
 """Tasks that are drawn beforehand, and drawn from in turn."""
+Measure = Callable[[float], Mapping[str, float]]
+"""Seconds -> rates by what they are of."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,15 +47,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     family = WebFamily(kinds=KINDS, ood_kinds=REST)
     ours = play_together(family, family.make("train", SPARE, 0), args.together)
-    measured: dict[str, Callable[[float], Mapping[str, float]]] = {"ours": lambda s: {"ours": rate(ours, s)}}
-    if theirs := selenium_steps():
-        measured["selenium"] = lambda seconds: {"selenium": rate(theirs, seconds)}
+    measured: list[Measure] = [lambda seconds: {"ours": rate(ours, seconds)}]
     with ExitStack() as peers:
+        if theirs := selenium():
+            measured.append(peers.enter_context(theirs))
         for words in ((), ("--waits",)) if args.browsergym else ():
-            measured[" ".join(words)] = peers.enter_context(browsergym(args.browsergym, words))
+            measured.append(peers.enter_context(browsergym(args.browsergym, words)))
         rates: dict[str, list[float]] = {}
         for _ in range(args.turns):
-            for measure in measured.values():
+            for measure in measured:
                 for name, found in measure(args.seconds).items():
                     rates.setdefault(name, []).append(found)
     for name, several in rates.items():
@@ -62,29 +64,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-@contextmanager
-def browsergym(python: str, words: Sequence[str]) -> Iterator[Callable[[float], Mapping[str, float]]]:
-    """A function that measures BrowserGym for some seconds, in a process of `python`. words: its options."""
+def browsergym(python: str, words: Sequence[str]) -> AbstractContextManager[Measure]:
+    """BrowserGym in a process of `python`. words: its options."""
     command = [python, "-m", "benchmarks.web.browsergym", *words, "--chromium", launch.chromium(None)]
     command += ["--pages", str(launch.pages(None))]
-    settings = {**os.environ, "PYTHONPATH": str(ROOT)}
-    of = f"browsergym {'with' if words else 'without'} its waits"
+    return peer(f"browsergym {'with' if words else 'without'} its waits", command)
+
+
+def selenium(kinds: Sequence[str] = KINDS) -> AbstractContextManager[Measure] | None:
+    """MiniWoB++'s own environment in a process of its own; None, and a note, where it cannot run."""
+    driver = shutil.which("chromedriver")
+    if driver is None:
+        print("The selenium environment is not measured: apt install chromium-driver", file=sys.stderr)
+        return None
+    try:
+        import miniwob.environment  # noqa: F401 - whether it can be imported
+    except ImportError as error:
+        print(f"The selenium environment is not measured: {error}", file=sys.stderr)
+        return None
+    programs = {"MINIWOB_CHROMEDRIVER": driver, "MINIWOB_CHROME_BINARY": launch.chromium(None)}
+    return peer("selenium", [sys.executable, "-m", "benchmarks.web.selenium", *kinds], **programs)
+
+
+@contextmanager
+def peer(name: str, command: Sequence[str], **variables: str) -> Iterator[Measure]:
+    """A function that measures another environment for some seconds, in a process that ends when its input does.
+
+    variables: of its environment, beside those of this process."""
+    settings = {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
         command, env=settings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as peer:
-        assert peer.stdin is not None
-        assert peer.stdout is not None
-        into, out = peer.stdin, peer.stdout
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        into, out = other.stdin, other.stdout
 
         def measure(seconds: float) -> dict[str, float]:
             print(seconds, file=into, flush=True)
             line = out.readline()
             if not line:
-                raise SystemExit(
-                    f"{python} -m benchmarks.web.browsergym ended without an answer; its output says why"
-                )
-            found = json.loads(line)
-            return {of: found["whole"], f"{of}, steps alone": found["steps"]}
+                raise SystemExit(f"{' '.join(command[:3])} ended without an answer; its output says why")
+            names = {"whole": name, "steps": f"{name}, steps alone"}
+            return {names[of]: found for of, found in json.loads(line).items()}
 
         try:
             yield measure
@@ -111,42 +132,6 @@ def play_together(family: WebFamily, tasks: Sequence[Task], together: int) -> It
                 left.append((environment, task, answer.observation.actions, taken + 1))
             yield
         running = left
-
-
-def selenium_steps() -> Iterator[None] | None:
-    """Steps of MiniWoB++'s own environment; None, and a note, where it cannot run."""
-    driver = shutil.which("chromedriver")
-    if driver is None:
-        print("The selenium environment is not measured: apt install chromium-driver", file=sys.stderr)
-        return None
-    os.environ |= {"MINIWOB_CHROMEDRIVER": driver, "MINIWOB_CHROME_BINARY": launch.chromium(None)}
-    try:
-        from miniwob.environment import MiniWoBEnvironment
-    except ImportError as error:
-        print(f"The selenium environment is not measured: {error}", file=sys.stderr)
-        return None
-    made = [MiniWoBEnvironment(subdomain=kind) for kind in KINDS]
-    return _clicks(made)
-
-
-def _clicks(environments: Sequence[Any]) -> Iterator[None]:
-    """Steps of whole episodes, the kinds in turn, with random clicks on elements; never ends."""
-    from miniwob.action import ActionTypes
-
-    rng, seed = random.Random(0), 0
-    for environment in environments:
-        environment.reset(seed=0)
-        environment.set_record_screenshots(False)
-    while True:
-        environment, seed = environments[seed % len(environments)], seed + 1
-        seen, _ = environment.reset(seed=seed)
-        for _ in range(MOST_STEPS):
-            refs = [element["ref"] for element in seen["dom_elements"] if element["ref"] > 0]
-            action = environment.unwrapped.create_action(ActionTypes.CLICK_ELEMENT, ref=rng.choice(refs))
-            seen, _, done, _, _ = environment.step(action)
-            yield
-            if done:
-                break
 
 
 if __name__ == "__main__":

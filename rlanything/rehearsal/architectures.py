@@ -125,18 +125,25 @@ class Architecture:
         Raises `MachineError` where the device has no room for it.
         """
         torch.manual_seed(seed)
-        config = self.config(**{**self.sizes, **_ends(tokenizer)})
-        try:
-            with device:
-                model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
-        except torch.OutOfMemoryError as error:
-            raise MachineError(f"a model of this size has no room on {device}: {error}") from None
-        return model
+        return made_on(self.config(**{**self.sizes, **_ends(tokenizer)}), torch.bfloat16, device)
 
     def save_eyes(self, folder: Path) -> None:
         """Write the image processor of a model that reads pictures."""
         if self.patch is not None:
             sighted.processor(self.patch).save_pretrained(str(folder))
+
+
+def made_on(config: PreTrainedConfig, form: torch.dtype, device: torch.device) -> PreTrainedModel:
+    """A randomly initialised model of any size, made on a device. The caller seeds PyTorch.
+
+    Raises `MachineError` where the device has no room for it.
+    """
+    try:
+        with device:
+            model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=form)
+    except torch.OutOfMemoryError as error:
+        raise MachineError(f"a model of this size has no room on {device}: {error}") from None
+    return model
 
 
 def _qwen(texts: Iterable[str]) -> PreTrainedTokenizerBase:

@@ -1,7 +1,9 @@
 """The speed of web pages beside other environments; the comparisons themselves need what those environments need."""
 
+import subprocess
 import sys
 
+import psutil
 import pytest
 
 from benchmarks.web.__main__ import browsergym
@@ -31,3 +33,36 @@ def test_a_python_without_browsergym_ends_the_comparison_with_its_command():
         pytest.raises(SystemExit, match=r"benchmarks\.web\.browsergym ended"),
     ):
         measure(0.1)
+
+
+KILLED = """
+import time
+from benchmarks.web.__main__ import selenium
+found = selenium(["click-test"])
+if found is None:
+    raise SystemExit("missing")
+with found as measure:
+    print(*measure(0.01), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_browser_of_a_comparison_that_is_killed_ends():
+    try:
+        launch.chromium(None)
+    except MachineError as error:
+        pytest.skip(str(error))
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as asks:
+        if asks.stdout.readline() != "selenium\n":
+            said = asks.stderr.read()
+            assert "is not measured" in said
+            pytest.skip(said)
+        started = psutil.Process(asks.pid).children(recursive=True)
+        assert len(started) > 2  # Python, the driver, the browser
+        asks.kill()
+    _gone, left = psutil.wait_procs(started, timeout=60)
+    for process in left:
+        process.kill()
+    assert left == []

@@ -8,7 +8,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from envs.coding.formats.blob import pack
+from envs.coding.formats.files import FORMATS
+from envs.coding.formats.record import Record
+from rlanything.core.types import Task
 
+SUM = "print(sum(map(int, input().split())))"
 text = st.text(max_size=20)
 name = st.text("abcdefghijklmnop-_/ 0123456789é", min_size=1, max_size=12).filter(lambda s: s.strip())
 identifier = st.sampled_from(["add", "maxSum", "f_1"])
@@ -109,6 +113,14 @@ def reference_item(**changes: Any) -> dict[str, Any]:
         "example_output": ["1"],
         **changes,
     }
+
+
+def summing(**changes: Any) -> Task:
+    """Print the sum of two numbers; `SUM` does."""
+    record = reference_item(
+        test_input=["1 2\n", "3 4\n"], test_output=["3", "7"], test_time_limit=1, **changes
+    )
+    return FORMATS["reference"].read(Record(record)).to_task()
 
 
 stdin_rows = st.lists(st.builds(stdin_case, text, text), max_size=3)

@@ -24,6 +24,8 @@ BRIDGE = (
     sys.executable, "-c", RUN, str(STUB), str(osworld_bridge.__file__), "--provider_name", "docker", "--pause", "0",
     "--settle", "0", "--before_evaluation", "0", "--screen_width", str(SCREEN[0]), "--screen_height", str(SCREEN[1]),
 )  # fmt: skip
+TYPED = {"func": "typed", "expected": "a<b"}
+"""An evaluator of the stand-in: whether this was typed."""
 SHELL = {"launch": ["lxterminal", "--command=/bin/sh"], "files": {}, "checks": []}
 """A terminal on the small desktop."""
 LIAR = """
@@ -85,13 +87,12 @@ def extended(name: str) -> dict:
 
 
 def data(folder: Path) -> Path:
-    plain = {"func": "typed", "expected": "a<b"}
     return write(
         folder,
         {
-            "os": [extended("e1"), extended("e2"), content("p1", plain)],
-            "chrome": [content("c1", plain)],
-            "multi_apps": [content("m1", plain), content("m2", {"func": "infeasible"})],
+            "os": [extended("e1"), extended("e2"), content("p1", TYPED)],
+            "chrome": [content("c1", TYPED)],
+            "multi_apps": [content("m1", TYPED), content("m2", {"func": "infeasible"})],
         },
     )
 

@@ -23,7 +23,7 @@ from rlanything.planning.costs.measuring import Measuring, StageWork
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SMALL = [
     "scale=paper",
     *(f"rollout.{key}" for key in ("max_steps=2", "max_tokens=7", "tasks=16")),

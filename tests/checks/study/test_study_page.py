@@ -13,7 +13,7 @@ from rlanything.checks.study.published import read_published
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 
-RECORDED = Path(__file__).parents[2] / "checks"
+RECORDED = Path(__file__).parents[3] / "checks"
 
 
 @pytest.fixture

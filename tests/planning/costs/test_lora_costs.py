@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_costs import one_gpu, planned
+from costs_cases import WHOLE, one_gpu, planned
 
 from benchmarks.plan.models import ROWS, random_model, sizes_of
 from benchmarks.plan.steps import measure_step, predicted_step
@@ -15,9 +15,7 @@ from rlanything.config import LoraConfig
 from rlanything.planning.costs.estimate import Estimate
 from rlanything.planning.costs.low_rank import lora_weights
 
-ROOT = Path(__file__).parents[2]
-WHOLE = ["learn.policy.lora=null", "learn.reward.lora=null"]
-"""All weights train in the preset for one GPU."""
+ROOT = Path(__file__).parents[3]
 OFTEN = 1.3
 """How many times the measured peak a predicted one may be: not all that is counted is kept of frozen matrices."""
 

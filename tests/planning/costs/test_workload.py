@@ -24,7 +24,7 @@ from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.prompts import Questions
 from rlanything.planning.costs.workload import Calls, Workload, workload
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SMALL = ["rollout.max_steps=5", "rollout.max_tokens=7", "judge.max_tokens=9"]
 GIVEN = Assumptions(opening_tokens=40, turn_tokens=10, past_tokens=6, guide_tokens=20, action_tokens=3)
 POSITIONS = {"policy": 4096, "reward": 4096, "adapter": 16384}

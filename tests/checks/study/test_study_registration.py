@@ -1,4 +1,4 @@
-"""A study's declaration, its registration, and what follows from a difference."""
+"""A study's registration: before it runs, and what may change afterwards."""
 
 from __future__ import annotations
 
@@ -7,163 +7,15 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
+from study_cases import HYPOTHESIS, OWN, ROOT, STUDIES, declared, space_of
 
 from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.study.registration import FILE, _content, _require_same, register, registered
-from rlanything.checks.study.verdict import Verdict, both_tests
 from rlanything.checks.workspace import Workspace
-from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
-from rlanything.planning import compose
-from rlanything.report.results.statistics import Panel
-
-ROOT = Path(__file__).parents[2]
-OWN = ROOT / "experiments" / "check" / "study.yaml"
-STUDIES = ("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml", "weak_reward.yaml")
-
-
-def space_of(study: Study) -> Workspace:
-    return Workspace.of("case", study, ROOT, ROOT / "params.yaml", 1)
-
-
-def declared(tmp_path: Path, **changes: object) -> Study:
-    file = tmp_path / "study.yaml"
-    file.write_text(yaml.safe_dump({**yaml.safe_load(OWN.read_text()), **changes}))
-    return load_study(file)
-
-
-def test_every_key_of_a_study_stands_in_the_projects_own():
-    assert set(yaml.safe_load(OWN.read_text())) == set(Study.model_fields)
-
-
-def test_the_projects_own_can_be_run_and_trains_what_its_hypotheses_compare():
-    study = load_study(OWN)
-    config = space_of(study).config
-    assert config.train.seeds == study.seeds >= 8
-    assert config.judge_for(config.arm("oracle_75")).accuracy == 0.75
-    assert config.judge_for(config.arm("full")).source == "model"
-    assert set(study.trained) == {
-        *("outcome", "dynamic_sampling", "policy", "policy_reward", "full", "step_only"),
-        *("oracle_75", "oracle_100"),
-    }
-
-
-def test_the_shortest_study_can_be_run_too():
-    study = load_study(OWN.with_name("table1.yaml"))
-    assert study.trained == tuple(space_of(study).config.arms)
-
-
-HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
-
-
-def hypothesis(**changes: object) -> dict[str, object]:
-    return {"hypotheses": {"one": {**HYPOTHESIS, **changes}}}
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        (hypothesis(arm="polic"), "hypotheses.one.arm = 'polic': unknown; did you mean 'policy'?"),
-        (hypothesis(over="ceiling"), "hypotheses.one.over = 'ceiling': unknown"),
-        (hypothesis(over="policy"), "hypotheses.one: 'policy' is compared with itself"),
-        (
-            hypothesis(metric="indomain"),
-            "hypotheses.one.metric = 'indomain': unknown; did you mean 'in_domain'?",
-        ),
-        (hypothesis(clam="x"), "hypotheses.one.clam: unknown; did you mean 'claim'?"),
-        (hypothesis(smallest=0), "hypotheses.one.smallest = 0"),
-        (hypothesis(smallest=3), "hypotheses.one: smallest = 3.0: must be below 1"),
-        (hypothesis(metric="accepted_tasks"), "hypotheses.one.smallest: missing; accepted_tasks is a count"),
-        (hypothesis(claim="a | b"), "hypotheses.one.claim"),
-        (hypothesis(over="base_cooled", metric="rm_process"), "'base_cooled' has no rm_process"),
-        (
-            {**hypothesis(arm="oracle_100", metric="rm_process"), "oracles": [{"accuracy": 1.0}]},
-            "has no rm_process",
-        ),
-        (
-            {"oracles": [{"accuracy": 1.0}, {"accuracy": 1.0, "systematic": 0.0}], **hypothesis()},
-            "oracles: 'oracle_100' is there twice",
-        ),
-        ({"hypotheses": {}}, "hypotheses"),
-        ({"arms": ["outcome", "outcome", "policy"], **hypothesis()}, "arms: 'outcome' is there twice"),
-        ({"arms": ["outcome", "base", "policy"], **hypothesis()}, "arms: 'base' is a control and no arm"),
-        (
-            {"arms": ["step_only", "outcome", "policy"], **hypothesis()},
-            "judged by the reward model of 'full'",
-        ),
-        ({"overrides": ["train.workers=5"], **hypothesis()}, "train.workers: a check sets it by '--workers'"),
-        (
-            {"overrides": ["evaluate.cooling=null"], **hypothesis(over="base_cooled")},
-            "evaluate.cooling is null",
-        ),
-        ({"alpha": 1.5}, "alpha = 1.5"),
-    ],
-)
-def test_a_bad_declaration_is_refused_with_the_key_and_what_is_allowed(tmp_path, changes, expected):
-    changes = {
-        "arms": ["outcome", "policy"],
-        "overrides": ["+arm@arms.step_only=step_only"],
-        "oracles": [],
-    } | changes
-    with pytest.raises(ConfigError) as caught:
-        space_of(declared(tmp_path, **changes))
-    assert expected in str(caught.value)
-
-
-def panel(*values: tuple[float, ...]) -> Panel:
-    """Shares of solved games, one tuple a seed."""
-    hits = np.array([values], dtype=np.float64)
-    tasks = tuple(f"t{k}" for k in range(hits.shape[2]))
-    return Panel(tuple(range(len(values))), tasks, hits, np.ones_like(hits))
-
-
-def around(mean: float, noise: float) -> Panel:
-    """8 seeds and 40 games whose shares scatter around `mean`."""
-    cells = mean + noise * np.random.default_rng(0).standard_normal((8, 40))
-    return panel(*map(tuple, cells - cells.mean() + mean))
-
-
-@pytest.mark.parametrize(
-    ("mean", "noise", "expected"),
-    [
-        (0.10, 0.1, Verdict.HOLDS),
-        (-0.10, 0.1, Verdict.REVERSED),
-        (0.0, 0.01, Verdict.TOO_SMALL),
-        (0.015, 0.01, Verdict.SMALL),
-        (0.02, 0.9, Verdict.OPEN),
-        (-0.02, 0.9, Verdict.OPEN),
-    ],
-)
-def test_a_verdict_follows_from_both_tests(mean, noise, expected):
-    found = both_tests({"one": (around(0.5 + mean, noise), around(0.5, 0.0))}, {"one": 0.03})["one"]
-    assert found.contrast.difference.mean == pytest.approx(mean)
-    assert found.verdict(0.05) is expected
-
-
-def test_more_of_the_same_data_never_turns_a_refuted_hypothesis_into_one_that_matters():
-    for noise in (0.001, 0.003, 0.01, 0.03, 0.1):
-        found = both_tests({"one": (around(0.51, noise), around(0.5, 0.0))}, {"one": 0.03})["one"]
-        assert found.verdict(0.05) in (Verdict.SMALL, Verdict.TOO_SMALL, Verdict.OPEN)
-
-
-def test_equal_seeds_and_games_prove_nothing():
-    same = both_tests({"one": (panel((1, 1), (1, 1)), panel((0, 0), (0, 0)))}, {"one": 0.03})["one"]
-    assert same.contrast.p is None
-    assert same.verdict(0.05) is Verdict.OPEN
-
-
-def test_what_could_not_be_measured_counts_in_the_correction():
-    pair = (around(0.6, 0.6), around(0.5, 0.0))
-    alone = both_tests({"one": pair}, {"one": 0.03})["one"]
-    three = both_tests(
-        {"one": pair, "two": None, "three": None}, dict.fromkeys(("one", "two", "three"), 0.03)
-    )
-    assert three["one"].contrast.p == pytest.approx(min(1.0, 3 * alone.contrast.p))
-    assert three["two"].verdict(0.05) is Verdict.UNMEASURED
 
 
 @pytest.fixture
@@ -217,10 +69,6 @@ def test_what_is_asked_of_the_results_can_be_changed_until_the_study_has_begun(s
             again()
 
 
-def test_a_study_that_trains_something_else_has_another_workspace(tmp_path):
-    assert space_of(declared(tmp_path, seeds=9)).root != space_of(load_study(OWN)).root
-
-
 def test_a_registration_that_was_edited_is_refused(space):
     study, where, place = space
     register(study, where, place)
@@ -251,12 +99,6 @@ def test_a_start_that_was_killed_while_it_published_goes_on(space):
     made = registered(study, where, place, "now")
     (place / FILE).unlink()
     assert registered(study, where, place, "now") == made
-
-
-def test_the_studies_have_data_of_their_own():
-    seeds = [space_of(load_study(OWN.with_name(name))).config.seed for name in STUDIES]
-    recorded = parse(compose.compose([], ROOT)).seed
-    assert len({recorded, *seeds}) == 1 + len(STUDIES)
 
 
 def git(root: Path, *words: str) -> None:

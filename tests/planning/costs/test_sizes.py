@@ -13,7 +13,7 @@ from rlanything.config import Checkpoint
 from rlanything.core.errors import ConfigError
 from rlanything.planning.costs.sizes import DECLARED, from_fields, read_size
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MODELS = [
     ("qwen2", {}),
     ("qwen2", {"tie_word_embeddings": False, "num_key_value_heads": 4}),

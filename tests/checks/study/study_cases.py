@@ -1,0 +1,25 @@
+"""Declared studies: the project's own, and changes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from rlanything.checks.study.declare import Study, load_study
+from rlanything.checks.workspace import Workspace
+
+ROOT = Path(__file__).parents[3]
+OWN = ROOT / "experiments" / "check" / "study.yaml"
+STUDIES = ("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml", "weak_reward.yaml")
+HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
+
+
+def space_of(study: Study) -> Workspace:
+    return Workspace.of("case", study, ROOT, ROOT / "params.yaml", 1)
+
+
+def declared(tmp_path: Path, **changes: object) -> Study:
+    file = tmp_path / "study.yaml"
+    file.write_text(yaml.safe_dump({**yaml.safe_load(OWN.read_text()), **changes}))
+    return load_study(file)

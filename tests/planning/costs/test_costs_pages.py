@@ -1,0 +1,128 @@
+"""What `plan` prints of memory and time, what it refuses, and the numbers of the pages."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from costs_cases import ROOT, SMALL, one_gpu, planned
+
+from rlanything.cli import main
+from rlanything.engines import checkpoint
+from rlanything.planning.costs import devices
+from rlanything.planning.costs.assumptions import Assumptions
+from rlanything.planning.costs.estimate import Estimate
+
+FAST = "engine=vllm engine.eager=false engine.max_batch=256"
+
+
+def test_the_command_prints_what_fits_without_loading_a_model(monkeypatch, capsys):
+    monkeypatch.setattr(checkpoint, "load", None)
+    words = ["--episode-share", "0.4", "--reply-share", "0.1", "--arm", "full", "--device", "H100"]
+    assert main(["--root", str(ROOT), "plan", "scale=paper", *SMALL, *words]) == 0
+    assert "fits: " in capsys.readouterr().out
+    assert main(["--root", str(ROOT), "plan", "scale=paper", *words]) == 0
+    assert "does not fit: " in capsys.readouterr().out
+
+
+def test_json_says_the_same(capsys):
+    words = [
+        "plan",
+        "scale=paper",
+        *SMALL,
+        "--arm",
+        "full",
+        "--device",
+        "H100",
+        "--json",
+        "--reply-share",
+        "0.1",
+    ]
+    assert main(["--root", str(ROOT), *words, "--episode-share", "0.4"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    found = planned(*SMALL)
+    assert data["costs"]["full"]["memory"]["peak"] == found.memory.peak
+    assert data["costs"]["full"]["memory"]["fits"] is True
+    assert data["models"]["policy"]["parameters"] == 494_032_768
+    assert data["counts"]["full"]["rollouts"] == 25_600
+
+
+def test_json_says_how_long_the_rows_are(capsys):
+    words = ["plan", "scale=paper", "--arm", "full", "--device", "H100", "--json"]
+    assert main(["--root", str(ROOT), *words]) == 0
+    work = json.loads(capsys.readouterr().out)["costs"]["full"]["work"]
+    rows = work["rows"]["reward"]
+    assert work["longest_row"]["reward"] == max(row["tokens"] for row in rows)
+    assert work["trained"]["reward"] == sum(row["count"] * row["tokens"] for row in rows)
+
+
+def test_the_pages_have_the_numbers_of_their_commands():
+    page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
+    bounds, expected = planned(count=64, given=Assumptions()), planned(count=64)
+    for found in (bounds, expected):
+        assert f"with one vote has {found.work.undivided['reward']:,} tokens" in page
+    whole = planned("learn.gradient_checkpointing=false", count=64, given=Assumptions())
+    kept, fewer = (activations_of(found) for found in (whole, bounds))
+    assert f"take {kept}, with it {fewer}" in page
+    for changes, needed in (found.nearest for found in (bounds, expected)):
+        assert f"{needed / devices.GB:.1f} GB a device" in page
+        assert all(change.split(" on ")[0] in page for change in changes.changes)
+    hours = expected.hours.hours, expected.all_hours
+    assert "take {:.0f} hours on 64 devices, and the whole arm {:.0f} hours".format(*hours) in page
+    assert f"fits, with {planned(*SMALL).memory.peak / devices.GB:.1f} GB" in page
+
+
+def test_the_pages_have_the_numbers_of_the_preset_for_one_gpu():
+    page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
+    paper = (ROOT / "docs" / "paper_map.md").read_text()
+    games, coding = one_gpu(), one_gpu("env=coding_data")
+    saving = one_gpu("env=coding_data", "learn.gradient_checkpointing=true")
+    whole = one_gpu("learn.policy.lora=null", "learn.reward.lora=null")
+    lasting = f"{sum(part.bytes for part in games.memory.lasting) / devices.GB:.1f} GB"
+    peak, most, less = (f"{each.memory.peak / devices.GB:.1f} GB" for each in (games, coding, saving))
+    assert f"bounds, also on a card of 24 GB: {peak}. {lasting} are weights" in page
+    assert f"activations of the reward model ({gigabytes(games.memory.passing)})" in page
+    assert f"With all weights training it takes {whole.memory.peak / devices.GB:.1f} GB and" in page
+    assert f"at most {whole.all_hours:.1f} hours." in page
+    assert f"the training takes {most}. With `learn.gradient_checkpointing=true` it takes {less}" in page
+    assert f"at most {games.hours.hours:.1f} hours, and everything together {games.all_hours:.1f}" in page
+    for words in ("engine.max_batch=128", FAST, f"{FAST} learn.micro_batch_tokens=8192"):
+        found = one_gpu(*words.split())
+        assert f"| `{words}` | {found.memory.peak / devices.GB:.1f} | {found.all_hours:.1f} |" in page
+    tiny = [f"model.{name}.path=Qwen/Qwen2.5-0.5B-Instruct" for name in ("policy", "reward")]
+    assert f"takes at most {one_gpu(*tiny).memory.peak / devices.GB:.1f} GB" in page
+    assert f"{lasting} before activations, at most {peak} with them" in paper
+    assert f"the files of problems and a sandbox; at most {most} |" in paper
+
+
+def activations_of(found: Estimate) -> str:
+    """Of the reward model."""
+    (part,) = (p for p in found.memory.passing if (p.name, p.model) == ("activations", "reward"))
+    return f"{part.bytes / devices.GB:.1f} GB"
+
+
+def gigabytes(parts):
+    return f"{max(part.bytes for part in parts) / devices.GB:.1f} GB"
+
+
+def test_without_a_device_the_counts_are_printed_and_the_device_is_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr(devices, "of_this_machine", lambda: None)
+    assert main(["--root", str(ROOT), "plan", "scale=paper", "--arm", "full"]) == 0
+    said = capsys.readouterr().out
+    assert "7,615,616,512 parameters" in said
+    assert "name it with --device" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["plan", "--device", "H10"], "--device 'H10': unknown"),
+        (["plan", "--devices", "0"], "--devices 0: must be at least 1"),
+        (["plan", "scale=paper", "--reply-share", "2"], "--reply-share 2.0: must be above 0 and at most 1"),
+        (["plan", "scal=paper"], "override 'scal=paper'"),
+        (["train", "--arm", "full", "--device", "H100"], "--device: belongs to --dry-run"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_in_one_message(words, message, capsys):
+    assert main(["--root", str(ROOT), *words]) == 2
+    assert message in capsys.readouterr().err
