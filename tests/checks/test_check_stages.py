@@ -21,6 +21,7 @@ DECLARED = {
     "table1": "study",
     "long": "study",
     "transfer": "study",
+    "weak_reward": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",
