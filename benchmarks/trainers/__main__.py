@@ -32,7 +32,8 @@ MISSING = "TRL is not installed: make exports, or pip install -e '.[exports]'; n
 HELP = {
     "prompts": "prompts of an iteration",
     "group": "replies to each prompt",
-    "prompt": "tokens of the shortest prompts; the longest have a fifth more",
+    "prompt": "tokens of the shortest prompts",
+    "spread": "how many more the longest prompts may have",
     "reply": "tokens of every reply",
     "updates": "optimizer steps of an iteration",
     "rows": "rows of a forward pass of an update",
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     works = [Work(size, **given) for size in args.sizes]
     if problem := works[0].problem():
         parser.error(problem)
-    started, load, console = time.monotonic(), round(os.getloadavg()[0], 2), Console(width=150)
+    started, load, console = time.monotonic(), round(os.getloadavg()[0], 2), Console(width=140)
     for work in works:
         for threads in args.threads:
             with _quiet():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 
 from rich import box
@@ -21,20 +21,28 @@ COUNTS = (*EQUAL, "taught", "scored")
 
 
 def speed(work: Work, threads: int, found: Found) -> Table:
-    """One row for each side: medians over the counted iterations. The last column is lowest, median, highest."""
+    """One row for each side: medians over the counted iterations. The last two columns have the lowest and highest too.
+
+    Rates are per CPU second, so that other work on the machine changes them little.
+    """
     names = ("parameters", "threads", "side", "sampled tokens/s", "trained rows/s", "s", "CPU s")
-    made = Table(*names, "s, times TRL's", box=box.ASCII)
+    made = Table(*names, "s, times TRL's", "CPU s, times TRL's", box=box.ASCII)
     theirs = counted(found[TRL])
     for name, iterations in found.items():
         ours = counted(iterations)
         sampled = median(one.counts["sampled"] / one.sampling for one in ours)
         trained = median(one.counts["rows"] / one.other for one in ours)
-        seconds, cpu = median(one.seconds for one in ours), median(one.cpu for one in ours)
-        ratios = [one.seconds / other.seconds for one, other in zip(ours, theirs, strict=True)]
-        spread = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        cells = [number(value) for value in (sampled, trained, seconds, cpu)]
-        made.add_row(work.size, f"{threads}", name, *cells, "" if name == TRL else spread)
+        seconds, cpu = [one.seconds for one in ours], [one.cpu for one in ours]
+        cells = [number(value) for value in (sampled, trained, median(seconds), median(cpu))]
+        ratios = ratio(seconds, [one.seconds for one in theirs]), ratio(cpu, [one.cpu for one in theirs])
+        made.add_row(work.size, f"{threads}", name, *cells, *(() if name == TRL else ratios))
     return made
+
+
+def ratio(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    """Median, lowest and highest of the ratios of iterations that followed each other."""
+    found = [one / other for one, other in zip(ours, theirs, strict=True)]
+    return f"{median(found):.2f} ({min(found):.2f} to {max(found):.2f})"
 
 
 def done(found: Found) -> Table:
@@ -76,13 +84,14 @@ def counted(iterations: list[Iteration]) -> list[Iteration]:
 def sentences(work: Work) -> Iterator[str]:
     """What is equal, and what is not."""
     yield (
-        f"An iteration: {work.prompts} prompts of {work.prompt} to {work.prompt + work.prompt // 5} tokens, "
+        f"An iteration: {work.prompts} prompts of {work.prompt} to {work.prompt + work.spread} tokens, "
         f"{work.group} replies of exactly {work.reply} tokens to each, optimizer steps: {work.updates}, every row "
         f"once, at most {work.rows} rows a pass. Float32, clipped surrogate, beta {work.beta:g}, AdamW, no "
         f"recomputed activations. Iterations counted: {work.repeats}, in turn; not counted before them: {WARMUP}."
     )
     yield (
-        "Sampled tokens/s: in the engine, or in model.generate. Trained rows/s: rows by the seconds of everything else."
+        "Rates are per CPU second. Sampled tokens/s: in the engine, or in model.generate. Trained rows/s: rows by the "
+        "CPU seconds of everything else. Times TRL's: below 1, ours needs less."
     )
     yield "Not equal:"
     yield (
@@ -97,10 +106,11 @@ def sentences(work: Work) -> Iterator[str]:
         )
     elif work.recompute:
         yield "  Ours computes the replies' log-probs again. With one optimizer step TRL needs none."
-    yield (
-        "  TRL pads prompts on the left to the longest of the iteration, with a mask. Ours puts rows of similar length "
-        "together and pads on the right, without a mask."
-    )
+    if work.spread:
+        yield (
+            "  TRL pads prompts on the left to the longest of the iteration, with a mask. Ours puts rows of similar "
+            "length together and pads on the right, without a mask."
+        )
     yield "  TRL also computes the entropy of every distribution. Ours logs an estimate from the log-probs."
     yield (
         "  No side writes checkpoints, asks an environment or a reward model, or has a second turn, in which native "

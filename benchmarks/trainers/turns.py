@@ -25,9 +25,10 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class Iteration:
-    """One iteration of one side, in seconds on the clock.
+    """One iteration of one side. counts: what was done.
 
-    cpu: CPU seconds of the process; only this side ran. sampling: the part that drew tokens. counts: what was done.
+    seconds: on the clock. cpu: CPU seconds of the process, in which only this side ran. sampling: those of drawing
+    tokens.
     """
 
     seconds: float
@@ -37,8 +38,8 @@ class Iteration:
 
     @property
     def other(self) -> float:
-        """Everything but sampling: rows, log-probs, forward and backward passes, optimizer steps, the trainer's own."""
-        return self.seconds - self.sampling
+        """CPU seconds of everything but sampling: rows, log-probs, the passes of the update, the trainer's own."""
+        return self.cpu - self.sampling
 
 
 class Turns:
@@ -98,11 +99,11 @@ class Clock:
     @contextmanager
     def sampling(self) -> Iterator[None]:
         """The time of the block is that of sampling."""
-        began, self._sampling = time.perf_counter(), True
+        began, self._sampling = time.process_time(), True
         try:
             yield
         finally:
-            self._sampled, self._sampling = self._sampled + time.perf_counter() - began, False
+            self._sampled, self._sampling = self._sampled + time.process_time() - began, False
 
     def count(self, **amounts: int) -> None:
         """Add to the counts of the iteration."""

@@ -30,15 +30,16 @@ CLIP_NORM = 1.0
 class Work:
     """Sizes of an iteration; lengths are in tokens.
 
-    prompt: of the shortest prompts; the longest are a fifth longer. rows: of one forward pass of an update, at most.
-    beta: weight of the KL term; above 0 both sides compare with a frozen copy of the first weights. recompute: ours
-    computes the log-probs of the replies again, which TRL does where `updates` is above 1.
+    prompt: of the shortest prompts; the longest have up to `spread` more. rows: of one forward pass of an update, at
+    most. beta: weight of the KL term; above 0 both sides compare with a frozen copy of the first weights. recompute:
+    ours computes the log-probs of the replies again, which TRL does where `updates` is above 1.
     """
 
     size: str = "0.4M"
     prompts: int = 16
     group: int = 8
     prompt: int = 200
+    spread: int = 40
     reply: int = 32
     updates: int = 1
     rows: int = 32
@@ -59,7 +60,7 @@ class Work:
     @property
     def longest(self) -> int:
         """The most tokens of a row."""
-        return self.prompt + self.prompt // 5 + self.reply
+        return self.prompt + self.spread + self.reply
 
     def problem(self) -> str:
         """Why the work cannot be done, with the option, its value and what is allowed; or ''."""
@@ -68,10 +69,14 @@ class Work:
                 return f"--{name} {getattr(self, name)}: must be at least 1"
         if self.group < 2:
             return f"--group {self.group}: must be at least 2: advantages compare the replies to one prompt"
-        if self.beta < 0:
-            return f"--beta {self.beta}: must be at least 0"
+        for name in ("spread", "beta"):
+            if getattr(self, name) < 0:
+                return f"--{name} {getattr(self, name)}: must be at least 0"
         if self.longest > CONTEXT:
-            return f"--prompt {self.prompt} --reply {self.reply}: rows of {self.longest} tokens; at most {CONTEXT}"
+            return (
+                f"--prompt {self.prompt} --spread {self.spread} --reply {self.reply}: rows of up to {self.longest} "
+                f"tokens; at most {CONTEXT} are allowed"
+            )
         if self.replies % (self.updates * self.rows):
             return (
                 f"--rows {self.rows}: {self.updates} updates (--updates) of whole forward passes must divide the "
@@ -82,7 +87,7 @@ class Work:
     def texts(self, iteration: int) -> list[str]:
         """The prompts of an iteration, of random letters. Every letter is one token."""
         rng = random.Random(iteration)
-        lengths = [self.prompt + rng.randrange(self.prompt // 5 + 1) for _ in range(self.prompts)]
+        lengths = [self.prompt + rng.randrange(self.spread + 1) for _ in range(self.prompts)]
         return ["".join(rng.choices(LETTERS, k=length)) for length in lengths]
 
 

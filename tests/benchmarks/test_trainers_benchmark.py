@@ -9,7 +9,16 @@ from benchmarks.trainers import table, work
 from benchmarks.trainers.turns import Clock, alternate
 from benchmarks.trainers.work import Work
 
-TINY = ["--prompts=2", "--group=4", "--prompt=20", "--reply=3", "--rows=2", "--repeats=1", "--threads=1"]
+TINY = [
+    "--prompts=2",
+    "--group=4",
+    "--prompt=20",
+    "--spread=4",
+    "--reply=3",
+    "--rows=2",
+    "--repeats=1",
+    "--threads=1",
+]
 NEEDED = "trl is not installed: make exports, or pip install -e '.[exports]'"
 
 
@@ -34,7 +43,7 @@ def test_both_trainers_do_the_same_work(monkeypatch, capsys, words, scored):
         assert [one.counts[key] for key in table.EQUAL] == [24, 24, 8, steps]
         assert 8 * 23 <= one.counts["taught"] <= 8 * 27
         assert round(one.counts["scored"] / one.counts["taught"]) == times  # passes without gradients
-        assert 0 < one.sampling < one.seconds
+        assert 0 < one.sampling < one.cpu
     out = capsys.readouterr().out
     assert "| 0.4M       | 1       | TRL " in out
     assert "'trl': " in out
@@ -64,6 +73,10 @@ def test_sides_take_turns_and_one_that_fails_ends_the_others():
     assert table.unequal(found) == "a and b did unequal work in iteration 1: rows: 1 and 2"
 
 
+def test_a_ratio_is_of_iterations_that_followed_each_other():
+    assert table.ratio([1.0, 4.0, 9.0], [2.0, 4.0, 6.0]) == "1.00 (0.50 to 1.50)"
+
+
 def test_every_letter_is_a_token_and_no_reply_can_end():
     read, asked = work.tokenizer(), Work(prompts=3)
     texts = asked.texts(0)
@@ -79,7 +92,10 @@ def test_every_letter_is_a_token_and_no_reply_can_end():
         (["--group", "1"], "--group 1: must be at least 2"),
         (["--rows", "24"], "--rows 24: 1 updates"),
         (["--threads", "0"], "--threads 0: must be at least 1"),
-        (["--prompt", "4000"], "--prompt 4000 --reply 32: rows of 4832 tokens; at most 4096"),
+        (
+            ["--prompt", "4090"],
+            "--prompt 4090 --spread 40 --reply 32: rows of up to 4162 tokens; at most 4096",
+        ),
         (["--beta", "-1"], "--beta -1.0: must be at least 0"),
     ],
 )
