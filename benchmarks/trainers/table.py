@@ -83,8 +83,9 @@ def counted(iterations: list[Iteration]) -> list[Iteration]:
 
 def sentences(work: Work) -> Iterator[str]:
     """What is equal, and what is not."""
+    lengths = f"{work.prompt} to {work.prompt + work.spread}" if work.spread else f"{work.prompt}"
     yield (
-        f"An iteration: {work.prompts} prompts of {work.prompt} to {work.prompt + work.spread} tokens, "
+        f"An iteration: {work.prompts} prompts of {lengths} tokens, "
         f"{work.group} replies of exactly {work.reply} tokens to each, optimizer steps: {work.updates}, every row "
         f"once, at most {work.rows} rows a pass. Float32, clipped surrogate, beta {work.beta:g}, AdamW, no "
         f"recomputed activations. Iterations counted: {work.repeats}, in turn; not counted before them: {WARMUP}."
@@ -98,6 +99,8 @@ def sentences(work: Work) -> Iterator[str]:
         "  native reads equal prompts once. transformers and TRL's default, model.generate, read each prompt once for "
         "every reply. TRL with vLLM or with continuous batching was not measured."
     )
+    if work.beta:
+        yield "  With the KL term both sides read every reply with the first weights. TRL also weights it by the ratio."
     yield "  Our engines draw each reply by its own seed and keep its log-probs. TRL draws by torch's generator."
     if work.updates > 1:
         also = "So does ours here" if work.recompute else "Ours uses those of the sampler"
@@ -111,8 +114,12 @@ def sentences(work: Work) -> Iterator[str]:
             "  TRL pads prompts on the left to the longest of the iteration, with a mask. Ours puts rows of similar "
             "length together and pads on the right, without a mask."
         )
+    yield (
+        "  On a CPU TRL's output head reads every token of a row; on a GPU those that predict a reply, as ours does "
+        "everywhere."
+    )
     yield "  TRL also computes the entropy of every distribution. Ours logs an estimate from the log-probs."
     yield (
-        "  No side writes checkpoints, asks an environment or a reward model, or has a second turn, in which native "
-        "would keep its caches."
+        "  Not measured: checkpoints (a training of ours writes one every iteration, TRL where it is told to), "
+        "environments, reward models, and second turns, in which native would keep its caches."
     )
