@@ -10,17 +10,13 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers import PreTrainedModel
-
-
-class StoppedError(Exception):
-    """Another side failed."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +45,11 @@ class Turns:
         self._waiting, self._change, self._stopped = list(names), threading.Condition(), False
 
     def wait(self, name: str) -> None:
-        """Return when it is the turn of `name`. Raises `StoppedError` when a side failed."""
+        """Return when it is the turn of `name`. Raises `CancelledError` when a side failed."""
         with self._change:
             self._change.wait_for(lambda: self._stopped or self._waiting[0] == name)
             if self._stopped:
-                raise StoppedError
+                raise CancelledError
 
     def next(self) -> None:
         """End the turn of the side that has it."""
@@ -149,6 +145,6 @@ def alternate(sides: Mapping[str, Side], threads: int) -> dict[str, list[Iterati
         except BaseException:
             turns.stop()
             raise
-    for error in sorted((e for e in errors if e is not None), key=lambda e: isinstance(e, StoppedError)):
+    for error in sorted((e for e in errors if e is not None), key=lambda e: isinstance(e, CancelledError)):
         raise error
     return {name: clock.iterations for name, clock in clocks.items()}
