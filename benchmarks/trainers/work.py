@@ -77,10 +77,11 @@ class Work:
                 f"--prompt {self.prompt} --spread {self.spread} --reply {self.reply}: rows of up to {self.longest} "
                 f"tokens; at most {CONTEXT} are allowed"
             )
-        if self.replies % (self.updates * self.rows):
+        step = self.updates * self.rows
+        if self.replies % step:
             return (
-                f"--rows {self.rows}: {self.updates} updates (--updates) of whole forward passes must divide the "
-                f"{self.replies} replies (--prompts times --group); TRL takes no other"
+                f"--rows {self.rows}: {self.replies} replies (--prompts times --group) must be a multiple of {step} "
+                "(--updates times --rows); TRL takes no other"
             )
         return ""
 

@@ -90,7 +90,7 @@ def test_every_letter_is_a_token_and_no_reply_can_end():
     [
         (["7B"], "7B: must be of 0.4M, 5M, 18M"),
         (["--group", "1"], "--group 1: must be at least 2"),
-        (["--rows", "24"], "--rows 24: 1 updates"),
+        (["--rows", "24"], "--rows 24: 128 replies (--prompts times --group) must be a multiple of 24"),
         (["--threads", "0"], "--threads 0: must be at least 1"),
         (
             ["--prompt", "4090"],
