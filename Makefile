@@ -24,6 +24,7 @@ MINUTES ?= 10
 TARGETS ?=
 # Processes that pytest uses; each keeps one core busy.
 JOBS ?= 2
+TESTS = python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
 # The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
@@ -70,7 +71,7 @@ define show
 	@echo "Report: $(1)/report/report.md   buffers: $(1)/runs/<arm>/seed-<n>/buffer"
 endef
 
-.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep check plots verify-repro test test-slow test-vllm test-gpu fuzz lint lint-containers bench pictures clean
+.PHONY: help venv install install-dev alfworld ray vllm trackers exports web params repro rehearse sweep check plots verify-repro test test-long test-slow test-vllm test-gpu fuzz lint lint-containers bench pictures clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -186,8 +187,11 @@ exports: install  ## Install what tests open exports with: inspect_ai, datasets,
 	"$(PYTHON)" -m venv .rla/verifiers
 	.rla/verifiers/bin/python -m pip install --quiet "verifiers>=0.4,<0.5"
 
-test: install-dev  ## Install and run the tests, except the slow ones
-	python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder -m "not slow"
+test: install-dev  ## Install and run the tests
+	$(TESTS) -m "not slow and not long"
+
+test-long: install-dev  ## Run the long tests too: experiments of every kind, processes killed everywhere (CI runs both)
+	$(TESTS) -m "long and not slow"
 
 test-slow: install-dev  ## Run the learning checks, which take minutes
 	python -m pytest -m slow

@@ -67,6 +67,7 @@ def metrics(root: Path) -> str:
     return found.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_the_page_lists_what_is_made(trained):
     made = {path for place in ("envs", "tests/envs") for path in (trained / place / "corridor").iterdir()}

@@ -16,6 +16,8 @@ from rlanything.core.types import Observation, StepResult, Task
 from rlanything.planning import compose
 from rlanything.runs.layout import Layout
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 TINY = Workload(
     tasks=1, rollouts=2, turns=2, prompt=20, observation=6, response=4, trajectories=1, steps=2, reasoning=4

@@ -11,6 +11,8 @@ from rlanything import targets
 from rlanything.config import load
 from rlanything.core.errors import ConfigError
 
+pytestmark = pytest.mark.long
+
 START = Path(__file__).parents[1] / "golden" / "start"
 
 

@@ -222,6 +222,7 @@ def test_alfworld_games_there_and_back(tmp_path, monkeypatch):
     assert [again.head(slot) for slot in again.slots] == tasks
 
 
+@pytest.mark.long
 def test_a_damaged_parquet_file_is_an_error_wherever_it_is_damaged(here):
     export("full/seed-0", here / "out.parquet")
     whole = (here / "out.parquet").read_bytes()

@@ -23,7 +23,7 @@ from rlanything.report.results.statistics import contrast
 from rlanything.runs.layout import Layout
 from rlanything.stages import cooling, evaluate
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 
 DECLARED = {
     "overrides": QUICK,

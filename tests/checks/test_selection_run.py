@@ -22,7 +22,7 @@ from rlanything.files.records import read_lines
 from rlanything.planning import check, compose
 from rlanything.runs import build
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.integration, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 DECLARED = {"programs": 3, "tests": 4, "arms": ["full"], "seeds": 1}

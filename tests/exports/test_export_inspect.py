@@ -15,7 +15,7 @@ import pytest
 
 from rlanything.exports.export import export
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 NEEDED = "inspect_ai is not installed: make exports, or pip install -e '.[exports]'"
 
 

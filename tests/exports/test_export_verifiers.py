@@ -12,7 +12,7 @@ import pytest
 
 from rlanything.exports.export import export
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 PYTHON = Path(os.environ.get("RLANYTHING_VERIFIERS", Path(__file__).parents[2] / ".rla/verifiers/bin/python"))
 """An environment of its own: the package wants other versions than this project."""
 

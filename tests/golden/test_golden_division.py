@@ -19,6 +19,8 @@ from rlanything.loop.batch import LoopState
 from rlanything.loop.iteration import IterationResult
 from rlanything.loop.rollout import Assignment, Sampling
 
+pytestmark = pytest.mark.long
+
 ROUNDING = 1e-5
 SAMPLING = Sampling(run_seed=11, phase="act", iteration=2, temperature=1.0, max_steps=5)
 TRIES = 2

@@ -12,6 +12,8 @@ import sys
 import golden_cases as golden
 import pytest
 
+pytestmark = pytest.mark.long
+
 MODELS = 2 + 2 + 5
 """Policy and reward model in bootstrap and in evaluate; in train also the adapter and two references."""
 

@@ -45,6 +45,7 @@ def test_an_arm_gives_the_recorded_numbers(shared_root, arm):
     golden.check(arm, golden.run(shared_root, arm))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [
@@ -81,6 +82,7 @@ def unpacked_reward_rows(lesson: ScoredReplies, loss_weight: str, _most: int) ->
     return rows
 
 
+@pytest.mark.long
 def test_packing_turns_and_votes_into_shared_rows_changes_no_number_but_the_count_of_rows(root, monkeypatch):
     monkeypatch.setattr(batches, "policy_rows", unpacked_policy_rows)
     monkeypatch.setattr(batches, "reward_rows", unpacked_reward_rows)
@@ -88,6 +90,7 @@ def test_packing_turns_and_votes_into_shared_rows_changes_no_number_but_the_coun
     assert all(few < many for few, many in zip(packed, unpacked, strict=True))
 
 
+@pytest.mark.long
 def test_cutting_trees_that_exceed_a_forward_pass_changes_no_number_but_the_count_of_rows(root):
     whole, cut = same_but_for_rows(golden.run(root, ARM, learn__micro_batch_tokens=1))
     assert cut[::2] == whole[::2]  # of the policy, whose turns extend each other
@@ -119,6 +122,7 @@ def test_a_run_that_is_resumed_after_any_iteration_gives_the_recorded_numbers(ro
     golden.check(ARM, golden.run(root, ARM))
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_seeds_side_by_side_are_the_seeds_one_after_the_other(root, tmp_path):
     """Byte for byte: each seed has a process and a thread of its own."""
@@ -183,6 +187,7 @@ def test_nodes_that_divide_the_weights_give_the_recorded_numbers(root):
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_an_older_processor_draws_the_same_tokens_and_takes_the_same_decisions(root):
     golden.check(ARM, in_child(with_params(root), TRAIN, **OLDER))

@@ -47,6 +47,7 @@ def alone(root) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slow", ["sampling", "learning"])
 def test_a_thread_beside_learning_leaves_the_same_bytes_whoever_is_faster(alone, tmp_path, monkeypatch, slow):
     collect, roll_out = Loop.collect, Loop.roll_out
@@ -70,6 +71,7 @@ def test_a_thread_beside_learning_leaves_the_same_bytes_whoever_is_faster(alone,
     assert beside == [1, 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("executor", "kills"),
     [(None, (0, 1, 2)), (None, (1,)), (WORKERS, (0, 1, 2))],

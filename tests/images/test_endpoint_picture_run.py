@@ -45,7 +45,7 @@ CHANGES = (
     *("~arm@arms.policy_reward", "~arms.outcome", "~arms.policy"),
     *("arms.full.train_reward=false", "arms.full.adapt=false"),
 )
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 
 
 def pictures(body) -> list[Image]:

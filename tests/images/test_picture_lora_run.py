@@ -28,7 +28,7 @@ from rlanything.runs.parts import RunId, make_parts
 from rlanything.stages import train
 
 pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 
 LORA = (
     *(f"learn.{role}.lora={{rank: 4, alpha: 8.0}}" for role in ("policy", "reward")),

@@ -17,6 +17,8 @@ from trainer_cases import OFFLOAD, furthest
 from rlanything.learn.division import share
 from rlanything.learn.packing import Row
 
+pytestmark = pytest.mark.long
+
 FOLDERS = {name: folder(kind) for name, kind in KINDS.items()}
 
 

@@ -9,7 +9,7 @@ from pipeline_cases import Project, with_stand_ins
 
 from rlanything.cli import main
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 
 ADDED = ["+arm@arms.step_only=step_only", "+arm@arms.dynamic_sampling=dynamic_sampling"]
 

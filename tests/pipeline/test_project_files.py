@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from _pytest.mark.expression import Expression
 from pipeline_cases import ROOT
 
 
@@ -139,10 +140,19 @@ def test_the_ci_script_is_executable_bash():
 
 
 @pytest.mark.parametrize(
-    "command", ["make test", "make lint", "make lint-containers", "make repro SCALE=smoke"]
+    "command", ["make test", "make test-long", "make lint", "make lint-containers", "make repro SCALE=smoke"]
 )
 def test_ci_runs_what_a_contributor_runs(command):
     assert re.search(rf"^part \w+ {command}$", (ROOT / ".ci" / "run").read_text(), flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("marks", [(), ("long",), ("slow",), ("long", "slow")])
+def test_every_test_that_is_not_slow_is_run_by_one_of_the_two_targets(marks):
+    """CI runs both, so no mark takes a test out of it but `slow`."""
+    chosen = re.findall(r'^\t\$\(TESTS\) -m "(.*)"$', (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    ran = [Expression.compile(text).evaluate(lambda name, **_: name in marks) for text in chosen]
+    assert len(chosen) == 2
+    assert sum(ran) == ("slow" not in marks)
 
 
 @pytest.mark.parametrize(("failing", "code"), [("none", 0), ("test", 1), ("repro", 1)])
@@ -162,7 +172,7 @@ def test_the_ci_script_passes_only_when_every_part_passes(tmp_path, failing, cod
         [str(tmp_path / ".ci" / "run")], capture_output=True, text=True, env=env, check=False
     )
     assert result.returncode == code, result.stdout + result.stderr
-    for part in ("make test", "make lint", "make repro SCALE=smoke"):
+    for part in ("make test", "make test-long", "make lint", "make repro SCALE=smoke"):
         assert f"\n{part}\n" in result.stdout
     closing = result.stdout.splitlines()[-2:]
     assert closing[0] == "pytest: 3 passed in 0.1s"

@@ -27,6 +27,7 @@ def test_the_first_time_everything_runs(finished):
     assert set((finished / "ran.log").read_text().split()) == EVERYTHING
 
 
+@pytest.mark.long
 def test_the_pipeline_really_runs_what_was_foreseen_and_is_then_up_to_date(project):
     assert project.would_run() == set()
     project.change("arms.policy.step_votes", False)
@@ -36,6 +37,7 @@ def test_the_pipeline_really_runs_what_was_foreseen_and_is_then_up_to_date(proje
     assert project.repro() == set()
 
 
+@pytest.mark.long
 def test_base_models_that_come_out_the_same_retrain_nothing_else(project):
     project.touch("experiments/prompts/embedded/adapter.txt")
     assert project.repro(same="bootstrap") == retrained("full") | {"bootstrap"}

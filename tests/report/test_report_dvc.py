@@ -17,6 +17,8 @@ from report_cases import config
 from rlanything.planning import dvcfile
 from rlanything.stages.declared import PICTURES
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 HEADLINES = {
     "base": ["in_domain", "out_of_domain"],

@@ -23,6 +23,8 @@ from rlanything.runs.layout import Layout
 from rlanything.runs.parts import Parts, RunId, make_parts
 from rlanything.runs.seedrun import SeedRun
 
+pytestmark = pytest.mark.long
+
 pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
 
 ARM = "full"

@@ -21,6 +21,8 @@ from rlanything.core.errors import MachineError
 from rlanything.loop import share
 from rlanything.runs.layout import Layout
 
+pytestmark = pytest.mark.long
+
 ARM = "full"
 COMMAND = [
     "-m",

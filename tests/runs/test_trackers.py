@@ -138,6 +138,7 @@ READ_BACK = {"tensorboard": of_tensorboard, "wandb": of_wandb, "mlflow": of_mlfl
 """Of what a tracker wrote: the accuracy of an iteration."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", READ_BACK)
 def test_other_trackers_take_an_iteration_s_metrics_without_a_network(name, tmp_path, monkeypatch):
     pytest.importorskip(name, reason=f"{name} is not installed: make trackers; docs/tracking.md")

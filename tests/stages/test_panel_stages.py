@@ -35,7 +35,7 @@ UNTAUGHT = (
 )
 POLICY = {"in_domain", "out_of_domain", "mine"}
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.integration, pytest.mark.timeout(900)]
 
 
 @cache

@@ -23,6 +23,8 @@ from rlanything.cli import main
 from rlanything.planning import compose
 from rlanything.sweep import command
 
+pytestmark = pytest.mark.long
+
 SEEDS = 1
 OWN = ["train.iterations=2", "evaluate.every=1", "signals.lambda=0.5"]
 """A default that is another point than the paper's: each is a trial of its own."""

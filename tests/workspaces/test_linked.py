@@ -19,6 +19,7 @@ from rlanything.workspaces import trial
 BOLD = [*TINY, "learn.policy.lr=0.001"]
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_trial_is_not_measured_on_tasks_that_the_project_made_since(project, capsys):
     for words in (["tasks"], ["bootstrap"], ["train", "--arm", "outcome", *BOLD]):

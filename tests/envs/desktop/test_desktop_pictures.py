@@ -21,7 +21,7 @@ from stage_cases import ROOT
 from rlanything.config import parse
 from rlanything.planning import compose
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 SAID = ("type 0 one", "press ctrl+s", "click 2", "done")
 PLAIN = {"func": "typed", "expected": "one"}
 APPS = {

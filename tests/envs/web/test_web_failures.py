@@ -22,6 +22,8 @@ from rlanything.core.errors import EnvironmentFailure, MachineError
 from rlanything.core.types import Status
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("kind", ["hangs", "never-loads"])
 def test_a_page_that_does_not_answer_is_given_up(ours, kind):

@@ -16,7 +16,7 @@ from stage_cases import ROOT
 from rlanything.core.types import Status
 from rlanything.planning import compose
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 SCREEN = (160, 210)
 SAID = (
     '{"action_type": "CLICK", "x": 30, "y": 62}',

@@ -78,6 +78,7 @@ def test_a_worker_that_hangs_is_helped_and_then_ended(pool_of, tmp_path):
     assert "it has not answered for 20 s, and was ended" in said[0]
 
 
+@pytest.mark.long
 def test_workers_killed_at_random_moments_change_no_byte(pool_of, tmp_path):
     config = settings(workers=2, attempts=50)
     with crew_of(pool_of(FatedMaker(tmp_path, pause_s=0.02)), config) as crew, killing(crew, seed=5) as kills:
@@ -129,6 +130,7 @@ def test_workers_with_other_code_are_refused(pool_of, tmp_path):
         pass
 
 
+@pytest.mark.long
 @pytest.mark.skipif(ray_missing, reason=NO_RAY)
 @pytest.mark.xdist_group("ray")
 def test_a_node_that_is_killed_costs_only_the_work_of_its_workers(nodes, tmp_path):

@@ -19,7 +19,7 @@ ARM = "full"
 RECORDS = (".jsonl", ".gz", ".safetensors")
 MOST = 4
 """How many workers are killed. On a busy machine one may need longer to start than the next kill waits."""
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 
 
 def trained(root: Path, **executor: object) -> dict[str, bytes]:

@@ -22,7 +22,7 @@ from rlanything.stages import tasks, train
 from rlanything.stages.bootstrap.stage import make_models
 
 RUN = Path("runs/full/seed-0")
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.integration, pytest.mark.timeout(900)]
 
 
 def config() -> Config:

@@ -29,7 +29,7 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, train
 
 RUN = Path("runs/full/seed-0")
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.integration, pytest.mark.timeout(900)]
 FAULTS = ("429 0", "drop", "", "500", "truncated", "malformed", "", "null")
 
 

@@ -11,7 +11,7 @@ from stage_cases import ROOT
 
 from rlanything.cli import main
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 PAGE = (ROOT / "docs" / "first_experiment.md").read_text()
 LINES = [
     line

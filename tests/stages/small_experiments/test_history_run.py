@@ -23,7 +23,7 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, tasks, train
 from rlanything.stages.bootstrap.stage import make_models
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 ARM = "full"
 GENERATE = "rlanything.engines.transformers.TransformersEngine"
 CANDIDATES = "${history}You see: $observation\nYou can:\n$actions"

@@ -16,7 +16,7 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, report, train
 from rlanything.stages.declared import STAGES
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 
 CONFIG = small(
     "+arm@arms.perfect=policy",

@@ -18,7 +18,7 @@ from rlanything.runs import build
 from rlanything.runs.layout import Layout, read_tasks
 from rlanything.stages import evaluate, train
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 
 CONFIG = small_coding(
     "+arm@arms.right=policy",

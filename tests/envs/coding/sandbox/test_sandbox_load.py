@@ -16,6 +16,8 @@ from conftest import opened
 
 from envs.coding.sandbox import Call, Job, Limits, Status, Stdio, open_sandbox
 
+pytestmark = pytest.mark.long
+
 LIMITS = Limits(cpu_s=0.5, wall_s=2.5, memory_mb=128, output_kb=64, file_mb=4, disk_mb=16)
 SPIN = "import time\nwhile time.process_time() < {}: pass\n"
 WORK = "import os, threading, time\ndef work():\n    "
