@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 PARTS = ("rlanything", "envs", "experiments", "params.yaml", "dvc.yaml")
 

@@ -169,6 +169,7 @@ def run_once() -> Callable[[Path, str], list[golden.Line]]:
     return run
 
 
+@pytest.mark.long
 def test_an_arm_that_moved_and_is_not_named_stops_the_recording(monkeypatch, tmp_path):
     """Real runs of the two shortest arms, where the record of the one that is not named was another."""
     for arm in ("outcome", "policy"):

@@ -146,6 +146,7 @@ def test_a_solver_is_shown_the_pictures_of_the_tasks_that_it_tries(project, monk
     assert {len(request.images) for request in asked} == {1, 2}
 
 
+@pytest.mark.long
 def test_a_training_that_is_killed_before_it_publishes_gives_the_same_bytes(project, monkeypatch, tmp_path):
     patched(monkeypatch)
     is_the_same_after_a_kill(project / "runs" / "full" / "seed-0", configured(), tmp_path)

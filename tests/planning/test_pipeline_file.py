@@ -175,6 +175,7 @@ def copy(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 def test_make_adds_a_sweep_as_a_stage_behind_the_base_models(copy):
     """DVC overlooks folders that git seems to ignore, so the whole project is searched, as `dvc repro` does."""
     stage, before = declared(
@@ -200,6 +201,7 @@ def test_make_does_the_same_for_every_sweep():
     assert recipe("sweep", "band") == recipe("sweep", "lambda").replace("lambda", "band")
 
 
+@pytest.mark.long
 def test_make_adds_a_ladder_as_a_stage_whose_results_git_keeps(copy):
     """Git has the results of checks, and DVC does not take what git has into its cache."""
     shutil.copytree(ROOT / "checks" / "ladder", copy / "checks" / "ladder")
@@ -224,6 +226,7 @@ def test_a_ladder_depends_on_its_inputs_and_code(check):
         assert not depends(needs, other)
 
 
+@pytest.mark.long
 def test_make_does_the_same_for_every_ladder():
     files = r"experiments/check/ladder\b|checks/ladder\b|checks/dvc.yaml:ladder|--name ladder\b"
     wanted = re.sub(files, lambda found: found[0].replace("ladder", "fitness"), recipe("check", "ladder"))

@@ -172,6 +172,7 @@ def begun(monkeypatch):
     return picture
 
 
+@pytest.mark.long
 def test_the_gui_experiment_gets_models_that_see_and_think(project, begun, monkeypatch, capsys):
     monkeypatch.chdir(project)
     assert main(["rehearse", "--steps", "1", *GUI]) == 0

@@ -78,6 +78,7 @@ def test_a_pipeline_that_drifts_is_caught_with_its_first_difference(project, mon
     assert "runs/full/metrics.jsonl: iteration 1, line 2, accuracy\n  first:  3.0\n  second: 3.5" in printed
 
 
+@pytest.mark.long
 def test_a_redivided_arm_and_a_record_that_cannot_be_read_are_told_before_it_runs_and_beside_what_differs(
     project, monkeypatch, capsys
 ):
@@ -109,6 +110,7 @@ def test_an_earlier_revision_is_verified_whatever_lies_on_disk(project):
     assert str(copy) in said[0]
 
 
+@pytest.mark.long
 def test_where_the_recorded_files_are_gone_it_still_says_which_output_differs(project, monkeypatch, capsys):
     monkeypatch.setenv("DRIFT", "1")
     shutil.rmtree(project / "runs")
@@ -119,6 +121,7 @@ def test_where_the_recorded_files_are_gone_it_still_says_which_output_differs(pr
     assert "where they differ cannot be told" in printed
 
 
+@pytest.mark.long
 def test_a_failing_pipeline_and_one_that_never_ran_are_errors(project, monkeypatch):
     (project / "experiments" / "make.py").write_text("raise SystemExit('broken')\n")
     with pytest.raises(ConfigError, match=r"the pipeline failed in .*exit code"):

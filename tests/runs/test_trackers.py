@@ -172,6 +172,7 @@ def test_the_commands_of_the_page_give_a_table_of_metrics_and_the_same_run(
         assert float(rows[0][name]) == pytest.approx(truth[0][name])
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_an_interrupted_run_goes_on_with_its_callbacks_and_has_a_row_of_times_for_every_iteration(
     tiny_project, undisturbed, tmp_path

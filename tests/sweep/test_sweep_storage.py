@@ -92,16 +92,19 @@ def test_a_database_whose_trials_lie_elsewhere_is_refused(tmp_path):
         make(declared(), tmp_path / "b", url)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_two_processes_never_take_the_same_trial_from_a_journal(tmp_path):
     check(ask_all(tmp_path, None))
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_two_processes_never_take_the_same_trial_from_sqlite(tmp_path):
     check(ask_all(tmp_path, f"sqlite:///{tmp_path}/study.db"))
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_two_processes_never_take_the_same_trial_from_postgresql(tmp_path, postgres):
     check(ask_all(tmp_path, postgres))

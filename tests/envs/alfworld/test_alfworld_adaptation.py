@@ -191,6 +191,7 @@ def test_descriptions_are_short_and_end_with_the_form_of_an_answer(
             assert class_of(name).lower() in text
 
 
+@pytest.mark.long
 def test_rewrites_move_the_difficulty(family: AlfworldFamily, tasks: list[Task]) -> None:
     """In the closed form nearly always, and in the expert's steps on average, by more than one command."""
     before = mean(map(expert_steps, tasks))

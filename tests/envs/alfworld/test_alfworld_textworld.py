@@ -141,6 +141,7 @@ def compare(task: Task, real: Environment, fast: FastEnvironment, seed: int, ora
     return steps
 
 
+@pytest.mark.long
 @pytest.mark.textworld
 @needs_engine
 @pytest.mark.parametrize("games", [72, pytest.param(300, marks=pytest.mark.slow)])

@@ -39,6 +39,7 @@ def test_a_task_that_is_wrong_is_its_own_fault_and_the_desktop_goes_on(desktop, 
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("launch", "message"),
     [(["false"], "false ended with status 1"), (["sleep", "60"], "the window of sleep did not appear")],
@@ -96,6 +97,7 @@ def test_signs_that_xml_does_not_have_leave_the_tree_readable(desktop):
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["Xvfb", "dbus-daemon", "openbox"])
 def test_a_desktop_without_one_of_its_servers_is_replaced(desktop, name):
     environment = desktop.environment()

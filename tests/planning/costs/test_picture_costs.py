@@ -111,6 +111,7 @@ def peaks(tmp_path, kind, precision, recomputed, lora):
     return predicted_step(size, rows, precision, **how), measured, blind
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "precision", "recomputed", "lora"),
     [

@@ -29,6 +29,7 @@ def test_a_run_that_is_killed_at_any_change_of_the_disk_ends_with_the_same_bytes
     assert len(seen) > 100 / every
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 3, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2))])
 def test_a_run_that_is_killed_at_every_start_ends_with_the_same_bytes(memory, seed):
     small_run.prepare(memory)

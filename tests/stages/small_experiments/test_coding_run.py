@@ -80,6 +80,7 @@ def test_the_reward_panel_holds_each_problem_with_its_solution_and_the_policys_p
         assert gt_programs(item.dataset)[-1]
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_at_every_iteration_ends_with_the_same_bytes(
     coding_project, tmp_path, monkeypatch
 ):

@@ -70,6 +70,7 @@ def test_a_private_folder_is_recognised(public_sources, tmp_path):
     assert not readable_by_all(private / "inside")
 
 
+@pytest.mark.long
 def test_check_of_containers(image):
     found = json.loads(run("check", "--json", "--image", image).stdout)
     assert found["docker"]["works"], found
@@ -93,6 +94,7 @@ def test_bench_prints_a_ratio_and_counts_the_boxes_cpu_time(request):
     assert found["bwrap"]["cpu_ms"] > 2  # the harness alone takes some tenths; two boxes start for 64 tests
 
 
+@pytest.mark.long
 def test_both_methods_judge_the_benchmarks_programs_alike(request):
     work = jobs(4)
     with opened(request, "bwrap") as sandbox:
