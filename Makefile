@@ -187,10 +187,10 @@ exports: install  ## Install what tests open exports with: inspect_ai, datasets,
 	"$(PYTHON)" -m venv .rla/verifiers
 	.rla/verifiers/bin/python -m pip install --quiet "verifiers>=0.4,<0.5"
 
-test: install-dev  ## Install and run the tests
+test: install-dev  ## Install and run the tests, except those marked long or slow
 	$(TESTS) -m "not slow and not long"
 
-test-long: install-dev  ## Run the long tests too: experiments of every kind, processes killed everywhere (CI runs both)
+test-long: install-dev  ## Run the long tests: experiments of every kind, real trainings that are killed (CI runs both)
 	$(TESTS) -m "long and not slow"
 
 test-slow: install-dev  ## Run the learning checks, which take minutes

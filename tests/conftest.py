@@ -51,19 +51,19 @@ SHARED = {
 }
 """Files, and folders whose files make a project, train a model or start a browser for all of their tests."""
 ALONE = ("test_golden_runs.py", "test_report_stage.py", "test_sweep_worker.py")
-"""Files there whose tests are long and share little."""
+"""Files there whose tests take seconds and share little."""
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups for xdist, and modules with long tests first: short tests then fill the last seconds of both workers."""
+    """Groups for xdist, and modules with costly tests first: cheap ones then fill the last seconds of both workers."""
     for item in items:
         if name := group(item):
             item.add_marker(pytest.mark.xdist_group(name))
     if "PYTEST_XDIST_WORKER" in os.environ:
         marks = "integration", "xdist_group"
-        long = {item.path for item in items if any(map(item.get_closest_marker, marks))}
-        items.sort(key=lambda item: item.path not in long)
+        costly = {item.path for item in items if any(map(item.get_closest_marker, marks))}
+        items.sort(key=lambda item: item.path not in costly)
 
 
 def group(item: pytest.Item) -> str | None:

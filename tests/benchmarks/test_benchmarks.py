@@ -16,8 +16,6 @@ from rlanything.core.types import Observation, StepResult, Task
 from rlanything.planning import compose
 from rlanything.runs.layout import Layout
 
-pytestmark = pytest.mark.long
-
 ROOT = Path(__file__).parents[2]
 TINY = Workload(
     tasks=1, rollouts=2, turns=2, prompt=20, observation=6, response=4, trajectories=1, steps=2, reasoning=4
@@ -97,6 +95,7 @@ def test_training_counts_the_tokens_of_its_rows(config):
     assert measured["tokens_per_s"] > 0
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_an_iteration_is_measured_on_the_real_loop(config, tiny_project):
     before = sorted(p for p in tiny_project.rglob("*") if p.is_file())
@@ -111,6 +110,7 @@ def test_an_iteration_is_measured_on_the_real_loop(config, tiny_project):
     assert not Layout(tiny_project).run("full", 0).exists()
 
 
+@pytest.mark.long
 def test_everything_lands_in_one_file_and_one_table(tmp_path, monkeypatch, capsys):
     measure_all = bench.measure_all
     monkeypatch.setattr(bench, "measure_all", lambda config, root: measure_all(config, root, TINY, 2))

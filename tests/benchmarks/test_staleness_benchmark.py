@@ -11,11 +11,10 @@ from rlanything import targets
 from rlanything.config import load
 from rlanything.core.errors import ConfigError
 
-pytestmark = pytest.mark.long
-
 START = Path(__file__).parents[1] / "golden" / "start"
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_the_same_training_is_timed_without_workers_with_them_and_one_step_off(monkeypatch):
     monkeypatch.setenv(targets.ALLOW, "")

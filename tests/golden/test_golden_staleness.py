@@ -71,11 +71,13 @@ def test_a_thread_beside_learning_leaves_the_same_bytes_whoever_is_faster(alone,
     assert beside == [1, 2]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("executor", "kills"),
-    [(None, (0, 1, 2)), (None, (1,)), (WORKERS, (0, 1, 2))],
-    ids=["inline", "inline, once", "processes"],
+    [
+        pytest.param(None, (0, 1, 2), marks=pytest.mark.long, id="inline"),
+        pytest.param(None, (1,), id="inline, once"),
+        pytest.param(WORKERS, (0, 1, 2), marks=pytest.mark.long, id="processes"),
+    ],
 )
 def test_a_run_that_is_killed_while_it_samples_ahead_ends_with_the_same_bytes(
     alone, tmp_path, executor, kills

@@ -17,8 +17,6 @@ from trainer_cases import OFFLOAD, furthest
 from rlanything.learn.division import share
 from rlanything.learn.packing import Row
 
-pytestmark = pytest.mark.long
-
 FOLDERS = {name: folder(kind) for name, kind in KINDS.items()}
 
 
@@ -54,6 +52,7 @@ def same(folder: Path, alone: Sighted) -> None:
         assert furthest(torch.load(folder / f"weights-{rank}.pt"), alone.weights[0]) < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_processes_learn_from_pictures_what_one_learns(tmp_path, strategy, alone):
@@ -64,6 +63,7 @@ def test_two_processes_learn_from_pictures_what_one_learns(tmp_path, strategy, a
         assert furthest(going_on.weights[-1], alone.weights[1]) < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.parametrize("strategy", ["ddp", OFFLOAD])
 def test_two_processes_learn_with_lora_from_pictures_what_one_learns(tmp_path, strategy, low):

@@ -174,6 +174,6 @@ def test_the_ci_script_passes_only_when_every_part_passes(tmp_path, failing, cod
     assert result.returncode == code, result.stdout + result.stderr
     for part in ("make test", "make test-long", "make lint", "make repro SCALE=smoke"):
         assert f"\n{part}\n" in result.stdout
-    closing = result.stdout.splitlines()[-2:]
-    assert closing[0] == "pytest: 3 passed in 0.1s"
-    assert closing[1].startswith("PASSED" if code == 0 else "FAILED")
+    closing = result.stdout.splitlines()[-3:]
+    assert closing[:2] == ["pytest, long tests: 3 passed in 0.1s", "pytest: 3 passed in 0.1s"]
+    assert closing[2].startswith("PASSED" if code == 0 else "FAILED")

@@ -23,8 +23,6 @@ from rlanything.runs.layout import Layout
 from rlanything.runs.parts import Parts, RunId, make_parts
 from rlanything.runs.seedrun import SeedRun
 
-pytestmark = pytest.mark.long
-
 pytest.importorskip("peft", reason="needs peft: pip install '.[lora]'")
 
 ARM = "full"
@@ -47,6 +45,7 @@ def parts(root: Path, engines: ExitStack, **changes: Any) -> Parts:
     return make_parts(config, RunId(root, ARM, 0, root / "live"), engines)
 
 
+@pytest.mark.long
 def test_a_killed_run_ends_with_the_same_bytes_and_its_checkpoints_are_what_sampled(
     root, tmp_path, monkeypatch
 ):
@@ -129,6 +128,7 @@ def test_the_reference_is_the_model_as_it_was_before_lora(root):
         assert all(torch.equal(found[name], value) for name, value in known.state_dict().items())
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_run_that_one_process_began_goes_on_with_two_that_divide_it(root, tmp_path, capsys):
     """LoRA with `fsdp`, its parts offloaded: tokens, decisions and, to rounding, numbers are those of one process."""

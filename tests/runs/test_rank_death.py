@@ -21,8 +21,6 @@ from rlanything.core.errors import MachineError
 from rlanything.loop import share
 from rlanything.runs.layout import Layout
 
-pytestmark = pytest.mark.long
-
 ARM = "full"
 COMMAND = [
     "-m",
@@ -89,6 +87,7 @@ def kill(root: Path, victim: int) -> None:
     assert "SIGKILL" in cause
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.timeout(900)
 def test_a_killed_process_ends_the_run_with_its_error_and_the_next_start_goes_on(root):

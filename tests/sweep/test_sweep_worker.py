@@ -23,8 +23,6 @@ from rlanything.cli import main
 from rlanything.planning import compose
 from rlanything.sweep import command
 
-pytestmark = pytest.mark.long
-
 SEEDS = 1
 OWN = ["train.iterations=2", "evaluate.every=1", "signals.lambda=0.5"]
 """A default that is another point than the paper's: each is a trial of its own."""
@@ -273,6 +271,7 @@ def test_a_trial_that_is_worse_everywhere_is_pruned(project):
     assert all(t.intermediate_values for t in found)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_the_papers_protocol_takes_the_mean_of_the_last_evaluations_of_real_trials(
     project, capfd, monkeypatch

@@ -24,8 +24,6 @@ from rlanything.engines.vllm.instance import save_config
 from rlanything.engines.vllm.probe import WeightsMismatch
 from rlanything.engines.vllm.served.store import Store
 
-pytestmark = pytest.mark.long
-
 
 @pytest.mark.parametrize(
     ("fault", "words"),

@@ -22,9 +22,8 @@ from rlanything.core.errors import EnvironmentFailure, MachineError
 from rlanything.core.types import Status
 from rlanything.loop.rollout import Assignment, RolloutWorker, Sampling
 
-pytestmark = pytest.mark.long
 
-
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["hangs", "never-loads"])
 def test_a_page_that_does_not_answer_is_given_up(ours, kind):
     began = time.monotonic()
@@ -55,6 +54,7 @@ def test_a_killed_browser_is_started_again(patient):
     assert patient.starts == 2
 
 
+@pytest.mark.long
 def test_with_a_second_try_a_killed_browser_is_not_noticed(patient):
     first = patient.play("plain", "1", [])
     patient._views.clear()
@@ -123,6 +123,7 @@ def test_a_chromium_that_does_not_start_says_why(tmp_path):
         made.play("click-test", "1", [])
 
 
+@pytest.mark.long
 def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool, monkeypatch):
     monkeypatch.setattr(Pool, "play_ahead", lambda *_: None)  # it would meet the killed browser first
     family = small()
@@ -144,6 +145,7 @@ def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool, m
     assert second.counts, "the browser was started again"
 
 
+@pytest.mark.long
 def test_no_episode_pays_for_another_one_that_is_played_ahead_with_it(ours):
     shows(ours, "plain")
     wrong = act("type 2 x")  # a link has no value: an error in the page
@@ -154,6 +156,7 @@ def test_no_episode_pays_for_another_one_that_is_played_ahead_with_it(ours):
     assert shows(ours, "plain", "click 1", seed="2").success
 
 
+@pytest.mark.long
 def test_a_page_that_nobody_waits_for_any_longer_is_thrown_away(ours):
     shows(ours, "plain")
     with pytest.raises(BrowserTimeout, match="the browser did not answer within 2 s"):

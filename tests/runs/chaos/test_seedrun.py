@@ -54,8 +54,9 @@ def test_both_models_are_not_what_they_were_at_the_start(undisturbed, tiny_proje
         assert any(not torch.equal(before[key], after[key]) for key in before), name
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kills", [5, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills", [pytest.param(5, marks=pytest.mark.long), pytest.param(300, marks=pytest.mark.slow)]
+)
 def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(tiny_project, tmp_path, kills):
     root, keep = copy(tiny_project, tmp_path / "project"), tmp_path / "kept"
     keep.mkdir()
@@ -90,8 +91,9 @@ def test_a_seed_that_was_finished_is_not_trained_again(tiny_project, tmp_path, m
     assert (first / "metrics.jsonl").read_text() != (second / "metrics.jsonl").read_text()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("when", ["between two seeds", "between two iterations"])
+@pytest.mark.parametrize(
+    "when", [pytest.param("between two seeds", marks=pytest.mark.long), "between two iterations"]
+)
 def test_inputs_that_are_exchanged_on_the_way_are_named_and_nothing_is_made_with_them(
     tiny_project, tmp_path, monkeypatch, when
 ):

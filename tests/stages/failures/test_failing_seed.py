@@ -19,8 +19,6 @@ from stage_cases import ROOT
 
 from rlanything.planning import dvcfile
 
-pytestmark = pytest.mark.long
-
 HERE = Path(__file__).parent
 SECONDS = 15.0
 """From the failure to the end of the command. The other seed would go on for 600."""

@@ -11,7 +11,7 @@ from stage_cases import ROOT
 
 from rlanything.cli import main
 
-pytestmark = [pytest.mark.long, pytest.mark.integration]
+pytestmark = pytest.mark.integration
 PAGE = (ROOT / "docs" / "first_experiment.md").read_text()
 LINES = [
     line
@@ -38,6 +38,7 @@ TINY = [
 """As small as it goes: what is tested is that the chain holds."""
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_lead_to_a_report(tmp_path, monkeypatch, capsys):
     for name in ("experiments", "envs", "rlanything"):
         (tmp_path / name).symlink_to(ROOT / name)

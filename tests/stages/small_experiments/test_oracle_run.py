@@ -16,7 +16,7 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import evaluate, report, train
 from rlanything.stages.declared import STAGES
 
-pytestmark = [pytest.mark.long, pytest.mark.integration]
+pytestmark = pytest.mark.integration
 
 CONFIG = small(
     "+arm@arms.perfect=policy",
@@ -69,6 +69,7 @@ def test_a_what_if_counts_the_oracles_votes(trained):
     assert found.problem == ""
 
 
+@pytest.mark.long
 def test_it_is_evaluated_and_reported_without_a_reward_model(trained, tiny_project):
     evaluate.evaluate_arm(CONFIG, trained, "perfect")
     found = read_evaluation(Layout(trained).evaluation("perfect"), "perfect")

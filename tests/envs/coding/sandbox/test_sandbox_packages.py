@@ -8,8 +8,6 @@ from conftest import LIMITS
 from envs.coding.sandbox import Job, SandboxError, Status, Stdio, open_sandbox
 from envs.coding.sandbox.backends.bwrap import PACKAGES
 
-pytestmark = pytest.mark.long
-
 IMPORT = "import lent\nprint(lent.WORD)"
 WRITE = f"""
 import lent
