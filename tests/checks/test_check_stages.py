@@ -22,6 +22,7 @@ DECLARED = {
     "long": "study",
     "transfer": "study",
     "weak_reward": "study",
+    "weak_reward_faster": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",

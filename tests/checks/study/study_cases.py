@@ -11,7 +11,10 @@ from rlanything.checks.workspace import Workspace
 
 ROOT = Path(__file__).parents[3]
 OWN = ROOT / "experiments" / "check" / "study.yaml"
-STUDIES = ("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml", "weak_reward.yaml")
+STUDIES = (
+    *("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml", "weak_reward.yaml"),
+    "weak_reward_faster.yaml",
+)
 HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
 
 
