@@ -142,13 +142,14 @@ def trained(root: Path, changes: dict[str, object]) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("strategy", ["auto", "fsdp"])
+@pytest.mark.parametrize("strategy", ["auto", pytest.param("fsdp", marks=pytest.mark.long)])
 def test_two_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_numbers(root, strategy):
     """With `fsdp` they divide the weights too. Processes of torchrun are in tests/runs/test_rank_death.py."""
     two_ranks(root, trained, root, {"train__devices": 2, "train__strategy": strategy})
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_two_nodes_of_one_process_that_divide_the_weights_give_the_recorded_numbers(root):
     """Told of each other as torchrun tells them. Two launches of torchrun are in the test below."""

@@ -20,6 +20,8 @@ from envs.coding.sandbox.backends.image import make
 LIMITS = Limits(cpu_s=1, wall_s=3, memory_mb=256, output_kb=256, file_mb=4, disk_mb=16, files=500)
 START_S = 30
 TAG = "localhost/rlanything-sandbox:test"
+BACKENDS = ["bwrap", pytest.param("docker", marks=pytest.mark.long), "subprocess"]
+"""An image takes seconds to make, and a container to start. What a box does is checked on the others each time."""
 
 
 def opened(request, backend, limits=LIMITS, workers=1):
@@ -87,7 +89,7 @@ def answering(service, folder):
     raise AssertionError((folder / "log").read_text())
 
 
-@pytest.fixture(scope="module", params=["bwrap", "docker", "subprocess"])
+@pytest.fixture(scope="module", params=BACKENDS)
 def box(request):
     with opened(request, request.param) as sandbox:
         yield sandbox

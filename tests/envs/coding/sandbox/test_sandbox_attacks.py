@@ -69,6 +69,7 @@ def test_bwrap(bwrap, host, name):
     assert problem(bwrap, ATTACKS[name], True, host) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", quick(ATTACKS))
 def test_docker(docker, host, name):
     assert problem(docker, ATTACKS[name], True, host) == ""

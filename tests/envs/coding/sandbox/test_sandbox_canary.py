@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import canary
 import pytest
-from conftest import LIMITS, opened
+from conftest import BACKENDS, LIMITS, opened
 
 from envs.coding.sandbox import Job, Status, Stdio
 
 PATIENT = replace(LIMITS, cpu_s=20, wall_s=60)
 
 
-@pytest.fixture(scope="module", params=["bwrap", "docker", "subprocess"])
+@pytest.fixture(scope="module", params=BACKENDS)
 def one_box(request):
     with opened(request, request.param) as sandbox:
         yield request.param != "subprocess", sandbox

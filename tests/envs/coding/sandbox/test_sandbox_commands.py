@@ -76,6 +76,7 @@ def test_check_of_containers(image):
     assert found["docker"]["works"], found
 
 
+@pytest.mark.long
 def test_an_image_is_made(image):
     tag = "localhost/rlanything-sandbox:made"
     done = run("image", "--tag", tag)

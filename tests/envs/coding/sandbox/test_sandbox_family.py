@@ -1,14 +1,14 @@
 """The family on every back end: the settings reach it, and the tables are the same."""
 
 import pytest
-from conftest import opened
+from conftest import BACKENDS, opened
 
 from envs.coding.family import CodingFamily
 
 REPLIES = ["test: 1 2 3 -> 6", "nothing"]
 
 
-@pytest.mark.parametrize("backend", ["bwrap", "docker", "subprocess"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_an_examination_on_every_back_end(request, backend):
     opened(request, backend).close()
     image = request.getfixturevalue("image") if backend == "docker" else None

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
-from conftest import LIMITS, TAG, opened
+from conftest import BACKENDS, LIMITS, TAG, opened
 
 from envs.coding.sandbox import MOST_WORKERS, Job, Limits, SandboxError, Status, Stdio, open_sandbox, worker
 from envs.coding.sandbox.backends import bwrap
@@ -46,7 +46,7 @@ def test_progress_counts_to_the_end(trusted):
     assert trusted.judge([]) == []
 
 
-@pytest.mark.parametrize("backend", ["bwrap", "docker", "subprocess"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_box_that_is_killed_is_replaced_and_its_work_done_again(request, backend):
     known = psutil.Process().children()
     docker = backend == "docker"
@@ -174,7 +174,7 @@ with open_sandbox(sys.argv[1], workers=2, trusted=True, image=sys.argv[2] or Non
 """
 
 
-@pytest.mark.parametrize("backend", ["bwrap", "docker", "subprocess"])
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("death", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_outlives_a_killed_harness(request, backend, death, tmp_path):
     image = request.getfixturevalue("image") if backend == "docker" else ""
@@ -256,6 +256,7 @@ def test_what_is_missing_is_named(monkeypatch, tmp_path):
         open_sandbox("docker")
 
 
+@pytest.mark.long
 def test_an_image_that_is_not_there_is_named(image):
     with pytest.raises(SandboxError, match=r"there is no image localhost/none: .*sandbox image"):
         open_sandbox("docker", image="localhost/none")
