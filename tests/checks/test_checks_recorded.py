@@ -1,37 +1,74 @@
-"""What docs/checks.md says of the recorded study beyond its page follows from its stored results."""
+"""What docs/checks.md says of recorded studies, beyond their pages and from them, follows from their stored results."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).parents[2]
-BASE = ROOT / "checks" / "study" / "evaluation" / "base.json"
+CHECKS = ROOT / "checks"
+TABLES = ("weak_reward",)
+"""Studies of which docs/checks.md has every hypothesis in a row: difference with its interval, p."""
 
 
-def test_the_reward_models_errors_are_mostly_the_same_in_every_draw_of_votes():
-    """Each seed judges the same steps with votes of its own.
+def said() -> str:
+    """The words of docs/checks.md, with single spaces."""
+    return " ".join((ROOT / "docs" / "checks.md").read_text().split())
 
-    A count of right verdicts is a sum over steps, so its variance over seeds is the sum of p (1 - p), p being a step's
-    probability of a right verdict. Twice that is how often two draws disagree.
+
+def errors(study: str) -> tuple[float, float]:
+    """Of the base's reward model: the share of steps that it misjudges, and how often two draws of votes disagree.
+
+    Each seed judges the same steps with votes of its own. A count of right verdicts is a sum over steps, so its
+    variance over seeds is the sum of p (1 - p), p being a step's probability of a right verdict. Twice that is how
+    often two draws disagree.
     """
-    seeds = json.loads(BASE.read_text())["seeds"].values()
+    base = CHECKS / study / "evaluation" / "base.json"
+    seeds = json.loads(base.read_text())["seeds"].values()
     counts = [[[task[c] for c in ("good", "bad")] for task in s["rm_process"].values()] for s in seeds]
     hits, steps = np.moveaxis(np.array(counts, dtype=float), -1, 0)
     assert (steps == steps[0]).all()
     total = steps[0].sum()
-    wrong, variance = 1 - hits.sum((1, 2)).mean() / total, hits.var(0, ddof=1).sum() / total
-    said = " ".join((ROOT / "docs" / "checks.md").read_text().split())
-    assert f"another draw misjudges {100 * (1 - variance / wrong):.0f} %" in said
-    assert f"where independent errors would be {100 * wrong:.0f} %" in said
+    return 1 - hits.sum((1, 2)).mean() / total, 2 * hits.var(0, ddof=1).sum() / total
+
+
+@pytest.mark.parametrize("study", ["study", "weak_reward"])
+def test_how_far_the_reward_models_errors_are_the_same_in_every_draw_of_votes(study):
+    wrong, apart = errors(study)
+    again, independent = 100 * (1 - apart / 2 / wrong), 100 * wrong
     assert (
-        f"disagree on {200 * variance:.1f} % of the steps and not on {200 * wrong * (1 - wrong):.0f} %"
-        in said
+        f"another draw misjudges {again:.0f} %, where independent errors would be {independent:.0f} %"
+        in said()
     )
+
+
+def test_how_often_two_draws_of_votes_disagree():
+    wrong, apart = errors("study")
+    chance = 200 * wrong * (1 - wrong)
+    assert f"disagree on {100 * apart:.1f} % of the steps and not on {chance:.0f} %" in said()
 
 
 def test_a_majority_of_three_votes_of_which_every_fourth_is_wrong():
     wrong = 0.25**3 + 3 * 0.25**2 * 0.75
-    assert f"is wrong on {100 * wrong:.1f} % of the steps" in (ROOT / "docs" / "checks.md").read_text()
+    assert f"is wrong on {100 * wrong:.1f} % of the steps" in said()
+
+
+@pytest.mark.parametrize("study", TABLES)
+def test_a_table_has_every_hypothesis_with_its_numbers(study):
+    found = json.loads((CHECKS / study / "study.json").read_text())["hypotheses"].values()
+    section = said().split(f"`checks/{study}/` holds the record")[1].split("### Result")[0]
+    rows = re.findall(r"\| (\S+ \[\S+ \S+) \| (\S+) \| (holds|refuted|open)", section)
+    assert sorted(rows) == sorted(map(row, found))
+
+
+def row(hypothesis: dict) -> tuple[str, str, str]:
+    """What stands in the table."""
+    points = hypothesis["difference"]
+    mean, low, high = (100 * points[key] for key in ("mean", "low", "high"))
+    p = points["p"]
+    small = "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]", small, hypothesis["verdict"].split(":")[0]
