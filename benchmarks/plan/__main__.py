@@ -10,6 +10,7 @@ Times are of one thread, against the speed that the plan measures of this machin
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -27,6 +28,7 @@ from benchmarks.plan.models import ARCHITECTURES, ROWS, SEEING, random_model, se
 from benchmarks.plan.steps import PRECISIONS, measure_step, predicted_step, update
 from benchmarks.training import random_rows
 from rlanything.config import LoraConfig
+from rlanything.core.errors import MachineError
 from rlanything.planning.costs.devices import DEVICES, Device, of_this_machine, this_cpu
 
 LORA = LoraConfig(rank=4, alpha=8.0)
@@ -123,18 +125,25 @@ def _known(parser: argparse.ArgumentParser) -> Device:
     return device
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the table."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; returns the exit code. What was measured before the device had no more room is printed too."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plan", description=__doc__.split("\n")[0])
     parser.add_argument("--gpu", action="store_true", help="models of real size on this machine's GPU")
     args = parser.parse_args(argv)
     table = Table("", "predicted", "measured", "predicted / measured")
-    for row in gpu.compare(_known(parser)) if args.gpu else here():
-        numbers = [f"{value:,.{0 if value >= 100 else 2}f}" for value in (row.predicted, row.measured)]
-        say(f"{row.what}: {' '.join(numbers)}")
-        table.add_row(row.what, *numbers, f"{row.ratio:.3f}")
+    problem = ""
+    try:
+        for row in gpu.compare(_known(parser)) if args.gpu else here():
+            numbers = [f"{value:,.{0 if value >= 100 else 2}f}" for value in (row.predicted, row.measured)]
+            say(f"{row.what}: {' '.join(numbers)}")
+            table.add_row(row.what, *numbers, f"{row.ratio:.3f}")
+    except (MachineError, torch.OutOfMemoryError) as error:
+        problem = str(error)
     Console(width=140 if args.gpu else None).print(table)
+    if problem:
+        say(problem)
+    return 1 if problem else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

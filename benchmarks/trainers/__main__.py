@@ -1,4 +1,4 @@
-"""Equal work for our engines and trainer, and for TRL's GRPOTrainer: `python -m benchmarks.trainers`.
+"""Our engines and trainer beside TRL's GRPOTrainer, with equal counts: `python -m benchmarks.trainers`.
 
 The sides alternate in one process on the CPU. Printed are tokens sampled and rows trained a second, seconds of an
 iteration and their ratio to TRL's, what each side did, and what is not equal.
@@ -36,7 +36,7 @@ HELP = {
     "spread": "how many more the longest prompts may have",
     "reply": "tokens of every reply",
     "updates": "optimizer steps of an iteration",
-    "rows": "rows of a forward pass of an update",
+    "rows": "rows of a pass of TRL's updates; ours have at most the tokens of N rows of the greatest length",
     "repeats": "iterations of each side that are counted",
     "beta": "weight of the KL term; above 0 both sides compare with the first weights",
 }

@@ -65,7 +65,8 @@ class _Learner:
             if model is not None:
                 clock.watch(model)
         self.module = JointModule(learning(work), policy, None, reference)
-        self.engine: Engine = ENGINES[engine](policy, self._tokenizer)
+        # one call for all replies, as TRL makes
+        self.engine: Engine = ENGINES[engine](policy, self._tokenizer, max_batch=work.replies)
 
     def collect(self) -> list[Minibatch]:
         """The minibatches of the next iteration."""

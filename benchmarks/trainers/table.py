@@ -17,7 +17,7 @@ Found = Mapping[str, list[Iteration]]
 """Side -> its iterations, with those that are not counted."""
 EQUAL = ("sampled", "trained", "rows", "steps")
 """Counts that all sides must have alike."""
-COUNTS = (*EQUAL, "taught", "scored")
+COUNTS = (*EQUAL, "passes", "taught", "scored")
 
 
 def speed(work: Work, threads: int, found: Found) -> Table:
@@ -53,14 +53,15 @@ def done(found: Found) -> Table:
         "trained tokens",
         "rows",
         "optimizer steps",
-        "tokens in training passes",
-        "in passes without gradients",
+        "training passes",
+        "their tokens",
+        "tokens without gradients",
         box=box.ASCII,
     )
     for name, iterations in found.items():
         ours = counted(iterations)
         means = (sum(one.counts[key] for one in ours) / len(ours) for key in COUNTS)
-        made.add_row(name, *(f"{mean:,.0f}" for mean in means))
+        made.add_row(name, *(f"{mean:,.1f}".removesuffix(".0") for mean in means))
     return made
 
 
@@ -68,6 +69,8 @@ def unequal(found: Found) -> str:
     """Which side did other work than the first one, and what; '' where all did the same."""
     (first, expected), *others = found.items()
     for name, iterations in others:
+        if len(iterations) != len(expected):
+            return f"{first} and {name} did unequal work: iterations: {len(expected)} and {len(iterations)}"
         for index, (one, other) in enumerate(zip(expected, iterations, strict=True)):
             for key in EQUAL:
                 if one.counts[key] != other.counts[key]:
@@ -87,8 +90,8 @@ def sentences(work: Work) -> Iterator[str]:
     yield (
         f"An iteration: {work.prompts} prompts of {lengths} tokens, "
         f"{work.group} replies of exactly {work.reply} tokens to each, optimizer steps: {work.updates}, every row "
-        f"once, at most {work.rows} rows a pass. Float32, clipped surrogate, beta {work.beta:g}, AdamW, no "
-        f"recomputed activations. Iterations counted: {work.repeats}, in turn; not counted before them: {WARMUP}."
+        f"once. Float32, clipped surrogate, beta {work.beta:g}, AdamW, no gradient checkpointing. "
+        f"Iterations counted: {work.repeats}, in turn; not counted before them: {WARMUP}."
     )
     yield (
         "Rates are per CPU second. Sampled tokens/s: in the engine, or in model.generate. Trained rows/s: rows by the "
@@ -115,8 +118,14 @@ def sentences(work: Work) -> Iterator[str]:
             "length together and pads on the right, without a mask."
         )
     yield (
-        "  On a CPU TRL's output head reads every token of a row; on a GPU those that predict a reply, as ours does "
-        "everywhere."
+        f"  Training passes. TRL: exactly {work.rows} rows. Ours: at most {work.rows * work.longest:,} tokens, those "
+        f"of {work.rows} rows of the greatest length."
+    )
+    yield (
+        "  TRL's output head keeps no logits. It computes them in the forward pass and again in the backward pass, to "
+        "save memory that ours spends. On a CPU it reads every position of a row, on a GPU those that predict a reply. "
+        "Ours reads those that predict a reply, computes their logits once and keeps them. A part of the gap in "
+        "training comes from this. No measurement here says how much."
     )
     yield "  TRL also computes the entropy of every distribution. Ours logs an estimate from the log-probs."
     yield (

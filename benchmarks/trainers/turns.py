@@ -106,15 +106,18 @@ class Clock:
         self._counts.update(amounts)
 
     def watch(self, model: PreTrainedModel) -> None:
-        """Count the tokens, with padding, that are given to the model: `taught` in passes with gradients.
+        """Count the passes with gradients (`passes`) and the tokens, with padding, that are given to the model.
 
-        `scored` in passes without, outside sampling.
+        The tokens: `taught` in these passes, `scored` in passes without gradients. Passes of sampling are left out.
         """
 
         def passed(_: torch.nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
             if not self._sampling:
                 ids = named["input_ids"] if "input_ids" in named else args[0]
-                self.count(**{"taught" if torch.is_grad_enabled() else "scored": ids.numel()})
+                if torch.is_grad_enabled():
+                    self.count(passes=1, taught=ids.numel())
+                else:
+                    self.count(scored=ids.numel())
 
         model.base_model.register_forward_pre_hook(passed, with_kwargs=True)
 
@@ -124,7 +127,11 @@ Side = Callable[[Clock], None]
 
 
 def alternate(sides: Mapping[str, Side], threads: int) -> dict[str, list[Iteration]]:
-    """Run every side, in turn. threads: of torch. Raises what a side raises."""
+    """Run every side, in turn. threads: of torch. Raises what a side raises.
+
+    Ctrl-C and an error of a side end the others at their next turn. The side whose turn it is first ends its iteration,
+    because a thread cannot be stopped from outside.
+    """
     turns = Turns(list(sides))
     clocks = {name: Clock(turns, name) for name in sides}
 
@@ -139,8 +146,8 @@ def alternate(sides: Mapping[str, Side], threads: int) -> dict[str, list[Iterati
         turns.leave(name)
 
     with ThreadPoolExecutor(len(sides)) as pool:
-        ends = [pool.submit(run, name) for name in sides]
         try:
+            ends = [pool.submit(run, name) for name in sides]
             errors = [end.exception() for end in ends]
         except BaseException:
             turns.stop()

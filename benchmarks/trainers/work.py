@@ -30,9 +30,10 @@ CLIP_NORM = 1.0
 class Work:
     """Sizes of an iteration; lengths are in tokens.
 
-    prompt: of the shortest prompts; the longest have up to `spread` more. rows: of one forward pass of an update, at
-    most. beta: weight of the KL term; above 0 both sides compare with a frozen copy of the first weights. recompute:
-    ours computes the log-probs of the replies again, which TRL does where `updates` is above 1.
+    prompt: of the shortest prompts; the longest have up to `spread` more. rows: in each pass of TRL's updates; a pass
+    of ours has at most the tokens of so many rows of the greatest length. beta: weight of the KL term; above 0 both
+    sides compare with a frozen copy of the first weights. recompute: ours computes the log-probs of the replies again,
+    which TRL does where `updates` is above 1.
     """
 
     size: str = "0.4M"

@@ -19,9 +19,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from statistics import mean
+
+import psutil
 
 from benchmarks.web.pace import KINDS, MOST_STEPS, rate
 from envs.web.browser import launch
@@ -33,6 +35,8 @@ ROOT = Path(__file__).parents[2]
 REST = ("click-test",)
 SPARE = 4000
 """Tasks that are drawn beforehand, and drawn from in turn."""
+ENDS_S = 30.0
+"""Seconds that another environment has to close its browsers."""
 Measure = Callable[[float], Mapping[str, float]]
 """Seconds -> rates by what they are of."""
 
@@ -90,27 +94,43 @@ def selenium(kinds: Sequence[str] = KINDS) -> AbstractContextManager[Measure] | 
 def peer(name: str, command: Sequence[str], **variables: str) -> Iterator[Measure]:
     """A function that measures another environment for some seconds, in a process that ends when its input does.
 
-    variables: of its environment, beside those of this process."""
+    One that goes on for more than `ENDS_S` seconds after that is killed, with the processes that it started. variables:
+    of its environment, beside those of this process. The function raises `SystemExit` when the process has ended.
+    """
     settings = {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        command, env=settings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdin is not None
-        assert other.stdout is not None
-        into, out = other.stdin, other.stdout
+    other = subprocess.Popen(command, env=settings, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert other.stdin is not None
+    assert other.stdout is not None
+    into, out = other.stdin, other.stdout
 
-        def measure(seconds: float) -> dict[str, float]:
+    def measure(seconds: float) -> dict[str, float]:
+        with suppress(BrokenPipeError):  # it has ended, and there is no line to read
             print(seconds, file=into, flush=True)
-            line = out.readline()
-            if not line:
-                raise SystemExit(f"{' '.join(command[:3])} ended without an answer; its output says why")
-            names = {"whole": name, "steps": f"{name}, steps alone"}
-            return {names[of]: found for of, found in json.loads(line).items()}
+        line = out.readline()
+        if not line:
+            raise SystemExit(f"{' '.join(command[:3])} ended without an answer; its output says why")
+        names = {"whole": name, "steps": f"{name}, steps alone"}
+        return {names[of]: found for of, found in json.loads(line).items()}
 
-        try:
-            yield measure
-        finally:
+    try:
+        yield measure
+    finally:
+        with suppress(BrokenPipeError):  # of a number that nobody read
             into.close()
+        _end(other)
+        out.close()
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Wait for the end of a process. After `ENDS_S` seconds kill it, its driver and its browsers."""
+    try:
+        process.wait(ENDS_S)
+    except subprocess.TimeoutExpired:
+        family = [*psutil.Process(process.pid).children(recursive=True), process]
+        for one in family:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        process.wait()
 
 
 def play_together(family: WebFamily, tasks: Sequence[Task], together: int) -> Iterator[None]:

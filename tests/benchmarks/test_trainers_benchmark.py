@@ -1,12 +1,16 @@
-"""Equal work for our trainer and TRL's: it is equal, is printed, and the sides take turns."""
+"""Our trainer beside TRL's: counts are equal and printed, and the sides take turns."""
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import pytest
+from transformers import Qwen2ForCausalLM
 
 from benchmarks.trainers import __main__ as command
-from benchmarks.trainers import table, work
-from benchmarks.trainers.turns import Clock, alternate
+from benchmarks.trainers import ours, table, work
+from benchmarks.trainers.turns import Clock, Turns, alternate
 from benchmarks.trainers.work import Work
 
 TINY = [
@@ -42,11 +46,14 @@ def test_both_trainers_do_the_same_work(monkeypatch, capsys, words, scored):
         one = iterations[-1]
         assert [one.counts[key] for key in table.EQUAL] == [24, 24, 8, steps]
         assert 8 * 23 <= one.counts["taught"] <= 8 * 27
+        assert 4 <= one.counts["passes"] <= 8
         assert round(one.counts["scored"] / one.counts["taught"]) == times  # passes without gradients
         assert 0 < one.sampling < one.cpu
     out = capsys.readouterr().out
     assert "| 0.4M       | 1       | TRL " in out
     assert "'trl': " in out
+    assert [iterations[-1].counts["passes"] for iterations in found.values()][-1] == 4  # 8 rows, 2 a pass
+    assert "TRL: exactly 2 rows. Ours: at most 54 tokens" in out
 
 
 def test_sides_take_turns_and_one_that_fails_ends_the_others():
@@ -71,6 +78,45 @@ def test_sides_take_turns_and_one_that_fails_ends_the_others():
         alternate(sides(True), 1)
     found["b"][1].counts["rows"] += 1
     assert table.unequal(found) == "a and b did unequal work in iteration 1: rows: 1 and 2"
+    found["b"].pop()
+    assert table.unequal(found) == "a and b did unequal work: iterations: 2 and 1"
+
+
+def test_ctrl_c_ends_all_sides_once_the_one_that_runs_has_ended_its_iteration(monkeypatch):
+    order, stopped, stop = [], threading.Event(), Turns.stop
+
+    def side(name: str, clock: Clock) -> None:
+        clock.start()
+        for turn in range(3):
+            order.append(f"{name}{turn}")
+            if (name, turn) == ("a", 1):
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                assert stopped.wait(60), "nobody told the sides"
+                order.append("a1 ended")
+            clock.done()
+
+    monkeypatch.setattr(Turns, "stop", lambda turns: (stop(turns), stopped.set()))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            alternate({name: lambda clock, name=name: side(name, clock) for name in "ab"}, 1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert order == ["a0", "b0", "a1", "a1 ended"]
+
+
+def test_our_transformers_samples_all_replies_in_one_call(monkeypatch, tmp_path):
+    asked = Work(prompts=2, group=33, prompt=4, spread=0, reply=2, rows=66, repeats=1)
+    batches, generate = [], Qwen2ForCausalLM.generate
+    work.write_model(asked.size, tmp_path)
+
+    def counted(model, ids, **named):
+        batches.append(len(ids))
+        return generate(model, ids, **named)
+
+    monkeypatch.setattr(Qwen2ForCausalLM, "generate", counted)
+    ours.train(asked, tmp_path, "transformers", Clock(Turns(["ours"]), "ours"))
+    assert batches == [66, 66]
 
 
 def test_a_ratio_is_of_iterations_that_followed_each_other():
