@@ -52,3 +52,8 @@ def accepts(way: Direction, before: float, after: float, rule: AcceptanceRule) -
         return inside and after < before
     inside = after <= rule.alpha_high if inclusive else after < rule.alpha_high
     return before < after and inside
+
+
+def outside_band(before: float, after: float) -> str:
+    """The reason of a rewrite that `accepts` refuses: acc(q) = `before`, acc(q') = `after`."""
+    return f"accuracy {after:.3f} is outside the acceptance band (before: {before:.3f})"

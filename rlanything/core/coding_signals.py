@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Literal
 
-from rlanything.core.signals import EPS, spread
+from rlanything.core.signals import below_all, z_scores
 
 Table = Sequence[Sequence[bool | None]]
 Counted = Literal["right", "all"]
@@ -81,11 +81,10 @@ def generated_advantages(dataset: Table, generated: Table, readable: Sequence[bo
     Where no program is right, no test trains. Otherwise a reply without a test gets the smallest advantage of the task
     (0 where there is none) minus one, as a vote without a verdict does. Equal rewards give None.
     """
-    scored = _z_scores(generated_rewards(dataset, generated, readable), lone=None)
+    scored = z_scores(generated_rewards(dataset, generated, readable), lone=None)
     if not any(gt_programs(dataset)):
         return scored
-    floor = min((a for a in scored if a is not None), default=0.0)
-    return [a if known else floor - 1.0 for a, known in zip(scored, readable, strict=True)]
+    return below_all(scored, readable)
 
 
 def program_rewards(
@@ -114,7 +113,7 @@ def program_advantages(
     dataset: Table, generated: Table, readable: Sequence[bool], lam: float, counted: Counted = "right"
 ) -> list[float | None]:
     """z-score of `program_rewards` over the task's programs (population std). Equal rewards give 0; None stays None."""
-    return _z_scores(program_rewards(dataset, generated, readable, lam, counted), lone=0.0)
+    return z_scores(program_rewards(dataset, generated, readable, lam, counted), lone=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +213,3 @@ def _columns(
     if len(generated) != len(right) or any(len(row) != len(readable) for row in generated):
         raise ValueError(f"generated is not a table of {len(right)} programs and {len(readable)} tests")
     return [[row[k] for row in generated] for k in range(len(readable))]
-
-
-def _z_scores(values: Sequence[float | None], lone: float | None) -> list[float | None]:
-    """z-scores of the values that are not None. lone: the score of each of them where all are equal."""
-    known = [value for value in values if value is not None]
-    std = spread(known)
-    if std < EPS:
-        return [None if value is None else lone for value in values]
-    centre = sum(known) / len(known)
-    return [None if value is None else (value - centre) / std for value in values]

@@ -35,10 +35,10 @@ def mean_vote(votes: Sequence[int | None]) -> float:
 def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step") -> list[list[float]]:
     """Advantage of each step: z-score over the trajectories of the same task that have a step i.
 
-    `rewards[tau][i]`: rows may differ in length. Population std. The advantage is 0 where the std is 0, and where only
-    one trajectory has a step i. `scale="task"` subtracts the same mean but divides by the std of all the task's
-    rewards. Only failures reach the late steps, where the std of a single step is mostly noise of the votes. Dividing
-    by it would enlarge this noise.
+    `rewards[tau][i]`: rows may differ in length. Population std. The advantage is 0 where all rewards of a step i are
+    equal, and where only one trajectory has one. `scale="task"` subtracts the same mean but divides by the std of all
+    the task's rewards. Only failures reach the late steps, where the std of a single step is mostly noise of the votes.
+    Dividing by it would enlarge this noise.
     """
     longest = max((len(r) for r in rewards), default=0)
     task_std = spread([x for r in rewards for x in r])
@@ -46,9 +46,10 @@ def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step")
     for i in range(longest):
         alive = [tau for tau, r in enumerate(rewards) if len(r) > i]
         column = [rewards[tau][i] for tau in alive]
-        std = task_std if scale == "task" else spread(column)
-        if len(alive) < 2 or std < EPS:
+        own_std = spread(column)
+        if len(alive) < 2 or own_std < EPS:
             continue
+        std = task_std if scale == "task" else own_std
         centre = sum(column) / len(column)
         for tau, value in zip(alive, column, strict=True):
             result[tau][i] = (value - centre) / std
@@ -60,11 +61,7 @@ def trajectory_advantages(outcomes: Sequence[int]) -> list[float]:
 
     Population std. Equal outcomes give 0.
     """
-    std = spread(outcomes)
-    if std < EPS:
-        return [0.0] * len(outcomes)
-    centre = sum(outcomes) / len(outcomes)
-    return [(outcome - centre) / std for outcome in outcomes]
+    return [score or 0.0 for score in z_scores(outcomes, lone=0.0)]
 
 
 def vote_advantages(reward: float, votes: Sequence[int | None]) -> list[float | None]:
@@ -74,14 +71,24 @@ def vote_advantages(reward: float, votes: Sequence[int | None]) -> list[float | 
     smallest advantage of the step (0 where there is none) minus one. It is not part of the z-score, so a format error
     never raises the advantage of a wrong verdict.
     """
-    consistency = [reward * v for v in votes if v is not None]
-    std = spread(consistency)
-    scored: list[float | None] = [None] * len(votes)
-    if std >= EPS:
-        centre = sum(consistency) / len(consistency)
-        scored = [None if v is None else (reward * v - centre) / std for v in votes]
+    scored = z_scores([None if v is None else reward * v for v in votes], lone=None)
+    return below_all(scored, [v is not None for v in votes])
+
+
+def z_scores(values: Sequence[float | None], lone: float | None) -> list[float | None]:
+    """z-scores of the values that are not None (population std). lone: the score of each where all are equal."""
+    known = [value for value in values if value is not None]
+    std = spread(known)
+    if std < EPS:
+        return [None if value is None else lone for value in values]
+    centre = sum(known) / len(known)
+    return [None if value is None else (value - centre) / std for value in values]
+
+
+def below_all(scored: Sequence[float | None], readable: Sequence[bool]) -> list[float | None]:
+    """The advantages of replies, where an unreadable one gets the smallest of `scored` (0 for none) minus one."""
     floor = min((a for a in scored if a is not None), default=0.0)
-    return [floor - 1.0 if v is None else a for v, a in zip(votes, scored, strict=True)]
+    return [a if known else floor - 1.0 for a, known in zip(scored, readable, strict=True)]
 
 
 def accuracy(outcomes: Sequence[int]) -> float:

@@ -174,6 +174,11 @@ class Trajectory:
         """Whether the outcome enters the statistics: the environment neither crashed nor timed out."""
         return self.status in (Status.OK, Status.TRUNCATED)
 
+    @property
+    def failed(self) -> bool:
+        """Whether the episode counts, and as a failure. One without a step does, where its prompt did not fit."""
+        return self.counts and self.outcome < 0
+
 
 class Reply(Protocol):
     """A sampled reply of a reward model: a `Vote` or a `unittests.UnitTest`."""

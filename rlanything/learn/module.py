@@ -17,6 +17,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from rlanything.config import LearnConfig, OptimizerConfig
+from rlanything.core.errors import ConfigError
 from rlanything.core.timing import count, phase
 from rlanything.engines.lora.injection import trained
 from rlanything.learn.division import Group, computed
@@ -222,6 +223,7 @@ class JointModule(LightningModule):
                 for key, value in stats.items()
             }
         norm = whole(torch.nn.utils.clip_grad_norm_(model.parameters(), settings.clip_norm))
+        _check_finite(name, norm)
         optimizer.step()
         for key, value in sums.items():
             self.totals[f"{name}/{key}"].append(float(self.trainer.strategy.reduce(value, reduce_op="sum")))
@@ -232,6 +234,19 @@ class JointModule(LightningModule):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         batch = self._packed(name, rows)
         return surrogate(logprobs_of(model)(batch), batch, self.config.epsilon, self.config.beta)
+
+
+def _check_finite(name: str, norm: Tensor) -> None:
+    """Refuse a step that would leave no usable weights. What was published before stays the point to resume from.
+
+    Raises `ConfigError`.
+    """
+    if not bool(torch.isfinite(norm)):
+        raise ConfigError(
+            f"learn.{name}: the norm of the gradient is {float(norm)}, so that the next weights would not be numbers. "
+            f"Lower learn.{name}.lr, or learn.epsilon; metrics.jsonl shows since when the loss grows. The same command "
+            "begins again after the last whole iteration"
+        )
 
 
 def _adamw(model: PreTrainedModel, config: OptimizerConfig) -> torch.optim.Optimizer:

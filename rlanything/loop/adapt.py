@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rlanything.buffer import TaskBuffer
 from rlanything.config import AdaptationConfig
@@ -51,6 +51,7 @@ class Adapter:
     ) -> list[Proposal]:
         """One proposal per wanted rewrite, from its last attempt. Its task is None when every attempt was invalid."""
         result: dict[int, Proposal] = {}
+        held = {buffer.head(slot).task_id: slot for slot in buffer.slots}
         for attempt in range(self.config.attempts):
             open_ = [w for w in wanted if w[0] not in result or result[w[0]].task is None]
             prompts = [self._prompt(buffer.head(slot), way, acc, critic) for slot, way, acc, critic in open_]
@@ -60,7 +61,10 @@ class Adapter:
             limits = (self.config.max_tokens, self.config.temperature)
             replies = self.chat_model.answers(prompts, seeds, *limits)
             for want, prompt, seed, reply in zip(open_, prompts, seeds, replies, strict=True):
-                result[want[0]] = self._check(want, prompt, seed, reply, buffer, iteration)
+                proposal = self._check(want, prompt, seed, reply, buffer, iteration, held)
+                if proposal.task is not None:
+                    held[proposal.task.task_id] = proposal.slot
+                result[want[0]] = proposal
         return [result[slot] for slot, *_ in wanted]
 
     def _check(
@@ -71,12 +75,17 @@ class Adapter:
         reply: str | None,
         buffer: TaskBuffer,
         iteration: int,
+        held: Mapping[str, int],
     ) -> Proposal:
+        """The proposal that a reply makes. held: the tasks that slots have, or are offered now -> the slot."""
         slot, way, acc, critic = want
         parent = buffer.head(slot)
         task, reason = self._parsed(parent, reply)
         if task is not None and buffer.had(slot, task.task_id):
             task, reason = None, "the slot already had or refused this task"
+        elif task is not None and (other := held.get(task.task_id)) is not None:
+            # Draws depend on the task and not on the slot: both slots would have the same rollouts.
+            task, reason = None, f"slot {other} has this task, or is offered it now"
         return Proposal(
             slot, way, parent.task_id, acc, critic, prompt, reply or "", seed, iteration, task, reason
         )

@@ -219,7 +219,7 @@ def _guarded(call: Callable[[], None], timeout_s: float) -> tuple[Status | None,
         with deadline(timeout_s):
             call()
     except TimeoutError as error:
-        return Status.TIMEOUT, str(error)
+        return Status.TIMEOUT, str(error) or "no answer in time"  # a library may say nothing
     except Exception as error:  # an environment's exception is an error of its episode, not of the run
         return Status.ENV_ERROR, f"{type(error).__name__}: {error}"
     return None, ""

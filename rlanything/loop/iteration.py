@@ -12,7 +12,7 @@ from typing import Protocol
 
 from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import ArmConfig, Config
-from rlanything.core.adaptation import accepts, direction
+from rlanything.core.adaptation import accepts, direction, outside_band
 from rlanything.core.timing import phase
 from rlanything.core.types import (
     Direction,
@@ -150,16 +150,17 @@ class Loop:
         proposal, after = group.proposal, group.accuracy
         if proposal is None:
             return group, None
-        before = proposal.parent_accuracy
+        before: float | None = proposal.parent_accuracy
         if self.config.adaptation.acceptance == "paired":
-            parent = next(g for g in groups if g.slot == group.slot and g.proposal is None)
-            before = parent.accuracy if parent.accuracy is not None else before
+            before = next(g.accuracy for g in groups if g.slot == group.slot and g.proposal is None)
         if after is None:
-            event = self._event(proposal, EventKind.REJECTED, iteration, reason="every rollout crashed")
-            return replace(group, trains=False), event
-        reason = f"accuracy {after:.3f} is outside the acceptance band (before: {before:.3f})"
-        if accepts(proposal.direction, before, after, self.config.adaptation.rule):
+            reason = "every rollout crashed"
+        elif before is None:
+            reason = "every rollout of the task that it was to replace crashed"
+        elif accepts(proposal.direction, before, after, self.config.adaptation.rule):
             reason = self.reward_model.objection(group)
+        else:
+            reason = outside_band(before, after)
         kind = EventKind.REJECTED if reason else EventKind.ACCEPTED
         event = self._event(proposal, kind, iteration, accuracy=after, parent_accuracy=before, reason=reason)
         return replace(group, trains=not reason), event

@@ -167,6 +167,14 @@ def test_both_scales_agree_for_episodes_of_one_step(rewards):
 
 
 @pytest.mark.parametrize("scale", ["step", "task"])
+def test_equal_rewards_of_a_step_are_exactly_zero_whatever_the_rest_of_the_task_has(scale):
+    third = 1 - 1 / 3  # three of them have a mean that differs from it in the last bit
+    found = policy_advantages([[third, 1.0], [third, -1.0], [third, 0.0]], scale)
+    assert [row[0] for row in found] == [0.0, 0.0, 0.0]
+    assert all(row[1] for row in found[:2])
+
+
+@pytest.mark.parametrize("scale", ["step", "task"])
 def test_lone_survivors_are_zero_under_both_scales(scale):
     assert policy_advantages([[1.0, 0.5], [-1.0]], scale)[0][1] == 0.0
 

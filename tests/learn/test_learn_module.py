@@ -10,6 +10,7 @@ from learn_cases import FAST, SLOW, dialogue, largest, lesson, qwen2, row_logpro
 from trainer_cases import Stage, furthest, quiet
 
 from rlanything.config import LearnConfig, OptimizerConfig, TrainConfig
+from rlanything.core.errors import ConfigError
 from rlanything.engines import placement
 from rlanything.engines.placement import Role
 from rlanything.learn.datamodule import ExperienceDataModule
@@ -52,6 +53,22 @@ def test_learning_raises_the_probability_of_what_had_an_advantage_and_lowers_the
     quiet(max_epochs=1).fit(module, ExperienceDataModule(lambda: [batch], 1, dict, lambda state: None))
     assert float(row_logprobs(model, [good]).sum()) > sum(good.old)
     assert float(row_logprobs(model, [bad]).sum()) < sum(bad.old)
+
+
+@pytest.mark.parametrize("bad", [math.inf, math.nan])
+def test_a_gradient_that_is_not_finite_ends_the_run_before_it_ruins_the_weights(bad):
+    (row,) = policy_rows(lesson([step((5, 6), (7, 9, 1))], [1.0]), "step")
+    model = qwen2(1)
+    row.old = row.reference = row_logprobs(model, [row]).tolist()
+    row.weight = [bad] * len(row.weight)
+    module = JointModule(with_(updates=1), model, None)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    batch = Minibatch(0, ((row,),), ())
+    with pytest.raises(
+        ConfigError, match=r"learn\.policy: the norm of the gradient is .*Lower learn\.policy\.lr"
+    ):
+        quiet(max_epochs=1).fit(module, ExperienceDataModule(lambda: [batch], 1, dict, lambda state: None))
+    assert furthest(before, model.state_dict()) == 0.0
 
 
 def test_the_state_of_the_optimizers_lives_on_in_the_next_iteration():

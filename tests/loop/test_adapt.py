@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import strategies as st
 from scripted import Family, chat_model, prompts, read, task
@@ -10,7 +12,8 @@ from rlanything.buffer import Event, TaskBuffer
 from rlanything.config import AdaptationConfig
 from rlanything.core.types import Direction, Episode, EventKind, Judgement, Status, Step, Trajectory, Vote
 from rlanything.loop.adapt import Adapter
-from rlanything.rewards.step_votes.critic import failed_rollout, marked_steps, summarise
+from rlanything.loop.group import Group
+from rlanything.rewards.step_votes.critic import critic_input, failed_rollout, marked_steps, summarise
 
 HARDER, EASIER = Direction.HARDER, Direction.EASIER
 SHARE = st.integers(0, 16).map(lambda k: k / 16)
@@ -124,6 +127,14 @@ def test_the_reply_of_the_last_attempt_is_the_one_recorded():
     assert (proposal.reply, proposal.reason) == ("level 200", "there is no such level")
 
 
+def test_a_rollout_that_failed_before_its_first_step_is_a_failed_one_for_the_critic():
+    empty = Trajectory("t", 0, 3, 0, "a room", (), -1, Status.TRUNCATED, "the policy's context is full")
+    crashed = replace(empty, rollout=4, status=Status.ENV_ERROR)
+    found = critic_input(Group(0, task(1), (Episode(empty), Episode(crashed))), "all")
+    assert [(f.rollout, f.steps) for f in found.failures] == [(3, ())]
+    assert "after 0 steps: the policy's context is full" in found.failures[0].ending
+
+
 @pytest.mark.parametrize("kind", [EventKind.PROPOSED, EventKind.REJECTED, EventKind.ACCEPTED])
 def test_a_slot_never_gets_a_task_again_that_it_had_or_refused(kind):
     asking = Asking("level 7", "level 5", "level 7", "level 7", attempts=1)
@@ -133,7 +144,17 @@ def test_a_slot_never_gets_a_task_again_that_it_had_or_refused(kind):
         (again,) = asking.propose()
         assert (again.task, again.reason) == (None, reason)
     (other,) = asking.propose((1, HARDER, 1.0, ""))
-    assert other.task == task(7)
+    assert other.task == (None if kind is EventKind.ACCEPTED else task(7))
+
+
+def test_no_two_slots_have_or_are_offered_the_same_task():
+    asking = Asking("level 7", "level 7", "level 6", "level 1", attempts=1)
+    first, second = asking.propose((0, HARDER, 1.0, ""), (1, EASIER, 0.0, ""))
+    assert first.task == task(7)
+    assert (second.task, second.reason) == (None, "slot 0 has this task, or is offered it now")
+    (head,) = asking.propose((0, HARDER, 1.0, ""))
+    assert (head.task, head.reason) == (None, "slot 1 has this task, or is offered it now")
+    assert asking.propose((1, EASIER, 0.0, ""))[0].task == task(1)
 
 
 def test_nobody_wanted_means_no_proposal():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from scripted import FULL, World, task
+from scripted import FULL, Levels, World, read, task
 
 from rlanything.config import ArmConfig
-from rlanything.core.types import Direction, EventKind, Status
+from rlanything.core.types import Direction, EventKind, Request, Status, Task
 from rlanything.loop.batch import LoopState, slot_order
 
 OUTCOME = ArmConfig(step_votes=False, train_reward=False, adapt=False)
@@ -124,8 +124,23 @@ def test_the_reward_advantages_say_which_verdict_agreed_with_the_outcome():
     assert signs == [[True, True, False]] * 2 + [[False, False, True]] * 2
 
 
+def crash_in(broken: Task):
+    """A fault of the environments of one task."""
+
+    def fault(self, where: str) -> None:
+        if self.task == broken and where == "step":
+            raise OSError("no world")
+
+    return fault
+
+
+def two_levels(request: Request) -> str:
+    """Replies of an adapter: another task for each way."""
+    return "level 7" if "harder" in read(request.prompt_ids) else "level 5"
+
+
 def test_tasks_outside_the_band_are_asked_about_and_become_proposals():
-    world = World({0: 4, 1: 0, 2: 2, 5: 2}, adapter=lambda _: "level 5", rollout={"tasks": 3})
+    world = World({0: 4, 1: 0, 2: 2}, adapter=two_levels, rollout={"tasks": 3})
     result = world.loop.collect(world.start(task(0), task(1), task(2)))
     assert sorted(kinds(result)) == [(EventKind.PROPOSED, 0), (EventKind.PROPOSED, 1)]
     ways = {p.slot: (p.direction, p.parent_accuracy) for p in result.state.pending}
@@ -192,9 +207,18 @@ def test_paired_acceptance_compares_with_the_parent_as_it_is_now():
         assert (event.kind, event.parent_accuracy) == (expected, now / 4)
 
 
+def test_paired_acceptance_refuses_what_it_cannot_compare(monkeypatch):
+    world = World({1: 0, 9: 2}, adapter=lambda _: "level 9", adaptation={"acceptance": "paired"})
+    state = world.loop.collect(world.start(task(1))).state
+    monkeypatch.setattr(Levels, "_fault", crash_in(task(1)))
+    (event,) = world.loop.collect(state).events
+    assert (event.kind, event.accuracy) == (EventKind.REJECTED, 0.5)
+    assert event.reason == "every rollout of the task that it was to replace crashed"
+
+
 def test_events_over_the_old_buffer_make_the_new_one():
-    wins = {0: 4, 1: 0, 2: 2, 7: 2}
-    world = World(wins, adapter=lambda _: "level 7", rollout={"tasks": 3})
+    wins = {0: 4, 1: 0, 2: 2, 5: 2, 7: 2}
+    world = World(wins, adapter=two_levels, rollout={"tasks": 3})
     state = world.start(task(0), task(1), task(2))
     for _ in range(5):
         result = world.loop.collect(state)

@@ -175,6 +175,34 @@ def evaluated(asking: Judge, **changes: object) -> VoteEvaluation:
     return VoteEvaluation(config.model_copy(update={"evaluate": evaluate}), None, asking)
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "said", "objection"),
+    [
+        ([1, -1], "good", "mu = 1.000, below bootstrap.min_mu = 1.05"),
+        ([-1, -1], "good", "cannot be measured: the panel has no success, or no failure"),
+        ([1, -1], "hm", "no vote on one of both has a verdict"),
+    ],
+)
+def test_training_does_not_start_with_votes_that_say_nothing_or_cannot_be_measured(outcomes, said, objection):
+    panel = [labelled(True, outcome=outcome).to_json() for outcome in outcomes]
+    first = evaluated(judge(said)).assess(panel)
+    assert objection in first.objection
+
+
+def test_training_starts_with_a_reward_model_that_is_right_often_enough():
+    asking = Judge(
+        chat_model(lambda request: "good" if "up" in read(request.prompt_ids) else "bad"),
+        prompts(),
+        JudgeConfig(max_tokens=8),
+    )
+    panel = [
+        LabelledTrajectory(episode("up"), (True,)),
+        LabelledTrajectory(episode("on", outcome=-1), (False,)),
+    ]
+    first = evaluated(asking).assess([item.to_json() for item in panel])
+    assert (first.metrics["mu"], first.objection) == (2.0, "")
+
+
 def test_two_judges_stand_side_by_side_and_the_steps_are_judged_once():
     asking = judge("good")
     strict, kind = labelled(True, False, None).to_json(), labelled(True, True, True).to_json()

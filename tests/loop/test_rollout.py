@@ -7,7 +7,7 @@ import time
 from functools import partial
 
 import pytest
-from scripted import ACTIONS, Chat, prompts, read, rollout_worker, task
+from scripted import ACTIONS, Chat, Levels, prompts, read, rollout_worker, task
 
 from rlanything.core.errors import MachineError
 from rlanything.core.types import Status
@@ -73,6 +73,18 @@ def test_an_environment_that_hangs_is_cut_off_at_the_deadline(where):
     assert (hung.status, hung.counts) == (Status.TIMEOUT, False)
     assert "0.05 s" in hung.error
     assert whole.status is Status.OK
+
+
+def test_a_timeout_that_says_nothing_is_one_all_the_same(monkeypatch):
+    def silent(self, where):
+        if where == "step":
+            raise TimeoutError
+
+    monkeypatch.setattr(Levels, "_fault", silent)
+    acting = rollout_worker(always_win)
+    (trajectory,) = run(acting, Assignment(0, task(1), 1))
+    assert (trajectory.status, trajectory.error) == (Status.TIMEOUT, "no answer in time")
+    assert acting.family.closed == 1
 
 
 def test_the_deadline_leaves_neither_alarm_nor_handler_behind():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rlanything.core.types import Episode, Judgement, Status, Trajectory
-from rlanything.loop.group import Group, compared
+from rlanything.loop.group import Group
 from rlanything.loop.reward_model import CriticInput, FailedRollout, FailedStep
 
 Marked = Literal["all", "any"]
@@ -17,7 +17,7 @@ Marked = Literal["all", "any"]
 def critic_input(group: Group, rule: Marked) -> CriticInput:
     """The most frequent reasons for the marked steps of all episodes, and the failed episodes with these marks."""
     marked = [step for episode in group.episodes for step in marked_steps(episode, rule)]
-    failed = [e for e in group.episodes if compared(e) and e.trajectory.outcome < 0]
+    failed = [e for e in group.episodes if e.trajectory.failed]
     return CriticInput(summarise(marked), tuple(failed_rollout(episode, rule) for episode in failed))
 
 

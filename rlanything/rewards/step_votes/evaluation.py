@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from rlanything.config import Config
@@ -59,13 +60,8 @@ class VoteEvaluation:
 
     def assess(self, panel: PanelLines) -> FirstModel:
         """Whether mu of its votes reaches `bootstrap.min_mu`."""
-        metrics, least = self._precision(_read(panel)), self.config.bootstrap.min_mu
-        objection = (
-            f"the first reward model has mu = {metrics['mu']:.3f}, below bootstrap.min_mu = {least}: its votes would "
-            "mislead the policy. Raise bootstrap.reward.episodes or bootstrap.reward.steps, or lower "
-            "bootstrap.reward.noise."
-        )
-        return FirstModel(metrics, objection if metrics["mu"] < least else "")
+        metrics = self._precision(_read(panel))
+        return FirstModel(metrics, too_imprecise(metrics["mu"], self.config.bootstrap.min_mu))
 
     def part(self, panel: PanelLines, tasks: int, rollouts: int) -> PanelLines:
         """The first `rollouts` trajectories of each of the first `tasks` tasks."""
@@ -137,6 +133,25 @@ class VoteEvaluation:
             "rm_process": process_accuracy(score(panel, said)),
             "good_steps": sum(labels) / len(labels),
         }
+
+
+def too_imprecise(mu: float, least: float) -> str:
+    """Why training must not start with a reward model whose p+ + p- is `mu`, or ''.
+
+    mu: nan where it cannot be measured. least: `bootstrap.min_mu`.
+    """
+    if isnan(mu):
+        return (
+            "mu of the first reward model cannot be measured: the panel has no success, or no failure, or no vote on "
+            "one of both has a verdict. Raise the panel's tasks (tasks.panels) or evaluate.reward_rollouts, or start "
+            "from a better policy."
+        )
+    if mu >= least:
+        return ""
+    return (
+        f"the first reward model has mu = {mu:.3f}, below bootstrap.min_mu = {least}: its votes would mislead the "
+        "policy. Raise bootstrap.reward.episodes or bootstrap.reward.steps, or lower bootstrap.reward.noise."
+    )
 
 
 def verdicts(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -> list[list[int]]:

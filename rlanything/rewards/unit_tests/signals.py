@@ -65,12 +65,16 @@ class UnitTestModel:
         return [] if result.lesson is None else [ScoredReplies.of([(result, result.lesson)])]
 
     def critic_input(self, group: Group) -> CriticInput:
-        """Each test with the share of programs that pass it, and each wrong program with the tests that it fails."""
+        """Each test with the share of programs that pass it, and each wrong program with the tests that it fails.
+
+        Rollouts without a program come last.
+        """
         result = examined(group)
         kept = [episode.trajectory for episode in group.episodes if compared(episode)]
         failed = self.tests.failed_tests(group.task, result.tables)
-        pairs = zip(kept, failed, strict=True)
-        return CriticInput(result.criticism, tuple(_failed(t, tests) for t, tests in pairs if t.outcome < 0))
+        wrong = [_failed(t, tests) for t, tests in zip(kept, failed, strict=True) if t.failed]
+        unwritten = [_unwritten(t) for t in group.trajectories if t.failed and not t.steps]
+        return CriticInput(result.criticism, (*wrong, *unwritten))
 
     def objection(self, group: Group) -> str:
         """Why the tests of a rewritten problem do not agree (`Examined.agreed`), or ''."""
@@ -97,6 +101,11 @@ def _failed(trajectory: Trajectory, tests: Mapping[int, str]) -> FailedRollout:
     steps = tuple(FailedStep(number, f"failed test: {text}") for number, text in tests.items())
     opening = f"The program:\n{trajectory.steps[-1].action}"
     return FailedRollout(trajectory.rollout, opening, steps, f"The program fails {len(tests)} tests.")
+
+
+def _unwritten(trajectory: Trajectory) -> FailedRollout:
+    """A rollout without a program as a critic reads it: the problem does not fit the policy's context."""
+    return FailedRollout(trajectory.rollout, "No program was written.", (), trajectory.error)
 
 
 def _attempts(group: Group) -> Attempts:

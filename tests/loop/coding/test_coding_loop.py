@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import sqrt
 
 import pytest
 from scripted import read
 from scripted_coding import FULL, TESTS, CodingWorld, problem
 
-from rlanything.core.types import Direction, EventKind, Proposal
+from rlanything.core.types import Direction, Episode, EventKind, Proposal, Status
 from rlanything.loop.batch import LoopState
 from rlanything.loop.prompts import UNREADABLE
 from rlanything.loop.record import episode_records
@@ -46,6 +47,17 @@ def test_a_program_is_paid_for_its_tests_and_for_the_right_ones_among_the_genera
     std = sqrt(sum((r - mean) ** 2 for r in rewards) / 4)
     found = advantages(result)
     assert [found[k] for k in range(4)] == pytest.approx([(r - mean) / std for r in rewards])
+
+
+def test_the_critic_reads_of_wrong_programs_and_of_rollouts_without_one():
+    world, result = collected()
+    (group,) = result.groups
+    empty = replace(
+        group.trajectories[0], rollout=9, steps=(), outcome=-1, status=Status.TRUNCATED, error="too long"
+    )
+    found = world.loop.reward_model.critic_input(replace(group, episodes=(*group.episodes, Episode(empty))))
+    assert [f.rollout for f in found.failures] == [1, 2, 9]
+    assert (found.failures[2].opening, found.failures[2].ending) == ("No program was written.", "too long")
 
 
 def test_a_reply_without_a_test_is_punished_below_every_wrong_test():

@@ -13,7 +13,7 @@ from rlanything.buffer.model import TaskBuffer
 from rlanything.buffer.views.find.measurements import Measurement, read_measurements, rollout_files
 from rlanything.buffer.views.find.runs import RunBuffer
 from rlanything.buffer.views.find.source import Source
-from rlanything.core.adaptation import AcceptanceRule, accepts, direction
+from rlanything.core.adaptation import AcceptanceRule, accepts, direction, outside_band
 from rlanything.core.types import EventKind
 
 _CLOSE = 1e-9
@@ -139,21 +139,37 @@ def _decisions(state: _Run) -> int:
     """Alg. 1: which tasks are to change, and which changes are accepted."""
     for event in state.events:
         if event.kind in _DECIDED:
-            _decision(event, state.rule)
+            check_decision(event, state.rule)
         else:
             _request(event, state.rule)
     return len(state.events)
 
 
-def _decision(event: Event, rule: AcceptanceRule) -> None:
+def check_decision(event: Event, rule: AcceptanceRule) -> None:
+    """Raise `TaskBufferError` unless a rewrite was accepted or rejected as the rule says."""
     if event.accuracy is None:  # every rollout crashed: nothing to check, as `Event` refuses to accept it
         return
     accepted = accepts(event.direction, event.parent_accuracy, event.accuracy, rule)
+    if event.kind is EventKind.REJECTED and _refused_otherwise(event):
+        return
     if accepted != (event.kind is EventKind.ACCEPTED):
         by = f"{rule.acceptance} rule with [{rule.alpha_low}, {rule.alpha_high}]"
         step = f"{event.parent_accuracy:.3f} -> {event.accuracy:.3f}"
         must = "accepted" if accepted else "rejected"
         raise TaskBufferError(f"{_where(event)}: {event.direction} {step} must be {must} by the {by}")
+
+
+def _refused_otherwise(event: Event) -> bool:
+    """Whether the rule did not decide, as where the tests of a rewritten problem contradict each other.
+
+    What decided is not in the buffer. A replay computes it again.
+    """
+    after = event.accuracy
+    return (
+        bool(event.reason)
+        and after is not None
+        and event.reason != outside_band(event.parent_accuracy, after)
+    )
 
 
 def _request(event: Event, rule: AcceptanceRule) -> None:
