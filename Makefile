@@ -26,6 +26,11 @@ TARGETS ?=
 JOBS ?= 2
 TESTS = python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
+# A name that is unknown is answered before anything is installed.
+known = $(sort $(basename $(notdir $(wildcard experiments/$(1)/*.yaml))))
+$(if $(filter $(SCALE),$(call known,scale)),,$(error SCALE=$(SCALE): unknown; known: $(call known,scale)))
+$(if $(filter $(ENV),$(call known,env)),,$(error ENV=$(ENV): unknown; known: $(call known,env)))
+
 # The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
 WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)

@@ -11,14 +11,23 @@ from typing import NoReturn
 _CHOICE = re.compile(
     r"(argument [^:]+: )?invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)", re.DOTALL
 )
+OVERRIDES = "overrides"
+"""The argument of a command that takes overrides of the configuration."""
 
 
 class Parser(argparse.ArgumentParser):
     """An `ArgumentParser` whose errors name the nearest command or option. Its subparsers are of the same class."""
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: object = None) -> argparse.Namespace:  # type: ignore[override]
-        """As `ArgumentParser.parse_args`; an unknown option is compared with those of the chosen command."""
+        """As `ArgumentParser.parse_args`; an unknown option is compared with those of the chosen command.
+
+        Overrides, key=value, may stand before and after the options.
+        """
         found, rest = self.parse_known_args(args, argparse.Namespace())
+        if hasattr(found, OVERRIDES):
+            late = [word for word in rest if _is_override(word)]
+            setattr(found, OVERRIDES, [*getattr(found, OVERRIDES), *late])
+            rest = [word for word in rest if word not in late]
         if rest:
             chosen = self._chosen(args or ())
             known = [*chosen._option_string_actions, *self._option_string_actions]
@@ -48,9 +57,13 @@ class Parser(argparse.ArgumentParser):
                 yield action.choices
 
 
+def _is_override(word: str) -> bool:
+    return "=" in word and not word.startswith("-")
+
+
 def _hint(word: str, options: Sequence[str]) -> str:
     if not word.startswith("-"):
-        return " (all key=value belong together)" if "=" in word else ""
+        return " (all key=value belong together)" if _is_override(word) else ""
     return f"; {_nearest(word.partition('=')[0], [option for option in options if option.startswith('--')])}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -276,10 +276,23 @@ class CodingFamily:
         rng = random.Random(derive_seed(seed, "coding/rewrite", task.task_id, direction.value))
         return teacher.rewrite(Problem.from_task(task), direction, rng, self._rewrite_tests)
 
-    def _drawn(self, split: str, count: int, seed: int) -> list[Task]:
-        """Problems of a file, in an order that depends on the seed."""
+    def check_data(self, splits: Collection[str]) -> None:
+        """Raise `ValueError` unless the files of problems of these splits are there."""
+        for split in self._files or ():
+            if split in splits:
+                self._file(split)
+
+    def _file(self, split: str) -> Path:
         assert self._files is not None
         path = Path(os.path.expandvars(self._files[split]))
+        if not path.is_file():
+            unset = "; an environment variable in it is not set" if "$" in str(path) else ""
+            raise ValueError(f"problems.{split}: there is no file {path}{unset}")
+        return path
+
+    def _drawn(self, split: str, count: int, seed: int) -> list[Task]:
+        """Problems of a file, in an order that depends on the seed."""
+        path = self._file(split)
         found, refused = load(path, self._form, skip=self._skip)
         for reason in refused:
             _LOG.warning("left out: %s", reason)

@@ -10,7 +10,10 @@ import re
 import shlex
 from collections.abc import Iterable
 
-NO_RUN = "this project has no run yet; `rlanything train --arm full` makes one"
+NO_RUN = (
+    "this project has no run yet; `make repro` makes them all. `make repro SCALE=smoke` makes small ones in minutes, "
+    "which `rlanything --workspace smoke` finds"
+)
 _COMMAND = re.compile(r"`rlanything (?!--|ls`)")
 """How a message names a command of this program. The list of workspaces is the same in each."""
 

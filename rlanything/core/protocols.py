@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -161,6 +161,15 @@ class Prepares(Protocol):
 
     def prepare(self, work: Sequence[tuple[Task, int]]) -> None:
         """Start episodes of these tasks, with their seeds. `Environment.reset` then uses the results, in this order."""
+        ...
+
+
+@runtime_checkable
+class Stored(Protocol):
+    """A family whose tasks can be files of the user."""
+
+    def check_data(self, splits: Collection[str]) -> None:
+        """Raise `ValueError` naming what is missing, where the tasks of these splits are files."""
         ...
 
 

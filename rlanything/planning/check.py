@@ -13,7 +13,8 @@ import psutil
 from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
-from rlanything.core.protocols import Engine, Pictured, TaskFamily
+from rlanything.core.protocols import Engine, Pictured, Stored, TaskFamily
+from rlanything.core.splits import TRAIN
 from rlanything.planning import samplers
 from rlanything.planning.declared_class import declared_class
 from rlanything.planning.samplers import NATIVE
@@ -132,6 +133,17 @@ def machine(config: Config) -> None:
             f"train.accelerator = {config.train.accelerator!r}: that is {kind!r} here, and {NATIVE} samples on the CPU "
             "only; use engine=transformers, or train.accelerator=cpu"
         )
+
+
+def stored(config: Config) -> None:
+    """Raise `ConfigError` where the tasks are files that are not there. Only the stage `tasks` needs them."""
+    if targets.is_ours(config.env) and isinstance(family := build.family(config), Stored):
+        tasks = config.tasks
+        trained = [TRAIN] if tasks.start is None else []
+        try:
+            family.check_data({*trained, *(tasks.split(name) for name in tasks.panels)})
+        except ValueError as error:
+            raise ConfigError(f"env: {error}") from None
 
 
 def overlap(config: Config) -> None:

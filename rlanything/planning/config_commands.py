@@ -82,6 +82,7 @@ def _config_check(args: argparse.Namespace) -> int:
     else:
         path = Path(args.what[0]) if args.what else params_file(args)
         named, config = str(path), check.read(path, args.root)
+    check.stored(config)
     check.machine(config)
     checkpoints.check(config, args.root)
     warn(config, args.root)

@@ -98,14 +98,21 @@ def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:
     """
     if sources.is_local(checkpoint, root) or sources.contents(checkpoint, root):
         return
+    from huggingface_hub import constants
     from transformers.utils.hub import hf_hub_download
 
     try:
         hf_hub_download(checkpoint.path, "config.json", revision=checkpoint.revision)
     except Exception as error:  # its HTTP client has errors of its own, which depend on its version
         reason = " ".join(str(error).split())[:200] or type(error).__name__
+        offline = constants.is_offline_mode()
+        hint = (
+            "; HF_HUB_OFFLINE=1 is set, as `make` does: HF_HUB_OFFLINE=0 lets it be fetched"
+            if offline
+            else ""
+        )
         raise ConfigError(
-            f"{checkpoint.path}: neither a folder, nor in the hub's cache, nor can it be fetched ({reason})"
+            f"{checkpoint.path}: neither a folder, nor in the hub's cache, nor can it be fetched ({reason}){hint}"
         ) from None
 
 

@@ -42,20 +42,31 @@ def test_make_repro_of_another_scale_leaves_the_real_results_alone():
 @pytest.mark.parametrize(
     ("words", "tried", "made"),
     [
-        (["repro", "SCALE=smok"], "config check scale=smok > /dev/null", "mkdir -p .rla/smok/.dvc"),
+        (["repro", "SCALE=smoke"], "config check scale=smoke > /dev/null", "mkdir -p .rla/smoke/.dvc"),
         (
-            ["rehearse", "ENV=codin"],
-            "rehearse --check env=codin_data",
-            "rm -rf .rla/codin-rehearsal",
+            ["rehearse", "ENV=coding"],
+            "rehearse --check env=coding_data",
+            "rm -rf .rla/coding-rehearsal",
         ),
     ],
 )
-def test_a_name_that_is_unknown_leaves_nothing_behind(words, tried, made):
+def test_what_cannot_be_composed_leaves_nothing_behind(words, tried, made):
     """The composition is tried before the folder of the workspace is made or cleared."""
     said = subprocess.run(
         ["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     assert said.index(tried) < said.index(made)
+
+
+@pytest.mark.parametrize("word", ["SCALE=smok", "ENV=codin"])
+def test_an_unknown_name_is_refused_before_anything_is_installed(word):
+    tried = subprocess.run(
+        ["make", "--dry-run", "repro", word], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (tried.returncode, tried.stdout) == (2, "")
+    folder = word.partition("=")[0].lower()
+    known = " ".join(sorted(path.stem for path in (ROOT / "experiments" / folder).glob("*.yaml")))
+    assert f"{word}: unknown; known: {known}" in tried.stderr
 
 
 def test_what_the_commands_of_the_docs_write_is_ignored_by_git():

@@ -54,8 +54,9 @@ def data(tmp_path, monkeypatch):
     for split in ("train", "valid_seen", "valid_unseen"):
         (tmp_path / "alfworld" / "json_2.1.1" / split).mkdir(parents=True)
     (tmp_path / "coding").mkdir()
-    for name in ("CodeContests_train", "LiveBench-ReasonFlux", "LiveCodeBench-V2"):
+    for name in ("CodeContests_train", "CodeContests", "LiveBench-ReasonFlux", "LiveCodeBench-V2"):
         (tmp_path / "coding" / f"{name}.json").write_text("[]")
+    (tmp_path / "test_nogdrive.json").write_text('{"multi_apps": [], "chrome": [], "os": []}')
     monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path / "alfworld"))
     monkeypatch.setenv("CODING_DATA", str(tmp_path / "coding"))
     monkeypatch.setenv("OSWORLD_DATA", str(tmp_path))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rlanything.cli import main
+from rlanything.parser import Parser
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,25 @@ def test_the_nearest_is_named(words, said, capsys):
         main(words)
     assert caught.value.code == 2
     assert said in capsys.readouterr().err
+
+
+def test_overrides_may_stand_before_and_after_options():
+    parser = Parser()
+    parser.add_argument("overrides", nargs="*")
+    parser.add_argument("--arm")
+    parser.add_argument("--device")
+    found = parser.parse_args(["a=1", "--arm", "full", "b=2", "--device", "H100", "c=[1, 2]", "d=-1"])
+    assert (found.overrides, found.arm, found.device) == (["a=1", "b=2", "c=[1, 2]", "d=-1"], "full", "H100")
+
+
+def test_what_is_no_override_is_still_unknown(capsys):
+    parser = Parser()
+    parser.add_argument("overrides", nargs="*")
+    parser.add_argument("--arm")
+    with pytest.raises(SystemExit):
+        parser.parse_args(["a=1", "--arm", "full", "b=2", "full", "--amr=3"])
+    said = capsys.readouterr().err
+    assert "unknown argument 'full'; unknown argument '--amr=3'; did you mean '--arm'?" in said
 
 
 def test_what_is_known_is_parsed_as_before(capsys):

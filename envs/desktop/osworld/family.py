@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from envs.desktop import rewording
@@ -52,6 +52,10 @@ class OSWorldFamily(WorldFamily):
         apps = names("ood_apps", ood_apps), names("reward_apps", reward_apps)
         self._sources = Sources(*places, *apps, evaluators=evaluators or "")
         self._words = names("command", command)
+
+    def check_data(self, splits: Collection[str]) -> None:
+        """Raise `TaskFileError` unless the folder is there, with an index that has the applications of the panels."""
+        self._sources.applications()
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct tasks of a split. Raises `TaskFileError`, and `ValueError` where it has fewer."""

@@ -43,13 +43,8 @@ class Sources:
         return files.root(self.data)
 
     def of(self, split: str) -> list[TaskFile]:
-        """The files of a split. Raises `TaskFileError`, also for an application that the index does not have."""
-        names = files.index(self.root, self.index)
-        for app in (*self.ood_apps, *self.reward_apps):
-            if app not in names:
-                raise files.TaskFileError(
-                    f"{self.root / self.index}: it has no tasks of {app}: {', '.join(names)}"
-                )
+        """The files of a split. Raises `TaskFileError`."""
+        names = self.applications()
         apps = {
             TRAIN: [app for app in names if app not in (*self.ood_apps, *self.reward_apps)],
             IN_DOMAIN: [app for app in names if app not in (*self.ood_apps, *self.reward_apps)],
@@ -58,6 +53,16 @@ class Sources:
         }[split]
         folder = self.root / (self.templates if split == TRAIN else self.tasks)
         return files.read_all(folder, {app: names[app] for app in apps})
+
+    def applications(self) -> dict[str, list[str]]:
+        """Application -> ids of its tasks. Raises `TaskFileError`, also for a panel's application without tasks."""
+        names = files.index(self.root, self.index)
+        for app in (*self.ood_apps, *self.reward_apps):
+            if app not in names:
+                raise files.TaskFileError(
+                    f"{self.root / self.index}: it has no tasks of {app}: {', '.join(names)}"
+                )
+        return names
 
     def draw(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` tasks of a split. Raises `ValueError` where it has fewer."""

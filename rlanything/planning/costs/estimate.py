@@ -50,7 +50,7 @@ class Estimate:
     stages: tuple[Stage, ...]
     """The shared stages before the training, the iterations, and the measurements during and after the training."""
     nearest: tuple[Setting, float] | None
-    """If it does not fit: the setting that fits with the fewest changes, and its bytes; None if there is none."""
+    """If it does not fit: the nearest setting that does (`remedies.nearest`), and its bytes; None if there is none."""
 
     @property
     def all_hours(self) -> float:

@@ -1,4 +1,4 @@
-"""Finds the fewest changes of the configuration, or more devices, with which a training fits into memory."""
+"""Finds the fewest changes of the configuration with which a training fits into memory, or else more devices."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ Bytes = Callable[[Config, int], float]
 
 
 def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[Setting, float] | None:
-    """The setting with the fewest changes that fits into `room` bytes, and its bytes; None where none does.
+    """The setting with the fewest devices that fits into `room` bytes, and its bytes; None where none does.
 
-    Of several it takes the one whose costliest change is cheapest, then the one with the fewest devices, then the one
+    Of several it takes the one with the fewest changes, then the one whose costliest change is cheapest, then the one
     with the least memory.
     """
     start, needed = Setting(config, devices), _once_each(needed)
     # Of a model with LoRA only LoRA's weights are divided, which are few.
     whole = {"policy", "reward"} - config.learn.lora.keys()
     allowed = [key for key in CHANGES if key != SHARD or whole]
-    for count in range(1, len(allowed) + 1):
-        found = [
-            (_dearest(keys), setting.devices, needed(setting.config, setting.devices), setting)
-            for keys in combinations(allowed, count)
-            for setting in _changed(start, keys, needed, room)
-        ]
-        if found:
-            _, _, taken, best = min(found, key=lambda each: each[:3])
-            return best, taken
-    return None
+    found = [
+        (setting.devices, count, _dearest(keys), needed(setting.config, setting.devices), setting)
+        for count in range(1, len(allowed) + 1)
+        for keys in combinations(allowed, count)
+        for setting in _changed(start, keys, needed, room)
+    ]
+    if not found:
+        return None
+    *_, taken, best = min(found, key=lambda each: each[:4])
+    return best, taken
 
 
 def _once_each(needed: Bytes) -> Bytes:

@@ -131,9 +131,10 @@ def test_the_papers_coding_experiment_is_no_longer_stopped_by_its_longest_row():
     assert found.work.longest_row["reward"] <= configuration("env=coding_data").learn.micro_batch_tokens
     setting, needed = found.nearest
     assert setting.changes == (
+        "engine.max_batch=16",
         "learn.micro_batch_tokens=4096",
         "train.precision=bf16-true",
-        "train.strategy=fsdp on 128 devices",
+        "train.strategy=fsdp on 64 devices",
     )
     page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
-    assert f"128 devices then need {needed / devices.GB:.1f} GB each" in page
+    assert f"64 devices then need {needed / devices.GB:.1f} GB each" in page

@@ -25,6 +25,30 @@ def test_the_command_prints_what_fits_without_loading_a_model(monkeypatch, capsy
     assert "does not fit: " in capsys.readouterr().out
 
 
+def test_the_page_shows_a_row_that_its_command_prints(capsys):
+    page = (ROOT / "docs" / "plan.md").read_text()
+    command = next(
+        line for line in page.splitlines() if line.startswith("rlanything plan scale=paper --arm full")
+    )
+    row = next(line for line in page.splitlines() if line.startswith("full  "))
+    words = command.partition("#")[0].split()[1:]
+    assert main(["--root", str(ROOT), *words]) == 0
+    assert row in capsys.readouterr().out.splitlines()
+
+
+def test_the_page_of_osworld_has_a_setting_that_fits_and_its_memory():
+    page = (ROOT / "docs" / "gui.md").read_text()
+    command = next(
+        line for line in page.splitlines() if line.startswith("rlanything plan scale=paper env=osworld")
+    )
+    overrides = [word for word in command.split() if "=" in word][1:]
+    found = planned(*overrides, count=96)
+    assert found.fits
+    assert f"The plan has {found.memory.peak / devices.GB:.1f} GB for a device" in page
+    alone = planned("env=osworld", given=Assumptions())
+    assert f"at most {alone.memory.peak / devices.GB:.1f} GB for a device" in page
+
+
 def test_json_says_the_same(capsys):
     words = [
         "plan",
