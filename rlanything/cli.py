@@ -192,6 +192,7 @@ def _rehearse(args: argparse.Namespace) -> int:
     config = parse(compose.compose(overrides, args.root))
     if args.check:
         standins.check(config, args.root, args.steps, kinds, declared)
+        print(f"{' '.join(overrides)}: can be rehearsed here")
         return 0
     for folder in standins.make(config, args.root, args.steps, kinds, declared):
         print(f"{folder}: written")

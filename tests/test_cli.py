@@ -33,7 +33,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"rlanything {__version__}\n"
 
 
-@pytest.mark.parametrize("words", [(), ("trian",), ("train",), ("config",)])
+@pytest.mark.parametrize("words", [(), ("trian",), ("config",)])
 def test_a_wrong_command_line_is_exit_2(words, capsys):
     with pytest.raises(SystemExit) as caught:
         cli.main(list(words))
@@ -79,6 +79,28 @@ def test_every_stage_checks_the_configuration_first(project, capsys):
         assert run(project, *words) == 2
         assert "env: engine: 'fats' is not one of fast, textworld" in capsys.readouterr().err
     assert sorted(p.name for p in project.iterdir()) == ["experiments", "params.yaml"]
+
+
+def test_a_stage_of_arms_without_one_names_them(project, capsys):
+    assert run(project, "train") == 2
+    assert "--arm is missing; known: full, outcome, policy, policy_reward" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        (
+            "coding_data",
+            "there is no file $CODING_DATA/CodeContests_train.json; an environment variable in it is not",
+        ),
+        ("osworld", "there is no folder $OSWORLD_DATA; set the environment variable OSWORLD_DATA to it"),
+    ],
+)
+def test_config_check_says_which_files_of_tasks_are_missing(project, capsys, monkeypatch, env, said):
+    for name in ("CODING_DATA", "OSWORLD_DATA"):
+        monkeypatch.delenv(name, raising=False)
+    assert run(project, "config", "check", "scale=paper", f"env={env}") == 2
+    assert said in capsys.readouterr().err
 
 
 def test_config_check_lists_every_problem(project, capsys):

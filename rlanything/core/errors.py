@@ -11,9 +11,11 @@ import shlex
 from collections.abc import Iterable
 
 NO_RUN = (
-    "this project has no run yet; `make repro` makes them all. `make repro SCALE=smoke` makes small ones in minutes, "
-    "which `rlanything --workspace smoke` finds"
+    "this project has no run yet; `make repro` makes all of the repository's. `rlanything train --arm full` makes one, "
+    "after `rlanything tasks` and `rlanything bootstrap`"
 )
+START = 3
+"""Letters from which the beginning of a name is taken for that name."""
 _COMMAND = re.compile(r"`rlanything (?!--|ls`)")
 """How a message names a command of this program. The list of workspaces is the same in each."""
 
@@ -48,7 +50,8 @@ class MachineError(RLAnythingError, RuntimeError):
 def unknown(name: str, known: Iterable[str]) -> str:
     """'unknown; did you mean ...? Known: ...' for an error message."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    longer = [each for each in names if len(name) >= START and each.lower().startswith(name.lower())]
+    near = longer or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown; {hint}known: {', '.join(names)}"
 

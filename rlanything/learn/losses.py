@@ -125,7 +125,10 @@ def surrogate(
 
 
 def k3(difference: Tensor) -> Tensor:
-    """The k3 estimate exp(d) - d - 1 for d = log q - log p of tokens sampled from p: unbiased for KL(p || q), >= 0."""
+    """The k3 estimate exp(d) - d - 1 for d = log q - log p of tokens sampled from p: unbiased for KL(p || q), >= 0.
+
+    Tokens that were sampled at a temperature other than 1 are not sampled from p. The estimate is then biased.
+    """
     return torch.expm1(difference) - difference
 
 

@@ -74,11 +74,11 @@ def _git(root: Path, *words: str) -> str:
 
 
 def _dvc_checkout(root: Path, force: bool) -> None:
-    command = [sys.executable, "-m", "dvc", "checkout", "--quiet", *(["--force"] if force else [])]
+    command = [sys.executable, "-m", "dvc", "checkout", *(["--force"] if force else [])]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode == 0:
         return
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][:MOST_LINES]
+    lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()][:MOST_LINES]
     raise MachineError(
         "params.yaml and dvc.lock are those of the last commit, but `dvc checkout` could not restore every result:\n"
         + "\n".join(lines)

@@ -53,4 +53,6 @@ class Stage:
     def check_arm(self, config: Config, arm: str) -> None:
         """Raise `ConfigError` unless the stage runs for this arm."""
         if self.arms is not None and arm not in (known := self.arms(config)):
+            if not arm:
+                raise ConfigError(f"--arm is missing; known: {', '.join(sorted(known))}")
             raise ConfigError(f"arm {arm!r}: {unknown(arm, known)}")

@@ -278,7 +278,13 @@ def test_a_sweep_of_written_tests_has_objectives_of_its_own(tmp_path, capsys):
     )
 
 
-def test_a_file_that_is_not_there_or_not_yaml(tmp_path):
+def test_a_file_that_is_not_there_or_not_yaml(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(
+        ConfigError, match=r"no such file; experiments/sweep/ has .*lambda\.yaml, .*thresholds\.yaml"
+    ):
+        load_sweep(tmp_path / "nothing.yaml")
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match="no such file; examples are in experiments/sweep/"):
         load_sweep(tmp_path / "nothing.yaml")
     (tmp_path / "broken.yaml").write_text("space: [")

@@ -43,7 +43,7 @@ def run_ladder(file: Path, root: Path, params: Path, workers: int) -> Found:
 
 def print_ladder(file: Path, root: Path, params: Path, workers: int) -> None:
     """Print what the ladder would run; runs nothing. Raises `ConfigError`."""
-    print_tasks(_declared(file, root, params, workers)[1], f"ladder {file.stem}")
+    print_tasks(_declared(file, root, params, workers)[1], f"ladder of {file.name}")
 
 
 def _declared(file: Path, root: Path, params: Path, workers: int) -> tuple[Ladder, Workspace]:

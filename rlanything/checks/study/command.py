@@ -79,7 +79,7 @@ def draw_study(file: Path, root: Path) -> Found:
 def print_study(file: Path, root: Path, params: Path, workers: int) -> None:
     """Print what the study would run; runs nothing. Raises `ConfigError`."""
     study, space = _declared(file, root, params, workers)
-    print_tasks(space, f"study {file.stem}")
+    print_tasks(space, f"study of {file.name}")
     for name, given in study.hypotheses.items():
         print(f"  hypothesis {name}: {given.arm} above {given.over} in {given.metric}: {given.claim}")
 

@@ -138,15 +138,15 @@ class VoteEvaluation:
 def too_imprecise(mu: float, least: float) -> str:
     """Why training must not start with a reward model whose p+ + p- is `mu`, or ''.
 
-    mu: nan where it cannot be measured. least: `bootstrap.min_mu`.
+    mu: nan where it cannot be measured. least: `bootstrap.min_mu`; 0 asks for nothing.
     """
-    if isnan(mu):
+    if isnan(mu) and least:
         return (
             "mu of the first reward model cannot be measured: the panel has no success, or no failure, or no vote on "
             "one of both has a verdict. Raise the panel's tasks (tasks.panels) or evaluate.reward_rollouts, or start "
             "from a better policy."
         )
-    if mu >= least:
+    if mu >= least or not least:
         return ""
     return (
         f"the first reward model has mu = {mu:.3f}, below bootstrap.min_mu = {least}: its votes would mislead the "

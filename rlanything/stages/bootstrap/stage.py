@@ -27,6 +27,7 @@ from rlanything.files.images import clear as clear_images
 from rlanything.files.records import write_json, write_lines
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.panel import measure_policy, success_rate
+from rlanything.loop.record import metrics_record
 from rlanything.loop.rollout import RolloutWorker
 from rlanything.rewards.kind import kind_of
 from rlanything.rewards.panel import solved, try_tasks
@@ -140,7 +141,7 @@ def _finish(config: Config, root: Path, layout: Layout) -> None:
     said = ", ".join(f"{k} {v:.3f}" for k, v in report.items())
     if objections and config.model.embedded is not None:
         raise ConfigError(f"bootstrap: {'; '.join(objections)} ({said})")
-    write_json(layout.bootstrap, report)  # marks models/ as complete
+    write_json(layout.bootstrap, metrics_record(report))  # marks models/ as complete
     print(f"bootstrap: {said}")
 
 

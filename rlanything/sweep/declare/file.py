@@ -14,6 +14,7 @@ from rlanything.files.yaml_file import MOST_MB, mapping
 from rlanything.sweep.declare.parameters import Band, Choices, Range
 from rlanything.sweep.declare.sweep import Budget, Pruner, Sweep
 
+EXAMPLES = Path("experiments") / "sweep"
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 SECTIONS: dict[str, type[BaseModel]] = {
     "choices": Choices, "range": Range, "band": Band, "budget": Budget, "pruner": Pruner,
@@ -38,7 +39,9 @@ def load_sweep(path: Path) -> Sweep:
     from yaml import YAMLError
 
     if not path.is_file():
-        raise ConfigError(f"{path}: no such file; examples are in experiments/sweep/")
+        declared = ", ".join(sorted(each.name for each in EXAMPLES.glob("*.yaml")))
+        has = f"{EXAMPLES}/ has {declared}" if declared else f"examples are in {EXAMPLES}/"
+        raise ConfigError(f"{path}: no such file; {has}")
     text = read_text(path, MOST_MB)
     mapping(path, text)  # refuses what Hydra's reader, which copies aliases, would take without end
     try:  # Hydra's reader, as for all of experiments/: it reads 1e-3 as a number
