@@ -26,7 +26,7 @@ from benchmarks.pages.browser import opened, served
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
 from rlanything.rollouts import runs, select
-from rlanything.view.environment import knowledge
+from rlanything.rollouts.environment import knowledge
 from rlanything.view.facts import facts
 from rlanything.view.history import history
 from rlanything.view.iteration import IterationPage, iteration_page

@@ -17,8 +17,8 @@ from rlanything.exports.reading import NothingChosen, Reader, Selection
 from rlanything.exports.template import template_of
 from rlanything.rewards.kind import name_of
 from rlanything.rollouts import runs
+from rlanything.rollouts.environment import knowledge
 from rlanything.rollouts.runs import NamedRun
-from rlanything.view.environment import knowledge
 
 CARD = "README.md"
 ALL = Selection()
@@ -45,7 +45,7 @@ def export(
     """Write rollouts of the run `name` of project `root` in the format `kind` as the folder `place`.
 
     A name of several seeds, such as an arm, gives all of them: each in a folder of its own inside `place`.
-    environment: play the episodes again to learn which steps were good (`view.environment`).
+    environment: play the episodes again to learn which steps were good (`rollouts.environment`).
     Raises `ConfigError` for an unknown run, format, filter or number, for a place that holds something else, and where
     nothing is as asked for. Then nothing is written."""
     if kind not in FORMATS:

@@ -15,10 +15,10 @@ from rlanything.loop.record import EpisodeRecord
 from rlanything.repro.stored import StoredIteration
 from rlanything.rewards.kind import name_of
 from rlanything.rollouts import select
+from rlanything.rollouts.environment import Knowledge
 from rlanything.rollouts.page import rollout_page
 from rlanything.rollouts.runs import NamedRun
 from rlanything.rollouts.select import Chosen, Tries
-from rlanything.view.environment import Knowledge
 from rlanything.view.rows import FILTERS
 from rlanything.view.tokens import read_ahead
 

@@ -1,4 +1,4 @@
-"""The command `rlanything rollouts show`."""
+"""The commands `rlanything rollouts show` and `votes`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ _ABOUT = (
     "One stored rollout: what the policy read and wrote, every vote or test of the reward model, the rewards and "
     "advantages that follow, and what of it trained. Without a selection, a rollout of the last iteration is shown, "
     "of a task whose rollouts differ in their outcome."
+)
+_ABOUT_VOTES = (
+    "The stored votes of a run against the environment's oracle, iteration by iteration: on the steps that the policy "
+    "took then, not on those of the reward panel, which are the untrained policy's."
 )
 
 
@@ -33,7 +37,34 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> Subparsers[ar
     show.add_argument("--prompts", action="store_true", help="also what the policy read, token for token")
     show.add_argument("--json", action="store_true", help="as JSON, complete")
     show.set_defaults(run=_show)
+    _add_votes(actions)
     return actions
+
+
+def _add_votes(actions: Subparsers[argparse.ArgumentParser]) -> None:
+    votes = actions.add_parser(
+        "votes", help="how often votes are right about what the policy does", description=_ABOUT_VOTES
+    )
+    votes.add_argument("run_name", metavar="RUN", help="a run, its folder, or an arm: all its seeds")
+    votes.add_argument(
+        "--every", type=int, metavar="N", help="every N-th iteration; default: about eight of them"
+    )
+    votes.add_argument(
+        "--environment",
+        action=argparse.BooleanOptionalAction,
+        help="ask the run's environment; default: where it is that of the project",
+    )
+    votes.add_argument("--json", action="store_true", help="as JSON, with the values of each run")
+    votes.set_defaults(run=_votes)
+
+
+def _votes(args: argparse.Namespace) -> int:
+    from rlanything.buffer.views.cli.output import print_page
+    from rlanything.rollouts import judged
+
+    page = judged.judged(args.run_name, args.root.resolve(), every=args.every, environment=args.environment)
+    print_page(page, judged.text, args.json)
+    return 0
 
 
 def _show(args: argparse.Namespace) -> int:

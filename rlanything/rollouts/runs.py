@@ -66,12 +66,22 @@ def find(name: str, root: Path) -> tuple[NamedRun, Sequence[str]]:
     """The first run that `name` (an arm, a run or a path) means, and the names of all of them.
 
     A finished run comes before one in training. Raises `NoRun` with the nearest name."""
+    folders = _all(name, root)
+    return open_run(folders[0]), [_short(folder, root) for folder in folders]
+
+
+def find_all(name: str, root: Path) -> list[NamedRun]:
+    """Every run that `name` means: of an arm, those of all seeds. Raises `NoRun` with the nearest name."""
+    return [open_run(folder) for folder in _all(name, root)]
+
+
+def _all(name: str, root: Path) -> list[Path]:
     folders = _named(name, root)
     if not folders:
         there = [*find_runs(root / RUNS), *_live(root)]
         known = {_short(run, root) for run in there} | {run.parent.name for run in there}
         raise NoRun(f"no run {name!r}: {unknown_run(name, known)}")
-    return open_run(folders[0]), [_short(folder, root) for folder in folders]
+    return folders
 
 
 def open_run(folder: Path) -> NamedRun:

@@ -10,8 +10,8 @@ from pathlib import Path
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Json
 from rlanything.rollouts import runs, select
+from rlanything.rollouts.environment import Knowledge, knowledge
 from rlanything.rollouts.runs import NamedRun
-from rlanything.view.environment import Knowledge, knowledge
 from rlanything.view.facts import facts
 from rlanything.view.history import history
 from rlanything.view.iteration import IterationPage, iteration_page
@@ -33,7 +33,7 @@ def export(
 ) -> Made:
     """Write the run `name` of project `root` as a page: a folder, or with `single` one file.
 
-    environment: play the episodes again; None: where the run's environment is the project's (see `view.environment`).
+    environment: play the episodes again; None: where the environment is the project's (see `rollouts.environment`).
     against: another run beside it, to be compared with. notes: a file of notes on the first run, as a page exports it.
     Raises `ConfigError` before anything is written for an unknown run, one without rollouts, notes that cannot be read
     or are of another run, and a place that holds something else."""

@@ -10,10 +10,10 @@ from typing import Any
 from rlanything.core.types import Task
 from rlanything.repro.stored import StoredIteration
 from rlanything.rollouts import select
+from rlanything.rollouts.environment import Knowledge
 from rlanything.rollouts.page import rollout_page
 from rlanything.rollouts.runs import NamedRun
 from rlanything.rollouts.select import Chosen, Tries
-from rlanything.view.environment import Knowledge
 from rlanything.view.screens import files, point, screens
 from rlanything.view.tokens import Tokens, read_ahead
 

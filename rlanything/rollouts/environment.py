@@ -20,9 +20,9 @@ from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.types import Task, Trajectory
 from rlanything.loop.episodes import deadline
+from rlanything.planning.compose import PARAMS
 from rlanything.rewards.kind import name_of
-from rlanything.rollouts.runs import NamedRun
-from rlanything.workspaces import places
+from rlanything.rollouts.runs import LIVE, NamedRun
 
 SECONDS = 60.0
 """That all answers about one episode may take."""
@@ -62,6 +62,14 @@ class Knowledge:
         self._label(family, task, trajectory, facts)
         _play(family, task, trajectory, facts)
 
+    def labels(self, task: Task, trajectory: Trajectory) -> list[bool] | None:
+        """Whether each step was good; None where that is not known. Nothing is played."""
+        facts: list[Facts] = [{} for _ in trajectory.steps]
+        if self.family is None or not trajectory.counts or self._refusal(self.family, task):
+            return None
+        self._label(self.family, task, trajectory, facts)
+        return [fact["good"] for fact in facts] if all("good" in fact for fact in facts) else None
+
     def _refusal(self, family: TaskFamily, task: Task) -> str:
         """Tasks are written by models, so the family's own check comes first."""
         if task.task_id not in self.refused:
@@ -86,7 +94,7 @@ def knowledge(run: NamedRun, project: Path | None = None, *, asked: bool | None 
     env: Mapping[str, Any] = run.terms.env
     try:
         if not asked:
-            _require_own(env, _trusted(run.root, project or run.root) / places.PARAMS)
+            _require_own(env, _trusted(run.root, project or run.root) / PARAMS)
         return Knowledge(targets.instantiate(env, "env", TaskFamily))
     except RLAnythingError as error:
         return Knowledge(problem=f"the environment is not asked: {error}")
@@ -97,7 +105,7 @@ def _trusted(home: Path, project: Path) -> Path:
 
     A run that was passed on may lie in a project that was passed on with it, so its own folder says nothing."""
     home, project = home.resolve(), project.resolve()
-    return home if home.is_relative_to(project / places.FOLDER) else project
+    return home if home.is_relative_to(project / LIVE.parent) else project
 
 
 def _require_own(env: Mapping[str, Any], params: Path) -> None:

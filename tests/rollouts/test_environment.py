@@ -11,8 +11,8 @@ from stage_cases import ROOT
 
 from rlanything.config import load
 from rlanything.core.types import Observation, Status, Step, StepResult, Task, Trajectory
-from rlanything.view import environment
-from rlanything.view.environment import Knowledge, knowledge
+from rlanything.rollouts import environment
+from rlanything.rollouts.environment import Knowledge, knowledge
 
 TASK = Task("game", "go", {"rooms": 3})
 

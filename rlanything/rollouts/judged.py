@@ -1,0 +1,164 @@
+"""How often votes are right about what the policy does now: the stored votes against the environment's oracle.
+
+The reward panel has trajectories of the untrained policy. While the policy learns it does other things, about which the
+reward model may be right more or less often. Here the steps are those that the votes of the run judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+
+from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, plain
+from rlanything.core.errors import ConfigError
+from rlanything.core.protocols import Teacher
+from rlanything.core.types import Json, Judgement
+from rlanything.repro.stored import StoredIteration
+from rlanything.rewards.kind import name_of
+from rlanything.rewards.step_votes.labels import majority
+from rlanything.rollouts import runs, select
+from rlanything.rollouts.environment import Knowledge, knowledge
+from rlanything.rollouts.runs import NamedRun
+
+ROWS = 8
+"""Iterations that are shown, about."""
+RATES = ("success", "good", "votes", "majority", "unanimous", "all_wrong")
+
+
+@dataclass
+class Tally:
+    """The votes on the steps with one label. Steps without a valid vote are not among them."""
+
+    steps: int = 0
+    votes: int = 0
+    right: int = 0
+    """Votes that are the label."""
+    majority: int = 0
+    """Steps whose majority is the label; a tie is not."""
+    unanimous: int = 0
+    """Steps whose votes all agree."""
+    all_wrong: int = 0
+    """Steps whose votes all are not the label."""
+
+    def add(self, good: bool, judgement: Judgement) -> None:
+        """Count the votes on a step."""
+        label = 1 if good else -1
+        said = [vote.verdict for vote in judgement.votes if vote.verdict is not None]
+        if not said:
+            return
+        self.steps += 1
+        self.votes += len(said)
+        self.right += said.count(label)
+        self.majority += majority(judgement) == label
+        self.unanimous += len(set(said)) == 1
+        self.all_wrong += label not in said
+
+
+def rates(good: Tally, bad: Tally) -> dict[str, float | None]:
+    """Shares of the steps that were judged; None where there is no good step, or no bad one.
+
+    good: the share of good steps. votes, majority, all_wrong: means of the share on good and on bad steps, so that a
+    constant answer has 0.5. unanimous: of all steps.
+    """
+    if not good.steps or not bad.steps:
+        return dict.fromkeys(RATES[1:])
+    steps = good.steps + bad.steps
+
+    def balanced(count: str, of: str) -> float:
+        return sum(getattr(tally, count) / getattr(tally, of) for tally in (good, bad)) / 2
+
+    return {
+        "good": good.steps / steps,
+        "votes": balanced("right", "votes"),
+        "majority": balanced("majority", "steps"),
+        "unanimous": (good.unanimous + bad.unanimous) / steps,
+        "all_wrong": balanced("all_wrong", "steps"),
+    }
+
+
+def judged(name: str, root: Path, *, every: int | None = None, environment: bool | None = None) -> Json:
+    """The page: for some iterations, the means over the runs that `name` means, and the values of each run.
+
+    Args:
+        name: an arm, a run or its folder.
+        root: the project.
+        every: iterations between two that are shown; None: about `ROWS` of them are. The last one always is.
+        environment: whether the run's environment is asked (`rollouts.environment.knowledge`).
+
+    Raises:
+        ConfigError: for a run without votes or rollouts, and where the environment has no oracle or is not asked.
+    """
+    if every is not None and every < 1:
+        raise ConfigError(f"--every {every}: must be at least 1")
+    found = runs.find_all(name, root)
+    asked = [(run, _oracle(run, environment)) for run in found]
+    shared = sorted(set.intersection(*(set(select.with_rollouts(run)) for run in found)))
+    if not shared:
+        raise ConfigError(f"{name}: its runs have rollouts of no iteration in common")
+    shown = _some(shared, every)
+    each = {run.name: [_row(run, oracle, iteration) for iteration in shown] for run, oracle in asked}
+    rows = [
+        {
+            "iteration": iteration,
+            **{key: _mean([values[k][key] for values in each.values()]) for key in RATES},
+        }
+        for k, iteration in enumerate(shown)
+    ]
+    return {"name": name, "rows": rows, "runs": each}
+
+
+def text(page: Json, screen: Screen) -> str:
+    """The page as a table."""
+    names = ("iteration", "success", "good steps", "votes right", "majority right", "unanimous", "all wrong")
+    rows = [[str(row["iteration"]), *(_percent(row[key]) for key in RATES)] for row in page["rows"]]
+    top = [
+        heading(f"votes of {page['name']} against the environment's oracle, percent"),
+        plain(f"means over {', '.join(page['runs'])}; right and wrong: balanced over good and bad steps"),
+    ]
+    return lay_out(top, screen) + "".join(aligned(names, rows, set(range(len(names))), screen))
+
+
+def _oracle(run: NamedRun, asked: bool | None) -> Knowledge:
+    """Who says which steps of a run were good. Raises `ConfigError` where nobody can."""
+    if name_of(run.terms) != "votes":
+        raise ConfigError(f"{run.name}: its reward model writes tests; only votes on steps are compared")
+    if not run.terms.arm.step_votes and not run.terms.arm.train_reward:
+        raise ConfigError(f"{run.name}: nobody votes in the arm {run.arm!r}")
+    found = knowledge(run, asked=asked)
+    if found.family is None:
+        raise ConfigError(f"{run.name}: {found.problem or 'the environment is not asked (--no-environment)'}")
+    if not isinstance(found.family, Teacher):
+        raise ConfigError(f"{run.name}: its environment has no oracle that says which steps are good")
+    return found
+
+
+def _row(run: NamedRun, oracle: Knowledge, iteration: int) -> dict[str, float | None]:
+    stored = StoredIteration(run.stored, iteration)
+    tallies = {True: Tally(), False: Tally()}
+    outcomes = []
+    for record in stored.episodes:
+        trajectory = record.episode.trajectory
+        outcomes += [trajectory.outcome == 1] if trajectory.counts else []
+        task = stored.tasks.get(trajectory.task_id)
+        labels = None if task is None else oracle.labels(task, trajectory)
+        for good, judgement in zip(labels or (), record.episode.judgements, strict=False):
+            tallies[good].add(good, judgement)
+    success = sum(outcomes) / len(outcomes) if outcomes else None
+    return {"success": success, **rates(tallies[True], tallies[False])}
+
+
+def _some(iterations: Sequence[int], every: int | None) -> list[int]:
+    """The iterations that are shown, with the first and the last."""
+    step = every or max(1, round((len(iterations) - 1) / (ROWS - 1)))
+    return sorted({*iterations[::step], iterations[-1]})
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None and not isnan(value)]
+    return sum(known) / len(known) if known else None
+
+
+def _percent(value: float | None) -> str:
+    return "?" if value is None else f"{100 * value:.1f}"
