@@ -23,7 +23,7 @@ DECLARED = {
     "transfer": "study",
     "weak_reward": "study",
     "weak_reward_faster": "study",
-    "weak_reward_mixed": "study",
+    "weak_reward_spread": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",
