@@ -28,7 +28,12 @@ def look(root, capsys, *words: str) -> dict:
 def test_of_no_run_it_says_how_to_start_one(tmp_path, capsys):
     out = watch(tmp_path, capsys)
     assert "nothing runs" in out
-    assert "rlanything train --arm full" in out
+    assert "`rlanything train --arm full`" in out
+    mine = tmp_path / ".rla" / "mine"
+    mine.mkdir(parents=True)
+    (mine / "params.yaml").write_text((Path(__file__).parents[2] / "params.yaml").read_text())
+    assert main(["--root", str(tmp_path), "--workspace", "mine", "watch", "--once"]) == 0
+    assert "`rlanything --workspace mine train --arm full`" in capsys.readouterr().out
 
 
 def test_a_run_is_running_while_its_lock_is_held_and_stopped_when_its_process_is_gone(tmp_path, capsys):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from rlanything.core.errors import in_workspace
 from rlanything.core.printable import one_line, safe
 from rlanything.stages import TRAIN, of_arm
 from rlanything.watch import seeds, stages
@@ -51,7 +52,8 @@ def _head(place: Place, whole: Left) -> Iterator[RenderableType]:
 def _detail(place: Place, blocks: str) -> Iterator[RenderableType]:
     """Where each run is and what it measured: those in training first, finished ones last."""
     if not place.seeds:
-        yield Text("" if place.in_progress else NOTHING)
+        hint = in_workspace(NOTHING, "" if place.name == PROJECT else place.name)
+        yield Text("" if place.in_progress else safe(hint))
         return
     yield Text()
     ordered = sorted(place.seeds, key=lambda seed: _ORDER.index(seed.state))
