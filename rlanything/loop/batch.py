@@ -151,7 +151,8 @@ def next_slots(
 ) -> tuple[list[int], int]:
     """The next `count` slots from position `cursor` that are not in `busy`, each once, and the position after them.
 
-    There are fewer when all others are busy. A busy slot is passed over until the next epoch.
+    There are fewer when all others are busy. A busy slot is passed over until the next epoch. So is one that the end of
+    an epoch has put among them already: where `count` does not divide the number of slots, visits differ a little.
     """
     found: list[int] = []
     while len(found) < min(count, len(slots) - len(busy)):
