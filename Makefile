@@ -26,10 +26,13 @@ TARGETS ?=
 JOBS ?= 2
 TESTS = python -m pytest -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
-# A name that is unknown is answered before anything is installed.
+# A name that is unknown is answered before anything is installed, by the targets that use it.
 known = $(sort $(basename $(notdir $(wildcard experiments/$(1)/*.yaml))))
-$(if $(filter $(SCALE),$(call known,scale)),,$(error SCALE=$(SCALE): unknown; known: $(call known,scale)))
-$(if $(filter $(ENV),$(call known,env)),,$(error ENV=$(ENV): unknown; known: $(call known,env)))
+refuse = $(if $(filter-out $(call known,$(2)),$($(1)))$(word 2,$($(1))),$(error $(1)=$($(1)): unknown; known: $(call known,$(2))))
+ifneq ($(filter repro rehearse verify-repro check,$(MAKECMDGOALS)),)
+$(call refuse,SCALE,scale)
+$(call refuse,ENV,env)
+endif
 
 # The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))

@@ -21,7 +21,7 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args: Sequence[str] | None = None, namespace: object = None) -> argparse.Namespace:  # type: ignore[override]
         """As `ArgumentParser.parse_args`; an unknown option is compared with those of the chosen command.
 
-        Overrides, key=value, may stand before and after the options.
+        Where a command takes overrides, they may stand before and after its options.
         """
         found, rest = self.parse_known_args(args, argparse.Namespace())
         if hasattr(found, OVERRIDES):
@@ -58,7 +58,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def _is_override(word: str) -> bool:
-    return "=" in word and not word.startswith("-")
+    """Whether a word changes the configuration: key=value, +key=value, ~key."""
+    return not word.startswith("-") and ("=" in word or word.startswith("~"))
 
 
 def _hint(word: str, options: Sequence[str]) -> str:

@@ -129,7 +129,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make(name: str, root: Path, rollouts: int, place: Path) -> None:
     """Write the page, and print what it took."""
     run, _ = runs.find(name, root)
-    known = knowledge(run)
+    known = knowledge(run, run.root)
     began = time.monotonic()
     pages = [iteration_page(run, k, known) for k in select.with_rollouts(run)]
     real = sum(len(group["rollouts"]) for page in pages for group in page.groups)

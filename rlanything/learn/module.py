@@ -244,8 +244,8 @@ def _check_finite(name: str, norm: Tensor) -> None:
     if not bool(torch.isfinite(norm)):
         raise ConfigError(
             f"learn.{name}: the norm of the gradient is {float(norm)}, so that the next weights would not be numbers. "
-            f"Lower learn.{name}.lr, or learn.epsilon; metrics.jsonl shows since when the loss grows. The same command "
-            "begins again after the last whole iteration"
+            f"Lower learn.{name}.lr: training then starts from the beginning. `rlanything watch` shows the iterations "
+            "before, which are kept"
         )
 
 

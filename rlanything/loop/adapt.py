@@ -48,10 +48,16 @@ class Adapter:
         buffer: TaskBuffer,
         run_seed: int,
         iteration: int,
+        offered: Sequence[Proposal] = (),
     ) -> list[Proposal]:
-        """One proposal per wanted rewrite, from its last attempt. Its task is None when every attempt was invalid."""
+        """One proposal per wanted rewrite, from its last attempt. Its task is None when every attempt was invalid.
+
+        offered: proposals of other slots that are not decided yet. No slot is offered a task that another has, or is
+        offered.
+        """
         result: dict[int, Proposal] = {}
         held = {buffer.head(slot).task_id: slot for slot in buffer.slots}
+        held |= {p.task.task_id: p.slot for p in offered if p.task is not None}
         for attempt in range(self.config.attempts):
             open_ = [w for w in wanted if w[0] not in result or result[w[0]].task is None]
             prompts = [self._prompt(buffer.head(slot), way, acc, critic) for slot, way, acc, critic in open_]

@@ -57,9 +57,14 @@ class ProposalSource(Protocol):
         ...
 
     def propose(
-        self, wanted: Sequence[Wanted], buffer: TaskBuffer, run_seed: int, iteration: int
+        self,
+        wanted: Sequence[Wanted],
+        buffer: TaskBuffer,
+        run_seed: int,
+        iteration: int,
+        offered: Sequence[Proposal] = (),
     ) -> list[Proposal]:
-        """One proposal for every wanted rewrite."""
+        """One proposal for every wanted rewrite. offered: those of other slots that are not decided yet."""
         ...
 
 
@@ -216,7 +221,7 @@ class Loop:
                 (g.slot, way, g.accuracy or 0.0, criticism.text)
                 for (g, way), criticism in zip(wanted, found, strict=True)
             ]
-            proposals = self.proposals.propose(asked, buffer, self.run_seed, iteration)
+            proposals = self.proposals.propose(asked, buffer, self.run_seed, iteration, state.later)
         kinds = [EventKind.INVALID if p.task is None else EventKind.PROPOSED for p in proposals]
         events = [
             self._event(p, kind, iteration, reason=p.reason) for p, kind in zip(proposals, kinds, strict=True)

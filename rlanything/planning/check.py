@@ -136,7 +136,7 @@ def machine(config: Config) -> None:
 
 
 def stored(config: Config) -> None:
-    """Raise `ConfigError` where the tasks are files that are not there. Only the stage `tasks` needs them."""
+    """Raise `ConfigError` where the tasks are files that are not there. Once tasks are made, none is needed."""
     if targets.is_ours(config.env) and isinstance(family := build.family(config), Stored):
         tasks = config.tasks
         trained = [TRAIN] if tasks.start is None else []

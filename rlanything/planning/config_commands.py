@@ -72,6 +72,7 @@ def _config_show(args: argparse.Namespace) -> int:
 def _config_check(args: argparse.Namespace) -> int:
     from rlanything.config import parse
     from rlanything.planning import check, checkpoints, compose
+    from rlanything.runs.layout import Layout
 
     path: Path | None = None
     if any("=" in word for word in args.what):
@@ -82,7 +83,8 @@ def _config_check(args: argparse.Namespace) -> int:
     else:
         path = Path(args.what[0]) if args.what else params_file(args)
         named, config = str(path), check.read(path, args.root)
-    check.stored(config)
+    if path is None or not Layout(path.parent).manifest.is_file():
+        check.stored(config)
     check.machine(config)
     checkpoints.check(config, args.root)
     warn(config, args.root)

@@ -174,7 +174,12 @@ class StoredProposals:
         ]
 
     def propose(
-        self, wanted: Sequence[Wanted], buffer: TaskBuffer, run_seed: int, iteration: int
+        self,
+        wanted: Sequence[Wanted],
+        buffer: TaskBuffer,
+        run_seed: int,
+        iteration: int,
+        offered: Sequence[Proposal] = (),
     ) -> list[Proposal]:
         """The stored proposals for the wanted rewrites. Those that the run did not ask for go to `unanswered`."""
         asked = {(e.slot, e.direction): e for e in self.events if e.kind in ASKED}

@@ -45,7 +45,11 @@ def _add_votes(actions: Subparsers[argparse.ArgumentParser]) -> None:
     votes = actions.add_parser(
         "votes", help="how often votes are right about what the policy does", description=_ABOUT_VOTES
     )
-    votes.add_argument("run_name", metavar="RUN", help="a run, its folder, or an arm: all its seeds")
+    votes.add_argument(
+        "run_name",
+        metavar="RUN",
+        help="a run, its folder, or an arm: its finished seeds, else those in training",
+    )
     votes.add_argument(
         "--every", type=int, metavar="N", help="every N-th iteration; default: about eight of them"
     )

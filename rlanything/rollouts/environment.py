@@ -22,7 +22,7 @@ from rlanything.core.types import Task, Trajectory
 from rlanything.loop.episodes import deadline
 from rlanything.planning.compose import PARAMS
 from rlanything.rewards.kind import name_of
-from rlanything.rollouts.runs import LIVE, NamedRun
+from rlanything.rollouts.runs import WORKSPACES, NamedRun
 
 SECONDS = 60.0
 """That all answers about one episode may take."""
@@ -41,34 +41,34 @@ class Knowledge:
     refused: dict[str, str] = field(default_factory=dict)
     """By task id, why a task must not be played; '' where it may."""
 
-    def of(self, task: Task | None, trajectory: Trajectory) -> list[Facts]:
-        """The facts about every step."""
+    def of(self, task: Task | None, trajectory: Trajectory, *, play: bool = True) -> list[Facts]:
+        """The facts about every step. play: play the episode again for its commands."""
         facts: list[Facts] = [{} for _ in trajectory.steps]
         if self.family is None or task is None or not trajectory.counts:
             return facts
         asked = f"the environment was asked about slot {trajectory.slot}"
         try:
             with deadline(SECONDS):
-                self._ask(self.family, task, trajectory, facts)
+                self._ask(self.family, task, trajectory, facts, play)
         except TimeoutError as error:
             self.family, self.problem = None, f"{asked}: {error}; it was not asked further"
         except Exception as error:  # an environment may raise anything; a page without its facts is still one
             self.problem = self.problem or f"{asked} and failed: {error}"
         return facts
 
-    def _ask(self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts]) -> None:
+    def labels(self, task: Task | None, trajectory: Trajectory) -> list[bool]:
+        """Whether each step was good; empty where that is not known. Nothing is played."""
+        facts = self.of(task, trajectory, play=False)
+        return [fact["good"] for fact in facts] if all("good" in fact for fact in facts) else []
+
+    def _ask(
+        self, family: TaskFamily, task: Task, trajectory: Trajectory, facts: list[Facts], play: bool
+    ) -> None:
         if self._refusal(family, task):
             return
         self._label(family, task, trajectory, facts)
-        _play(family, task, trajectory, facts)
-
-    def labels(self, task: Task, trajectory: Trajectory) -> list[bool] | None:
-        """Whether each step was good; None where that is not known. Nothing is played."""
-        facts: list[Facts] = [{} for _ in trajectory.steps]
-        if self.family is None or not trajectory.counts or self._refusal(self.family, task):
-            return None
-        self._label(self.family, task, trajectory, facts)
-        return [fact["good"] for fact in facts] if all("good" in fact for fact in facts) else None
+        if play:
+            _play(family, task, trajectory, facts)
 
     def _refusal(self, family: TaskFamily, task: Task) -> str:
         """Tasks are written by models, so the family's own check comes first."""
@@ -84,17 +84,17 @@ class Knowledge:
                 fact.update(good=good, reason=reason)
 
 
-def knowledge(run: NamedRun, project: Path | None = None, *, asked: bool | None = None) -> Knowledge:
+def knowledge(run: NamedRun, project: Path, *, asked: bool | None = None) -> Knowledge:
     """What can be asked about a run. Programs and tests have their results in the run: nothing is played for them.
 
-    project: whose configuration is trusted, by default the run's own folder. asked: None: only where the run's section
-    `env` equals that of the project; True: always; False: never."""
+    project: whose configuration is trusted. asked: None: only where the run's section `env` equals that of the project;
+    True: always; False: never."""
     if asked is False or name_of(run.terms) != "votes":
         return Knowledge()
     env: Mapping[str, Any] = run.terms.env
     try:
         if not asked:
-            _require_own(env, _trusted(run.root, project or run.root) / PARAMS)
+            _require_own(env, _trusted(run.root, project) / PARAMS)
         return Knowledge(targets.instantiate(env, "env", TaskFamily))
     except RLAnythingError as error:
         return Knowledge(problem=f"the environment is not asked: {error}")
@@ -105,7 +105,7 @@ def _trusted(home: Path, project: Path) -> Path:
 
     A run that was passed on may lie in a project that was passed on with it, so its own folder says nothing."""
     home, project = home.resolve(), project.resolve()
-    return home if home.is_relative_to(project / LIVE.parent) else project
+    return home if home.is_relative_to(project / WORKSPACES) else project
 
 
 def _require_own(env: Mapping[str, Any], params: Path) -> None:

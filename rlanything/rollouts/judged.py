@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
 from pathlib import Path
 
 from rlanything.buffer.views.terminal import Screen, aligned, heading, lay_out, plain
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import safe
 from rlanything.core.protocols import Teacher
 from rlanything.core.types import Json, Judgement
 from rlanything.repro.stored import StoredIteration
@@ -29,40 +29,41 @@ RATES = ("success", "good", "votes", "majority", "unanimous", "all_wrong")
 
 @dataclass
 class Tally:
-    """The votes on the steps with one label. Steps without a valid vote are not among them."""
+    """The votes on the steps with one label. Steps that nobody was asked about are not among them."""
 
     steps: int = 0
     votes: int = 0
+    """Votes with a verdict."""
     right: int = 0
-    """Votes that are the label."""
+    """Votes whose verdict is the label."""
     majority: int = 0
-    """Steps whose majority is the label; a tie is not."""
+    """Steps whose majority is the label; where there is none, it is not (as on the reward panel)."""
     unanimous: int = 0
-    """Steps whose votes all agree."""
+    """Steps whose votes all have the same verdict (as `unanimous` in metrics.jsonl)."""
     all_wrong: int = 0
-    """Steps whose votes all are not the label."""
+    """Steps whose votes all have the wrong verdict."""
 
     def add(self, good: bool, judgement: Judgement) -> None:
         """Count the votes on a step."""
         label = 1 if good else -1
-        said = [vote.verdict for vote in judgement.votes if vote.verdict is not None]
+        said = [vote.verdict for vote in judgement.votes]
         if not said:
             return
         self.steps += 1
-        self.votes += len(said)
+        self.votes += len(said) - said.count(None)
         self.right += said.count(label)
         self.majority += majority(judgement) == label
-        self.unanimous += len(set(said)) == 1
-        self.all_wrong += label not in said
+        self.unanimous += set(said) in ({1}, {-1})
+        self.all_wrong += set(said) == {-label}
 
 
 def rates(good: Tally, bad: Tally) -> dict[str, float | None]:
-    """Shares of the steps that were judged; None where there is no good step, or no bad one.
+    """Shares of the steps that were judged; None where good steps, or bad ones, have no vote with a verdict.
 
     good: the share of good steps. votes, majority, all_wrong: means of the share on good and on bad steps, so that a
     constant answer has 0.5. unanimous: of all steps.
     """
-    if not good.steps or not bad.steps:
+    if not good.votes or not bad.votes:
         return dict.fromkeys(RATES[1:])
     steps = good.steps + bad.steps
 
@@ -83,9 +84,9 @@ def judged(name: str, root: Path, *, every: int | None = None, environment: bool
 
     Args:
         name: an arm, a run or its folder.
-        root: the project.
-        every: iterations between two that are shown; None: about `ROWS` of them are. The last one always is.
-        environment: whether the run's environment is asked (`rollouts.environment.knowledge`).
+        root: the project. Its configuration says whether the run's environment is asked.
+        every: every how many iterations are shown; None: about `ROWS` are. The last one always is.
+        environment: True asks the run's environment in any case, False never.
 
     Raises:
         ConfigError: for a run without votes or rollouts, and where the environment has no oracle or is not asked.
@@ -93,12 +94,17 @@ def judged(name: str, root: Path, *, every: int | None = None, environment: bool
     if every is not None and every < 1:
         raise ConfigError(f"--every {every}: must be at least 1")
     found = runs.find_all(name, root)
-    asked = [(run, _oracle(run, environment)) for run in found]
-    shared = sorted(set.intersection(*(set(select.with_rollouts(run)) for run in found)))
+    for run in found:
+        _require_votes(run)
+    recorded = _recorded(found)
+    shared = sorted(set.intersection(*(set(iterations) for _, iterations in recorded)))
     if not shared:
         raise ConfigError(f"{name}: its runs have rollouts of no iteration in common")
     shown = _some(shared, every)
-    each = {run.name: [_row(run, oracle, iteration) for iteration in shown] for run, oracle in asked}
+    each = {
+        run.name: [_row(run, oracle, iteration) for iteration in shown]
+        for run, oracle in [(run, _oracle(run, root, environment)) for run, _ in recorded]
+    }
     rows = [
         {
             "iteration": iteration,
@@ -115,18 +121,39 @@ def text(page: Json, screen: Screen) -> str:
     rows = [[str(row["iteration"]), *(_percent(row[key]) for key in RATES)] for row in page["rows"]]
     top = [
         heading(f"votes of {page['name']} against the environment's oracle, percent"),
-        plain(f"means over {', '.join(page['runs'])}; right and wrong: balanced over good and bad steps"),
+        plain(
+            safe(f"means over {', '.join(page['runs'])}; right and wrong: balanced over good and bad steps")
+        ),
     ]
     return lay_out(top, screen) + "".join(aligned(names, rows, set(range(len(names))), screen))
 
 
-def _oracle(run: NamedRun, asked: bool | None) -> Knowledge:
-    """Who says which steps of a run were good. Raises `ConfigError` where nobody can."""
+def _require_votes(run: NamedRun) -> None:
     if name_of(run.terms) != "votes":
         raise ConfigError(f"{run.name}: its reward model writes tests; only votes on steps are compared")
-    if not run.terms.arm.step_votes and not run.terms.arm.train_reward:
+    if not run.terms.arm.step_votes:
         raise ConfigError(f"{run.name}: nobody votes in the arm {run.arm!r}")
-    found = knowledge(run, asked=asked)
+
+
+def _recorded(found: Sequence[NamedRun]) -> list[tuple[NamedRun, list[int]]]:
+    """The runs with rollouts, and the iterations that have some. A seed in training may have none yet.
+
+    Raises `ConfigError` where no run has rollouts.
+    """
+    recorded, refused = [], None
+    for run in found:
+        try:
+            recorded.append((run, select.with_rollouts(run)))
+        except ConfigError as error:
+            refused = refused or error
+    if not recorded and refused is not None:
+        raise refused
+    return recorded
+
+
+def _oracle(run: NamedRun, root: Path, asked: bool | None) -> Knowledge:
+    """Who says which steps of a run were good. Raises `ConfigError` where nobody can."""
+    found = knowledge(run, root, asked=asked)
     if found.family is None:
         raise ConfigError(f"{run.name}: {found.problem or 'the environment is not asked (--no-environment)'}")
     if not isinstance(found.family, Teacher):
@@ -135,18 +162,20 @@ def _oracle(run: NamedRun, asked: bool | None) -> Knowledge:
 
 
 def _row(run: NamedRun, oracle: Knowledge, iteration: int) -> dict[str, float | None]:
+    """The rates of one iteration. Raises `ConfigError` where the oracle fails."""
     stored = StoredIteration(run.stored, iteration)
     tallies = {True: Tally(), False: Tally()}
     outcomes = []
     for record in stored.episodes:
         trajectory = record.episode.trajectory
-        outcomes += [trajectory.outcome == 1] if trajectory.counts else []
-        task = stored.tasks.get(trajectory.task_id)
-        labels = None if task is None else oracle.labels(task, trajectory)
-        for good, judgement in zip(labels or (), record.episode.judgements, strict=False):
+        if trajectory.counts and not record.proposal:
+            outcomes.append(trajectory.outcome == 1)
+        labels = oracle.labels(stored.tasks.get(trajectory.task_id), trajectory)
+        if oracle.problem:
+            raise ConfigError(f"{run.name}, iteration {iteration}: {oracle.problem}")
+        for good, judgement in zip(labels, record.episode.judgements, strict=False):
             tallies[good].add(good, judgement)
-    success = sum(outcomes) / len(outcomes) if outcomes else None
-    return {"success": success, **rates(tallies[True], tallies[False])}
+    return {"success": _mean(outcomes), **rates(tallies[True], tallies[False])}
 
 
 def _some(iterations: Sequence[int], every: int | None) -> list[int]:
@@ -156,7 +185,7 @@ def _some(iterations: Sequence[int], every: int | None) -> list[int]:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None and not isnan(value)]
+    known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 

@@ -20,7 +20,8 @@ from rlanything.repro import run_rules
 from rlanything.repro.stored import StoredRun
 from rlanything.runs.resuming import origins
 
-LIVE = Path(".rla", "live")
+WORKSPACES = Path(".rla")
+LIVE = WORKSPACES / "live"
 
 
 class NoRun(ConfigError):
@@ -71,8 +72,11 @@ def find(name: str, root: Path) -> tuple[NamedRun, Sequence[str]]:
 
 
 def find_all(name: str, root: Path) -> list[NamedRun]:
-    """Every run that `name` means: of an arm, those of all seeds. Raises `NoRun` with the nearest name."""
-    return [open_run(folder) for folder in _all(name, root)]
+    """Every run that `name` means, one of each arm and seed: of those in training the newest.
+
+    Where some are finished, those in training are not among them. Raises `NoRun` with the nearest name."""
+    newest = {folder.parts[-2:]: folder for folder in reversed(_all(name, root))}
+    return [open_run(folder) for folder in reversed(newest.values())]
 
 
 def _all(name: str, root: Path) -> list[Path]:

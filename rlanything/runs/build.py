@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rlanything.loop.rollout import RolloutWorker
 
 
+OFFLINE = "; HF_HUB_OFFLINE=1 is set, as `make` does: HF_HUB_OFFLINE=0 lets it be fetched"
 REPLIES = Path(".rla/replies")
 """The folder with the replies of endpoints to measurements. Without it they are asked again."""
 
@@ -105,12 +106,7 @@ def fetch_commit(checkpoint: Checkpoint, root: Path) -> None:
         hf_hub_download(checkpoint.path, "config.json", revision=checkpoint.revision)
     except Exception as error:  # its HTTP client has errors of its own, which depend on its version
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        offline = constants.is_offline_mode()
-        hint = (
-            "; HF_HUB_OFFLINE=1 is set, as `make` does: HF_HUB_OFFLINE=0 lets it be fetched"
-            if offline
-            else ""
-        )
+        hint = OFFLINE if constants.is_offline_mode() else ""
         raise ConfigError(
             f"{checkpoint.path}: neither a folder, nor in the hub's cache, nor can it be fetched ({reason}){hint}"
         ) from None

@@ -51,7 +51,7 @@ def add_stages(commands: Commands[argparse.ArgumentParser], shown: Shown) -> Non
     for stage in STAGES:
         command = commands.add_parser(stage.name, help=stage.help)
         if stage.arms is not None:
-            command.add_argument("--arm", default="", help="an arm of the configuration, e.g. full")
+            command.add_argument("--arm", default="", help="an arm of the configuration, e.g. full; required")
         if stage.name in (TRAIN, EVALUATE):
             command.add_argument(
                 "--one-process",

@@ -180,7 +180,7 @@ def evaluated(asking: Judge, **changes: object) -> VoteEvaluation:
     [
         ([1, -1], "good", "mu = 1.000, below bootstrap.min_mu = 1.05"),
         ([-1, -1], "good", "cannot be measured: the panel has no success, or no failure"),
-        ([1, -1], "hm", "no vote on one of both has a verdict"),
+        ([1, -1], "hm", "or all votes on one of them are unreadable"),
     ],
 )
 def test_training_does_not_start_with_votes_that_say_nothing_or_cannot_be_measured(outcomes, said, objection):

@@ -50,7 +50,7 @@ def test_make_repro_of_another_scale_leaves_the_real_results_alone():
         ),
     ],
 )
-def test_what_cannot_be_composed_leaves_nothing_behind(words, tried, made):
+def test_a_composition_is_tried_before_its_folder_is_made(words, tried, made):
     """The composition is tried before the folder of the workspace is made or cleared."""
     said = subprocess.run(
         ["make", "--dry-run", *words], cwd=ROOT, capture_output=True, text=True, check=True
@@ -58,7 +58,19 @@ def test_what_cannot_be_composed_leaves_nothing_behind(words, tried, made):
     assert said.index(tried) < said.index(made)
 
 
-@pytest.mark.parametrize("word", ["SCALE=smok", "ENV=codin"])
+@pytest.mark.parametrize("target", ["help", "lint", "test"])
+def test_an_environment_variable_of_the_shell_stops_no_other_target(target):
+    tried = subprocess.run(
+        ["make", "--dry-run", target],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "ENV": "prod"},
+    )
+    assert tried.returncode == 0
+
+
+@pytest.mark.parametrize("word", ["SCALE=smok", "ENV=codin", "SCALE=%", "SCALE=default smok"])
 def test_an_unknown_name_is_refused_before_anything_is_installed(word):
     tried = subprocess.run(
         ["make", "--dry-run", "repro", word], cwd=ROOT, capture_output=True, text=True, check=False

@@ -32,8 +32,12 @@ def test_overrides_may_stand_before_and_after_options():
     parser.add_argument("overrides", nargs="*")
     parser.add_argument("--arm")
     parser.add_argument("--device")
-    found = parser.parse_args(["a=1", "--arm", "full", "b=2", "--device", "H100", "c=[1, 2]", "d=-1"])
-    assert (found.overrides, found.arm, found.device) == (["a=1", "b=2", "c=[1, 2]", "d=-1"], "full", "H100")
+    found = parser.parse_args(["a=1", "--arm", "full", "b=2", "--device", "H100", "c=[1, 2]", "~d", "+e=-1"])
+    assert (found.overrides, found.arm, found.device) == (
+        ["a=1", "b=2", "c=[1, 2]", "~d", "+e=-1"],
+        "full",
+        "H100",
+    )
 
 
 def test_what_is_no_override_is_still_unknown(capsys):

@@ -54,7 +54,10 @@ class OSWorldFamily(WorldFamily):
         self._words = names("command", command)
 
     def check_data(self, splits: Collection[str]) -> None:
-        """Raise `TaskFileError` unless the folder is there, with an index that has the applications of the panels."""
+        """Raise `TaskFileError` unless the folder is there, with an index that has the panels' applications.
+
+        The folder has all splits.
+        """
         self._sources.applications()
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:

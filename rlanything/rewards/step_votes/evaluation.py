@@ -142,8 +142,8 @@ def too_imprecise(mu: float, least: float) -> str:
     """
     if isnan(mu) and least:
         return (
-            "mu of the first reward model cannot be measured: the panel has no success, or no failure, or no vote on "
-            "one of both has a verdict. Raise the panel's tasks (tasks.panels) or evaluate.reward_rollouts, or start "
+            "mu of the first reward model cannot be measured: the panel has no success, or no failure, or all votes on "
+            "one of them are unreadable. Raise the panel's tasks (tasks.panels) or evaluate.reward_rollouts, or start "
             "from a better policy."
         )
     if mu >= least or not least:
