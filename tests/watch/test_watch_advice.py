@@ -33,6 +33,19 @@ def test_votes_that_rise_while_success_does_not_are_told_with_their_first_iterat
     assert kinds(pleased[:9]) == set(), "too few iterations to say"
 
 
+def test_votes_that_become_alike_are_told_of_a_reward_model_that_learns():
+    learning = {"reward/rows": 9.0}
+    sure = [*rows(5, unanimous=0.33, **learning), *rows(5, 5, unanimous=0.61, **learning)]
+    assert kinds(sure) == {"votes alike"}
+    (one,) = checks.warnings([numbers(row) for row in sure])
+    assert "agree on 61% of the steps, of 33% at first" in one.text
+    assert kinds([*rows(5, unanimous=0.33, **learning), *rows(5, 5, unanimous=0.45, **learning)]) == set()
+    assert kinds([*rows(5, unanimous=0.33), *rows(5, 5, unanimous=0.61, **{"reward/rows": 0.0})]) == set(), (
+        "it is frozen"
+    )
+    assert kinds(sure[:5]) == set(), "too few iterations to say"
+
+
 CAUSES = [
     ("nothing learnt", {"policy_trajectories": 0.0}),
     ("no spread", {"tasks_with_spread": 0.0}),

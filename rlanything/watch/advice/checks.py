@@ -35,6 +35,7 @@ CHECKS: Sequence[Check] = (
     learning.nothing_learnt,
     learning.at_chance,
     learning.falling,
+    learning.alike,
     learning.flattered,
     tasks.no_spread,
     tasks.few_in_band,

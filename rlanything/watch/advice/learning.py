@@ -16,6 +16,9 @@ NEAR_CHANCE = 1.1
 """mu that falls below it is close to telling nothing."""
 FALLEN = 0.1
 """Loss of mu since the first iterations that counts as falling: about twice its spread between iterations."""
+ALIKE = 0.2
+"""Rise of the share of steps with unanimous votes. Where a learning reward model harmed the policy it was at least 0.24
+in each of four seeds, and with a frozen one at most 0.05 (experiments/check/weak_reward_faster.yaml)."""
 BELOW_BASE = 1.5
 """The trained policy is this many standard errors below the base on a panel, twice in a row: by chance alone that
 happens in fewer than one of ten runs."""
@@ -58,6 +61,24 @@ def falling(rows: Sequence[Row]) -> Warned | None:
         "mu falls",
         f"mu fell from {fmean(mu[:LAST]):.2f} to {now:.2f}; at 1 votes say nothing about success (Theorem 1)",
         "lower learn.reward.lr, or arm `policy`, which keeps the reward model as it is",
+    )
+
+
+def alike(rows: Sequence[Row]) -> Warned | None:
+    """The votes of a reward model that learns agree with each other more and more often."""
+    shares = [value for row in rows if (value := row.get("unanimous")) is not None]
+    if len(shares) < 2 * LAST or not rows[-1].get("reward/rows"):
+        return None
+    first, now = fmean(shares[:LAST]), fmean(shares[-LAST:])
+    if now - first < ALIKE:
+        return None
+    return Warned(
+        "votes alike",
+        f"all votes agree on {now:.0%} of the steps, of {first:.0%} at first: errors that they share are not averaged "
+        "out, and the policy may learn them",
+        "lower learn.reward.lr, or let votes decide only where outcomes differ: signals.policy_min=0.125 "
+        "signals.policy_max=0.875 signals.advantage_scale=task; `rlanything rollouts votes RUN` shows how often they "
+        "err",
     )
 
 
