@@ -75,6 +75,7 @@ def test_the_page_lists_what_is_made(trained):
     assert set(MADE) == names | {"experiments/env/corridor.yaml"}
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_the_example_environment_trains(trained):
     rows = [json.loads(line) for line in metrics(trained).splitlines()]
@@ -90,6 +91,7 @@ def test_the_example_environment_trains_at_the_smoke_scale_as_it_is(tmp_path):
     assert max(row["accuracy"] for row in rows if "accuracy" in row) > 0, "no task was ever solved"
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_every_metric_of_a_run_is_explained(trained):
     text = metrics(trained)

@@ -77,6 +77,7 @@ def test_checks_and_plans_load_neither_torch_nor_dvc(words, code):
     assert set(heavy_modules_after(returning(code, ROOT, *words))) <= {"hydra"}
 
 
+@pytest.mark.long
 def test_a_plan_for_this_cpu_measures_it_with_torch():
     assert "torch" in heavy_modules_after(returning(0, ROOT, "plan", "--device", "cpu", "--json"))
 

@@ -49,6 +49,7 @@ def recorded(tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_it_shows_what_is_in_git(recorded):
     outputs = executed(recorded, without=RUN)
@@ -59,6 +60,7 @@ def test_it_shows_what_is_in_git(recorded):
     assert pictures(outputs["intervals"]) == pictures(outputs["learning"]) == 1
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_it_shows_a_run(recorded, undisturbed):
     for name in ("runs", "models", "data", "experiments"):

@@ -14,6 +14,7 @@ from rlanything.buffer.views import diff
 from rlanything.buffer.views.columns.parquet import _lineages, write_parquet
 
 
+@pytest.mark.long
 def test_generated_buffers_are_real_and_compared_alike(tmp_path):
     files = generate(tmp_path, slots=120, versions=4)
     for file in files:  # reading them back checks every id
@@ -42,6 +43,7 @@ def test_the_bytes_of_a_run_are_those_of_its_files(tmp_path, monkeypatch, capsys
     assert capsys.readouterr().out == f"{told}\n"
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_the_benchmark_prints_time_and_memory(tmp_path):
     words = ["-m", "benchmarks.buffer_diff", "--slots", "60", "--versions", "3", "--folder", str(tmp_path)]

@@ -5,6 +5,7 @@ import pytest
 from benchmarks.executors import measuring
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_the_same_work_is_given_to_this_process_and_to_one_and_two_workers(monkeypatch):
     monkeypatch.setattr(measuring, "find_spec", lambda name: None)

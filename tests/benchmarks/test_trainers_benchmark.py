@@ -26,6 +26,7 @@ TINY = [
 NEEDED = "trl is not installed: make exports, or pip install -e '.[exports]'"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "scored"),
     [(["--updates=2"], [0, 0, 1]), (["--beta=0.1", "--recompute"], [2, 2, 1])],

@@ -218,6 +218,7 @@ def test_cut_anywhere_every_whole_record_is_recovered(tmp_path_factory, history,
     check_cut(path, path.read_bytes(), history[1], data.draw(st.integers(0, path.stat().st_size)))
 
 
+@pytest.mark.long
 def test_cut_at_every_byte_every_whole_record_is_recovered(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # thousands of waits would prove nothing more
     path = tmp_path / "events.jsonl"

@@ -38,6 +38,7 @@ def test_there_and_back_is_the_identity(here, capsys, name, run):
     assert command("verify", "new/seed-0") == 0
 
 
+@pytest.mark.long
 @settings(relaxed, max_examples=8)  # a reader is a process of its own
 @given(histories())
 def test_parquet_keeps_every_history(tmp_path_factory, history):
@@ -96,6 +97,7 @@ def test_a_comparison_of_files_is_that_of_the_runs(here):
     assert files["difficulty"]["new"] == runs["difficulty"]["new"]
 
 
+@pytest.mark.long
 def test_one_and_none(here):
     for tasks in ([], [task(0)]):
         write_parquet(TaskBuffer.start(tasks), here / "few.parquet")
@@ -253,6 +255,7 @@ def test_the_kitchen_is_told_apart_by_its_fields(here):
     assert kitchen(0, "mug", "shelf").payload["goal"]["object"] == "mug"
 
 
+@pytest.mark.long
 def test_a_small_parquet_file_that_stands_for_gigabytes_is_refused_before_it_is_read(tmp_path):
     path = tmp_path / "bomb.parquet"
     pl.DataFrame({"payload": ["x" * 1_000_000] * 1000, "slot": list(range(1000))}).write_parquet(path)

@@ -82,6 +82,7 @@ def make(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_typo_ends_make_with_the_names_that_there_are():
     done = make("CHECK=ladders")

@@ -150,6 +150,7 @@ def test_a_summary_that_is_none_is_refused_by_its_field(root, tmp_path, capsys, 
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_strangers_words_stay_words_in_the_page(tmp_path, tab, capsys):
     root, file = experiment(tmp_path / "hostile", ("base",)), tmp_path / "page.html"
@@ -177,6 +178,7 @@ def test_a_strangers_words_stay_words_in_the_page(tmp_path, tab, capsys):
     assert {url for url in tab.requests if not url.startswith("data:")} == {file.as_uri()}
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.parametrize("names", [("policy", "full"), (".", "--rev", "HEAD")])
 def test_the_page_fits_every_screen_and_axe_finds_nothing_serious(root, tmp_path, tab, names):

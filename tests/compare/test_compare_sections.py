@@ -21,6 +21,7 @@ def root(tmp_path_factory):
     return made
 
 
+@pytest.mark.long
 def test_whole_experiments_have_the_sections_of_the_report_with_the_sides_beside_each_other(root, tmp_path):
     """Votes, theory, reward hacking and cost, a row for each side of an arm; a figure of each arm that has one."""
     other = tmp_path / "other"

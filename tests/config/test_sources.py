@@ -56,6 +56,7 @@ def every_composition() -> Iterator[dict[str, Any]]:
         yield composed(f"env={env}", f"scale={scale}")
 
 
+@pytest.mark.long
 def test_every_key_has_a_row_and_every_row_a_key():
     keys = {key for data in every_composition() for key, _ in leaves(data)}
     assert {key for key in keys if row_for(key) is None} == set()

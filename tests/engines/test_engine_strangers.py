@@ -77,6 +77,7 @@ LOOP = "{% for i in range(99999) %}"
 ENDLESS = LOOP * 3 + "x" + "{% endfor %}" * 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("template", "words"),
     [

@@ -41,6 +41,7 @@ def test_help_and_page_name_every_format_and_filter(capsys, monkeypatch):
         assert f"`{name}`" in PAGE
 
 
+@pytest.mark.long
 def test_the_commands_of_the_page_make_what_it_says(project, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     block = re.search(r"```bash\n(.*?)```", PAGE, flags=re.DOTALL)[1]
@@ -154,6 +155,7 @@ def two_seeds(undisturbed, tmp_path_factory) -> Path:
     return root
 
 
+@pytest.mark.long
 def test_an_arm_gives_all_of_its_seeds(two_seeds, tmp_path, capsys):
     place = tmp_path / "out"
     words = ["rollouts", "export", "full", "--format", "datasets", "--output", str(place)]
@@ -172,6 +174,7 @@ def test_an_arm_gives_all_of_its_seeds(two_seeds, tmp_path, capsys):
     assert main(["--root", str(two_seeds), *words]) == 0, "it is replaced as it was written"
 
 
+@pytest.mark.long
 def test_a_seed_of_which_nothing_is_as_asked_for_is_left_out_with_a_note(two_seeds, tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="full/seed-0: none of its rollouts is as asked for"):
         export("full", "trl-sft", tmp_path / "none", selection=Selection(min_reward=1e3), root=two_seeds)
@@ -190,6 +193,7 @@ def test_a_seed_of_which_nothing_is_as_asked_for_is_left_out_with_a_note(two_see
     assert sorted(path.name for path in made.place.iterdir()) == [RECORD, "README.md", "seed-1"]
 
 
+@pytest.mark.long
 def test_selections_are_what_they_say(project, exported, tmp_path):
     rows = [json.loads(line) for line in (exported("trl-sft") / "train.jsonl").read_text().splitlines()]
     places = {

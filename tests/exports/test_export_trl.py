@@ -123,6 +123,7 @@ def test_stepwise_rows_hold_the_episode_as_far_as_it_was_judged(exported, episod
         assert row["completions"] == [a + b for a, b in zip(seen[:judged], actions[:judged], strict=True)]
 
 
+@pytest.mark.long
 def test_programs_are_paired_and_labelled_by_their_tests(coding_project, tmp_path):
     export("full", "trl-unpaired", tmp_path / "unpaired", root=coding_project)
     found = rows(tmp_path / "unpaired")

@@ -142,6 +142,7 @@ def test_a_record_needs_a_reason(tree, words, capsys):
     assert "--reason" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_recording_again_says_what_moved_and_writes_why(lines, monkeypatch, tmp_path):
     """A real run of the shortest arm, against a record in which one number was another."""
     monkeypatch.setattr(golden, "RECORDS", tmp_path)

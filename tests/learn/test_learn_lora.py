@@ -99,6 +99,7 @@ def test_a_frozen_bfloat16_model_is_trained_by_float32_weights(precision):
     assert all(0 <= value < 1 for value in stage.totals[0]["policy/clipped"])
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.parametrize(("strategy", "matrices"), [("ddp", 0), ("fsdp", 2 * 2 * 2 * 7)])
 def test_two_processes_train_lora_as_one_does_and_one_goes_on_from_their_checkpoint(

@@ -34,6 +34,7 @@ def check(folder: Path, wanted: Stage) -> None:
         assert furthest(torch.load(folder / f"weights-{rank}.pt"), wanted.weights()) < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_their_checkpoint(
@@ -47,6 +48,7 @@ def test_two_processes_give_the_losses_and_weights_of_one_which_can_go_on_from_t
     assert furthest(going_on.weights(), wanted.weights()) < 1e-5
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_has_learned_nothing_yet(
     tmp_path,
@@ -59,6 +61,7 @@ def test_sharded_processes_go_on_from_the_checkpoint_of_one_whose_reward_model_h
     check(tmp_path, wanted)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.parametrize("strategy", ["ddp", "fsdp"])
 def test_two_processes_divide_the_passes_that_compute_log_probs_again(tmp_path, strategy):

@@ -81,6 +81,7 @@ def folders(tmp_path_factory):
     return (root / f"{k}" for k in count())
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None)
 @given(st.lists(st.integers(0, 8), max_size=7, unique=True), st.sampled_from([2, 4]))
 def test_processes_that_divide_rollouts_votes_and_rewrites_all_get_what_one_gets_alone(

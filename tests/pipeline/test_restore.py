@@ -66,6 +66,7 @@ def contents(root: Path) -> dict[str, str]:
     return {name: (root / name).read_text() for name in names if (root / name).is_file()}
 
 
+@pytest.mark.long
 @pytest.mark.integration
 @pytest.mark.parametrize("end", ["kill -INT $$", "kill -KILL $PPID"])
 def test_an_interrupted_experiment_is_taken_back_and_nothing_else(project, capsys, end):

@@ -24,6 +24,7 @@ def contents(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
 
+@pytest.mark.long
 def test_a_clone_pulls_what_was_recorded_and_nothing_is_left_to_do(finished, tmp_path):
     recorded, clone = tmp_path / "recorded", tmp_path / "clone"
     shutil.copytree(finished, recorded, symlinks=True)

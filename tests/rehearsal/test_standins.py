@@ -50,6 +50,7 @@ def rehearsal(*overrides: str):
     return parse(compose.compose(["scale=rehearsal", *SMALL, *overrides], ROOT))
 
 
+@pytest.mark.long
 def test_one_command_makes_all_that_the_presets_pipeline_reads(project, capsys, monkeypatch):
     monkeypatch.chdir(project)  # the paths of an environment's files are relative to where a run happens
     assert main(["rehearse", "--steps", "1", "--reward", "qwen3", *SMALL]) == 0

@@ -59,6 +59,7 @@ def test_every_link_leads_somewhere(made, tab):
         assert tab.query_selector(f"[id='{link[1:]}']") if inside else (made.parent / link).exists(), link
 
 
+@pytest.mark.long
 def test_it_fits_and_axe_finds_nothing_serious(made, tab):
     tab.goto(made.as_uri())
     assert len(list(every_look(tab))) == 6
@@ -91,6 +92,7 @@ def test_it_prints_light_and_whole(made, tab):
     assert tab.evaluate("document.documentElement.scrollWidth") <= 718
 
 
+@pytest.mark.long
 def test_hostile_texts_in_every_field_stay_texts(tmp_path, drawn_as_svg, tab):
     # Names are names of files, so those with hidden characters or a slash are refused before.
     name, judge = "<img src=x onerror=\"document.title='pwned'\">", "<img src=x onerror=alert(1)>"

@@ -37,6 +37,7 @@ def contents(folder):
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.long
 def test_the_report_is_whole_and_equal_bytes_twice(reported, tmp_path, capsys):
     report.write_report(config(), project(tmp_path))
     first, said = contents(tmp_path / "report"), capsys.readouterr().out
@@ -122,6 +123,7 @@ def test_changed_panels_are_said(tmp_path):
     assert "share no measured in-domain task" in document.report_md(material)
 
 
+@pytest.mark.long
 def test_the_base_alone_makes_a_report(tmp_path, drawn_as_svg):
     project(tmp_path, ("base",))
     report.write_report(config(), tmp_path)
@@ -129,6 +131,7 @@ def test_the_base_alone_makes_a_report(tmp_path, drawn_as_svg):
     assert "No arm that adapts its tasks was run" in (tmp_path / "report" / "report.md").read_text()
 
 
+@pytest.mark.long
 def test_a_name_that_looks_like_a_formula_can_be_drawn(tmp_path, drawn_as_svg):
     name = "_$\\frac"
     arms = {name: {"step_votes": True, "train_reward": True, "adapt": True}}
@@ -191,6 +194,7 @@ def test_learning_csv_is_long_and_finite(tmp_path):
     ]
 
 
+@pytest.mark.long
 def test_the_stage_needs_no_torch():
     code = (
         "import sys, rlanything.stages.report; "

@@ -124,6 +124,7 @@ def test_a_record_of_another_schema_is_refused(project):
         provenance.read(project, ARM)
 
 
+@pytest.mark.long
 def test_what_git_keeps_is_the_same_when_the_run_is_made_again(project, monkeypatch):
     kept = project / "provenance" / "full.json"
     starts = project / "provenance" / "starts" / "full.json"

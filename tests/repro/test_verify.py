@@ -98,6 +98,7 @@ def test_a_redivided_arm_and_a_record_that_cannot_be_read_are_told_before_it_run
     assert printed[:2] == printed[-2:] == lines[:2]
 
 
+@pytest.mark.long
 def test_an_earlier_revision_is_verified_whatever_lies_on_disk(project):
     (project / "params.yaml").write_text("seed: 4\n")
     run(project, "dvc", "repro")

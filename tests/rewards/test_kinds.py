@@ -30,6 +30,7 @@ def public(kind: type) -> set[str]:
     return {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
 
 
+@pytest.mark.long
 def test_one_module_reads_which_kind_a_configuration_names():
     readers = {
         path.relative_to(ROOT).as_posix()

@@ -55,6 +55,7 @@ def test_a_vote_is_right_with_the_declared_probability_whatever_share_of_the_err
     assert 0 <= errors.independent <= 1
 
 
+@pytest.mark.long
 @settings(max_examples=12, deadline=None)
 @given(
     st.sampled_from([0.0, 0.5, 0.75, 0.85, 1.0]), st.sampled_from([0.0, 0.3, 0.7, 1.0]), st.integers(0, 99)

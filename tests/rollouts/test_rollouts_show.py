@@ -96,6 +96,7 @@ def test_the_page_of_a_rollout_has_what_the_record_has(root):
     assert any(trained) == bool(kept.lessons)
 
 
+@pytest.mark.long
 def test_without_a_selection_it_says_what_can_be_selected(root, capsys):
     assert main(["--root", str(root), "rollouts", "show", ARM]) == 0
     out = capsys.readouterr().out

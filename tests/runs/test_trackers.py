@@ -153,6 +153,7 @@ def test_other_trackers_take_an_iteration_s_metrics_without_a_network(name, tmp_
     assert READ_BACK[name](tmp_path / ".rla", logger) == pytest.approx(0.5)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_the_commands_of_the_page_give_a_table_of_metrics_and_the_same_run(
     tiny_project, undisturbed, tmp_path

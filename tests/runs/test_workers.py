@@ -121,6 +121,7 @@ def test_a_process_beside_the_block_is_gone_when_the_block_fails(tmp_path):
     assert not psutil.pid_exists(int(mark.read_text()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", [True, False], ids=["as the terminal and dvc do", "the parent alone"])
 @pytest.mark.parametrize("early", [True, False], ids=["while it imports", "at work"])
 def test_an_interruption_ends_every_process_at_once(tmp_path, group, early):

@@ -70,6 +70,7 @@ def test_dynamic_sampling_trains_on_every_task_with_spread_and_on_no_other(train
             assert {r["trains"] for r in records} == {mixed}
 
 
+@pytest.mark.long
 def test_dynamic_sampling_that_was_killed_gives_the_same_bytes(trained, tiny_project, tmp_path, monkeypatch):
     root, collect = copy(tiny_project, tmp_path / "project"), Loop.collect
 
@@ -117,6 +118,7 @@ def test_step_only_is_refused_by_name_before_full_is_trained(tiny_project, tmp_p
     assert not (root / ".rla" / "live").exists()
 
 
+@pytest.mark.long
 def test_every_arm_has_its_row_in_the_report(trained, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(figures, "PAPER", {})  # PDF takes most of drawing, and tests/report look at it
     root = copy(trained, tmp_path / "project")

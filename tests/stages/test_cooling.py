@@ -52,6 +52,7 @@ def sent(function, calls, workers):
     return pickle.loads(pickle.dumps(found))
 
 
+@pytest.mark.long
 def test_it_is_the_base_at_the_best_of_the_temperatures_with_the_draws_of_the_base(root, monkeypatch):
     monkeypatch.setattr(cooling, "side_by_side", sent)
     evaluate_arm(small(*TRIED), root, "base_cooled")

@@ -55,6 +55,7 @@ def test_a_training_opens_an_engine_for_each_model_that_is_asked(engines, projec
     assert (engines.opened, engines.open) == (models, set())
 
 
+@pytest.mark.long
 def test_an_evaluation_closes_its_engines(engines, project):
     evaluate.evaluate_arm(CONFIG, project, "base")
     assert (engines.opened, engines.open) == (2, set())

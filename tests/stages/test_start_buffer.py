@@ -64,6 +64,7 @@ def test_the_buffer_trains_and_the_panels_stay_as_they_are(root):
         assert (manifest[split] == fresh[split]) is (split != "train")
 
 
+@pytest.mark.long
 def test_every_format_of_an_export_leads_there(root, monkeypatch, capsys):
     """Export, import, and the line that import prints: the stage then writes the same training tasks."""
     monkeypatch.chdir(root)

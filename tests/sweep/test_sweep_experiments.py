@@ -45,6 +45,7 @@ def run(root, *words: str) -> str:
     return done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_dvc_shows_every_trial_and_the_workspace_stays(project, tmp_path):
     board = make(declared(budget={"trials": 3}, confirm=0), tmp_path / "study")

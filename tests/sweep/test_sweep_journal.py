@@ -84,6 +84,7 @@ def test_a_line_that_is_no_record_is_named(tmp_path):
         make(declared(), tmp_path)
 
 
+@pytest.mark.long
 def test_a_record_that_is_being_written_is_left_to_its_writer(tmp_path):
     """Whoever opens the study waits for the journal's lock before anything is cut off."""
     board = make(declared(), tmp_path)

@@ -29,6 +29,7 @@ def test_every_parameter_has_its_slice_however_many_there_are(tmp_path):
     assert {shown[f"xaxis{n}"]["title"]["text"] for n in ("", 2, 3, 4, 5)} == set(found.varied)
 
 
+@pytest.mark.long
 def test_chromium_shows_the_page_and_refuses_nothing(published, browser):
     said: list[str] = []
     page = browser.new_page()
@@ -42,6 +43,7 @@ def test_chromium_shows_the_page_and_refuses_nothing(published, browser):
     assert set(figures) == {"history", "front", "slices", "contour", "importances", "adaptation", "fresh"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (800, "light"), (1400, "dark")])
 def test_the_page_fits_the_screen(published, browser, width, scheme):
     page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
@@ -63,6 +65,7 @@ def test_the_page_fits_the_screen(published, browser, width, scheme):
     page.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 800, 1400])
 def test_axe_finds_nothing_serious_in_the_page(published, browser, width, scheme):
@@ -98,6 +101,7 @@ def hostile(found: Views) -> Views:
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_stranger_s_words_stay_words_in_a_browser(board, browser, tmp_path):
     file = tmp_path / "page.html"
     file.write_text(page_html(board, EVIL, hostile(views(board, "case"))), encoding="utf-8")

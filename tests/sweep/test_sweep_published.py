@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import polars as pl
+import pytest
 from optuna.trial import TrialState
 from sweep_cases import declared, make, play
 
@@ -128,6 +129,7 @@ def test_a_pruned_trial_says_how_far_it_came(tmp_path):
     assert board.best() is None
 
 
+@pytest.mark.long
 def test_two_workers_publish_once_and_a_later_start_publishes_again(tmp_path):
     board = make(declared(confirm=0, budget={"trials": 2}), tmp_path / "study")
     play(board)

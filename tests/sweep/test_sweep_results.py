@@ -151,6 +151,7 @@ def test_the_winner_meets_both_baselines_on_seeds_that_did_not_choose_it(board):
         assert c.fresh.mean == pytest.approx(means[0] - means[1])
 
 
+@pytest.mark.long
 def test_the_winner_of_equal_points_is_no_discovery(tmp_path):
     """With no difference between points, the winner's lead on fresh seeds is smaller on average: that is the luck."""
     luck = []
@@ -205,6 +206,7 @@ def test_the_front_holds_what_no_trial_beats(board):
     assert found.best in found.front
 
 
+@pytest.mark.long
 def test_importances_are_shares_with_intervals_and_find_what_matters(tmp_path):
     board = make(declared(sampler="qmc", budget={"trials": 24}), tmp_path)
     play(board)

@@ -172,6 +172,7 @@ with make(declared(), Path(sys.argv[1])).study.lock():
 """
 
 
+@pytest.mark.long
 def test_a_slow_holder_keeps_the_lock_and_a_killed_one_loses_it(tmp_path):
     board = make(declared(), tmp_path)
     holder = subprocess.Popen(

@@ -104,6 +104,7 @@ def wait_for(root: Path, pattern: str, worker: subprocess.Popen[str]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_three_crashes_alike_end_the_sweep_with_their_error(project, capfd):
     """Every trial asks for two devices and is given one process."""

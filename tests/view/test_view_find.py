@@ -100,6 +100,7 @@ def test_a_long_list_comes_in_parts(server, tab, look):
     assert tab.is_hidden("#more")
 
 
+@pytest.mark.long
 def test_the_page_splits_texts_into_words_as_the_index_does(site, tab, look):
     look(f"{site}/votes/")
     known = [chr(k) for k in range(0x30000) if unicodedata.category(chr(k)) not in ("Cn", "Cs")]

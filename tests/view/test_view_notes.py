@@ -207,6 +207,7 @@ def alone(browser):
     context.close()
 
 
+@pytest.mark.long
 def test_notes_for_which_a_browser_has_no_room_stay_in_the_tab(site, alone, tmp_path):
     alone.goto(f"{site}/votes/#i=0&s=3&r=0")
     alone.wait_for_selector("body[data-shown]", state="attached")
@@ -253,6 +254,7 @@ def test_notes_that_a_browser_may_not_keep_stay_in_the_tab(server, alone, tmp_pa
     assert alone.input_value("#step-1 textarea") == MINE["text"], "imported notes are shown"
 
 
+@pytest.mark.long
 def test_stored_notes_that_cannot_be_read_are_put_aside_before_they_are_overwritten(site, alone):
     alone.goto(f"{site}/votes/#i=0&s=3&r=0")
     alone.wait_for_selector("body[data-shown]", state="attached")

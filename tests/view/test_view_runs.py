@@ -33,6 +33,7 @@ def moved(project, tmp_path_factory) -> Path:
     return root
 
 
+@pytest.mark.long
 def test_two_runs_are_beside_each_other(moved, tmp_path, capsys):
     words = ["view", "full/seed-1", "--against", RUN, "--no-environment", "--output", str(tmp_path / "two")]
     assert main(["--root", str(moved), *words]) == 0
@@ -74,6 +75,7 @@ def test_a_run_is_not_compared_with_itself_nor_with_one_that_is_not_there(moved,
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_notes_are_built_in_for_the_run_that_they_are_on(moved, tmp_path, capsys):
     export(RUN, tmp_path / "page", root=moved, environment=False)
     index = read(tmp_path / "page", "index")

@@ -34,6 +34,7 @@ def evil(text: str) -> str:
     return EVIL + text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("single", [False, True], ids=["folder", "single"])
 @pytest.mark.parametrize("run", [steps_run, programs_run])
 def test_hostile_texts_in_every_field_stay_texts(

@@ -27,6 +27,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
+@pytest.mark.long
 def test_the_same_run_gives_the_same_bytes_and_replaces_the_page(project, tmp_path, capsys):
     for place in (tmp_path / "a", tmp_path / "a", tmp_path / "b"):
         assert main(["--root", str(project), "view", "full", "--output", str(place)]) == 0

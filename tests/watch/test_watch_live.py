@@ -195,6 +195,7 @@ def in_terminal(root: Path, program: str) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), found.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("last", "code"), [("pass", 0), ("raise SystemExit(7)", 7)])
 def test_in_a_terminal_lines_are_updated_and_what_else_is_printed_stays(tmp_path, last, code):
     status, out = in_terminal(tmp_path, PROGRAM.replace("END", last))

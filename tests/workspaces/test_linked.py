@@ -42,6 +42,7 @@ def test_a_trial_is_not_measured_on_tasks_that_the_project_made_since(project, c
     assert (project / ".rla" / name / "data" / "tasks" / "in_domain.jsonl").read_bytes() == panel
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_tasks_that_changed_under_the_same_settings_are_found_by_their_bytes(project, capsys):
     for words in (["tasks"], ["bootstrap"], ["train", "--arm", "outcome", *BOLD]):
@@ -71,6 +72,7 @@ def test_overrides_name_one_workspace_in_any_order(project):
         trial.prepare(project, project / "params.yaml", [*TINY, "signals.lambda=0.5", "seed=2"], first.name)
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_workspace_that_make_filled_takes_its_own_overrides(project, capsys):
     place = project / ".rla" / "smoke"
@@ -95,6 +97,7 @@ def test_a_folder_is_never_taken_for_a_link(tmp_path):
     assert not (tmp_path / "here" / "data").exists()
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_what_an_error_advises_works_as_it_stands(project, capsys):
     mine = project / ".rla" / "mine"

@@ -15,6 +15,7 @@ from rlanything.core.errors import ConfigError
 from rlanything.workspaces import listing, places, trial
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_a_trial_leaves_what_is_recorded_alone_and_shares_its_inputs(project, capsys):
     for words in (["tasks"], ["bootstrap"], ["train", "--arm", "outcome"]):
@@ -45,6 +46,7 @@ def test_a_trial_leaves_what_is_recorded_alone_and_shares_its_inputs(project, ca
     assert rows[name]["finished"] == ["outcome"]
 
 
+@pytest.mark.long
 @pytest.mark.integration
 def test_other_tasks_are_made_beside_the_project(project):
     other = [*TINY, "seed=1"]

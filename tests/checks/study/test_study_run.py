@@ -17,7 +17,7 @@ from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.stages import evaluate
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.long, pytest.mark.integration]
 
 DECLARED = {
     "overrides": QUICK,

@@ -69,6 +69,7 @@ def test_a_kept_reply_needs_no_server_and_counts_the_same(tmp_path):
     assert again.take_usage() == first.take_usage()
 
 
+@pytest.mark.long
 def test_a_rate_limit_spreads_the_requests_and_is_shown():
     said: list[str] = []
     with serving() as server:

@@ -25,6 +25,7 @@ from rlanything.engines.vllm.probe import WeightsMismatch
 from rlanything.engines.vllm.served.store import Store
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -52,6 +53,7 @@ def test_lost_answers_are_asked_again_with_the_same_bytes(opened, faults, capfd,
     wait_until(lambda: gone(second))
 
 
+@pytest.mark.long
 def test_a_server_that_hangs_is_ended(opened, faults, capfd):
     engine = opened(request_s=4)
     expected = engine.generate(REQUESTS)
@@ -91,6 +93,7 @@ def test_a_server_that_cannot_start_says_why(opened):
         engine.generate(REQUESTS)
 
 
+@pytest.mark.long
 def test_a_server_that_is_never_up_is_given_up(opened, capfd):
     engine = opened(start_s=0.5, restarts=1)
     engine._program = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]

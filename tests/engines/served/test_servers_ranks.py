@@ -55,6 +55,7 @@ def torchrun(folder: Path) -> list[list]:
     return both(folder)
 
 
+@pytest.mark.long
 def test_processes_that_start_their_servers_get_what_one_gets(opened, faults, tmp_path):
     engine = opened()
     expected = results(engine.generate(REQUESTS))
@@ -66,6 +67,7 @@ def test_processes_that_start_their_servers_get_what_one_gets(opened, faults, tm
     wait_until(lambda: all(gone(group) for group in pids(faults)[1:]))
 
 
+@pytest.mark.long
 def test_processes_divide_the_servers_that_are_given(faults, tmp_path):
     save_config(cases.qwen2(), tmp_path / "started")
     with listening(tmp_path / "started") as (one, first), listening(tmp_path / "started") as (two, second):

@@ -218,6 +218,7 @@ def test_the_closed_form_is_the_experts_mean(tasks: list[Task]) -> None:
     assert mean(far) < 1.6
 
 
+@pytest.mark.long
 def test_knobs_move_the_experts_steps() -> None:
     recipes = dict(ROWS)
 

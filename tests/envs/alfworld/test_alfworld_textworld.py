@@ -158,6 +158,7 @@ def test_parity_on_fresh_games(games: int, record_property: pytest.RecordPropert
     print(f"\nparity: {len(tasks)} games, {steps} steps, 0 differences")
 
 
+@pytest.mark.long
 @pytest.mark.textworld
 @needs_engine
 def test_parity_where_receptacles_share_a_location(family: AlfworldFamily) -> None:
@@ -188,6 +189,7 @@ def test_parity_on_downloaded_games() -> None:
     real.close()
 
 
+@pytest.mark.long
 @pytest.mark.textworld
 @needs_engine
 def test_the_caches_change_nothing(family: AlfworldFamily) -> None:
@@ -215,6 +217,7 @@ def test_instruction_text_is_never_evaluated(tasks: list[Task]) -> None:
     real.close()
 
 
+@pytest.mark.long
 @pytest.mark.textworld
 @needs_engine
 def test_alfworld_itself_accepts_the_written_games(family: AlfworldFamily, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tracemalloc
 
+import pytest
+
 from envs.coding.family import CodingFamily
 from envs.coding.problem import Case, Problem
 from envs.coding.program_judge import ProgramJudge
@@ -15,6 +17,7 @@ MOST = 8 * PRINTED
 """Bytes: what a few tests print, whose reports are under way."""
 
 
+@pytest.mark.long
 def test_what_programs_print_is_not_kept_until_the_batch_ends(family: CodingFamily) -> None:
     problem = Problem.from_task(family.make("train", 1, 0)[0])
     noise = "import sys\nprint('x' * {0} + '{1}')\nsys.stderr.write('x' * {0})"

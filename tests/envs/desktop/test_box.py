@@ -120,6 +120,7 @@ def test_programs_of_an_agent_cannot_reach_the_process_that_says_the_verdict(wor
     assert run(world, ATTACK, {"file": "said", "equals": f"{closed}\n{closed}\nstill here"}) == 1.0
 
 
+@pytest.mark.long
 def test_a_program_that_fills_the_files_costs_its_episode_alone(world):
     assert run(world, FILL, {"file": "said", "equals": FULL}) == 1.0
     free = 'import os\nfor p in ("/tmp", "/run/user", "/dev/shm", "/home/user"):\n    print(os.path.exists(p + "/big"))'
@@ -154,6 +155,7 @@ def waited(world, command: str, seconds: int = 30) -> None:
         world.step([{"action_type": "WAIT", "seconds": 1}])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("program", "message"),
     [

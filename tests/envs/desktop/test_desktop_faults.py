@@ -55,6 +55,7 @@ def test_an_application_that_crashes_or_hangs_is_no_fault_of_the_task_and_the_de
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 def test_an_application_that_stops_is_left_out_of_the_tree(desktop):
     world = desktop._pool.take()
     world.reset(SHELL, 0)
@@ -64,6 +65,7 @@ def test_an_application_that_stops_is_left_out_of_the_tree(desktop):
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 def test_folders_without_rights_are_removed(desktop):
     world = desktop._pool.take()
     world.reset(SHELL, 0)
@@ -74,6 +76,7 @@ def test_folders_without_rights_are_removed(desktop):
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 def test_what_an_agent_did_to_its_files_is_a_verdict_and_no_error(desktop):
     world = desktop._pool.take()
     for command, checks in [
@@ -119,6 +122,7 @@ def test_a_desktop_without_one_of_its_servers_is_replaced(desktop, name):
     environment.close()
 
 
+@pytest.mark.long
 def test_a_desktop_ends_with_the_process_that_started_it_and_not_with_its_thread(desktop):
     program = (
         "import os, sys, threading\n"
@@ -137,6 +141,7 @@ def test_a_desktop_ends_with_the_process_that_started_it_and_not_with_its_thread
     assert not psutil.pid_exists(int(found.stdout))
 
 
+@pytest.mark.long
 def test_a_desktop_that_is_killed_costs_one_episode(desktop):
     environment = desktop.environment()
     environment.reset(small_task("terminal-make", "evaluator1"), 0)

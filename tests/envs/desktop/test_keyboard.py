@@ -27,6 +27,7 @@ def key(name: str, kind: str = "PRESS") -> dict:
     return {"action_type": kind, "key": name}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [
@@ -42,6 +43,7 @@ def test_letters_of_other_languages_and_line_breaks_are_typed(desktop, text):
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 def test_many_foreign_letters_do_not_keep_the_next_episode_waiting(desktop):
     world = desktop._pool.take()
     world.reset({**EDITOR, "checks": []}, 0)
@@ -50,6 +52,7 @@ def test_many_foreign_letters_do_not_keep_the_next_episode_waiting(desktop):
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 def test_a_long_text_of_short_lines_that_changes_nothing_is_typed_in_time(desktop):
     world = desktop._pool.take()
     world.reset({"launch": ["thunar", "/home/user"], "checks": []}, 0)
@@ -59,6 +62,7 @@ def test_a_long_text_of_short_lines_that_changes_nothing_is_typed_in_time(deskto
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("held", [key("ctrl", "KEY_DOWN"), key("capslock"), {"action_type": "MOUSE_DOWN"}])
 def test_what_is_held_is_let_go_before_the_next_episode(desktop, held):
     world = desktop._pool.take()
@@ -82,6 +86,7 @@ ODD = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_odd_replies_are_done_or_refused_in_text_and_the_desktop_goes_on(desktop):
     environment = desktop.environment()
     environment.reset(small_task("editor-add-line", "evaluator1"), 0)

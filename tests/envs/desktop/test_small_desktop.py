@@ -151,11 +151,13 @@ def test_an_expert_names_items():
     assert named("type 0 echo a > b", seen) == "type 0 echo a > b"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "key"), QUICK)
 def test_experts_succeed(desktop, name, key):
     assert solved(desktop, small_task(name, key))
 
 
+@pytest.mark.long
 def test_no_key_of_a_short_text_is_lost_where_keys_come_again(desktop):
     world = desktop._pool.take()
     for digits in ("44444444", "1144", "7777"):
@@ -165,6 +167,7 @@ def test_no_key_of_a_short_text_is_lost_where_keys_come_again(desktop):
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 def test_giving_up_is_no_success_even_where_the_checks_hold(desktop):
     made = small_task("terminal-make", "evaluator1")
     environment = desktop.environment()
@@ -186,6 +189,7 @@ def test_every_expert_succeeds_and_doing_nothing_does_not(desktop, name, key):
     assert solved(desktop, made)
 
 
+@pytest.mark.long
 def test_four_desktops_act_side_by_side(desktop):
     made = [small_task("terminal-make", "evaluator1", row) for row in range(4)]
     expert = {one.instruction: desktop.expert(one) for one in made}
@@ -203,6 +207,7 @@ def test_four_desktops_act_side_by_side(desktop):
     assert [(one.status, one.error, one.outcome) for one in played] == [(Status.OK, "", 1)] * 4
 
 
+@pytest.mark.long
 def test_a_reset_leaves_nothing_and_shows_the_same(desktop):
     world = desktop._pool.take()
     shell = {"launch": ["lxterminal", "--command=/bin/sh"], "files": {}, "checks": []}
@@ -217,6 +222,7 @@ def test_a_reset_leaves_nothing_and_shows_the_same(desktop):
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 def test_what_is_typed_stays_text_and_there_is_no_network(desktop):
     nasty = "$(touch x); `id` %s {0} && rm -rf ~ 'q' \"d\" <b> \\n"
     world = desktop._pool.take()
@@ -239,6 +245,7 @@ def test_what_is_typed_stays_text_and_there_is_no_network(desktop):
     desktop._pool.give_back(world)
 
 
+@pytest.mark.long
 def test_a_screen_has_the_size_that_is_declared(desktop):
     family = DesktopFamily(worlds=1, observe="both", screen=(900, 600), timeout=120.0)
     made = small_task("editor-add-line", "evaluator1")

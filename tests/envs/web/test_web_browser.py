@@ -27,6 +27,7 @@ def walk(pool: Pool, kind: str, seed: str, steps: int = 4) -> list[View]:
     return views
 
 
+@pytest.mark.long
 def test_a_page_that_was_used_shows_what_a_fresh_one_shows(pool):
     first = {kind: walk(pool, kind, "7") for kind in MIXED}
     for kind in MIXED:
@@ -118,6 +119,7 @@ def test_an_element_is_dragged_to_another_one(ours):
     assert "dragged from to" in [item.name for item in view.items]
 
 
+@pytest.mark.long
 def test_a_page_of_ten_megabytes_is_cut(patient):
     view = shows(patient, "huge")
     assert len(view.items) == MOST_ITEMS
@@ -132,6 +134,7 @@ def test_an_answer_that_is_no_view_is_an_error(ours):
         shows(ours, "no-view")
 
 
+@pytest.mark.long
 def test_a_page_that_leads_away_never_shows_another_page(ours):
     shows(ours, "leaves", "click 1")
     for seed in "23":

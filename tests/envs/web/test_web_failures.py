@@ -33,6 +33,7 @@ def test_a_page_that_does_not_answer_is_given_up(ours, kind):
     assert shows(ours, "plain", "click 1").success, "another page still works"
 
 
+@pytest.mark.long
 def test_a_crashed_page_is_an_error_and_the_next_call_works(ours):
     shows(ours, "plain")
     renderers = [p for p in browsers() if "--type=renderer" in p.cmdline()]
@@ -43,6 +44,7 @@ def test_a_crashed_page_is_an_error_and_the_next_call_works(ours):
     assert shows(ours, "plain", "click 1").success
 
 
+@pytest.mark.long
 def test_a_killed_browser_is_started_again(patient):
     shows(patient, "plain")
     for process in browsers():

@@ -199,6 +199,7 @@ def test_a_split_that_is_not_there_is_refused(family):
         family.make("valid", 1, 0)
 
 
+@pytest.mark.long
 def test_kinds_whose_pages_run_out_are_named(family, monkeypatch):
     monkeypatch.setattr("envs.web.tasks.sampling.SEEDS", 2)
     with pytest.raises(ValueError, match=r"only .* of 50 tasks were found"):

@@ -44,6 +44,7 @@ def first(installed):
         fresh.close()
 
 
+@pytest.mark.long
 def test_a_used_page_beside_other_pages_shows_the_same_bytes(seeing, first):
     for kind in MIXED:
         walk(seeing, kind, "8")

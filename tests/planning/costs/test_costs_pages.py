@@ -80,6 +80,7 @@ def test_json_says_how_long_the_rows_are(capsys):
     assert work["trained"]["reward"] == sum(row["count"] * row["tokens"] for row in rows)
 
 
+@pytest.mark.long
 def test_the_pages_have_the_numbers_of_their_commands():
     page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
     bounds, expected = planned(count=64, given=Assumptions()), planned(count=64)
@@ -99,6 +100,7 @@ def test_the_pages_have_the_numbers_of_their_commands():
     assert f"fits, with {planned(*SMALL).memory.peak / devices.GB:.1f} GB" in page
 
 
+@pytest.mark.long
 def test_the_pages_have_the_numbers_of_the_preset_for_one_gpu():
     page = " ".join((ROOT / "docs" / "plan.md").read_text().split())
     paper = (ROOT / "docs" / "paper_map.md").read_text()

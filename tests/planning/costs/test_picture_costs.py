@@ -144,6 +144,7 @@ def test_a_frozen_tower_keeps_nothing(tmp_path):
     assert found[True] > found[False] > 0
 
 
+@pytest.mark.long
 def test_a_frozen_tower_has_one_forward_pass_and_one_that_trains_is_computed_again():
     def learning(recomputed: bool, lora: LoraConfig | None = None) -> float:
         """Seconds that the reward model's tower takes while it learns."""
@@ -183,6 +184,7 @@ def test_a_tower_works_once_a_patch_and_its_mergers_once_a_token():
     )  # beside it, biases and norms
 
 
+@pytest.mark.long
 def test_what_is_read_at_once_takes_memory_and_vllm_reads_no_more_than_it_may():
     tower = model_sizes(osworld(), ROOT)["policy"].tower
     assert tower is not None

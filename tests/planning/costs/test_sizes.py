@@ -61,6 +61,7 @@ def test_the_configuration_gives_the_parameters_of_the_loaded_model(tmp_path, na
     assert found.source == "config.json"
 
 
+@pytest.mark.long
 def test_the_declared_sizes_give_the_published_parameters():
     declared = json.loads((ROOT / DECLARED).read_text())
     assert {name: from_fields(of, name, "").parameters for name, of in declared.items()} == PUBLISHED

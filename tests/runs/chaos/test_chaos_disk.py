@@ -60,6 +60,7 @@ def test_a_training_on_a_full_disk_says_so_in_one_line_and_goes_on_when_there_is
     assert contents(tmp_path / "on-small-disk") == contents(undisturbed)
 
 
+@pytest.mark.long
 def test_a_project_that_cannot_be_written_to_is_refused_before_any_work(empty):
     before = contents(empty)
     mount = f"mount --bind {empty} {empty}\nmount -o remount,ro,bind {empty}"

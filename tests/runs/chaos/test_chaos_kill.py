@@ -11,6 +11,7 @@ import small_run
 from crashpoints import killed_at
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_at_any_change_of_the_disk_ends_with_the_same_bytes(memory, every):
     """Real processes and real kills; the fast test takes every seventh change."""

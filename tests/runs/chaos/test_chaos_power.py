@@ -18,6 +18,7 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import train
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_run_survives_a_kill_or_a_power_loss_before_any_change_of_the_disk(memory, every):
     """About two thousand different disks; the fast test restarts on every fifth of them."""

@@ -55,6 +55,7 @@ def start(script: Path, text: str, *words: object) -> Iterator[subprocess.Popen[
             process.kill()
 
 
+@pytest.mark.long
 def test_the_processes_of_a_killed_start_die_with_it_and_a_restart_has_their_folders(tmp_path):
     folders = [tmp_path / "seed-0", tmp_path / "seed-1"]
     for folder in folders:

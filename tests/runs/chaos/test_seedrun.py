@@ -70,6 +70,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(tiny_proj
     assert "resuming after iteration" in done.stderr
 
 
+@pytest.mark.long
 def test_a_seed_that_was_finished_is_not_trained_again(tiny_project, tmp_path, monkeypatch):
     config = small("train.iterations=1", "train.seeds=2", "train.workers=1")
     root = copy(tiny_project, tmp_path / "project")

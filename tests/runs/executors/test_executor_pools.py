@@ -53,6 +53,7 @@ def test_workers_give_the_bytes_of_this_process(pool_of, tmp_path):
         assert placed(crew, config) == rolled_out()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_worker_that_is_killed_before_or_after_it_succeeded_costs_only_its_work(pool_of, tmp_path, when):
     fates(tmp_path, "fine", when, "fine", "fine", when)
@@ -108,6 +109,7 @@ def killing(crew, seed):
         thread.join()
 
 
+@pytest.mark.long
 def test_workers_that_cannot_start_say_why(pool_of, tmp_path):
     with (
         pytest.raises(RuntimeError, match="the environment cannot run here") as caught,

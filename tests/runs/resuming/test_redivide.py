@@ -86,6 +86,7 @@ def stopped_at(iteration: int, monkeypatch: pytest.MonkeyPatch, run: Callable[[]
             run()
 
 
+@pytest.mark.long
 def test_a_run_that_is_divided_otherwise_on_the_way_has_the_recorded_numbers_and_its_record_says_when(
     root, monkeypatch, capsys
 ):

@@ -36,6 +36,7 @@ def root(tmp_path) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "phase",
     ["learn", *(pytest.param(p, marks=pytest.mark.slow) for p in ("load", "rollout", "publish", "export"))],

@@ -17,6 +17,7 @@ from rlanything.runs.layout import Layout
 from rlanything.stages import train
 
 
+@pytest.mark.long
 def test_a_process_that_fails_fails_the_stage_and_leaves_no_finished_run(tmp_path):
     """The reference goes on after a stage that failed. Here the processes of both seeds find no models."""
     write_json(Layout(tmp_path).bootstrap, {})

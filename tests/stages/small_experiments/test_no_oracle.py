@@ -49,6 +49,7 @@ def test_embedded_models_need_a_teacher(root):
         )
 
 
+@pytest.mark.long
 def test_the_pipeline_runs_on_the_labels_of_a_judge(root):
     config = configured(labels="judge", judges=JUDGES)
     check.check(config, root, engine=False)

@@ -98,3 +98,16 @@ def test_what_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found = boxed_grader.grade_in_box(installed, [(livebench_box.QUESTION, sleep)] * 2, 1)
     assert found == [boxed_grader.Grade(None, "the grader was not done after 1 s")] * 2
     assert time.monotonic() - start < 30
+
+
+def test_an_interpreter_is_there_under_every_name_that_leads_to_it(tmp_path: Path) -> None:
+    """`python3 -m venv` makes links to the `python3` beside the interpreter, which is a link itself."""
+    made, environment = tmp_path / "base" / "bin", tmp_path / "env"
+    for folder in (made, environment / "bin"):
+        folder.mkdir(parents=True)
+    (made / "python3.11").touch()
+    (made / "python3").symlink_to("python3.11")
+    (environment / "bin" / "python3").symlink_to(made / "python3")
+    (environment / "bin" / "python").symlink_to("python3")
+    assert list(boxed_grader._names(environment / "bin" / "python", environment)) == [made / "python3"]
+    assert list(boxed_grader._names(made / "python3.11", environment)) == []

@@ -24,6 +24,7 @@ def run(*arguments, python=sys.executable, module="envs.coding.sandbox", cwd=ROO
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, **options)
 
 
+@pytest.mark.long
 def test_check_says_what_works_and_why_the_rest_does_not(request, monkeypatch, tmp_path):
     opened(request, "bwrap").close()
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none")
@@ -36,12 +37,14 @@ def test_check_says_what_works_and_why_the_rest_does_not(request, monkeypatch, t
     assert "nothing answers as Docker" in found["docker"]["reason"]
 
 
+@pytest.mark.long
 def test_check_fails_where_nothing_isolates(tmp_path):
     done = run("check", env={"PATH": str(tmp_path), "DOCKER_HOST": f"unix://{tmp_path}/none"})
     assert done.returncode == 1
     assert "apt install bubblewrap" in done.stdout
 
 
+@pytest.mark.long
 def test_check_as_an_ordinary_user(public_sources):
     python = "/usr/bin/python3"
     if os.getuid() != 0:

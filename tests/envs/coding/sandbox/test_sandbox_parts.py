@@ -265,6 +265,7 @@ def test_wiping_leaves_an_empty_folder_and_all_else_alone(tmp_path_factory, seed
     assert (outside / "file").read_text() == "stays"
 
 
+@pytest.mark.long
 def test_wiping_goes_deeper_than_a_path_may_be_long(tmp_path):
     here = os.open(tmp_path, os.O_RDONLY)
     for _ in range(1200):

@@ -84,6 +84,7 @@ def test_a_program_that_always_takes_its_box_along_is_infrastructure_and_never_w
     assert trusted.replaced == 3
 
 
+@pytest.mark.long
 def test_a_box_that_is_stuck_is_given_up(monkeypatch):
     monkeypatch.setattr(worker, "GRACE_S", 0.5)
     limits = replace(LIMITS, cpu_s=0.1, wall_s=0.1)

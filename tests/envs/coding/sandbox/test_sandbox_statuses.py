@@ -158,6 +158,7 @@ def test_without_output_there_are_the_same_statuses_and_no_text(box):
     assert all((o.output, o.result, o.error) == ("", None, "") for verdict in bare for o in verdict.outcomes)
 
 
+@pytest.mark.long
 def test_a_shared_run_gives_the_verdicts_of_two(box):
     programs = [ADD, "1 / 0", "while True: pass", "1 +", "print(3)\nimport sys\nsys.exit(1)"]
     tests = [Stdio("1 2", "3"), Stdio("1 2", "4"), Stdio("2 2", "4"), Stdio("2 2", "4 ")]
