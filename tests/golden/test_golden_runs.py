@@ -37,7 +37,6 @@ def shared_root(tmp_path_factory) -> Path:
     return golden.project(tmp_path_factory.mktemp("golden") / "project")
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("arm", golden.ARMS)
 def test_an_arm_gives_the_recorded_numbers(shared_root, arm):
     reward_from = golden.configuration().arms[arm].reward_from
@@ -114,7 +113,6 @@ def counts_of_rows(lines: list[golden.Line]) -> list[float]:
     return [row.pop(name) for row in rows for name in ("policy/rows", "reward/rows")]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kills", [(0, 1, 2), (1,)])
 def test_a_run_that_is_resumed_after_any_iteration_gives_the_recorded_numbers(root, kills):
     """After each of them, and once, so that several iterations follow."""
