@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 from collections.abc import Collection, Mapping, Sequence
@@ -14,10 +13,10 @@ from typing import Any
 from envs.coding.environment import CodingEnvironment, explained, opening
 from envs.coding.examination import DATASET, GENERATED, criticism, examine, failed_tests
 from envs.coding.formats import reference
-from envs.coding.formats.codecontests import DIFFICULTIES
-from envs.coding.formats.files import DIFFICULTY, FORMATS, load, save
+from envs.coding.formats.files import save
 from envs.coding.outputs import compared
 from envs.coding.problem import ENV, Problem, ProblemError, require_values
+from envs.coding.problem_sets import problem_sets
 from envs.coding.program_judge import ProgramJudge
 from envs.coding.programs import passed, program_of
 from envs.coding.replies import read_problem, write_problem
@@ -28,15 +27,13 @@ from envs.coding.world.habits import HABITS, careless, slips
 from envs.coding.world.operations import Kind
 from envs.coding.world.sampling import LEVELS, Mixture, draw_tasks
 from envs.coding.world.simulated_tables import simulated_tables
-from envs.settings import chances, files, flag, one_of, shares, text, whole
+from envs.settings import chances, flag, one_of, shares, text, whole
 from envs.splits import FAMILIAR, OUT_OF_DOMAIN, SPLITS
 from rlanything.core.protocols import Environment
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import TRAIN
 from rlanything.core.types import Direction, Observation, Task
 from rlanything.core.unittests import Examination, Outputs, Tables
-
-_LOG = logging.getLogger(__name__)
 
 
 class CodingFamily:
@@ -84,10 +81,7 @@ class CodingFamily:
         memory_mb: int = 1024,
         max_difficulty: int | None = None,
     ) -> None:
-        self._files = None if problems is None else files("problems", problems)
-        self._form = one_of("form", form, FORMATS)
-        self._hardest = self._checked_difficulty(max_difficulty)
-        self._skip = one_of("on_bad_problem", on_bad_problem, ("refuse", "skip")) == "skip"
+        self._sets = problem_sets(problems, form, on_bad_problem, max_difficulty)
         count = whole("tests", tests, 2, 50)
         names = shares("kinds", kinds, tuple(Kind))
         self._habits = chances("habits", habits or {}, tuple(HABITS))
@@ -112,13 +106,13 @@ class CodingFamily:
 
     def splits(self) -> tuple[str, ...]:
         """The distributions that `make` draws tasks from: those of the world, or the named sets of problems."""
-        return SPLITS if self._files is None else tuple(self._files)
+        return SPLITS if self._sets is None else tuple(self._sets.files)
 
     def make(self, split: str, count: int, seed: int) -> list[Task]:
         """`count` distinct valid tasks of a split; the same for the same arguments."""
         one_of("split", split, self.splits())
-        if self._files is not None:
-            return self._drawn(split, count, seed)
+        if self._sets is not None:
+            return self._sets.draw(split, count, seed)
         near = self._trained if split == TRAIN else self._near
         return draw_tasks(split, count, seed, near if split in FAMILIAR else self._far)
 
@@ -278,44 +272,8 @@ class CodingFamily:
 
     def check_data(self, splits: Collection[str]) -> None:
         """Raise `ValueError` unless the files of problems of these splits are there."""
-        for split in self._files or ():
-            if split in splits:
-                self._file(split)
-
-    def _file(self, split: str) -> Path:
-        assert self._files is not None
-        path = Path(os.path.expandvars(self._files[split]))
-        if not path.is_file():
-            unset = "; an environment variable in it is not set" if "$" in str(path) else ""
-            raise ValueError(f"problems.{split}: there is no file {path}{unset}")
-        return path
-
-    def _drawn(self, split: str, count: int, seed: int) -> list[Task]:
-        """Problems of a file, in an order that depends on the seed."""
-        path = self._file(split)
-        found, refused = load(path, self._form, skip=self._skip)
-        for reason in refused:
-            _LOG.warning("left out: %s", reason)
-        if self._hardest is not None:
-            found = [problem for problem in found if DIFFICULTY[self._form](problem) <= self._hardest]
-        if len(found) < count:
-            raise ValueError(
-                f"problems.{split}: {count} are wanted and {path} holds {len(found)} that can be used"
-            )
-        chosen = random.Random(derive_seed(seed, "coding/files", split)).sample(found, count)
-        return [problem.to_task({"split": split}) for problem in chosen]
-
-    def _checked_difficulty(self, most: int | None) -> int | None:
-        """`max_difficulty`. Raises `ValueError` for a format whose problems have no number of difficulty."""
-        if most is None:
-            return None
-        if self._files is None or self._form not in DIFFICULTY:
-            raise ValueError(
-                f"max_difficulty: {most}: only problems of files in the format {' or '.join(DIFFICULTY)} number their "
-                f"difficulty, and these are {'generated' if self._files is None else f'in the format {self._form!r}'}; "
-                "filter the file when you prepare it, and set max_difficulty = null"
-            )
-        return whole("max_difficulty", most, 0, len(DIFFICULTIES) - 1)
+        if self._sets is not None:
+            self._sets.check(splits)
 
     def _results(self, work: Sequence[tuple[Problem, str]]) -> list[JobResult]:
         """The results of answers on their problems' own tests."""

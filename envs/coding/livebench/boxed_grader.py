@@ -105,7 +105,11 @@ def _command(installed: Installation, uid: int | None) -> list[str]:
         *("--size", str(SHARED_MB << 20), "--perms", "1777", "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", str(DISK_MB << 20), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"),
         *(word for place in shown for word in _show(place)),
-        *(word for name in _names(Path(installed.python), shown[0]) for word in _show_as(name)),
+        *(
+            word
+            for name in _names(Path(installed.python), shown[0])
+            for word in ("--ro-bind", str(name.resolve()), str(name))
+        ),
         *("--remount-ro", "/"),
         *(installed.python, "-B", "-c", Path(box_program.__file__).read_text(encoding="utf-8")),
         *(installed.repository, str(uid or 0), str(PROCESSES), str(MEMORY_MB)),
@@ -118,11 +122,6 @@ def _names(python: Path, environment: Path) -> Iterator[Path]:
         python = python.parent / os.readlink(python)
         if python.is_symlink() and not python.is_relative_to(environment):
             yield python
-
-
-def _show_as(name: Path) -> Iterator[str]:
-    """Options that mount the file to which a link leads under the link's name."""
-    yield from ("--ro-bind", str(name.resolve()), str(name))
 
 
 def _show(place: Path) -> Iterator[str]:
