@@ -56,6 +56,15 @@ class Tally:
         self.unanimous += set(said) in ({1}, {-1})
         self.all_wrong += set(said) == {-label}
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """What counts the same for good and for bad steps. There must be a vote with a verdict."""
+        return {
+            "votes": self.right / self.votes,
+            "majority": self.majority / self.steps,
+            "all_wrong": self.all_wrong / self.steps,
+        }
+
 
 def rates(good: Tally, bad: Tally) -> dict[str, float | None]:
     """Shares of the steps that were judged; None where good steps, or bad ones, have no vote with a verdict.
@@ -66,16 +75,10 @@ def rates(good: Tally, bad: Tally) -> dict[str, float | None]:
     if not good.votes or not bad.votes:
         return dict.fromkeys(RATES[1:])
     steps = good.steps + bad.steps
-
-    def balanced(count: str, of: str) -> float:
-        return sum(getattr(tally, count) / getattr(tally, of) for tally in (good, bad)) / 2
-
     return {
         "good": good.steps / steps,
-        "votes": balanced("right", "votes"),
-        "majority": balanced("majority", "steps"),
         "unanimous": (good.unanimous + bad.unanimous) / steps,
-        "all_wrong": balanced("all_wrong", "steps"),
+        **{name: (share + bad.shares[name]) / 2 for name, share in good.shares.items()},
     }
 
 
