@@ -148,18 +148,6 @@ def test_tasks_outside_the_band_are_asked_about_and_become_proposals():
     assert all(result.state.buffer.head(k) == task(k) for k in range(3))
 
 
-def test_with_older_weights_too_no_two_slots_get_the_same_task():
-    """With staleness 1 an offer is open while the next iteration asks for rewrites."""
-    world = World({0: 4, 1: 4, 5: 2}, adapter=lambda _: "level 5", staleness=1)
-    state = world.start(task(0), task(1))
-    for _ in range(6):
-        world.policy.sync(state.iteration)
-        state = world.loop.collect(state).state
-    heads = [state.buffer.head(slot).task_id for slot in state.buffer.slots]
-    assert state.buffer.accepted == 1
-    assert len(set(heads)) == len(heads)
-
-
 def proposed(wins, new: int, **options):
     """The world and the state after an iteration in which level 1 (never won) got the proposal `new`."""
     world = World({1: 0, **wins}, adapter=lambda _: f"level {new}", **options)

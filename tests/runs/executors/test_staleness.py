@@ -74,6 +74,15 @@ def test_a_rewrite_is_on_trial_two_iterations_after_it_was_asked_for_and_its_slo
     assert decided >= 2
 
 
+def test_with_older_weights_too_no_two_slots_get_the_same_task():
+    """An offer is open while the next iteration asks for rewrites."""
+    made = World(WINS, adapter=lambda _: "level 7", rollout={"tasks": 2}, staleness=1)
+    buffer = run(made)[-1][3].state.buffer
+    heads = [buffer.head(slot).task_id for slot in buffer.slots]
+    assert buffer.accepted == 1
+    assert len(set(heads)) == len(heads)
+
+
 def test_every_episode_names_the_weights_that_sampled_it_and_the_metrics_how_old_they_were():
     for number, (_, batch, _, result) in enumerate(run(world(), 4)):
         age = min(number, 1)
