@@ -29,9 +29,12 @@ ARM = "full"
 
 def pytest_configure() -> None:
     """Under `nohup`, and in the background of a script, SIGINT is ignored, and a process inherits that. What tests
-    interrupt would go on for ever."""
+    interrupt would go on for ever. Under `make test`, a `make` that a test starts would take its options and variables
+    from the one above it, and print the folder that it enters."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS"):
+        os.environ.pop(name, None)
 
 
 def pytest_collectstart() -> None:
