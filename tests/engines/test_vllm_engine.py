@@ -124,7 +124,7 @@ def served(*, eager: bool) -> list[str]:
 
 def test_a_server_is_given_the_same_graphs():
     words = served(eager=False)
-    page = Path("docs/scale.md").read_text()  # what a server needs that somebody else starts
+    page = Path("docs/vllm.md").read_text()  # what a server needs that somebody else starts
     for name, value in GRAPHS.items():
         option = f"--{name.replace('_', '-')}"
         text = words[words.index(option) + 1]

@@ -264,7 +264,7 @@ def _explained() -> Iterator[None]:
         yield
     except ImportError as error:
         raise UserError(
-            f"vLLM cannot be imported: {error}; docs/scale.md says how it is installed"
+            f"vLLM cannot be imported: {error}; docs/vllm.md says how it is installed"
         ) from error
     except (RuntimeError, ValueError) as error:
         raise UserError(f"vLLM cannot run this model here: {error}") from error

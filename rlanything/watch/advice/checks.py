@@ -66,7 +66,7 @@ CHECKS: Sequence[Check] = (
         share_of(
             f"mismatch of {name}", f"{name}/mismatch_kl", MISMATCH,
             f"the sampler's probabilities of {name} differ from the trainer's by a KL of {{:.3f}}",
-            "see docs/scale.md on number formats; lower learn.importance_cap keeps it harmless",
+            "see docs/engines.md on number formats; lower learn.importance_cap keeps it harmless",
         )
         for name in ("policy", "reward")
     ),
@@ -74,7 +74,7 @@ CHECKS: Sequence[Check] = (
         share_of(
             f"cut ratios of {name}", f"{name}/ratio_capped", CAPPED,
             f"{{:.1%}} of the importance ratios of {name} were cut at learn.importance_cap",
-            "the sampler and the trainer disagree: see docs/scale.md on number formats, and on asynchrony where "
+            "the sampler and the trainer disagree: see docs/engines.md on number formats, and docs/workers.md where "
             "train.staleness is 1",
         )
         for name in ("policy", "reward")
