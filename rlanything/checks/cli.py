@@ -1,4 +1,4 @@
-"""The commands of this room: `check ladder`, `study`, `selection`, `corruption` and `adaptation`."""
+"""The commands of this room: `check ladder`, `study`, `pool`, `selection`, `corruption` and `adaptation`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,11 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
         "--page", action="store_true", help="draw the page of a published study again from its own folder"
     )
     study.set_defaults(run=_study)
+    pooling = checks.add_parser(
+        "pool", help="what the published checks say together about the difference of two arms"
+    )
+    _add_file(pooling, "pool")
+    pooling.set_defaults(run=_pooling)
     selection = checks.add_parser(
         "selection",
         help="Best of N and other choices among a finished policy's programs by its reward model's tests",
@@ -49,10 +54,14 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser, name: str, workers: int, of: str) -> None:
+    _add_file(parser, name)
+    parser.add_argument("--workers", type=int, default=workers, metavar="N", help=f"{of}; default: {workers}")
+
+
+def _add_file(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help=f"default: experiments/check/{name}.yaml"
     )
-    parser.add_argument("--workers", type=int, default=workers, metavar="N", help=f"{of}; default: {workers}")
     parser.add_argument("--dry-run", action="store_true", help="check the file and print what would run")
 
 
@@ -78,6 +87,15 @@ def _study(args: argparse.Namespace) -> int:
         return 0
     run = command.print_study if args.dry_run else command.run_study
     run(file, root, params, args.workers)
+    return 0
+
+
+def _pooling(args: argparse.Namespace) -> int:
+    from rlanything.checks.pooling import command
+
+    root, params = _places(args)
+    run = command.print_pooling if args.dry_run else command.run_pooling
+    run(args.file or root / command.POOL, root, params)
     return 0
 
 

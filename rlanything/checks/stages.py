@@ -15,6 +15,8 @@ from typing import Any
 from rlanything.checks.adaptation.declare import Adaptation, load_adaptation
 from rlanything.checks.corruption.declare import Corruption, load_corruption
 from rlanything.checks.ladder.declare import Ladder, load_ladder
+from rlanything.checks.pooling.declare import Pooling, load_pooling
+from rlanything.checks.pooling.experiments import PARAMS, folders
 from rlanything.checks.selection.declare import Selection, load_selection
 from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.training import Training
@@ -22,6 +24,7 @@ from rlanything.config import Config, Section
 from rlanything.core.errors import ConfigError, RLAnythingError
 from rlanything.files.yaml_file import read_mapping
 from rlanything.planning import check, compose
+from rlanything.runs.imports import code_files, whole_folders
 from rlanything.runs.layout import Layout
 from rlanything.sweep.dependencies import of_command, options
 
@@ -34,12 +37,13 @@ class Kind:
     load: Callable[[Path], Any]
     command: str
     arms: Callable[[Any, Config], tuple[str, ...]] | None = None
-    """None: it trains arms of its own."""
+    """None: it trains arms of its own, or reads published results alone."""
 
 
 KINDS: Mapping[str, Kind] = {
     "ladder": Kind(Ladder, load_ladder, "rlanything.checks.ladder.command"),
     "study": Kind(Study, load_study, "rlanything.checks.study.command"),
+    "pool": Kind(Pooling, load_pooling, "rlanything.checks.pooling.command"),
     "selection": Kind(Selection, load_selection, "rlanything.checks.selection.command", Selection.trained),
     "corruption": Kind(
         Corruption, load_corruption, "rlanything.checks.corruption.command", lambda x, y: x.asked(y)[1:]
@@ -71,6 +75,8 @@ def dependencies(file: Path, root: Path) -> list[str]:
     """The files and folders that decide what the check in `file` finds. Raises `ConfigError`."""
     found = KINDS[kind(file)]
     declared = found.load(file)
+    if isinstance(declared, Pooling):
+        return _pooled(file, declared, found, root)
     if found.arms is None:
         assert isinstance(declared, Training)
         return of_command(found.command, compose.compose(declared.hydra_overrides(workers=1), root))
@@ -78,6 +84,14 @@ def dependencies(file: Path, root: Path) -> list[str]:
     declared.check(config)
     runs = [Layout(Path()).run(arm, 0).parent.as_posix() for arm in found.arms(declared, config)]
     return [compose.PARAMS, *runs, *of_command(found.command, config.model_dump(by_alias=True))]
+
+
+def _pooled(file: Path, declared: Pooling, found: Kind, root: Path) -> list[str]:
+    """Published results and code: it runs nothing."""
+    params = root / compose.PARAMS
+    read = [path.relative_to(root) for path in folders(declared, root, params)]
+    parts = [(path / part).as_posix() for path in read for part in (PARAMS, "evaluation")]
+    return [compose.PARAMS, str(file), *parts, *whole_folders(code_files([found.command]))]
 
 
 def main(words: list[str]) -> None:

@@ -27,6 +27,7 @@ DECLARED = {
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",
+    "pool": "pool",
 }
 FOLDER = ROOT / "experiments" / "check"
 

@@ -1,0 +1,99 @@
+"""The results of a pooling check as JSON, and as a page of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rlanything.checks.pooling.declare import Compared
+from rlanything.checks.pooling.experiments import Difference
+from rlanything.checks.pooling.results import Found, Row
+from rlanything.report.formatting import code, interval, markdown_table, p_text
+
+
+def to_json(found: Found) -> dict[str, Any]:
+    """What pool.json holds (format: docs/checks.md). Shares are between 0 and 1."""
+    return {
+        "declared": found.declared.model_dump(mode="json"),
+        "experiments": list(found.experiments),
+        "comparisons": [
+            {
+                **row.compared.model_dump(mode="json"),
+                "metric": row.metric.name,
+                "differences": [_difference(one) for one in row.differences],
+                "pooled": {**asdict(row.pooled.mean), "p": row.pooled.p, "tau": row.pooled.tau},
+            }
+            for row in found.rows
+        ],
+    }
+
+
+def _difference(one: Difference) -> dict[str, Any]:
+    return {
+        "experiment": one.experiment,
+        "seeds": one.seeds,
+        "tasks": one.tasks,
+        **asdict(one.contrast.difference),
+        "error": one.error,
+    }
+
+
+def figure_name(compared: Compared) -> str:
+    """The name of a comparison's figure, without its ending."""
+    return f"{compared.arm}-over-{compared.over}"
+
+
+def to_markdown(found: Found, name: str) -> str:
+    """The page."""
+    parts = [
+        f"# Pooled experiments {code(name)}",
+        f"{len(found.experiments)} experiments, each with tasks and models of its own: "
+        f"{', '.join(code(one) for one in found.experiments)}. Their differences are weighed in a random-effects "
+        "meta-analysis. Points with 95 % intervals. *p* is Holm's over all "
+        f"{len(found.rows)} rows. *Apart* is how far the true differences of two such experiments lie apart: their "
+        "standard deviation. No such mean was registered before its experiments were run.",
+        markdown_table(
+            ["comparison", "metric", "experiments", "mean", "p", "apart"],
+            [_summary(row) for row in found.rows],
+        ).rstrip(),
+        *_sections(found),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(row: Row) -> list[str]:
+    return [
+        f"{code(row.compared.arm)} over {code(row.compared.over)}",
+        row.metric.short,
+        str(len(row.differences)),
+        interval(row.pooled.mean, row.metric, sign=True),
+        p_text(row.pooled.p),
+        _apart(row),
+    ]
+
+
+def _apart(row: Row) -> str:
+    return f"{row.metric.scale * row.pooled.tau:.1f}"
+
+
+def _sections(found: Found) -> Iterator[str]:
+    for compared in found.declared.comparisons:
+        rows = [row for row in found.rows if row.compared == compared]
+        yield f"## {code(compared.arm)} over {code(compared.over)}"
+        yield f"![The difference in each experiment, and pooled](figures/{figure_name(compared)}.svg)"
+        names = [name for name in found.experiments if any(_of(name, row) for row in rows)]
+        seeds = {one.experiment: str(one.seeds) for row in rows for one in row.differences}
+        lines = [[code(name), seeds[name], *(_cell(name, row) for row in rows)] for name in names]
+        means = [interval(row.pooled.mean, row.metric, sign=True) for row in rows]
+        header = ["experiment", "seeds", *(row.metric.short for row in rows)]
+        yield markdown_table(header, [*lines, ["pooled", "", *means]]).rstrip()
+
+
+def _of(name: str, row: Row) -> Difference | None:
+    return next((one for one in row.differences if one.experiment == name), None)
+
+
+def _cell(name: str, row: Row) -> str:
+    one = _of(name, row)
+    return interval(None if one is None else one.contrast.difference, row.metric, sign=True)

@@ -1,0 +1,134 @@
+"""The experiments that are pooled: folders with a configuration and the evaluations of arms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+from rlanything.checks.declaration import PLACE
+from rlanything.checks.pooling.declare import Compared, Pooling
+from rlanything.config import Config, parse
+from rlanything.core.errors import ConfigError, unknown
+from rlanything.files.yaml_file import read_mapping
+from rlanything.report.results import statistics
+from rlanything.report.results.evaluations import Panels, read_evaluation
+from rlanything.report.results.statistics import Contrast
+from rlanything.runs.layout import Layout
+
+PARAMS = "params.yaml"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference of two arms in one experiment; p is not corrected."""
+
+    experiment: str
+    seeds: int
+    tasks: int
+    contrast: Contrast
+    error: float
+    """Standard error."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One experiment. panels: of the arms that are compared, as far as it has them."""
+
+    name: str
+    config: Config
+    panels: Panels
+
+    def difference(self, compared: Compared, metric: str) -> Difference | None:
+        """What it found; None where it lacks an arm or the metric, and where its error is not known."""
+        arm, over = (self.panels.get(name, {}).get(metric) for name in compared.arms)
+        if arm is None or over is None:
+            return None
+        cells, contrast = statistics.differences(arm, over), statistics.contrast(arm, over)
+        found = None if cells is None else statistics.spread(cells)
+        if cells is None or contrast is None or found is None or found.variance == 0.0:
+            return None
+        seeds, tasks = cells.shape
+        return Difference(self.name, seeds, tasks, contrast, sqrt(found.variance))
+
+
+def folders(declared: Pooling, root: Path, params: Path) -> list[Path]:
+    """The folders whose experiments are pooled. Raises `ConfigError` for one that holds none."""
+    if declared.folders is None:
+        there = sorted(path.parent for path in (root / PLACE).glob(f"*/{PARAMS}"))
+        env = _environment(parse(read_mapping(params)))
+        return [path for path in there if _environment(parse(read_mapping(path / PARAMS))) == env]
+    for name in declared.folders:
+        for part in (PARAMS, "evaluation"):
+            if not (root / name / part).exists():
+                raise ConfigError(
+                    f"folders: {name} has no {part}; a published check has it, and so has a project"
+                )
+    return [root / name for name in declared.folders]
+
+
+def read_all(declared: Pooling, root: Path, params: Path) -> list[Experiment]:
+    """The experiments that have both arms of a comparison.
+
+    Raises `ConfigError` where they cannot be pooled, and `ReportError` for a damaged evaluation.
+    """
+    searched = folders(declared, root, params)
+    arms = sorted({arm for compared in declared.comparisons for arm in compared.arms})
+    read = [_read(path, root, arms) for path in searched]
+    _check_environments(read)
+    found = [one for one in read if any(set(c.arms) <= set(one.panels) for c in declared.comparisons)]
+    _check_independent(found)
+    _check_measured(declared, found, searched)
+    return found
+
+
+def _read(folder: Path, root: Path, arms: Sequence[str]) -> Experiment:
+    files = {arm: Layout(folder).evaluation(arm) for arm in arms}
+    panels = {arm: read_evaluation(file, arm) for arm, file in files.items() if file.is_file()}
+    name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else str(folder)
+    return Experiment(name, parse(read_mapping(folder / PARAMS)), panels)
+
+
+def _environment(config: Config) -> object:
+    return config.env["_target_"]
+
+
+def _check_environments(found: Sequence[Experiment]) -> None:
+    """Success in several environments has no common mean."""
+    for one in found[1:]:
+        if _environment(one.config) != _environment(found[0].config):
+            raise ConfigError(
+                f"folders: {found[0].name} is of {_environment(found[0].config)} and {one.name} of "
+                f"{_environment(one.config)}; pool each environment on its own"
+            )
+
+
+def _check_independent(found: Sequence[Experiment]) -> None:
+    """Experiments of one seed share tasks and models, so their errors are not independent."""
+    for number, one in enumerate(found):
+        for other in found[:number]:
+            if one.config.seed == other.config.seed:
+                raise ConfigError(
+                    f"folders: {other.name} and {one.name} both have seed = {one.config.seed}, so the same tasks and "
+                    "models; name the folders that count, without one of them"
+                )
+
+
+def _check_measured(declared: Pooling, found: Sequence[Experiment], searched: Sequence[Path]) -> None:
+    """Every comparison needs two experiments in every metric."""
+    for compared, metric in declared.pairs:
+        count = sum(one.difference(compared, metric) is not None for one in found)
+        if count > 1:
+            continue
+        for arm in compared.arms:
+            there = {path.stem for folder in searched for path in (folder / "evaluation").glob("*.json")}
+            if arm not in there:
+                raise ConfigError(f"comparisons: {arm!r}: {unknown(arm, there)}")
+        metrics = {name for one in found for panels in one.panels.values() for name in panels}
+        if metric not in metrics:
+            raise ConfigError(f"metrics: {metric!r}: {unknown(metric, metrics)}")
+        raise ConfigError(
+            f"comparisons: {compared.arm} over {compared.over} in {metric} was measured by {count} of "
+            f"{len(searched)} experiments with several seeds or tasks; at least two are pooled"
+        )

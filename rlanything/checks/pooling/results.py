@@ -1,0 +1,51 @@
+"""What the experiments say together about every declared comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rlanything.checks.pooling.declare import Compared, Pooling
+from rlanything.checks.pooling.experiments import Difference, Experiment
+from rlanything.checks.pooling.random_effects import Pooled, pooled
+from rlanything.report.results import statistics
+from rlanything.report.results.metrics import Metric, named
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison in one metric; p of `pooled` is corrected."""
+
+    compared: Compared
+    metric: Metric
+    differences: tuple[Difference, ...]
+    pooled: Pooled
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that the check found. experiments: their names, also of those that only some rows have."""
+
+    declared: Pooling
+    experiments: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def pool(declared: Pooling, experiments: Sequence[Experiment]) -> Found:
+    """Pool every comparison in every metric; p is Holm's over all of them."""
+    rows = [_row(compared, metric, experiments) for compared, metric in declared.pairs]
+    corrected = statistics.holm({number: row.pooled.p for number, row in enumerate(rows)})
+    return Found(
+        declared,
+        tuple(one.name for one in experiments),
+        tuple(
+            replace(row, pooled=replace(row.pooled, p=corrected[number])) for number, row in enumerate(rows)
+        ),
+    )
+
+
+def _row(compared: Compared, metric: str, experiments: Sequence[Experiment]) -> Row:
+    differences = [one.difference(compared, metric) for one in experiments]
+    found = tuple(difference for difference in differences if difference is not None)
+    means = [difference.contrast.difference.mean for difference in found]
+    return Row(compared, named(metric), found, pooled(means, [difference.error**2 for difference in found]))

@@ -1,0 +1,224 @@
+"""Pooling: the mathematics of random effects, which experiments are taken, and what is published of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stage_cases import ROOT
+
+from rlanything.checks import stages
+from rlanything.checks.pooling import command, document
+from rlanything.checks.pooling.declare import load_pooling
+from rlanything.checks.pooling.experiments import read_all
+from rlanything.checks.pooling.random_effects import pooled
+from rlanything.checks.pooling.results import pool
+from rlanything.core.errors import ConfigError, UserError
+
+DECLARED = ROOT / "experiments" / "check" / "pool.yaml"
+BCG = (
+    [-0.8893, -1.5854, -1.3481, -1.4416, -0.2175, -0.7861, -1.6209, 0.012, -0.4694, -1.3713, -0.3394, 0.4459, -0.0173],
+    [0.3256, 0.1946, 0.4154, 0.02, 0.0512, 0.0069, 0.223, 0.004, 0.0564, 0.073, 0.0124, 0.5325, 0.0714],
+)  # fmt: skip
+"""Log risk ratios of 13 trials of a vaccine, and their variances (Colditz et al. 1994)."""
+AMOUNTS = st.floats(-1, 1)
+EXPERIMENTS = st.lists(st.tuples(AMOUNTS, st.floats(1e-4, 0.1)), min_size=2, max_size=9)
+
+
+def of(experiments):
+    return pooled(*zip(*experiments, strict=True))
+
+
+def test_a_known_example_has_the_numbers_of_another_library():
+    """statsmodels 0.14: `combine_effects(..., method_re="iterated", use_t=True)`."""
+    found = pooled(*BCG)
+    assert found.tau**2 == pytest.approx(0.3180824, abs=1e-6)
+    assert found.mean.mean == pytest.approx(-0.7149703, abs=1e-6)
+    assert (found.mean.low, found.mean.high) == pytest.approx((-1.1091056, -0.3208350), abs=1e-6)
+
+
+@given(EXPERIMENTS)
+def test_the_weighted_squares_are_as_large_as_expected_or_tau_is_0(experiments):
+    found, (means, variances) = of(experiments), np.array(experiments).T
+    weights = 1 / (variances + found.tau**2)
+    squares = weights @ (means - found.mean.mean) ** 2
+    assert (
+        squares == pytest.approx(len(means) - 1, rel=1e-5) if found.tau else squares <= len(means) - 1 + 1e-9
+    )
+
+
+@given(EXPERIMENTS, AMOUNTS, st.floats(0.1, 10), st.randoms())
+def test_neither_the_origin_nor_the_unit_nor_the_order_changes_what_is_found(
+    experiments, shift, unit, random
+):
+    found = of(experiments)
+    changed = [(unit * (mean + shift), unit**2 * variance) for mean, variance in experiments]
+    random.shuffle(changed)
+    other = of(changed)
+    for name in ("mean", "low", "high"):
+        expected = unit * (getattr(found.mean, name) + shift)
+        assert getattr(other.mean, name) == pytest.approx(expected, rel=1e-4, abs=1e-4 * unit)
+    assert other.tau == pytest.approx(unit * found.tau, rel=1e-3, abs=1e-4 * unit)
+
+
+@given(EXPERIMENTS)
+def test_the_mean_lies_among_the_differences_and_in_its_interval(experiments):
+    found, means = of(experiments).mean, [mean for mean, _ in experiments]
+    assert min(means) - 1e-9 <= found.mean <= max(means) + 1e-9
+    assert found.low < found.mean < found.high
+
+
+@given(EXPERIMENTS)
+def test_p_is_below_a_twentieth_where_the_interval_leaves_0_out(experiments):
+    found = of(experiments)
+    assert (found.p < 0.05) == (found.mean.low > 0 or found.mean.high < 0)
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.02, 0.05])
+def test_at_least_nineteen_of_twenty_intervals_hold_the_truth(tau):
+    """More where the true differences are equal (99 %): experiments that agree by chance do not make them narrow."""
+    random, held, times = np.random.default_rng(0), 0, 2000
+    for _ in range(times):
+        errors = random.uniform(0.01, 0.04, size=7)
+        means = random.normal(0.07, tau, size=7) + random.normal(0, errors)
+        found = pooled(means, errors**2).mean
+        held += found.low <= 0.07 <= found.high
+    assert held / times >= 0.945  # two standard errors of 2,000 draws below 95 %
+
+
+@pytest.mark.parametrize(
+    ("means", "variances", "trouble"),
+    [([0.1], [0.1], "at least two"), ([0.1, 0.2], [0.1, 0.0], "not above 0"), ([1, 2], [1], "1 variances")],
+)
+def test_what_cannot_be_pooled_is_refused(means, variances, trouble):
+    with pytest.raises(ValueError, match=trouble):
+        pooled(means, variances)
+
+
+def declared(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    return path
+
+
+def read(tmp_path: Path, text: str, root: Path = ROOT):
+    return read_all(load_pooling(declared(tmp_path, text)), root, ROOT / "params.yaml")
+
+
+VOTES = "comparisons: [{arm: policy, over: outcome}]\nmetrics: [in_domain]\n"
+
+
+def test_experiments_of_another_environment_are_left_out(tmp_path):
+    names = [
+        one.name
+        for one in read(tmp_path, "comparisons: [{arm: outcome, over: base}]\nmetrics: [in_domain]\n")
+    ]
+    assert "checks/table1" in names
+    assert "checks/written_tests" not in names
+
+
+@pytest.mark.parametrize(
+    ("text", "trouble"),
+    [
+        (VOTES.replace("policy", "polcy"), r"'polcy': unknown; did you mean 'policy'"),
+        (VOTES.replace("in_domain", "in_domian"), r"'in_domian': unknown; did you mean 'in_domain'"),
+        (VOTES.replace("policy", "outcome"), "'outcome' cannot be compared with itself"),
+        (
+            VOTES.replace("policy", "step_only"),
+            r"step_only over outcome in in_domain was measured by 1 of \d+",
+        ),
+        (VOTES.replace("[in_domain]", "[in_domain, in_domain]"), "'in_domain' is there twice"),
+        (VOTES + "folders: [checks/table1]\n", "folders"),
+        (VOTES + "folders: [checks/table1, checks/nothing]\n", r"checks/nothing has no params\.yaml"),
+        (VOTES + "folders: [checks/table1, checks/written_tests]\n", "pool each environment on its own"),
+        (VOTES + "workers: 2\n", "workers"),
+    ],
+)
+def test_bad_declarations_are_refused_with_what_is_wrong(tmp_path, text, trouble):
+    with pytest.raises(ConfigError, match=trouble):
+        read(tmp_path, text)
+
+
+def test_experiments_with_the_same_tasks_are_refused(tmp_path):
+    """The second is the first under another name: it would count twice."""
+    for name in ("table1", "again"):
+        for part in ("params.yaml", "evaluation"):
+            source, target = ROOT / "checks" / "table1" / part, tmp_path / "checks" / name / part
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
+    with pytest.raises(ConfigError, match=r"checks/again and checks/table1 both have seed = 2"):
+        read(tmp_path, VOTES, root=tmp_path)
+
+
+def test_a_damaged_evaluation_stops_it_and_leaves_what_was_published(tmp_path):
+    for name in ("table1", "study"):
+        shutil.copytree(ROOT / "checks" / name, tmp_path / "checks" / name)
+    file = declared(tmp_path, VOTES)
+    command.run_pooling(file, tmp_path, ROOT / "params.yaml")
+    before = (tmp_path / "checks" / "mine" / "pool.json").read_bytes()
+    (tmp_path / "checks" / "study" / "evaluation" / "policy.json").write_text("{")
+    with pytest.raises(UserError, match=r"policy\.json"):
+        command.run_pooling(file, tmp_path, ROOT / "params.yaml")
+    assert (tmp_path / "checks" / "mine" / "pool.json").read_bytes() == before
+
+
+def test_p_is_corrected_over_all_rows():
+    declaration = load_pooling(DECLARED)
+    found = pool(declaration, read_all(declaration, ROOT, ROOT / "params.yaml"))
+    alone = [
+        pooled([d.contrast.difference.mean for d in row.differences], [d.error**2 for d in row.differences]).p
+        for row in found.rows
+    ]
+    assert [row.pooled.p for row in found.rows] == pytest.approx(
+        [max(min(1, sum(other >= p for other in alone) * p) for p in alone if p <= mine) for mine in alone]
+    )
+
+
+def test_the_published_page_is_what_the_published_checks_say():
+    """A check that is added, or recorded again, changes it: `rlanything check pool`."""
+    declaration = load_pooling(DECLARED)
+    found = pool(declaration, read_all(declaration, ROOT, ROOT / "params.yaml"))
+    published = ROOT / "checks" / "pool"
+    assert document.to_markdown(found, "pool") == (published / "report.md").read_text()
+    stored = json.loads((published / "pool.json").read_text())
+    assert stored["comparisons"] == json.loads(json.dumps(document.to_json(found)))["comparisons"]
+    assert (published / "pool.yaml").read_bytes() == DECLARED.read_bytes()
+    figures = re.findall(r"\((figures/[^)]+)\)", (published / "report.md").read_text())
+    assert len(figures) == len(declaration.comparisons)
+    assert all((published / figure).is_file() for figure in figures)
+
+
+def test_its_stage_depends_on_what_it_reads():
+    found = stages.dependencies(Path("experiments/check/pool.yaml"), ROOT)
+    assert {"params.yaml", "experiments/check/pool.yaml", "checks/table1/evaluation"} <= set(found)
+    assert not {"data/tasks", "models"} & set(found)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/checks.md"])
+def test_the_table_of_a_page_has_the_published_numbers(page):
+    text = (ROOT / page).read_text()
+    table = re.findall(
+        r"^\| [^|]+ \| `(\w+)`, `(\w+)` \| (\d) and (\d) \| ([^|]+) \| ([^|]+) \|$", text, re.M
+    )
+    stored = json.loads((ROOT / "checks" / "pool" / "pool.json").read_text())["comparisons"]
+    pairs = [stored[place : place + 2] for place in range(0, len(stored), 2)]
+    expected = [
+        (row["arm"], row["over"], *(str(len(r["differences"])) for r in (row, other)), cell(row), cell(other))
+        for row, other in pairs
+    ]
+    assert table == expected
+    votes = next(row for row in stored if (row["arm"], row["over"]) == ("policy", "outcome"))
+    if page == "README.md":
+        assert f"add {100 * votes['pooled']['mean']:.1f} points to outcomes" in text
+
+
+def cell(row: dict) -> str:
+    mean, low, high = (100 * row["pooled"][key] for key in ("mean", "low", "high"))
+    p = row["pooled"]["p"]
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}], p {'<0.001' if p < 0.001 else f'{p:.3f}'}"
