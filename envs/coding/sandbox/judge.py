@@ -44,7 +44,7 @@ def same_value(given: Any, expected: Any) -> bool:
 
 def compiled(report: Mapping[str, Any]) -> bool:
     """Whether the program of a test's report compiled, so that other tests of it have other outcomes."""
-    return bool(report["result"].startswith(READY + COMPILED))
+    return _stage(report) == COMPILED
 
 
 def outcome(job: Job, test: Test, report: Mapping[str, Any], limits: Mapping[str, Any]) -> Outcome:
@@ -62,7 +62,7 @@ def outcome(job: Job, test: Test, report: Mapping[str, Any], limits: Mapping[str
     elif status is Status.OK and code:
         status, error = Status.ERROR, error or f"exit code {code}"
     elif status is Status.OK:
-        status, value, error = _judged(job, test, text, result[len(READY + COMPILED) :], error)
+        status, value, error = _judged(job, test, text, result, error)
     return Outcome(status, text, value, error[-ERROR_KEPT:], cpu, wall)
 
 
@@ -71,11 +71,19 @@ def _text(output: bytes, limits: Mapping[str, Any]) -> str:
     return output[: limits["output_kb"] << 10].decode("utf-8", "replace")
 
 
+def _stage(report: Mapping[str, Any]) -> int:
+    """How far the fork came: 0, `READY` or `COMPILED`."""
+    stage = report["stage"]
+    if isinstance(stage, bool) or stage not in (0, READY, COMPILED):
+        raise ValueError(f"stage: {stage!r}")
+    return int(stage)
+
+
 def _ended(report: Mapping[str, Any], limits: Mapping[str, Any]) -> tuple[Status, str]:
     end, error = report["end"], _text(report["err"], limits)[-ERROR_KEPT:]
     if end not in ("exit", "signal", *ENDS):
         raise ValueError(f"end: {end!r}")
-    if not report["result"].startswith(READY):
+    if _stage(report) < READY:
         end = "setup"
     if end == "exit":
         return Status.OK, error

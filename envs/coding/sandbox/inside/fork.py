@@ -24,11 +24,12 @@ MEMORY_EXIT = 91
 """Exit code of a fork that ended with an uncaught MemoryError."""
 leave = os._exit
 """Kept here before a program can replace it."""
-READY, COMPILED = b"!", b"c"
-"""The first bytes of every result. A failure before `READY` is not the program's fault; before `COMPILED`, no part of
-the program has run."""
-RESULT = 3
-"""The descriptor of the result."""
+READY, COMPILED = 1, 2
+"""How far a fork came: its process is set up, its program is compiled. A failure before `READY` is not the program's
+fault; before `COMPILED`, no part of the program has run."""
+RESULT, STAGE = 3, 4
+"""The descriptors of the result, and of how far the fork came: a byte for each. The second one is closed before the
+program runs, which can therefore not take back what it says."""
 STACK = 64 << 20
 SIGNALS = 1024
 """Signals that wait and POSIX timers at a time."""
@@ -80,7 +81,7 @@ def stream(end: int, name: str, mode: str, errors: str, buffering: int = -1) -> 
 
 
 def become(ends: tuple[int, ...], sizes: Sizes, limits: dict[str, Any]) -> None:
-    """Turn this fork into the program. `ends`: stdin, stdout, stderr, result. Never returns.
+    """Turn this fork into the program. `ends`: stdin, stdout, stderr, result, stage. Never returns.
 
     On stdin come the program and the call, `sizes` says how long, and then what the program may read.
     """
@@ -93,7 +94,7 @@ def become(ends: tuple[int, ...], sizes: Sizes, limits: dict[str, Any]) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         open_streams()
         restrict(limits)
-        put(READY)
+        reached()
         code = ending(running(sizes))
         code = finish() or code
     except MemoryError:
@@ -191,6 +192,11 @@ def flushed(*names: str) -> bool:
     return done
 
 
+def reached() -> None:
+    """Say that the next of `READY` and `COMPILED` is reached."""
+    os.write(STAGE, b".")
+
+
 def put(data: bytes) -> None:
     """Write bytes to the result descriptor."""
     while data:
@@ -217,7 +223,8 @@ def running(sizes: Sizes) -> Body:
     def body() -> None:
         source, question = take(sizes[0]).removeprefix(BYTE_ORDER_MARK), take(sizes[1])
         code = compile(source, "<program>", "exec", dont_inherit=True)
-        put(COMPILED)
+        reached()
+        os.close(STAGE)
         random.seed(0)
         name = "solution" if question else "__main__"
         module = sys.modules[name] = types.ModuleType(name)

@@ -31,7 +31,7 @@ class Watch:
     """Kills of the kernel for want of memory that are known already. Set when the watcher starts."""
 
     def __init__(self, link: Link, sizes: list[int], limits: dict[str, Any]) -> None:
-        pipes = [os.pipe() for _ in range(4)]
+        pipes = [os.pipe() for _ in range(5)]
         ends = (pipes[0][0], *(pipe[1] for pipe in pipes[1:]))
         self.pid = os.fork()
         if self.pid == 0:
@@ -41,7 +41,7 @@ class Watch:
         self.link, self.life, self.meter = link, os.pidfd_open(self.pid), Meter(limits)
         self.inflow = Inflow(link, pipes[0][1], sum(sizes))
         self.outflow = Outflow(link, {kind: pipes[kind][0] for kind in (1, 2, 3)}, limits["output_kb"] << 10)
-        self.end, self.looked = "", False
+        self.end, self.looked, self.stage = "", False, pipes[4][0]
 
     def supervise(self) -> dict[str, Any]:
         """Move bytes until the fork has ended or exceeded a limit, then kill what is left of it.
@@ -57,7 +57,8 @@ class Watch:
             self.inflow.drop()
         finally:
             self.outflow.close()
-        return self._report(status, wall)
+            reached = self._reached()
+        return {**self._report(status, wall), "stage": reached}
 
     def _run(self) -> None:
         checked = time.monotonic()
@@ -102,6 +103,13 @@ class Watch:
         os.close(self.life)
         self.inflow.close()
         return status
+
+    def _reached(self) -> int:
+        """How far the fork came: the bytes in the pipe of which it has told it. 0, 1 or 2."""
+        try:
+            return len(os.read(self.stage, 3))
+        finally:
+            os.close(self.stage)
 
     def _report(self, status: int, wall: float) -> dict[str, Any]:
         cpu, code = self.meter.cpu(), os.waitstatus_to_exitcode(status)

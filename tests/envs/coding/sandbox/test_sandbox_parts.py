@@ -48,8 +48,9 @@ def test_values_are_equal_to_themselves_and_to_nothing_else(value):
     assert same_value([value], (value,))
 
 
-def report(end="exit", code=0, out=b"", result=b"!c"):
-    return {"end": end, "code": code, "out": out, "err": b"", "result": result, "cpu": 0.1, "wall": 0.2}
+def report(end="exit", code=0, out=b"", result=b"", stage=2):
+    numbers = {"end": end, "code": code, "cpu": 0.1, "wall": 0.2, "stage": stage}
+    return {**numbers, "out": out, "err": b"", "result": result}
 
 
 @given(st.lists(st.sampled_from(["exit", "wrong", "raise", "lost", *ENDS]), max_size=60), st.booleans())
@@ -99,7 +100,7 @@ def test_a_request_is_tried_again():
 
 def test_without_output_it_is_still_told_why_the_box_failed():
     session = Session(Job("program", [Stdio("1"), Stdio("2")], keep_output=False), Limits())
-    session.accept(report(out=b"long", result=b"!clonger"))
+    session.accept(report(out=b"long", result=b"longer"))
     for _ in range(ATTEMPTS):
         session.lose("the box ended")
     kept, failed = session.result().outcomes
@@ -139,18 +140,21 @@ def test_a_shared_run_stops_at_the_first_failure_too():
 )
 def test_a_program_that_does_not_compile_is_compiled_once(end, code, status):
     session = Session(Job("program", [Stdio("1", "yes"), Stdio("2", "yes")]), Limits())
-    session.accept(report(end, code, result=b"!"))
+    session.accept(report(end, code, stage=1))
     assert session.done
     assert [(o.status, o.cpu_s) for o in session.result().outcomes] == [(status, 0.1), (status, 0.0)]
 
 
-@pytest.mark.parametrize("broken", ["end", "code", "out", "err", "cpu", "wall", "result"])
+@pytest.mark.parametrize("broken", ["end", "code", "out", "err", "cpu", "wall", "result", "stage"])
 def test_a_report_with_something_missing_is_none(broken):
     session = Session(Job("program", [Stdio("1", "yes")]), Limits())
     with pytest.raises(BadReportError):
         session.accept({key: value for key, value in report().items() if key != broken})
     with pytest.raises(BadReportError):
         session.accept({**report(), "end": "well"})
+    for stage in (3, -1, True, "2", None):
+        with pytest.raises(BadReportError):
+            session.accept(report(stage=stage))
 
 
 def test_a_call_is_asked_without_its_result():
