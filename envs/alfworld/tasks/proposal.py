@@ -128,9 +128,10 @@ def _wish(pairs: dict[str, str]) -> Wish:
 def _number(pairs: dict[str, str], key: str) -> int | None:
     if key not in pairs:
         return None
-    if not pairs[key].isascii() or not pairs[key].isdigit() or not 1 <= int(pairs[key][:9]) <= MOST:
-        raise InvalidProposal(f"{key} must be a number from 1 to {MOST}, not {pairs[key]!r}")
-    return int(pairs[key])
+    digits = pairs[key].lstrip("0")
+    if digits not in map(str, range(1, MOST + 1)):
+        raise InvalidProposal(f"{key} must be a number from 1 to {MOST}, not {pairs[key][:20]!r}")
+    return int(digits)
 
 
 def goal_of(wish: Wish, game: Game) -> Goal:

@@ -79,7 +79,9 @@
   };
 
   const under = (at) => document.elementFromPoint(at.x, at.y) || document.body;
-  const target = (action) => action.number ? rla.element(action.number) : under(pointer);
+  const focused = (action) => action.kind === 'type' || action.kind === 'press';
+  const target = (action) => action.number ? rla.element(action.number)
+    : focused(action) ? document.activeElement || document.body : under(pointer);
   const ACTS = {
     move: (element) => hover(element, pointer),
     click: (element, action) => {
@@ -100,7 +102,7 @@
       for (let e = element; e; e = e.parentElement) { e.scrollTop += action.dy; e.scrollLeft += action.dx; }
       element.dispatchEvent(new Event('scroll', { bubbles: true }));
     },
-    type: (element, action) => action.number ? type(element, action.text) : insert(document.activeElement, action.text),
+    type: (element, action) => action.number ? type(element, action.text) : insert(element, action.text),
     press: (_element, action) => action.keys.forEach(stroke),
     wait: () => {},
   };

@@ -47,6 +47,7 @@ KINDS = (
         r'Check the (?P<radio>\w+) radio button and enter the number "(?P<text>.+)" into the (?P<place>\w+) textbox\.',
         both(choose_nth("{radio}", "radio"), fill("{text}", "{place}")),
         press("Submit"),
+        strict=True,  # the page takes any radio button
     ),
     kind(
         "form-sequence-3",

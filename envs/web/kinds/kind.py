@@ -60,7 +60,8 @@ class Kind:
     name: the page's file without `.html`. asks: the pattern of its instruction, whose groups are the words of the
     goals. goals: in the order in which they must be reached. texts: where the texts come from that an agent may type.
     derive: further words, from those of the pattern. hovers: whether an agent may point at elements too, as menus need.
-    clear: whether a page of this kind asks for one thing only; a seed whose page does not is left out.
+    clear: whether a page of this kind asks for one thing only; a seed whose page does not is left out. strict: the page
+    overlooks a part of what it asks for, so its success counts only where nothing but the last goal was left.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Kind:
     derive: Callable[[Words], Words] = same
     hovers: bool = False
     clear: Callable[[Scene], bool] | None = None
+    strict: bool = False
 
     def words(self, instruction: str) -> Words:
         """The words of an instruction. Raises `ValueError` for one that is not of this kind."""
@@ -90,6 +92,10 @@ class Kind:
             if wanted := list(goal.wants(scene)):
                 return dict.fromkeys(wanted, goal.reason)
         return {}
+
+    def unfinished(self, scene: Scene) -> bool:
+        """Whether more than the last goal is left."""
+        return any(list(goal.wants(scene)) for goal in self.goals[:-1])
 
     def typed(self, view: View) -> list[str]:
         """The texts that an agent may type here, each once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from envs.computer import reply, short
@@ -108,13 +108,16 @@ class Episode:
         return action
 
     def _perform(self, action: Action) -> str:
-        before = self.view
+        before, kind = self.view, self.setting.kind
+        early = kind.strict and kind.unfinished(self.scene)
         self._past.append((action, None))
         try:
             self.view = self._look()
         except Exception:
             self._past.pop()
             raise
+        if early and self.view.success:
+            self.view = replace(self.view, reward=0.0)
         met = action.number or self.view.met
         element = next((item for item in before.elements if item.number == met), None)
         self._past[-1] = action, element

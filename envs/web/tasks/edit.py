@@ -75,7 +75,7 @@ def _read(reply: str) -> tuple[str, str]:
         raise InvalidProposal('no JSON object such as {"click-tab": ""}')
     try:
         asked = json.loads(found[-1])
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidProposal("the last {...} is not JSON") from None
     if len(asked) != 1:
         raise InvalidProposal("the JSON object must have one key, the name of a template")

@@ -57,7 +57,7 @@ def label(episode: Episode, text: str) -> Label:
     done = _performed(episode)[-1]
     if episode.view.success:
         return Label(True, GOAL_REACHED)
-    if (reason := good.get(done)) is not None:
+    if (reason := good.get(done)) is not None and _holds(episode):
         again = done in commands and _shown(episode.view) in map(_shown, episode.scene.seen)
         return Label(False, NO_PROGRESS) if again else Label(True, reason)
     if action.kind == "type":
@@ -68,6 +68,14 @@ def label(episode: Episode, text: str) -> Label:
 def _performed(episode: Episode) -> list[str]:
     """The actions until now as commands on the elements that they met, also where they named a place."""
     return [_command(action, met) for action, met in episode.scene.past]
+
+
+def _holds(episode: Episode) -> bool:
+    """Whether a field holds what was typed. A text that names no field is put behind what the focused one holds."""
+    action, met = episode.scene.past[-1]
+    if action.kind != "type" or action.number or met is None:
+        return True
+    return any(item.number == met.number and item.value == action.text for item in episode.view.items)
 
 
 def _command(action: Action, met: Item | None) -> str:

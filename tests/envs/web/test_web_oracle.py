@@ -194,3 +194,40 @@ def test_a_click_on_a_place_counts_for_goals_of_several_clicks(pool):
     middles = evaluate(pool, "click-button-sequence", MIDDLES)
     calls = [f'{{"action_type": "CLICK", "x": {x}, "y": {y}}}' for x, y in middles]
     assert [label.good for label in oracle.labels(episode, calls)] == [True, True]
+
+
+def test_a_text_that_is_put_behind_what_a_field_holds_is_right_only_where_the_field_then_holds_it(pool):
+    """Otherwise typing it again and again would be praised each time, because the field is never the same."""
+    episode = at_start(pool, "enter-text", "1")
+    text = KINDS["enter-text"].words(episode.instruction)["text"]
+    into_the_focused = f"type 0 {text}"
+    found = oracle.labels(episode, ["click 1", into_the_focused, into_the_focused, into_the_focused])
+    assert [label.good for label in found[1:]] == [True, False, False]
+    episode = at_start(pool, "enter-text", "1")
+    assert [
+        label.good for label in oracle.labels(episode, ["click 1", "type 0 zz", into_the_focused])[1:]
+    ] == [False] * 2
+
+
+def test_a_text_goes_into_the_focused_field_wherever_the_pointer_is(pool):
+    episode = at_start(pool, "login-user", "1")
+    name, word = episode.scene.fields()
+    for text in (f"click {word.number}", f"hover {name.number}", "type 0 abc"):
+        episode.step(text)
+    assert episode.scene.past[-1][1].number == word.number
+    assert [item.value for item in episode.scene.fields()] == ["", "abc"]
+
+
+def test_a_wrong_button_that_the_page_overlooks_is_no_success(pool):
+    """The page of `form-sequence-2` takes any radio button."""
+    for number in range(4):
+        episode = at_start(pool, "form-sequence-2", f"radio-{number}")
+        good = episode.setting.kind.good(episode.scene)
+        wrong = next(r.number for r in episode.scene.having("radio") if f"click {r.number}" not in good)
+        typing = next(command for command in good if command.startswith("type"))
+        (submit,) = episode.scene.named("Submit")
+        for text in (f"click {wrong}", typing, f"click {submit.number}"):
+            episode.step(text)
+        assert (episode.done, episode.view.success) == (True, False)
+        assert played(right := at_start(pool, "form-sequence-2", f"radio-{number}"), random.Random(0))
+        assert right.view.success
