@@ -22,7 +22,7 @@ GROWTH = 4
 """An instruction is at most so many times as long as its template, where that is more than `ROOM` characters."""
 ROOM = 400
 _QUOTED = re.compile(r"\"([^\"]+)\"|“([^”]+)”")
-_FIXED = re.compile(r"[\w.:/~\\$%#-]*[\d/\\:][\w.:/~\\$%#-]*\w|\w+\.\w{2,5}\b|\d")
+_FIXED = re.compile(r"[\w.:/~\\$%#-]*[\d/\\:][\w.:/~\\$%#-]*\w|\w+\.\w{2,5}\b|[A-Za-z]+\d+|\d")
 """Numbers, cells, paths, addresses, names of files: what the evaluator looks for."""
 _MARKS = re.compile(r"<\|[^|]*\|>|</?(?:think|tool_call|tool_response)>")
 
@@ -60,7 +60,7 @@ def objections(text: str, template: str) -> Iterator[str]:
         yield f"the instruction forbids something ({word!r}), which its template does not; it says what to do"
     if wording.in_another_language(text, template):
         yield "the instruction is in another language than its template"
-    missing = [part for part in fixed_parts(template) if part.casefold() not in text.casefold()]
+    missing = [part for part in fixed_parts(template) if not _has(text, part)]
     if missing:
         yield f"the instruction leaves out {missing[0]!r}, which its evaluator looks for"
 
@@ -69,6 +69,11 @@ def fixed_parts(template: str) -> list[str]:
     """What every instruction for an evaluator must contain: quoted texts, numbers, cells and files of its template."""
     quoted = [first or second for first, second in _QUOTED.findall(template)]
     return [*quoted, *_FIXED.findall(template)]
+
+
+def _has(text: str, part: str) -> bool:
+    """Whether a text has a part as a whole word: neither 112 nor 12.5 has 12, and A33 has no A3."""
+    return re.search(rf"(?<![\w])(?<!\d\.){re.escape(part)}(?!\w)(?!\.\d)", text, re.IGNORECASE) is not None
 
 
 def reply(key: str, instruction: str) -> str:

@@ -100,7 +100,9 @@ def score(content: Mapping[str, Any]) -> float:
     value = content.get("score")
     if isinstance(value, bool):
         value = float(value)
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, int):
+        value = min(max(value, 0), 1)  # an integer can be too large for a float
+    if not isinstance(value, float | int) or not math.isfinite(value):
         raise WorldError(f"the evaluator's score is no number: {one_line(repr(value))[:80]}")
     return min(max(float(value), 0.0), 1.0)
 

@@ -27,7 +27,8 @@ VERSION = 1
 LONGEST_MESSAGE = 2000
 ENDINGS = ("DONE", "FAIL")
 QUOTES = {"'", "\\"}
-"""Keys that OSWorld puts into Python code between single quotes: they are typed instead, which it quotes properly."""
+"""Keys that OSWorld puts into Python code between single quotes: they are typed instead, which it quotes properly. So
+are letters that its list of keys does not have."""
 
 
 OF_TASK = {"_set_task_info", "setup"}
@@ -108,13 +109,19 @@ class Server:
         if self._env is None:
             raise Refused("evaluate needs a task that was set up")
         time.sleep(self._options["before_evaluation"])
-        return {"score": float(self._env.evaluate())}
+        score = float(self._env.evaluate())
+        # OSWorld gives its evaluators None for what a machine did not answer, and they may make 0 of it.
+        if score < 1 and not self._env._get_obs().get("screenshot"):
+            raise OSError("the machine was not reached when it was evaluated")
+        return {"score": score}
 
     def _sight(self, observation: dict[str, Any], done: bool) -> dict[str, Any]:
         picture = observation.get("screenshot") if self._asked["screenshot"] else None
         tree = observation.get("accessibility_tree") if self._asked["tree"] else None
         if self._asked["screenshot"] and not picture:
             raise RuntimeError("OSWorld returned no screenshot")
+        if self._asked["tree"] and tree is None:
+            raise RuntimeError("OSWorld returned no accessibility tree")
         encoded = base64.b64encode(picture).decode("ascii") if picture else None
         return {"screenshot": encoded, "tree": tree, "done": done}
 
@@ -157,9 +164,11 @@ def plain(action: Any) -> list[Any]:
     given = {name: checked(name, value) for name, value in action.items() if name != "action_type"}
     if kind == "TYPING":
         return _typing(given.get("text", ""))
-    if kind == "PRESS" and given.get("key") in QUOTES | {"<"}:
+    if kind == "PRESS" and (_typed(given.get("key", "")) or given.get("key") == "<"):
         return _typing(given["key"])
-    if kind in ("KEY_DOWN", "KEY_UP", "HOTKEY") and QUOTES & set(given.get("keys", [given.get("key")])):
+    if kind in ("KEY_DOWN", "KEY_UP", "HOTKEY") and any(
+        map(_typed, given.get("keys", [given.get("key", "")]))
+    ):
         # An error would cost the machine and take the episode out of the statistics, for an ordinary reply.
         return _typing(given["key"]) if kind == "KEY_DOWN" else ["WAIT"]
     return [{"action_type": kind, "parameters": {name: _key(value) for name, value in given.items()}}]
@@ -178,6 +187,11 @@ def checked(name: str, value: Any) -> Any:
     if name == "keys" and isinstance(value, list) and value and all(isinstance(key, str) for key in value):
         return value
     raise Refused(f"parameter {str(name)[:40]} is unknown or has a wrong value")
+
+
+def _typed(key: str) -> bool:
+    """Whether OSWorld can type a letter, and not press it."""
+    return key in QUOTES or not key.isascii()
 
 
 def _key(value: Any) -> Any:

@@ -88,6 +88,9 @@ class World:
         if self._settings.pictures and found.screenshot is None:
             self.broken = True
             raise WorldError("the world has sent no screenshot")
+        if self._settings.trees and content.get("tree") is None:
+            self.broken = True
+            raise WorldError("the world has sent no accessibility tree")
         return found
 
     def _ask(self, what: str, asked: Json, limit: float) -> Json:

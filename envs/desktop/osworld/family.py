@@ -74,6 +74,8 @@ class OSWorldFamily(WorldFamily):
         if payload["evaluators"] != self._sources.evaluators:
             return "the task is judged by other evaluators than env.evaluators"
         known = templates(task)
+        if not isinstance(payload["key"], str):
+            return "its evaluator has no name"
         if payload["key"] not in known and (payload["key"] or EXTENSION[0] in payload["content"]):
             return "its evaluator is none of its file"
         canonical = known.get(payload["key"], task.instruction)

@@ -59,7 +59,11 @@ class DesktopFamily(WorldFamily):
     def validate(self, task: Task) -> str:
         """Why `task` must not be tried, in one sentence, or ''."""
         payload = task.payload
-        if payload.keys() != {"template", "row", "key"} or payload["template"] not in templates():
+        if (
+            payload.keys() != {"template", "row", "key"}
+            or not isinstance(payload["key"], str)
+            or payload["template"] not in list(templates())
+        ):
             return "a task has a known template, a row and the name of an evaluator"
         template = templates()[payload["template"]]
         if type(payload["row"]) is not int or not 0 <= payload["row"] < len(template.rows):

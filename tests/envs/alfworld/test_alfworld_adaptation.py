@@ -134,6 +134,14 @@ def test_any_well_formed_line_is_refused_or_valid(
         ),
         ("task: two object: {obj} receptacle: countertop copies: 1", "task two needs at least 2 copies"),
         ("task: pick object: {obj} receptacle: {to} copies: 99", "copies must be a number from 1 to 5"),
+        (
+            "task: pick object: {obj} receptacle: {to} copies: 0000000019",
+            "copies must be a number from 1 to 5",
+        ),
+        (
+            "task: pick object: {obj} receptacle: {to} copies: 000000001" + "9" * 5000,
+            "copies must be a number from 1 to 5",
+        ),
         ("task: pick object: {obj} receptacle: {to} hidden: maybe", "hidden must be yes or no"),
         ("task: cool object: {obj} receptacle: fridge", "it must go elsewhere|is not coolable"),
     ],

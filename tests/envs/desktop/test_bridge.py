@@ -91,6 +91,7 @@ def test_a_task_that_is_wrong_is_its_own_fault_and_the_world_goes_on_reverted(wo
         (content("t", TYPED, config="no machine"), "the provider has no machine"),
         (content("t", TYPED, config=[{"type": "unreachable"}]), "Setup step 1 failed: the machine does not"),
         (content("t", {"func": "unreachable"}), "ConnectionResetError: the machine does not answer"),
+        (content("t", {"func": "swallowed"}), "OSError: the machine was not reached when it was evaluated"),
     ],
 )
 def test_a_machine_that_fails_is_a_fault_of_the_world_and_replaced(task, message):
@@ -111,6 +112,7 @@ def test_a_machine_that_fails_is_a_fault_of_the_world_and_replaced(task, message
     [
         (content("t", TYPED, config="blind"), "OSWorld returned no screenshot"),
         (content("t", {"func": "nan"}), "no number"),
+        (content("t", TYPED, config="treeless"), "OSWorld returned no accessibility tree"),
         (content("t", TYPED, config="die"), "the world ended"),
     ],
 )
@@ -134,6 +136,8 @@ def test_a_world_that_fails_says_so_and_is_not_used_again(task, message):
         ({"action_type": "PRESS", "key": "'"}, [{"action_type": "TYPING", "parameters": {"text": "'"}}]),
         ({"action_type": "KEY_DOWN", "key": "\\"}, [{"action_type": "TYPING", "parameters": {"text": "\\"}}]),
         ({"action_type": "KEY_UP", "key": "'"}, ["WAIT"]),
+        ({"action_type": "PRESS", "key": "é"}, [{"action_type": "TYPING", "parameters": {"text": "é"}}]),
+        ({"action_type": "HOTKEY", "keys": ["ctrl", "ß"]}, ["WAIT"]),
         ({"action_type": "HOTKEY", "keys": ["ctrl", "'"]}, ["WAIT"]),
         (
             {"action_type": "HOTKEY", "keys": ["super", "l"]},

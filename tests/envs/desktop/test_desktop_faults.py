@@ -76,6 +76,22 @@ def test_folders_without_rights_are_removed(desktop):
     desktop._pool.give_back(world)
 
 
+NESTED = "import os\nfor _ in range(1200):\n    os.mkdir('d')\n    os.chdir('d')\n"
+
+
+@pytest.mark.long
+def test_neither_deep_folders_nor_what_lies_beside_a_servers_socket_reach_the_next_episode(desktop):
+    world = desktop._pool.take()
+    world.reset({**SHELL, "files": {"deep.py": NESTED}}, 0)
+    typed(world, "python3 deep.py; echo secret > /tmp/.X11-unix/note; mkdir /tmp/.X11-unix/more\n")
+    left = ["/tmp/.X11-unix/note", "/tmp/.X11-unix/more"]
+    world.reset(
+        {**SHELL, "checks": [{"folder": ".", "holds": []}, *({"absent": place} for place in left)]}, 0
+    )
+    assert world.evaluate() == 1.0
+    desktop._pool.give_back(world)
+
+
 @pytest.mark.long
 def test_what_an_agent_did_to_its_files_is_a_verdict_and_no_error(desktop):
     world = desktop._pool.take()

@@ -94,6 +94,7 @@ def test_an_adapter_switches_the_evaluator_or_the_hints(made):
         ('{"evaluator1": " "}', "is empty"),
         ('{"evaluator1": "Type \\"one\\" into the file."}', "leaves out 'note1.txt'"),
         ('{"evaluator1": "Type two into note1.txt"}', "leaves out 'one'"),
+        ('{"evaluator1": "Type \\"one\\" into note1.txtx"}', "leaves out 'note1.txt'"),
         ('{"evaluator1": "Type \\"one\\" into note1.txt.<|im_end|>"}', "marks of a chat"),
         ('{"evaluator1": "Пиши \\"one\\" в файл note1.txt, потом закрой окно и жди"}', "another language"),
         ('{"evaluator1": "Type \\"one\\" into note1.txt\\u202e"}', "cannot be printed"),
@@ -185,7 +186,7 @@ def test_errors_are_no_failures_of_the_policy(made):
 
 def test_a_turn_is_made_in_all_worlds_at_the_same_time(files):
     sleepy = liar(
-        "time.sleep(1); print(json.dumps({'id': ID, 'ok': {'tree': None, 'screenshot': None}}), flush=True)"
+        "time.sleep(1); print(json.dumps({'id': ID, 'ok': {'tree': '', 'screenshot': None}}), flush=True)"
     )
     made = family(files, sleepy, worlds=4)
     assert isinstance(made, Prepares)
@@ -298,3 +299,20 @@ def test_an_episode_at_its_limit_is_evaluated(made, evaluator, steps, found):
     worker = RolloutWorker(made, model, prompts(action_format="verbatim"), RolloutConfig(timeout_s=60.0))
     [played] = worker.roll_out([Assignment(0, task(evaluator), 1)], Sampling(0, "act", 0, 1.0, steps))
     assert (played.status, played.outcome, len(played.steps)) == found
+
+
+@pytest.mark.parametrize(
+    ("template", "changed"),
+    [
+        ("Multiply 12 by 30.", "Multiply 112 by 30."),
+        ("Multiply 12 by 30.", "Multiply 12 by 3055."),
+        ("Multiply 12 by 30.", "Multiply 12.5 by 30."),
+        ("Write 7 into the cell A3.", "Write 17 into the cell A3."),
+        ("Write 7 into the cell A3.", "Write 7 into the cell A33."),
+        ("Write 7 into the cell A3.", "Write 7 into the cell B3."),
+    ],
+)
+def test_a_number_or_cell_inside_of_another_is_left_out(template, changed):
+    assert list(rewording.objections(template, template)) == []
+    (reason,) = rewording.objections(changed, template)
+    assert "leaves out" in reason

@@ -98,6 +98,8 @@ def test_an_adapter_may_switch_the_evaluator_and_hints():
         ({"template": "x", "row": 0, "key": "evaluator1"}, "a known template"),
         ({"template": "files-copy", "row": 6, "key": "evaluator1"}, "no such row"),
         ({"template": "files-copy", "row": 0, "key": "x"}, "no such evaluator"),
+        ({"template": ["files-copy"], "row": 0, "key": "x"}, "a known template"),
+        ({"template": "files-copy", "row": 0, "key": ["evaluator1"]}, "name of an evaluator"),
     ],
 )
 def test_a_task_that_is_none_is_refused(payload, reason):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import io
+import json
 import os
 import sys
 import time
@@ -9,12 +12,20 @@ import time
 import psutil
 import pytest
 from desktop_cases import BRIDGE, SCREEN, TYPED, content, liar, settings
+from PIL import Image as Pixels
 
-from envs.desktop.bridge import osworld_bridge
+from envs.desktop.bridge import answers, osworld_bridge
 from envs.desktop.bridge.answers import TaskFailed, WorldError, WorldTimeout
 from envs.desktop.bridge.pool import Pool
 from envs.desktop.bridge.world import World, expanded
 from rlanything.core.errors import MachineError
+
+
+def picture() -> str:
+    """A screenshot of the right size, as a world sends it."""
+    held = io.BytesIO()
+    Pixels.new("L", SCREEN).save(held, "PNG")
+    return base64.b64encode(held.getvalue()).decode()
 
 
 def ok(content: str) -> tuple[str, ...]:
@@ -38,9 +49,10 @@ def ok(content: str) -> tuple[str, ...]:
         (ok('{"screenshot": "aGVsbG8="}'), "cannot be read: no PNG"),
         (ok('{"done": 1}'), "is not a screenshot"),
         (ok('{"tree": ""}'), "no screenshot"),
+        (ok(f'{{"screenshot": "{picture()}"}}'), "no accessibility tree"),
         (liar("print('x' * (65 * 2**20), flush=True)"), "more than 67108864 bytes"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_garbage_is_an_error(command, message, monkeypatch):
     monkeypatch.setattr("envs.desktop.bridge.world.CLOSING", 0.1)  # one waits for ever to be read
@@ -144,3 +156,10 @@ def test_the_pool_gives_no_more_worlds_than_there_are():
     assert pool.take() is world
     assert pool.starts == 1
     world.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "score"), [("1" + "0" * 400, 1.0), ("-" + "1" * 400, 0.0), ("0.25", 0.25), ("true", 1.0)]
+)
+def test_a_score_is_from_0_to_1_however_large_the_number(said, score):
+    assert answers.score({"score": json.loads(said)}) == score

@@ -113,6 +113,7 @@ def easy(family) -> Task:
     [
         ("", "no JSON object"),
         ("{nonsense}", "not JSON"),
+        ('{"click-test": ' + "[" * 5000 + "}", "not JSON"),
         ('{"click-test": "", "click-button": ""}', "one key"),
         ("{}", "one key"),
         ('{"click-test": 1}', "must be a text"),

@@ -64,7 +64,7 @@ class Desktop:
         )  # a window that opens before it never gets the keyboard
         tree.connect(STARTING)
         self._keyboard = Keyboard()
-        self._kept, self._running = home.present() - {STATE}, _processes()
+        self._kept, self._running = home.present(), _processes()
 
     def reset(self, task: dict[str, Any]) -> None:
         """End the last application, empty the home, write the files and start the application.

@@ -80,7 +80,7 @@ class DesktopEnv:
 
     def _set_task_info(self, task_config):
         self.config = task_config["config"]
-        {"raise": 0, "nan": 0, "infeasible": 0, "typed": 0, "unreachable": 0, "reverted": 0}[
+        {"raise": 0, "nan": 0, "infeasible": 0, "typed": 0, "unreachable": 0, "swallowed": 0, "reverted": 0}[
             task_config["evaluator"]["func"]
         ]
 
@@ -104,6 +104,9 @@ class DesktopEnv:
             return float("nan")
         if kind == "unreachable":
             raise ConnectionResetError("the machine does not answer")
+        if kind == "swallowed":
+            self.task["config"] = "blind"
+            return 0
         if kind == "reverted":
             return int(self.reverted)
         if kind == "infeasible":
@@ -116,7 +119,8 @@ class DesktopEnv:
         print("closed", file=sys.stderr)
 
     def _get_obs(self):
-        tree = TREE % self.typed.replace("<", "&lt;") if self.require_a11y_tree else None
+        seen = self.require_a11y_tree and self.task.get("config") != "treeless"
+        tree = TREE % self.typed.replace("<", "&lt;") if seen else None
         picture = (
             None
             if self.task.get("config") == "blind"
