@@ -8,7 +8,7 @@ study was published, or whose registration was committed, is never registered fo
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from rlanything.checks.study import earlier
 from rlanything.checks.study.declare import Study
+from rlanything.checks.study.upgraded import changed
 from rlanything.checks.workspace import Workspace
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
@@ -89,9 +90,9 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
     content = _content(study, space)
     _require_not_begun(space, content)
     kept, place = space.root / FILE, folder / FILE
+    _require_same(folder, content)
     if kept.is_file() and not place.is_file():  # killed while the results were published
         return read_registration(kept)
-    _require_same(folder, content)
     if not place.is_file():
         raise ConfigError(f"{place}: no such file; register the study before it runs: `{command}`")
     found = read_registration(place)
@@ -123,7 +124,7 @@ def _require_not_begun(space: Workspace, content: Mapping[str, Any]) -> None:
 def _require_same(folder: Path, content: Mapping[str, Any]) -> Registration | None:
     """The earlier registration of this name, published or committed. Raises `ConfigError` when it is of another study.
 
-    Code that is newer has keys of the configuration that the older had not: what both have must be equal.
+    Code that is newer has keys of the configuration that the older had not (`upgraded`).
     """
     place = folder / FILE
     published = earlier.is_published(folder)
@@ -138,8 +139,7 @@ def _require_same(folder: Path, content: Mapping[str, Any]) -> Registration | No
         if before is None:
             continue
         changes = _declared_otherwise(before.declared, content)
-        common = set(flat(before.configuration)) & set(flat(content["configuration"]))
-        changes = changes or _differing(flat(before.configuration), flat(content["configuration"]), common)
+        changes = changes or _few(changed(before.configuration, content["configuration"]))
         if changes:
             raise _another(f"{place}: the registration of {before.at} {how}", changes)
     return in_git or kept
@@ -204,13 +204,10 @@ def _changes(old: Registration, new: Mapping[str, Any]) -> str:
     )
 
 
-def _differing(
-    before: Mapping[str, Any], after: Mapping[str, Any], among: Container[str] | None = None
-) -> str:
-    """The keys that differ, a few of them; '' where none does. among: of these alone."""
-    keys = [
-        key
-        for key in {**before, **after}
-        if before.get(key) != after.get(key) and (among is None or key in among)
-    ]
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """The keys that differ, a few of them; '' where none does."""
+    return _few([key for key in {**before, **after} if before.get(key) != after.get(key)])
+
+
+def _few(keys: Sequence[str]) -> str:
     return ", ".join(keys[:3]) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")

@@ -16,6 +16,7 @@ from rlanything.checks.study.registration import FILE, _content, _require_same, 
 from rlanything.checks.workspace import Workspace
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
+from rlanything.files.records import write_json
 
 
 @pytest.fixture
@@ -176,6 +177,48 @@ def test_a_study_that_newer_code_registers_again_names_its_first_registration(sp
     made = register(study, where, place)
     assert made.first.model_dump() == {key: first[key] for key in ("at", "commit", "hash")}
     assert registered(study, where, place, "now") == made
+
+
+ORACLE = {"source": "oracle", "accuracy": 0.99, "systematic": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        (("arms", "policy", "judge"), ORACLE, r"arms\.policy\.judge"),
+        (("evaluate", "cooling"), None, r"evaluate\.cooling"),
+        (("model", "embedded"), None, r"model\.embedded"),
+        (("env", "habits"), {}, r"env\.habits"),
+        (("env", "task_types"), {"pick": 1}, r"env\.task_types\."),
+        (("train", "staleness"), 1, r"train\.staleness"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+@pytest.mark.parametrize("older", [True, False])
+def test_no_change_of_the_experiment_passes_for_newer_code(space, place, value, named, older):
+    """A section that comes or goes, an entry of a mapping, and a key that the code has gained with another value."""
+    study, where, folder = as_published(space)
+    if older:
+        without(folder / FILE, "staleness")
+    changed = where.config.model_dump(mode="json", by_alias=True)
+    section = changed
+    for part in place[:-1]:
+        section = section[part]
+    section[place[-1]] = value
+    with pytest.raises(ConfigError, match=rf"differs now: {named}"):
+        _require_same(folder, {**_content(study, where), "configuration": changed})
+
+
+def test_a_workspace_that_has_begun_does_not_pass_what_git_has_under_its_name(space, tmp_path):
+    """Its own study was registered, begun and its registration deleted before another one was committed."""
+    _study, where, place = in_git(space)
+    other = declared(tmp_path, smallest=0.01)
+    elsewhere = replace(where, root=tmp_path / "other", config=space_of(other).config)
+    made = register(other, elsewhere, tmp_path / "unused")
+    write_json(elsewhere.root / FILE, made.model_dump(mode="json"))
+    (place / FILE).unlink()
+    with pytest.raises(ConfigError, match=r"was committed, and differs now: smallest"):
+        registered(other, elsewhere, place, "now")
 
 
 @pytest.mark.parametrize("name", STUDIES)
