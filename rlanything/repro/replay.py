@@ -157,7 +157,10 @@ def _state_problem(where: str, stored: StoredIteration, result: IterationResult)
     if result.state.buffer.digest != digest:
         return f"{where}: the buffer is {digest[:12]}, replayed {result.state.buffer.digest[:12]}"
     row, computed = run.metrics[iteration], metrics_record(result.metrics)
-    # A metric that is not stored was added in a later version. It is not compared.
+    # A metric that no row has was added in a later version. It is not compared.
+    stored_keys = {key for other in run.metrics for key in other}
+    if missing := [key for key in computed if key not in row and key in stored_keys]:
+        return f"{where}, metrics: {missing[0]} is not stored, replayed {computed[missing[0]]}"
     found = _unequal({key: row[key] for key in computed if key in row}, computed)
     return f"{where}, metrics: {found}" if found else ""
 

@@ -10,6 +10,7 @@ from typing import Any
 from rlanything.core.errors import ConfigError, unknown_run
 from rlanything.repro import run_rules
 from rlanything.repro.replay import replay
+from rlanything.repro.rows import first_gap
 from rlanything.repro.stored import StoredRun
 from rlanything.repro.whatif import WhatIf
 
@@ -48,7 +49,8 @@ def replay_run(folder: Path, overrides: Sequence[str]) -> ReplayReport:
     report = ReplayReport(f"{own.arm}/{folder.name}")
     if other is not None:
         report.changes, report.what_if = run_rules.differing(own.config, other.config), WhatIf()
-    for one in replay(run, own, other):
+    report.problem = first_gap(run, own.config)
+    for one in replay(run, own, other) if not report.problem else ():
         report.problem = one.problem
         report.iterations += 1
         report.episodes += sum(len(g.episodes) for g in one.own.result.groups)

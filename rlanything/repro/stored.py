@@ -61,6 +61,11 @@ class StoredRun:
         """The events of an iteration, in order."""
         return [event for event in self.buffers.events if event.iteration == iteration]
 
+    @property
+    def in_training(self) -> bool:
+        """Whether the run is not finished."""
+        return self._live is not None
+
     @cached_property
     def _live(self) -> LiveRun | None:
         """Where the files are while the run is in training; None for a finished run."""

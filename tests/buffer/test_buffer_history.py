@@ -293,6 +293,10 @@ def test_a_run_without_a_chain_is_still_checked(here, capsys):
     events = read_events(path).events
     lines = [canonical_line({"format": EVENTS, "schema": 1}), *(canonical_line(e.to_json()) for e in events)]
     path.write_bytes(b"".join(line + b"\n" for line in lines))
+    for snapshot in path.parent.glob("iter_*.jsonl"):
+        header, *content = snapshot.read_bytes().splitlines(keepends=True)
+        known = {key: value for key, value in json.loads(header).items() if key != "events"}
+        snapshot.write_bytes(b"".join([canonical_line(known) + b"\n", *content]))
     assert command("verify", "full/seed-0") == 0
     change(path, '"accuracy":0.5', '"accuracy":0.625')
     assert command("verify", "full/seed-0") == 1

@@ -14,6 +14,8 @@ from buffer_cases import rechained
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlanything.buffer.fields import canonical_line
+from rlanything.buffer.views import commands
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.repro import replay_report
@@ -119,6 +121,57 @@ def test_a_run_of_a_version_without_some_metric_can_be_replayed(root):
         row.pop("task_force_ratio", None)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert problem(root) == ""
+
+
+def without_end(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return rows[:-1]
+
+
+def elsewhere(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, "iteration": 7} for row in rows]
+
+
+def spent_more(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [*rows[:-1], {**rows[-1], "tokens_before": rows[-1]["tokens_before"] + 1}]
+
+
+def accepted_more(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [*rows[:-1], {**rows[-1], "accepted_total": 99}]
+
+
+def unmeasured(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [rows[0], {k: v for k, v in rows[1].items() if k != "accuracy"}, *rows[2:]]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (without_end, "metrics.jsonl has 2 rows, and a run of 2 iterations 3"),
+        (elsewhere, "row 0 of metrics.jsonl: iteration is 7, and not 0"),
+        (spent_more, "row 2 of metrics.jsonl: tokens_before is "),
+        (accepted_more, "the last row of metrics.jsonl: accepted_total is 99, and not "),
+        (unmeasured, "iteration 1, metrics: accuracy is not stored, replayed "),
+    ],
+)
+def test_rows_that_are_missing_or_do_not_follow_are_named(root, change, says):
+    path = root / RUN / "metrics.jsonl"
+    rows = change([json.loads(line) for line in path.read_text().splitlines()])
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert problem(root).startswith(says)
+
+
+def test_a_log_whose_chain_was_taken_away_is_named(root):
+    """Without it nothing would bind the events' texts, such as a reply, to anything."""
+    path = root / RUN / "buffer" / "events.jsonl"
+    header, *events = (json.loads(line) for line in path.read_text().splitlines())
+    lines = [
+        {"format": header["format"], "schema": 1},
+        *({key: value for key, value in event.items() if key != "previous"} for event in events),
+    ]
+    path.write_bytes(b"".join(canonical_line(line) + b"\n" for line in lines))
+    found = commands.verify("full/seed-0", root=root)
+    assert not found["ok"]
+    assert any("it has no chain" in (check["problem"] or "") for check in found["checks"])
 
 
 def test_rollouts_that_are_missing_or_torn_are_named(root):

@@ -99,6 +99,11 @@ def _chain(state: _Run) -> int:
     """Reading the events checked their links; here each snapshot's head is checked. Old runs have no chain."""
     heads, (first, *later) = state.run.log.heads, state.run.iterations
     if not heads:
+        chained = next((n for n in later if state.run.header(n).events), None)
+        if chained is not None:
+            raise TaskBufferError(
+                f"{state.run.folder}/events.jsonl: it has no chain, but snapshot {chained} names the event before it"
+            )
         return 0
     if heads[0] != state.run.header(first).digest:
         raise TaskBufferError(
