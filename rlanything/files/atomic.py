@@ -91,13 +91,16 @@ def whole(place: Path) -> Iterator[Path]:
 
 def replace(new: Path, place: Path) -> None:
     """Put the synced folder `new` at `place`, which is the old one, absent for an instant, or the new one."""
-    aside = _aside(place)
+    aside, gone = _aside(place), _gone(place)
     clear(aside)
+    clear(gone)
     if place.exists():
         place.rename(aside)
     new.rename(place)
     sync(place.parent)
-    clear(aside)
+    if aside.exists():
+        aside.rename(gone)  # a kill may leave a part of it, and what is set aside can be put back
+    clear(gone)
 
 
 def remove(folder: Path) -> None:

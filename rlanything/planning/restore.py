@@ -31,8 +31,10 @@ def restore(root: Path, *, force: bool = False) -> list[str]:
     """
     _check(root)
     tracked = [name for name in (PARAMS, LOCK, *RESULTS) if _git(root, "ls-tree", "HEAD", name)]
-    changed = _git(root, "diff", "--name-only", "--relative", "HEAD", "--", *tracked).splitlines()
-    said = []
+    names = ("diff", "--name-only", "--relative")
+    changed = _git(root, *names, "--diff-filter=a", "HEAD", "--", *tracked).splitlines()
+    added = _git(root, *names, "--diff-filter=A", "HEAD", "--", *tracked).splitlines()
+    said = [f"{name}: not in the last commit, and left as it is" for name in added]
     for name in (name for name in (PARAMS, LOCK) if name in changed and (root / name).is_file()):
         (root / KEPT).mkdir(parents=True, exist_ok=True)
         shutil.copyfile(root / name, root / KEPT / name)

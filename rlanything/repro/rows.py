@@ -21,7 +21,9 @@ def first_gap(run: StoredRun, config: Config) -> str:
     iterations = config.train.iterations
     if len(run.metrics) != iterations + 1:
         return f"metrics.jsonl has {len(run.metrics)} rows, and a run of {iterations} iterations {iterations + 1}"
-    if list(run.buffers.iterations) != list(range(iterations + 2)):  # before each iteration, and after the last
+    if list(run.buffers.iterations) != list(
+        range(iterations + 2)
+    ):  # before each iteration, and after the last
         return f"the buffer has snapshots {list(run.buffers.iterations)}, and not 0 to {iterations + 1}"
     return _row_problem(run)
 

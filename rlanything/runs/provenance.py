@@ -89,7 +89,6 @@ def write(
     write_json(layout.provenance(arm), record)
     starts = {"of": content_id(record), "starts": _starts(live), "finished": _now()}
     write_json(layout.starts(arm), starts)
-    (live / STARTS).unlink(missing_ok=True)
 
 
 def fingerprint(origin: Origin, divisions: Sequence[Json]) -> str:

@@ -22,11 +22,16 @@ def missing_runs(config: Config, root: Path, arms: Sequence[str]) -> list[Comman
     layout, seeds = Layout(root), config.train.seeds
     found: list[Command] = [(LABEL,)] if config.evaluate.own_panel and not layout.labels.is_dir() else []
     for arm in arms:
-        if arm not in CONTROLS and not all(layout.run(arm, seed).is_dir() for seed in range(seeds)):
+        if arm not in CONTROLS and not _trained(layout, arm, seeds):
             found.append((TRAIN, "--arm", arm))
         if not layout.evaluation(arm).is_file():
             found.append((EVALUATE, "--arm", arm))
     return found
+
+
+def _trained(layout: Layout, arm: str, seeds: int) -> bool:
+    """Whether an arm is trained and stored. Its record is written after its runs."""
+    return layout.provenance(arm).is_file() and all(layout.run(arm, seed).is_dir() for seed in range(seeds))
 
 
 def run_command(config: Config, root: Path, command: Command) -> None:

@@ -56,6 +56,7 @@ def _run(config: Config, root: Path, arm: str) -> None:
             clear_leftovers(path)
         published = {seed: len(folder.published()) for seed, folder in folders.items()}
         provenance.record_start(live, root, published, families.programs(config))
+        divisions.correct(live, origin.key, lambda seed: _intact(folders[seed]))
     _train(config, root, origin, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
     if not first_process():
         return
@@ -66,6 +67,11 @@ def _run(config: Config, root: Path, arm: str) -> None:
     for seed, folder in folders.items():
         timings.keep(folder.path, layout.timings(arm, seed))
     atomic.remove(live.parent)  # its name is the key of this run, so it holds nothing else
+
+
+def _intact(folder: RunFolder) -> int:
+    """How many intact iterations a seed has."""
+    return len(folder.usable(lambda _: None))
 
 
 def _train(config: Config, root: Path, origin: Origin, arm: str, seeds: Sequence[int]) -> None:

@@ -13,6 +13,8 @@ from rlanything.buffer.views import diff, export, import_
 from rlanything.buffer.views.columns.parquet import read_parquet, read_table, write_parquet
 from rlanything.buffer.views.find.names import find
 from rlanything.buffer.views.find.runs import open_run
+from rlanything.buffer.views.find.source import read_buffer
+from rlanything.buffer.views.transfer import import_buffer
 from rlanything.core.types import Task
 from rlanything.files import reader
 
@@ -262,3 +264,15 @@ def test_a_small_parquet_file_that_stands_for_gigabytes_is_refused_before_it_is_
     assert path.stat().st_size < 100_000
     with pytest.raises(TaskBufferError, match=r"bomb\.parquet: .*RLANYTHING_MOST_MB"):
         read_parquet(path)
+
+
+def test_an_import_that_was_killed_can_be_made_again(here):
+    """It leaves an empty folder, or a file with another name in it."""
+    target = here / "runs" / "imported"
+    (target / "buffer").mkdir(parents=True)
+    (target / "buffer" / ".iter_0000.jsonl.77.tmp").write_text("half")
+    source = here / "out.jsonl"
+    export("full/seed-0", source)
+    assert import_buffer(source, target) == read_buffer(source)
+    with pytest.raises(TaskBufferError, match="exists already"):
+        import_buffer(source, target)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,20 @@ def test_a_removal_that_was_killed_is_finished_by_the_next_start(tmp_path, monke
     monkeypatch.undo()
     atomic.clear_removed(place)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_part_of_an_old_folder_is_never_put_back(tmp_path, monkeypatch):
+    """Killed while the old folder was removed, when the new one was in place, which somebody has removed since."""
+    place = tmp_path / "folder"
+    for text in ("old", "new"):
+        with monkeypatch.context() as patch:
+            if text == "new":
+                patch.setattr(atomic.shutil, "rmtree", lambda folder: 1 // 0)
+            with suppress(ZeroDivisionError), whole(place) as folder:
+                (folder / "file").write_text(text)
+    assert (place / "file").read_text() == "new"
+    assert list(tmp_path.glob(".*/file")), "nothing was left behind, so this shows nothing"
+    shutil.rmtree(place)
+    with whole(place):
+        assert not place.exists()
+    assert os.listdir(tmp_path) == ["folder"]

@@ -111,3 +111,15 @@ def test_a_workspace_has_nothing_to_restore(tmp_path, capsys):
     shutil.copyfile(ROOT / "params.yaml", tmp_path / "params.yaml")
     assert main(["--root", str(tmp_path), "config", "restore"]) == 2
     assert "a workspace has nothing to restore" in capsys.readouterr().err
+
+
+def test_a_new_result_that_is_staged_stays_and_is_named(project, capsys):
+    before = contents(project)
+    params = (project / "params.yaml").read_text().replace("  lambda: 0.3", "  lambda: 0.75")
+    (project / "params.yaml").write_text(params)
+    (project / "report" / "b").write_text("new")
+    do(project, "git", "add", "report")
+    assert main(["--root", str(project), "config", "restore"]) == 0
+    assert contents(project) == before
+    assert (project / "report" / "b").read_text() == "new"
+    assert "report/b: not in the last commit, and left as it is" in capsys.readouterr().out

@@ -56,7 +56,9 @@ def import_buffer(
     Raises `TaskBufferError` when `target` has a buffer already.
     """
     where = target / FOLDER
-    if where.exists():
+    if where.exists() and any(
+        not path.name.startswith(".") for path in where.iterdir()
+    ):  # others are of a kill
         raise TaskBufferError(f"{where} exists already: a buffer is never written over")
     buffer = import_games(path, read_game) if read_game else read_buffer(path)
     if restart:

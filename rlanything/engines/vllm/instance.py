@@ -263,8 +263,6 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise UserError(
-            f"vLLM cannot be imported: {error}; docs/vllm.md says how it is installed"
-        ) from error
+        raise UserError(f"vLLM cannot be imported: {error}; docs/vllm.md says how it is installed") from error
     except (RuntimeError, ValueError) as error:
         raise UserError(f"vLLM cannot run this model here: {error}") from error

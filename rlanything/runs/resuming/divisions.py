@@ -7,8 +7,8 @@ record of the finished run. A run whose division never changed has no such note.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,19 @@ def read(live: Path, key: str) -> list[Division]:
 def note(live: Path, divisions: Sequence[Division]) -> None:
     """Write the divisions of a run into the live folder of an arm."""
     write_json(live / FILE, {"of": [asdict(each) for each in divisions]})
+
+
+def correct(live: Path, key: str, intact: Callable[[int], int]) -> None:
+    """Let the last division hold from the first iteration that is computed under it.
+
+    intact: how many intact iterations a seed has. One that was damaged since the change is computed again.
+    """
+    if not (known := read(live, key)):
+        return
+    last = known[-1]
+    first = {seed: min(iteration, intact(int(seed))) for seed, iteration in last.first.items()}
+    if first != last.first:
+        note(live, [*known[:-1], replace(last, first=first)])
 
 
 def record(live: Path, key: str) -> list[dict[str, Json]]:

@@ -280,3 +280,15 @@ def test_two_that_divide_the_weights_then_one_then_two_that_copy_them_give_the_r
         (1, 1, "auto"),
         (2, 2, "auto"),
     ]
+
+
+def test_an_iteration_that_is_computed_again_counts_for_the_division_under_which_it_is(tmp_path):
+    began = Origin({"train": {"devices": 1}}, {}, {}, {})
+    now = replace(began, config={"train": {"devices": 2}})
+    divisions.note(tmp_path, [Division.of(began, {0: 0, 1: 0}), Division.of(now, {0: 2, 1: 3})])
+    intact = {0: 1, 1: 5}
+    divisions.correct(tmp_path, now.key, intact.__getitem__)
+    assert [each.first for each in divisions.read(tmp_path, now.key)] == [{"0": 0, "1": 0}, {"0": 1, "1": 3}]
+    (tmp_path / divisions.FILE).unlink()
+    divisions.correct(tmp_path, now.key, intact.__getitem__)
+    assert not (tmp_path / divisions.FILE).exists()
