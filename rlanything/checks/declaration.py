@@ -1,11 +1,14 @@
-"""What all declarations of checks have in common: the name of the check, and where its results are published."""
+"""What all checks have in common: their names, and where and how their results are published."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError
+from rlanything.files import atomic, locks
 
 PLACE = "checks"
 """The folder of the project that holds the results of each check, by its name."""
@@ -20,3 +23,18 @@ def check_declaration(file: Path, workers: int) -> None:
         raise ConfigError(
             f"{file}: a check is named by its file; use lower-case letters, digits, '-' and '_', e.g. ladder.yaml"
         )
+
+
+@contextmanager
+def published(name: str, root: Path) -> Iterator[Path]:
+    """An empty folder to write into; it becomes the published results of the check `name` when the block ends well.
+
+    Raises `ConfigError` while another process publishes this check, and `OSError`.
+    """
+    place, held = root / PLACE / name, root / ".rla" / "locks"
+    atomic.make(held)
+    with (
+        locks.held(held / f"publish-{name}", f"{place}: another process publishes it"),
+        atomic.whole(place) as folder,
+    ):
+        yield folder

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rlanything.checks.workspace import Workspace
+from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
 
 
@@ -19,10 +20,16 @@ def finished(space: Workspace, check: str) -> Iterator[None]:
     atomic.make(space.root)
     with locks.held(space.root / "lock", f"{space.root}: another process runs this check"):
         space.prepare()
-        left = list(space.tasks())
+        left, began = list(space.tasks()), space.now()
         for number, task in enumerate(left, 1):
             say(check, f"{number} of {len(left)}: {task.title}")
             task.work()
+            if space.now() != began:
+                raise ConfigError(
+                    f"{space.root}: code, configuration, tasks or base models of {space.project} were changed while "
+                    "the check ran, so its arms could not be compared. Undo the change, and the same command goes on; "
+                    "with it, the command begins anew"
+                )
         yield
 
 

@@ -19,6 +19,7 @@ from rlanything.checks.expert import measure_expert
 from rlanything.checks.training import CEILING, EXPERT, Training
 from rlanything.config import BASE, BASE_COOLED, Checkpoint, Config, parse
 from rlanything.core.ids import content_id
+from rlanything.files import hashes
 from rlanything.files.records import write_json
 from rlanything.planning import check, compose
 from rlanything.runs.imports import code_hashes
@@ -73,6 +74,11 @@ class Workspace:
         key = asdict(Key.of(self.declared.trained, data, self.inputs))
         own = code_hashes([__name__])  # what runs the controls
         return content_id({**key, "own": own, "config": common, "declared": self.declared.making()})
+
+    def now(self) -> str:
+        """The key as it is at this moment. Raises `ConfigError` where the project can no longer be composed."""
+        hashes.forget()
+        return self.key(compose.compose(self.declared.hydra_overrides(self.workers), self.project))
 
     def ceiling_overrides(self) -> list[str]:
         """The check's overrides with the ceiling's on top."""

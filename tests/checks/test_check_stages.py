@@ -5,12 +5,16 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from stage_cases import ROOT
 
-from rlanything.checks import stages
+from rlanything.checks import running, stages
+from rlanything.checks.declaration import published
+from rlanything.checks.workspace import Task
 from rlanything.core.errors import ConfigError
 
 DECLARED = {
@@ -102,3 +106,46 @@ def test_a_check_of_another_folder_runs_there_and_is_refused_where_there_is_none
     said = make("--dry-run", "CHECK=selection", "ENV=coding", f"WORKSPACE={place}").stdout
     assert f"cd {place} && python -m rlanything check selection experiments/check/selection.yaml" in said
     assert f"cd {place} && dvc repro checks/dvc.yaml:selection" in said
+
+
+def test_two_processes_do_not_publish_one_check_at_the_same_time(tmp_path):
+    with published("mine", tmp_path) as first:
+        (first / "report.md").write_text("first")
+        command = (
+            "import sys; from pathlib import Path; from rlanything.checks.declaration import published\n"
+        )
+        command += "with published('mine', Path(sys.argv[1])): pass"
+        other = subprocess.run(
+            [sys.executable, "-c", command, str(tmp_path)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert "another process publishes it" in other.stderr
+    assert (tmp_path / "checks" / "mine" / "report.md").read_text() == "first"
+
+
+class Space:
+    """A workspace whose project is changed by its second task."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.project, self.done = root, root, []
+
+    def prepare(self) -> None: ...
+
+    def now(self) -> str:
+        return "changed" if len(self.done) > 1 else "as it was"
+
+    def tasks(self) -> Iterator[Task]:
+        return iter([Task(name, partial(self.done.append, name)) for name in ("one", "two", "three")])
+
+
+def test_nothing_more_is_done_once_the_project_has_changed_and_nothing_published(tmp_path):
+    space = Space(tmp_path)
+    with (
+        pytest.raises(ConfigError, match="were changed while the check ran"),
+        running.finished(space, "check"),
+    ):
+        pytest.fail("it would be published now")
+    assert space.done == ["one", "two"]

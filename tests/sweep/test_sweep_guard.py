@@ -7,11 +7,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from sweep_cases import ROOT, declared
 from test_sweep_worker import folder, project, start, trials, wait_for, write  # noqa: F401  a fixture
 
+from rlanything.config import load
 from rlanything.files.records import write_json
 from rlanything.planning import compose
+from rlanything.planning.pipeline import Pipeline
 from rlanything.sweep.declare.check import compose_base
 from rlanything.sweep.errors import ProjectChanged
 from rlanything.sweep.trials.inputs import Inputs
@@ -61,6 +64,20 @@ def test_every_change_of_what_trials_have_in_common_stops_the_sweep(own, file, b
     assert expected in str(caught.value)
     change(own / file, after, before)
     check_unchanged(sweep, inputs, began)
+
+
+def test_tasks_and_models_of_other_values_than_those_of_today_are_not_taken_for_the_projects_own(own):
+    """`config write` changes params.yaml and makes nothing."""
+    config = load(own / "params.yaml")
+    recorded = Pipeline(own).params("tasks", config.model_dump(mode="json", by_alias=True))
+    lock = {"stages": {"tasks": {"params": {"params.yaml": recorded}}}}
+    (own / "dvc.lock").write_text(yaml.safe_dump(lock))
+    assert Inputs.of(own, own / "params.yaml", own / ".rla").project == config
+    lock["stages"]["tasks"]["params"]["params.yaml"]["seed"] = config.seed + 1
+    (own / "dvc.lock").write_text(yaml.safe_dump(lock))
+    inputs = Inputs.of(own, own / "params.yaml", own / ".rla")
+    assert inputs.project is None
+    assert inputs.place(config).parent == own / ".rla"
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from rlanything.checks.adaptation.declare import Adaptation, load_adaptation
 from rlanything.checks.adaptation.finished import CHECK, FOLDER, Run, runs
 from rlanything.checks.adaptation.measure import measure
 from rlanything.checks.adaptation.results import Found
-from rlanything.checks.declaration import PLACE, check_declaration
+from rlanything.checks.declaration import PLACE, check_declaration, published
 from rlanything.checks.running import say
 from rlanything.config import Config
 from rlanything.files import atomic, locks
@@ -42,7 +42,7 @@ def run_adaptation(file: Path, root: Path, config: Config, workers: int) -> Foun
         run_all(measure, calls, workers)
         found = results.read(declared, config.adaptation.rule, finished)
         place = root / PLACE / file.stem
-        with atomic.whole(place) as folder:
+        with published(file.stem, root) as folder:
             _write(found, file, finished, folder)
     print(document.to_markdown(found, file.stem), end="")
     say(check, f"results: {place}")

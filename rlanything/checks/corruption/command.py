@@ -9,7 +9,7 @@ from rlanything.checks.corruption import document, results
 from rlanything.checks.corruption.declare import Corruption, load_corruption
 from rlanything.checks.corruption.measure import FOLDER, Asked, asked, measure
 from rlanything.checks.corruption.results import Found
-from rlanything.checks.declaration import PLACE, check_declaration
+from rlanything.checks.declaration import PLACE, check_declaration, published
 from rlanything.checks.running import say
 from rlanything.config import Config
 from rlanything.files import atomic, locks
@@ -41,7 +41,7 @@ def run_corruption(file: Path, root: Path, config: Config, workers: int) -> Foun
         run_all(measure, calls, workers)
         found = results.read(declared, models)
         place = root / PLACE / file.stem
-        with atomic.whole(place) as folder:
+        with published(file.stem, root) as folder:
             _write(found, file, models, folder)
     print(document.to_markdown(found, file.stem), end="")
     say(check, f"results: {place}")

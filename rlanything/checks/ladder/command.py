@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration
+from rlanything.checks.declaration import PLACE, check_declaration, published
 from rlanything.checks.ladder import document, figure, results
 from rlanything.checks.ladder.declare import Ladder, load_ladder
 from rlanything.checks.ladder.results import Found
 from rlanything.checks.running import finished, print_tasks, say
 from rlanything.checks.workspace import Workspace
-from rlanything.files import atomic
 from rlanything.files.records import write_json
 
 LADDER = Path("experiments") / "check" / "ladder.yaml"
@@ -34,7 +33,7 @@ def run_ladder(file: Path, root: Path, params: Path, workers: int) -> Found:
     with finished(space, check):
         found = results.read(space.root, ladder, space.config)
         place = root / PLACE / file.stem
-        with atomic.whole(place) as folder:
+        with published(file.stem, root) as folder:
             _write(found, file, space.root, folder)
     print(document.to_markdown(found, file.stem), end="")
     say(check, f"results: {place}")

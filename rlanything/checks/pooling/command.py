@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration
+from rlanything.checks.declaration import PLACE, check_declaration, published
 from rlanything.checks.pooling import document, experiments, figure, results
 from rlanything.checks.pooling.declare import Pooling, load_pooling
 from rlanything.checks.pooling.experiments import Experiment
 from rlanything.checks.pooling.results import Found
 from rlanything.checks.running import say
-from rlanything.files import atomic
 from rlanything.files.records import write_json
 
 POOL = Path("experiments") / "check" / "pool.yaml"
@@ -32,7 +31,7 @@ def run_pooling(file: Path, root: Path, params: Path) -> Found:
     declared, read = _declared(file, root, params)
     found = results.pool(declared, read)
     place = root / PLACE / file.stem
-    with atomic.whole(place) as folder:
+    with published(file.stem, root) as folder:
         shutil.copyfile(file, folder / "pool.yaml")
         write_json(folder / "pool.json", document.to_json(found))
         (folder / "report.md").write_text(document.to_markdown(found, file.stem))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration
+from rlanything.checks.declaration import PLACE, check_declaration, published
 from rlanything.checks.running import say
 from rlanything.checks.selection import document, figure, results
 from rlanything.checks.selection.declare import Selection, load_selection
@@ -41,7 +41,7 @@ def run_selection(file: Path, root: Path, config: Config, workers: int) -> Found
         run_all(measure, calls, workers)  # a process each: models and sandbox go with it
         result = results.read(selection, found)
         place = root / PLACE / file.stem
-        with atomic.whole(place) as folder:
+        with published(file.stem, root) as folder:
             _write(result, file, found, folder)
     print(document.to_markdown(result, file.stem), end="")
     say(check, f"results: {place}")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration
+from rlanything.checks.declaration import PLACE, check_declaration, published
 from rlanything.checks.running import finished, print_tasks, say
 from rlanything.checks.study import document, figure, registration, results
 from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.study.published import read_published
 from rlanything.checks.study.results import Found
 from rlanything.checks.workspace import Workspace
-from rlanything.files import atomic
 from rlanything.files.records import write_json
 
 STUDY = Path("experiments") / "check" / "study.yaml"
@@ -47,7 +46,7 @@ def run_study(file: Path, root: Path, params: Path, workers: int) -> Found:
     made = registration.registered(study, space, place, f"rlanything check study {file} --register")
     with finished(space, check):
         found = results.read(space.root, study, space.config, made)
-        with atomic.whole(place) as folder:
+        with published(file.stem, root) as folder:
             shutil.copyfile(space.root / registration.FILE, folder / registration.FILE)
             _write(found, file, space.root, folder)
     print(document.to_markdown(found, file.stem), end="")
@@ -68,7 +67,7 @@ def draw_study(file: Path, root: Path) -> Found:
     check_declaration(file, 1)
     place = root / PLACE / file.stem
     found = read_published(place)
-    with atomic.whole(place) as folder:
+    with published(file.stem, root) as folder:
         drawn = shutil.ignore_patterns(PAGE, FIGURES)
         shutil.copytree(place, folder, dirs_exist_ok=True, ignore=drawn)
         _draw(found, file.stem, folder)
