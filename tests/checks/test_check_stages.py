@@ -28,6 +28,7 @@ DECLARED = {
     "weak_reward": "study",
     "weak_reward_faster": "study",
     "weak_reward_spread": "study",
+    "rewriting": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",
