@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -33,6 +34,17 @@ ADAPTER = "adapter"
 """The role of the adapter and its critic. They read text alone."""
 RESULTS = ("base_url", "model", "answers_as", "context", "length_field", "omit", "extra")
 """The keys that can change a reply. A run does not depend on the others."""
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """The names of all fields in a value, also of nested ones."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield str(key)
+            yield from _keys(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _keys(item)
 
 
 class Endpoint(Section):
@@ -85,7 +97,7 @@ class Endpoint(Section):
         taken = sorted(RESERVED & set(value))
         if taken:
             raise ValueError(f"extra.{taken[0]}: the engine writes this field; leave it out")
-        secret = next((key for key in value if SECRETS.search(key)), None)
+        secret = next((key for key in _keys(value) if SECRETS.search(key)), None)
         if secret is not None:
             raise ValueError(
                 f"extra.{secret}: looks like a secret, and a configuration is stored; use key_env"

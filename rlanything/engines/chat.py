@@ -8,7 +8,8 @@ special token: a tokenizer splits text at special tokens before it merges anythi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 
     from rlanything.engines.sight.eyes import Eyes
 
+_DAY = (
+    "{%- macro strftime_now(format) -%}"
+    "{%- if format == '%Y-%m-%d' -%}2026-01-01{%- else -%}01 Jan 2026{%- endif -%}"
+    "{%- endmacro -%}"
+)
+"""The function of templates that write a date, in the two forms that they ask for."""
 _PROBE = "7319"
 """The content of an assistant's message that stands for any other. Templates neither change nor contain it."""
 
@@ -49,7 +56,12 @@ class Chat:
             )
         self._tokenizer, self._eyes = tokenizer, eyes
         special = {token: str(text) for token, text in tokenizer.added_tokens_decoder.items() if text.special}
-        self._markers = re.compile("|".join(map(re.escape, special.values())) or r"(?!)")
+        self._dated = _without_clock(tokenizer.chat_template)
+        self._markers = _either(special.values())
+        # Some templates write roles as tokens that are not declared special.
+        self._markers = _either(
+            [*special.values(), *(t for t in self._written() if t not in special.values())]
+        )
         # Phi's tokenizers have some of harmony's tokens without its channels. There they say nothing about thoughts.
         tags = (OPENING, CLOSING, *(HARMONY if CHANNEL in special.values() else ()))
         self._dropped = frozenset(token for token, text in special.items() if text not in tags)
@@ -106,7 +118,7 @@ class Chat:
         conversation = [{**message, "content": self._parts(message["content"])} for message in messages]
         try:
             text = self._tokenizer.apply_chat_template(
-                conversation, tokenize=False, add_generation_prompt=prompt
+                conversation, chat_template=self._dated, tokenize=False, add_generation_prompt=prompt
             )
         except TemplateError as error:
             raise UserError(
@@ -144,6 +156,17 @@ class Chat:
         """The content, with special tokens turned into text, so that no content can end a turn or begin one."""
         return self._markers.sub(lambda found: f"{found[0][0]} {found[0][1:]}", content)
 
+    def _written(self) -> list[str]:
+        """The added tokens that the template writes around messages, but tags of thoughts and white space."""
+        turns = [{"role": role, "content": _PROBE} for role in ("user", "assistant", "user")]
+        texts = [self._render(turns, True)]
+        with suppress(UserError):  # some have no system's message
+            texts.append(self._render([{"role": "system", "content": _PROBE}, *turns], True))
+        ids = dict.fromkeys(token for text in texts for token in self._encode(text))
+        added = self._tokenizer.added_tokens_decoder
+        found = [str(added[token]) for token in ids if token in added]
+        return [text for text in found if text.strip() and text not in (OPENING, CLOSING, *HARMONY)]
+
     def _after_probe(self, messages: Sequence[Message], prompt: bool) -> str:
         """What the template writes after an assistant's message, which follows a user's message."""
         turn = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": _PROBE}]
@@ -170,6 +193,19 @@ class Chat:
                 f"the chat template ends an assistant's message differently before role {role!r}"
             )
         return ids[1:]
+
+
+def _either(texts: Iterable[str]) -> re.Pattern[str]:
+    """A pattern of any of these texts; of nothing where there is none."""
+    return re.compile("|".join(map(re.escape, texts)) or r"(?!)")
+
+
+def _without_clock(template: object) -> str | None:
+    """A template that asks for the day, with a day of its own; None for any other.
+
+    With the day of the clock, a run that goes on tomorrow would read other prompts.
+    """
+    return _DAY + template if isinstance(template, str) and "strftime_now" in template else None
 
 
 def _pictures(messages: Sequence[Message]) -> Iterator[Mapping[str, Any]]:

@@ -19,6 +19,8 @@ from rlanything.core.protocols import Environment, JudgesAtLimit, Prepares, Task
 from rlanything.core.types import Observation, Status, Task
 from rlanything.core.unittests import Examination, Examiner, Prefetches, Tables
 
+AGAIN_S = 5.0
+"""Seconds after which a block whose time is over, and which goes on, is told so again."""
 OTHERWISE = (
     "the environment is not deterministic: the same episode, played again, gave another observation. It cannot be "
     "placed on workers that may be lost (executor=inline)"
@@ -225,24 +227,32 @@ def _guarded(call: Callable[[], None], timeout_s: float) -> tuple[Status | None,
     return None, ""
 
 
+class _Expired(BaseException):
+    """The time of a block is over."""
+
+
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` in the block after `seconds`.
+    """Raise `TimeoutError` from the block after `seconds`.
 
-    It uses SIGALRM, which works only in the main thread of a process. The loop and the workers run there. In another
-    thread this limit does nothing, and only the environment's own time limit applies.
+    The block itself sees an exception that no `except OSError` or `except Exception` in it can take for its own, and
+    sees it again where it goes on all the same. It uses SIGALRM, which works only in the main thread of a process. The
+    loop and the workers run there. In another thread this limit does nothing, and only the environment's own time limit
+    applies.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def expire(_signum: int, _frame: FrameType | None) -> None:
-        raise TimeoutError(f"no answer within {seconds:g} s")
+        raise _Expired
 
     previous = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN_S)
     try:
         yield
+    except _Expired:
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, previous)

@@ -60,6 +60,11 @@ def test_a_reward_model_that_trains_is_refused_behind_an_endpoint():
         (f"endpoints.adapter.base_url=https://host/v1?key\\={SECRET}", "base_url: must hold no user"),
         (f"+endpoints.adapter.api_key={SECRET}", "endpoints.adapter.api_key: unknown"),
         (f"+endpoints.adapter.extra.api_key={SECRET}", "extra.api_key: looks like a secret"),
+        (
+            f"+endpoints.adapter.extra.extra_headers={{Authorization: {SECRET}}}",
+            "extra.Authorization: looks like a secret",
+        ),
+        (f"+endpoints.adapter.extra.tools=[{{api_key: {SECRET}}}]", "extra.api_key: looks like a secret"),
         ("endpoints.adapter.base_url=ftp://host", "must be an address"),
         ("endpoints.adapter.base_url=http://example.org/v1", "a key would travel unencrypted"),
         ("+endpoints.adapter.extra.seed=1", "extra.seed: the engine writes this field"),

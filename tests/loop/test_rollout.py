@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -11,6 +12,7 @@ from scripted import ACTIONS, Chat, Levels, prompts, read, rollout_worker, task
 
 from rlanything.core.errors import MachineError
 from rlanything.core.types import Status
+from rlanything.loop import episodes
 from rlanything.loop.episodes import deadline
 from rlanything.loop.rollout import Assignment, Sampling
 
@@ -73,6 +75,33 @@ def test_an_environment_that_hangs_is_cut_off_at_the_deadline(where):
     assert (hung.status, hung.counts) == (Status.TIMEOUT, False)
     assert "0.05 s" in hung.error
     assert whole.status is Status.OK
+
+
+def test_an_environment_that_tries_again_whatever_is_raised_is_cut_off_all_the_same(monkeypatch):
+    """A loop around a connection takes a `TimeoutError`, which is an `OSError`, for its own."""
+
+    def stubborn(self, where):
+        for _ in range(200 if where == "step" else 0):
+            with suppress(OSError, RuntimeError):
+                time.sleep(0.05)
+
+    monkeypatch.setattr(Levels, "_fault", stubborn)
+    began = time.monotonic()
+    (trajectory,) = run(rollout_worker(always_win, timeout_s=0.1), Assignment(0, task(1), 1))
+    assert time.monotonic() - began < 5
+    assert trajectory.status is Status.TIMEOUT
+
+
+def deaf() -> None:
+    with suppress(BaseException):
+        time.sleep(5)
+    time.sleep(5)
+
+
+def test_a_block_that_takes_every_exception_is_told_again(monkeypatch):
+    monkeypatch.setattr(episodes, "AGAIN_S", 0.05)
+    with pytest.raises(TimeoutError), deadline(0.05):
+        deaf()
 
 
 def test_a_timeout_that_says_nothing_is_one_all_the_same(monkeypatch):

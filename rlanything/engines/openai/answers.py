@@ -154,6 +154,8 @@ def _reply(headers: Mapping[str, str], body: bytes, mask: Mask) -> Reply | Fault
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         return _unreadable("it holds no choices[0].message")
+    if choice.get("error") or choice.get("finish_reason") == "error":
+        return Fault(f"an error in the reply: {shown(_message(choice)[0])}")
     return _said(data, choice, message)
 
 

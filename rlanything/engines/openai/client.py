@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -17,6 +18,8 @@ from rlanything.engines.openai.backoff import retry_after
 from rlanything.engines.openai.key import Key
 
 _CHUNK = 1 << 16
+_USER = re.compile(r"://[^/@\s'\"]*@")
+"""The user and password of an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Client:
         except TimeoutError:
             return Fault(f"no whole answer within {self._endpoint.timeout_s:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Fault(shown(self._key.masked(f"{type(error).__name__}: {error}")))
+            return Fault(shown(self._key.masked(_without_user(f"{type(error).__name__}: {error}"))))
         if found is None:
             return Fault(f"an answer of more than {self._endpoint.max_reply_mb} MB")
         wait = retry_after(answer.headers.get("Retry-After"))
@@ -81,6 +84,11 @@ class Client:
                 return None
             parts.append(part)
         return b"".join(parts)
+
+
+def _without_user(text: str) -> str:
+    """A text whose addresses have no user and no password: that of a proxy may be in an error."""
+    return _USER.sub("://***@", text)
 
 
 def _proxy(address: str) -> str | None:

@@ -82,7 +82,10 @@ class OpenAIEngine:
             MachineError: see `Asking.reply`.
         """
         bodies = [self._body(request) for request in requests]
-        names = [request_id(self.endpoint.root, body) for body in bodies]
+        names = [
+            request_id(self.endpoint.root, self._named(body, request))
+            for body, request in zip(bodies, requests, strict=True)
+        ]
         counts = [text_ids.tokens_of_pictures(request.prompt_ids) for request in requests]
         wanted = dict(zip(names, zip(bodies, counts, strict=True), strict=True))
         found = {name: reply for name in wanted if (reply := self._kept.get(name)) is not None}
@@ -117,10 +120,7 @@ class OpenAIEngine:
                 "a request needs max_tokens of at least 1 and a temperature of at least 0; got "
                 f"{request.max_tokens} and {request.temperature}"
             )
-        fields: dict[str, Json] = {
-            "temperature": request.temperature,
-            "seed": request.seed & ((1 << SEED_BITS) - 1),
-        }
+        fields: dict[str, Json] = {"temperature": request.temperature, "seed": _seed(request)}
         return {
             **self.endpoint.extra,
             "model": self.endpoint.model,
@@ -128,6 +128,10 @@ class OpenAIEngine:
             self.endpoint.length_field: request.max_tokens,
             **{key: value for key, value in fields.items() if key not in self.endpoint.omit},
         }
+
+    def _named(self, body: dict[str, Json], request: Request) -> dict[str, Json]:
+        """What names a request: what is sent, and the seed also where it is not. Votes on a step differ in it alone."""
+        return {**body, "seed": _seed(request)} if "seed" in self.endpoint.omit else body
 
     async def _ask(self, missing: Sequence[tuple[str, dict[str, Json], int]]) -> dict[str, Reply]:
         """Ask for replies, `concurrency` at once. The first error ends all. A reply is kept as soon as it is there.
@@ -161,6 +165,11 @@ class OpenAIEngine:
     def _tell(self, replies: Iterable[Reply]) -> None:
         for reason, count in Counter(reply.reason for reply in replies if reply.reason).items():
             self._say(f"endpoint of the {self.name}: {count} replies without a text: {reason}")
+
+
+def _seed(request: Request) -> int:
+    """The seed as endpoints take it."""
+    return request.seed & ((1 << SEED_BITS) - 1)
 
 
 def _completion(reply: Reply) -> Completion:

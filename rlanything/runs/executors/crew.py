@@ -34,11 +34,16 @@ class Job:
 
 @dataclass(eq=False)
 class Member:
-    """A worker, and what it does. since: when it was started, or given its job."""
+    """A worker, and what it does. since: when it was started, or given its job.
+
+    allowed: seconds that its job may take longer than one call. proved: whether it has answered an order since `rest`.
+    """
 
     hand: Hand
     since: float
     job: Job | None = None
+    allowed: float = 0.0
+    proved: bool = True
 
     @property
     def idle(self) -> bool:
@@ -58,6 +63,11 @@ class Finished:
     job: Job
     results: list[Any]
     lost: str = ""
+
+    @property
+    def blames_job(self) -> bool:
+        """Whether the job may have cost the worker. One that stood idle may have been gone before it was given."""
+        return self.member.proved
 
 
 class Crew:
@@ -81,9 +91,9 @@ class Crew:
             for _ in self.finished(1.0):
                 pass  # nobody has a job yet
 
-    def give(self, member: Member, job: Job, epoch: int) -> None:
-        """Give an idle worker a job. It is found to be lost later, where it is."""
-        member.job, member.since = job, time.monotonic()
+    def give(self, member: Member, job: Job, epoch: int, allowed: float = 0.0) -> None:
+        """Give an idle worker a job. It is found to be lost later, where it is. allowed: see `Member`."""
+        member.job, member.since, member.allowed = job, time.monotonic(), allowed
         job.holders.append(member)
         with suppress(LostError):  # `receive` says it again
             member.hand.ask(Order(epoch, job.ask, job.part))
@@ -101,11 +111,18 @@ class Crew:
             if found is not None:
                 yield found
         for member in list(self.members):
-            limit = self._settings.timeout_s if member.hand.greeting else self._settings.start_s
+            limit = (
+                self._settings.timeout_s + member.allowed if member.hand.greeting else self._settings.start_s
+            )
             if member.for_longer_than(limit):
                 found = self._lost(member, f"it has not answered for {limit:g} s, and was ended")
                 if found is not None:
                     yield found
+
+    def rest(self) -> None:
+        """All workers have been idle for a while: who of them is gone is found when they are asked."""
+        for member in self.members:
+            member.proved = member.hand.greeting is None
 
     def close(self) -> None:
         """End all workers."""
@@ -136,6 +153,7 @@ class Crew:
             self._greeted(member, value)
             return None
         job.holders.remove(member)
+        member.proved = True
         return Finished(member, job, value)
 
     def _greeted(self, member: Member, greeting: Greeting) -> None:

@@ -63,6 +63,7 @@ class Dispatcher:
         Raises what an order raised, and `MachineError` when an order was lost `executor.attempts` times.
         """
         jobs = list(self._jobs(ask, work, keys))
+        self._crew.rest()
         waiting, left, start = deque(jobs), len(jobs), time.monotonic()
         ticker = Ticker(f"environments: {ask}", len(work), every_s=SILENT_S)
         try:
@@ -94,7 +95,7 @@ class Dispatcher:
             if job is not None:
                 if job in waiting:
                     waiting.remove(job)
-                self._crew.give(member, job, self._epoch)
+                self._crew.give(member, job, self._epoch, _allowed(job, self._home(job) is member))
 
     def _chosen(self, member: Member, waiting: Iterable[Job], jobs: Sequence[Job]) -> Job | None:
         """Its own episodes first, then what is nobody's or a slow worker's, then what a slow worker does now."""
@@ -130,7 +131,7 @@ class Dispatcher:
             job.results = found.results
             self._homes.update(dict.fromkeys(job.keys, found.member))
             return True
-        job.losses += 1
+        job.losses += found.blames_job
         if job.losses >= self._settings.attempts:
             raise MachineError(
                 f"executor: the same work ({job.ask}, item {job.places[0]}) was lost {job.losses} times with its "
@@ -139,6 +140,16 @@ class Dispatcher:
         if not job.holders:
             waiting.appendleft(job)
         return False
+
+
+def _allowed(job: Job, opened: bool) -> float:
+    """How many seconds a job may take longer than one call of an environment may.
+
+    opened: whether the worker has its episodes open. Another one plays them from their start.
+    """
+    moves = [move for move in job.part if isinstance(move, Move)]
+    calls = [move.timeout_s * (1 if opened else len(move.actions) + 1) for move in moves]
+    return sum(calls) - max((move.timeout_s for move in moves), default=0.0)
 
 
 def _bundles(places: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:

@@ -17,6 +17,7 @@ from rlanything.engines.openai import text_ids
 from rlanything.engines.openai.answers import SHOWN, Fault, Refused, Reply, read, shown
 from rlanything.engines.openai.asking import same_model
 from rlanything.engines.openai.backoff import Bucket, delay, retry_after
+from rlanything.engines.openai.client import _without_user
 from rlanything.engines.openai.key import Key
 from rlanything.engines.openai.usage import Usage
 
@@ -162,3 +163,21 @@ def test_a_key_is_neither_printed_nor_copied_nor_pickled():
     for copying in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError, match="not pickled"):
             copying(key)
+
+
+@pytest.mark.parametrize(
+    "broken", [{"finish_reason": "error"}, {"error": {"message": "upstream ended"}, "finish_reason": None}]
+)
+def test_a_reply_that_the_provider_broke_off_is_asked_for_again(broken):
+    """OpenRouter says so inside of the choice, with status 200."""
+    choice = {"message": {"content": "The step was go"}, **broken}
+    found = read(200, {}, canonical_json({"choices": [choice]}).encode(), None, str)
+    assert isinstance(found, Fault)
+    assert "an error in the reply" in found.reason
+
+
+def test_a_proxys_password_is_in_no_message():
+    said = "ClientHttpProxyError: 407, url='http://bob:hunter2@127.0.0.1:8080' and https://example.org/a@b"
+    assert _without_user(said) == (
+        "ClientHttpProxyError: 407, url='http://***@127.0.0.1:8080' and https://example.org/a@b"
+    )

@@ -39,6 +39,17 @@ def test_fields_can_be_left_out_and_the_length_renamed():
     assert set(server.seen[0]) == {"model", "messages", "max_completion_tokens"}
 
 
+def test_votes_are_asked_one_by_one_also_where_no_seed_is_sent(tmp_path):
+    """They differ in their seed alone. Else one reply would be all votes on a step."""
+    numbers = iter(range(9))
+    with serving(answer=lambda body: str(next(numbers))) as server:
+        asking = engine(server, tmp_path, omit=("seed",), concurrency=1)
+        first = asking.generate([ask(seed=seed) for seed in (1, 2, 3, 1)])
+        assert [text(one) for one in first] == ["0", "1", "2", "0"]
+        assert asking.generate([ask(seed=seed) for seed in (1, 2, 3, 1)]) == first
+    assert len(server.seen) == 3
+
+
 def test_replies_come_in_the_order_of_the_requests_and_no_more_at_once_than_allowed():
     def slowly(body):
         time.sleep(0.02 * (body["seed"] % 3))

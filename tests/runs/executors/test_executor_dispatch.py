@@ -12,9 +12,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rlanything.core.errors import ConfigError, MachineError
+from rlanything.core.types import Task
+from rlanything.loop.episodes import Move
 from rlanything.runs.executors import crew
-from rlanything.runs.executors.crew import Crew
-from rlanything.runs.executors.dispatcher import Dispatcher
+from rlanything.runs.executors.crew import Crew, Job
+from rlanything.runs.executors.dispatcher import Dispatcher, _allowed
 from rlanything.runs.executors.pool import LostError
 from rlanything.runs.executors.worker import Greeting
 
@@ -186,3 +188,34 @@ def test_a_worker_that_does_not_answer_in_time_is_ended_and_replaced():
     assert given_out.examine(range(4)) == [0, 2, 4, 6]
     assert [hand.killed for hand in pool.hands[:2]] == [True, True]
     assert "it has not answered for 0.2 s, and was ended" in said[0]
+
+
+@pytest.mark.parametrize(("workers", "orders"), [(3, 1), (6, 2)])
+def test_workers_that_end_while_they_are_idle_are_no_losses_of_the_work_that_they_are_given(workers, orders):
+    """A node that dies while models learn takes all of its workers along."""
+    gone: set[Hand] = set()
+    pool = Pool(lambda hand, order: "lost" if hand in gone else doubled(hand, order))
+    given_out = dispatcher(pool, workers=workers, attempts=2)
+    given_out.examine(range(3 * workers))  # all of them have greeted
+    gone |= set(pool.hands)
+    assert given_out.examine(range(orders)) == [2 * k for k in range(orders)]
+
+
+def move(actions: int, timeout_s: float = 10.0) -> Move:
+    return Move(f"e{actions}", Task("levels", "x", {}), 0, ("go",) * actions, "", timeout_s)
+
+
+@pytest.mark.parametrize(
+    ("moves", "opened", "allowed"),
+    [
+        ([move(5)], True, 0),
+        ([move(5)], False, 50),
+        ([move(0)] * 4, False, 30),
+        ([move(3), move(7)], True, 10),
+    ],
+)
+def test_a_job_may_take_as_long_as_all_of_its_calls(moves, opened, allowed):
+    """Else workers that are well are ended: a bundle of episodes that hang, or one that is played from its start."""
+    job = Job("play", tuple(range(len(moves))), tuple(moves), ())
+    assert _allowed(job, opened) == allowed
+    assert _allowed(Job("examine", (0,), (object(),), ()), opened=False) == 0
