@@ -19,6 +19,8 @@ def why_not(config: Config, root: Path) -> str:
     layout = Layout(root)
     if config.model.embedded is None:
         return "real checkpoints are not loaded by a plan"
+    if config.train.processes > 1:
+        return "one process measures, and an iteration of several processes is another one (train.devices, train.nodes)"
     if config.endpoints.served:
         return "a plan asks no endpoint, because that may cost money"
     if not (targets.is_ours(config.env) and targets.is_ours(config.engine)):

@@ -152,9 +152,12 @@ def _device(args: argparse.Namespace, config: Config) -> Device | None:
     None when the accelerator is unknown.
     """
     from rlanything.planning.costs import devices
+    from rlanything.planning.costs.remedies import alone
 
     if args.devices is not None and args.devices < 1:
         raise ConfigError(f"--devices {args.devices}: must be at least 1")
+    if args.devices is not None and args.devices > 1 and (why := alone(config)):
+        raise ConfigError(f"--devices {args.devices}: {why} trains with one process alone; allowed: 1")
     if args.device is not None:
         return devices.device(args.device)
     if config.train.accelerator == "cpu":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.config import Config
+from rlanything.planning.costs.workload import proposal_tasks
 from rlanything.rewards.kind import kind_of
 
 Calibration = Callable[[Config, Path, str], float]
@@ -42,7 +43,7 @@ def plan_arm(config: Config, root: Path, name: str, calibrate: Calibration | Non
     tasks = min(config.rollout.tasks * arm.max_batches, config.tasks.train)
     rollouts = iterations * tasks * config.rollout.rollouts
     # Upper bound: every task has a proposal, which is rolled out as often as the task.
-    proposals = rollouts if arm.adapt else 0
+    proposals = rollouts * proposal_tasks(config) if arm.adapt else 0
     replies = kind_of(config).count_replies(config, rollouts + proposals)
     models = 1 + arm.train_reward
     return ArmPlan(

@@ -108,8 +108,8 @@ def test_without_a_template_the_tokenizer_s_end_stops():
 
 ROLES = ("<|User|>", "<|Assistant|>")
 PLAIN_ROLES = (
-    "{% for m in messages %}{% if m.role == 'user' %}<|User|>{{ m.content }}{% else %}<|Assistant|>{{ m.content }}<|im_end|>"
-    "{% endif %}{% endfor %}{% if add_generation_prompt %}<|Assistant|>{% endif %}"
+    "{% for m in messages %}{% if m.role == 'user' %}<|User|>{{ m.content }}{% else %}<|Assistant|>{{ m.content }}"
+    "<|im_end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|Assistant|>{% endif %}"
 )
 
 

@@ -63,3 +63,8 @@ def test_nothing_is_made_of_a_class_from_elsewhere(made, section):
     assert calibrate.why_not(CONFIG, made) == ""
     config = CONFIG.model_copy(update={section: {"_target_": "elsewhere.Class"}})
     assert "the project's own" in calibrate.why_not(config, made)
+
+
+def test_several_processes_are_not_measured_by_one(made):
+    train = CONFIG.train.model_copy(update={"devices": 2})
+    assert "train.devices" in calibrate.why_not(CONFIG.model_copy(update={"train": train}), made)

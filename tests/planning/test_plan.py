@@ -144,3 +144,40 @@ def test_an_arm_that_replaces_tasks_may_roll_out_so_many_batches_and_no_more_tha
         config = parse(compose.compose(["scale=smoke", *more], ROOT))
         planned = plan.plan_arm(config, tmp_path, "dapo")
         assert planned.rollouts == config.train.iterations * tasks * config.rollout.rollouts
+
+
+def test_paired_acceptance_plays_the_old_task_beside_each_proposal(tmp_path):
+    """So its upper bounds are those of three tasks in place of two."""
+    found = {}
+    for acceptance in ("strict", "paired"):
+        config = parse(compose.compose(["scale=smoke", f"adaptation.acceptance={acceptance}"], ROOT))
+        most = estimate(config, "full", SIZES, devices.device("H100"), 1, Assumptions())
+        found[acceptance] = plan.plan_arm(config, tmp_path, "full").proposals, most.work.episodes
+    assert found["paired"][0] == 2 * found["strict"][0]
+    assert found["paired"][1] == 1.5 * found["strict"][1]
+
+
+@pytest.mark.parametrize("alone", ["engine=vllm", "train.staleness=1"])
+def test_several_devices_are_neither_planned_nor_proposed_where_one_process_alone_can_train(alone, capsys):
+    words = ["plan", "scale=single-gpu", "learn.policy.lora=null", "learn.reward.lora=null", alone]
+    words += ["engine=vllm_servers", "executor=processes"] if "staleness" in alone else []
+    words = ["--root", str(ROOT), *words, "--arm", "full", "--device", "RTX4090"]
+    assert main([*words, "--devices", "8"]) == 2
+    assert f"--devices 8: {alone} trains with one process alone" in capsys.readouterr().err
+    assert main(words) in (0, 1)
+    assert "fsdp" not in capsys.readouterr().out
+
+
+def test_a_model_behind_an_endpoint_takes_no_time_here_with_cuda_graphs_either():
+    served = [
+        "engine@endpoints.reward=openai",
+        "endpoints.reward.model=m",
+        "endpoints.reward.base_url=https://x/v1",
+    ]
+    for eager in ("true", "false"):
+        words = ["scale=single-gpu", "engine=vllm", f"engine.eager={eager}", *served]
+        config = parse(compose.compose(words, ROOT))
+        found = estimate(
+            config, "policy", model_sizes(config, ROOT), devices.device("H100"), 1, Assumptions()
+        )
+        assert found.hours.phases["judge"] == 0.0

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from rlanything.config import Config
 from rlanything.engines.placement import Role, weight_bytes
 from rlanything.planning.costs.devices import CPU, Device
+from rlanything.planning.costs.endpoints import endpoint_of
 from rlanything.planning.costs.measuring import StageWork
 from rlanything.planning.costs.sizes import Size
 from rlanything.planning.costs.workload import Calls, Workload
@@ -149,7 +150,9 @@ def products_of(size: Size) -> int:
 
 
 def _sampled(config: Config, calls: Calls, size: Size, width: int, device: Device, devices: int) -> float:
-    """The seconds of `sampling` with the configured engine."""
+    """The seconds of `sampling` with the configured engine. A model behind an endpoint takes none here."""
+    if endpoint_of(config, calls.model) is not None:
+        return 0.0
     graphs = config.engine[TARGET] in (VLLM, SERVERS) and not config.engine.get("eager", True)
     least = GRAPH_S if graphs and device.name != CPU else starting(size, device)
     most = int(config.engine.get("max_batch", 1))

@@ -8,6 +8,8 @@ from itertools import combinations
 
 from rlanything.config import Config
 from rlanything.engines.placement import SHARDED
+from rlanything.planning.samplers import VLLM
+from rlanything.targets import TARGET
 
 SMALLEST_MICRO_BATCH = 512
 MOST_DEVICES = 1024
@@ -45,7 +47,7 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
     start, needed = Setting(config, devices), _once_each(needed)
     # Of a model with LoRA only LoRA's weights are divided, which are few.
     whole = {"policy", "reward"} - config.learn.lora.keys()
-    allowed = [key for key in CHANGES if key != SHARD or whole]
+    allowed = [key for key in CHANGES if key != SHARD or (whole and not alone(config))]
     found = [
         (setting.devices, count, _dearest(keys), needed(setting.config, setting.devices), setting)
         for count in range(1, len(allowed) + 1)
@@ -56,6 +58,13 @@ def nearest(config: Config, devices: int, needed: Bytes, room: float) -> tuple[S
         return None
     *_, taken, best = min(found, key=lambda each: each[:4])
     return best, taken
+
+
+def alone(config: Config) -> str:
+    """Which setting lets one process alone train, e.g. `engine=vllm`; '' for none."""
+    if config.engine[TARGET] == VLLM:
+        return "engine=vllm"
+    return f"train.staleness={config.train.staleness}" if config.train.staleness else ""
 
 
 def _once_each(needed: Bytes) -> Bytes:

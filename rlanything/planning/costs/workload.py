@@ -103,9 +103,15 @@ def workload(config: Config, arm_name: str, positions: dict[str, int], given: As
 
 
 def _episodes(config: Config, arm: ArmConfig, given: Assumptions) -> float:
-    """Number of episodes: those of the buffer's tasks plus those of proposals."""
+    """Number of episodes: of the buffer's tasks, of proposals, and of the old tasks that are played beside them."""
     tasks = min(config.rollout.tasks * arm.max_batches, config.tasks.train)
-    return tasks * config.rollout.rollouts * (1 + given.rewritten_share * arm.adapt)
+    beside = proposal_tasks(config) * given.rewritten_share * arm.adapt
+    return tasks * config.rollout.rollouts * (1 + beside)
+
+
+def proposal_tasks(config: Config) -> int:
+    """How many tasks are played for a proposal: itself, and with acceptance `paired` the task that it would replace."""
+    return 2 if config.adaptation.acceptance == "paired" else 1
 
 
 def _judged(config: Config, episodes: float) -> float:
