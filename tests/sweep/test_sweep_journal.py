@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,18 @@ import sys
 from pathlib import Path
 from rlanything.sweep.study.journal import Journal
 Journal(Path(sys.argv[1]))
+"""
+
+MOVED = """
+import os, signal, sys
+from pathlib import Path
+from rlanything.sweep.study.journal import Journal
+journal = Journal(Path(sys.argv[1]))
+journal._lock.grace_period = 1
+if sys.argv[2] == "killed":
+    journal._lock.acquire()
+    os.kill(os.getpid(), signal.SIGKILL)
+journal.append_logs([{}])
 """
 
 
@@ -82,6 +95,19 @@ def test_a_line_that_is_no_record_is_named(tmp_path):
     (tmp_path / JOURNAL).write_bytes(b"".join(lines))
     with pytest.raises(ConfigError, match=r"study\.journal:3: no record of a study .*put back a copy"):
         make(declared(), tmp_path)
+
+
+def test_the_lock_of_a_killed_worker_is_broken_although_the_folder_was_moved(tmp_path):
+    """Optuna watches the time stamp of the lock: one that it cannot read is never old enough."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.mkdir()
+    killed = subprocess.run([sys.executable, "-c", MOVED, str(old / JOURNAL), "killed"], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    old.rename(new)
+    assert len(list(new.iterdir())) == 2
+    subprocess.run([sys.executable, "-c", MOVED, str(new / JOURNAL), "again"], check=True, timeout=30)
+    assert (new / JOURNAL).read_text() == "{}\n"
+    assert [path.name for path in new.iterdir()] == [JOURNAL]
 
 
 @pytest.mark.long

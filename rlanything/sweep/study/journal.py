@@ -11,7 +11,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 
 from rlanything.core.errors import ConfigError
 
@@ -53,10 +53,11 @@ class Journal(JournalFileBackend):
             ) from None
 
 
-class _RepairingLock(JournalFileSymlinkLock):
+class _RepairingLock(JournalFileOpenLock):
     """Optuna's lock of a journal, which removes an incomplete last line when it is taken and when it is released.
 
-    The first removes what a power loss left, the second what a failed append left a moment ago.
+    The first removes what a power loss left, the second what a failed append left a moment ago. The lock is a file.
+    Optuna's default, a link to the journal, leads nowhere once the folder has another path, and then nobody breaks it.
     """
 
     def __init__(self, path: Path) -> None:
