@@ -93,8 +93,8 @@ def _seed(folder: Path, arm: str, sets: dict[str, Any], seed: int, share: float)
     }
 
 
-def play(board: Board, truth: Truth = truth) -> list[FrozenTrial]:
-    """Run the whole budget with drawn results, each point once, and the winner and baselines on fresh seeds."""
+def play(board: Board, truth: Truth = truth, *, confirm: bool = True) -> list[FrozenTrial]:
+    """Run the whole budget with drawn results, each point once; `confirm`: the winner and baselines on fresh seeds."""
     sweep = board.sweep
     while True:
         with board.study.lock():
@@ -110,7 +110,7 @@ def play(board: Board, truth: Truth = truth) -> list[FrozenTrial]:
         write_results(board.trial(trial.number), sweep, sets, range(sweep.seeds), truth)
         board.study.note(trial.number, seconds=60.0)
         board.study.tell(trial.number, board.objectives(trial.number), TrialState.COMPLETE)
-    for number in board.to_confirm():
+    for number in board.to_confirm() if confirm else ():
         seeds = range(sweep.seeds + sweep.confirm)
         write_results(board.fresh.folder(number), sweep, board.sets(number), seeds, truth)
     return board.study.trials()

@@ -33,11 +33,14 @@ class JobQueue:
 
     def _abandoned(self) -> FrozenTrial | None:
         """A trial that is running in the study and that no worker has."""
-        for trial in self.study.trials():
-            if trial.state == TrialState.RUNNING and self.claims.take(trial_claim(trial.number)):
-                self.say(f"trial {trial.number}: taken over")
-                return self.study.resume(trial.number)
+        for number in self._running():
+            if self._claim(trial_claim(number), number, self._running):
+                self.say(f"trial {number}: taken over")
+                return self.study.resume(number)
         return None
+
+    def _running(self) -> list[int]:
+        return [t.number for t in self.study.trials() if t.state == TrialState.RUNNING]
 
     def _new(self, running: Sequence[Job]) -> FrozenTrial | None:
         if self.board.repeating():
@@ -50,4 +53,17 @@ class JobQueue:
 
     def _unconfirmed(self) -> int | None:
         """A trial to be run on fresh seeds, once all trials are over."""
-        return next((n for n in self.board.to_confirm() if self.claims.take(fresh_claim(n))), None)
+        left = self.board.to_confirm
+        return next((n for n in left() if self._claim(fresh_claim(n), n, left)), None)
+
+    def _claim(self, name: str, number: int, left: Callable[[], Sequence[int]]) -> bool:
+        """Claim a trial that is still in `left` once it is claimed.
+
+        A worker ends its trial and then gives up the claim, and may have done both since the caller read the study.
+        """
+        if not self.claims.take(name):
+            return False
+        if number in left():
+            return True
+        self.claims.release(name)
+        return False
