@@ -91,7 +91,9 @@ def _add_verify(commands: Subparsers[argparse.ArgumentParser]) -> None:
         "revision", nargs="?", metavar="REV", help="a git revision; default: the project on disk"
     )
     parser.add_argument(
-        "--keep", action="store_true", help="keep the second copy, even when everything is the same"
+        "--keep",
+        action="store_true",
+        help="keep the second copy, even when everything is the same; the next verification makes it anew",
     )
     parser.set_defaults(run=_verify)
 

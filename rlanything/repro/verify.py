@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
+from rlanything.files.atomic import remove
 from rlanything.repro import workspace
 from rlanything.repro.difference import Difference, Folder, first_difference
 from rlanything.repro.provenance_page import divided
@@ -45,7 +45,7 @@ class Outcome:
 def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep: bool = False) -> Outcome:
     """Run a copy of the project (at a git revision, or as it is on disk) and compare. Raises `ConfigError`.
 
-    If all outputs are the same, the copy is removed, unless `keep` is set.
+    If all outputs are the same, the copy is removed, unless `keep` is set. One that stays is not used again.
     """
     copy = workspace.from_revision(root, revision) if revision else workspace.from_disk(root)
     known = divided_arms(copy.root if revision else root)  # before the run writes records of its own
@@ -54,8 +54,9 @@ def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep
     say(f"the pipeline runs in {copy.root}; interrupted, the same command goes on there")
     copy.run()
     outcome = replace(compare(root, revision, copy), divided=known)
+    copy.end()
     if outcome.same and not keep:
-        shutil.rmtree(copy.root)
+        remove(copy.root)
     return outcome
 
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.ids import content_id
+from rlanything.files.atomic import clear, clear_removed, remove
 from rlanything.files.reader import read_text
 from rlanything.files.yaml_file import mapping
+from rlanything.runs.machine import packages
 
 PARTS = (
     "rlanything",
@@ -35,6 +40,15 @@ SETTINGS = {
     "HF_HUB_OFFLINE": "1",
 }
 """Environment variables that `make repro` sets too. A value that the user has set is kept."""
+CONFIG = """[core]
+    no_scm = true
+[cache]
+    dir = cache
+"""
+"""The copy's own settings of DVC: no git, and a cache in the copy. The project's, the user's or the system's settings
+may name a shared cache. It holds what is to be made again, and DVC would take it from there."""
+COMPARED = ".dvc/compared"
+"""The file in a copy whose outputs were compared. It would give the same verdict again without running anything."""
 _CAREFULLY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 """Refuses paths outside the folder. Python before 3.11.4 lacks this filter; git archives have no such paths anyway."""
 _SKIPPED = shutil.ignore_patterns("__pycache__", "*.pyc")
@@ -48,12 +62,15 @@ class Workspace:
     locked: dict[str, dict[str, Any]]
 
     def run(self) -> None:
-        """Run `dvc repro` in the copy. After a kill it resumes. Raises `ConfigError` when it fails."""
+        """Run `dvc repro` in the copy. Raises `ConfigError` when it fails.
+
+        After a kill it resumes: DVC runs no stage again that the copy's own dvc.lock has."""
         environment = {**SETTINGS, **os.environ}
         environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         done = subprocess.run(
-            [sys.executable, "-m", "dvc", "repro"], cwd=self.root, env=environment, check=False
-        )
+            [sys.executable, "-m", "dvc", "repro", "--no-run-cache"],
+            cwd=self.root, env=environment, check=False,
+        )  # fmt: skip
         if done.returncode != 0:
             raise ConfigError(
                 f"the pipeline failed in {self.root} (exit code {done.returncode}); its output says why"
@@ -64,6 +81,10 @@ class Workspace:
         path = self.root / "dvc.lock"
         return read_lock(path, read_text(path))
 
+    def end(self) -> None:
+        """Note that the outputs were compared: the next verification makes the copy anew."""
+        (self.root / COMPARED).touch()
+
 
 def from_disk(root: Path) -> Workspace:
     """A copy of the project as it is on disk. Raises `ConfigError` when it has no dvc.lock."""
@@ -72,9 +93,12 @@ def from_disk(root: Path) -> Workspace:
         raise ConfigError(f"{lock}: no such file; there is nothing to verify before `dvc repro` has run")
     files = {name: (root / name) for name in PARTS if (root / name).exists()}
     target = root / ".rla" / "verify" / f"tree-{_digest(files)}"
-    _begin(target)
-    for name, source in files.items():
-        _copy(source, target / name)
+
+    def fill(folder: Path) -> None:
+        for name, source in files.items():
+            _copy(source, folder / name)
+
+    _begin(target, fill)
     return Workspace(target, read_lock(lock, read_text(lock)))
 
 
@@ -83,11 +107,14 @@ def from_revision(root: Path, revision: str) -> Workspace:
     commit = _git(root, revision, "rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
     lock = _git(root, revision, "show", f"{commit}:./dvc.lock").decode()
     archive = _git(root, revision, "archive", "--format=tar", commit)
-    target = root / ".rla" / "verify" / commit[:12]
-    _begin(target)
-    with tarfile.open(fileobj=BytesIO(archive)) as files:
-        files.extractall(target, **_CAREFULLY)
-    (target / "dvc.lock").unlink()
+    target = root / ".rla" / "verify" / f"{commit[:12]}-{_software()[:12]}"
+
+    def fill(folder: Path) -> None:
+        with tarfile.open(fileobj=BytesIO(archive)) as files:
+            files.extractall(folder, **_CAREFULLY)
+        (folder / "dvc.lock").unlink()
+
+    _begin(target, fill)
     return Workspace(target, read_lock(root / "dvc.lock", lock))
 
 
@@ -99,11 +126,18 @@ def read_lock(path: Path, text: str) -> dict[str, dict[str, Any]]:
     return {out["path"]: out for stage in stages.values() for out in stage.get("outs", [])}
 
 
-def _begin(target: Path) -> None:
-    """Make the project folder, with a DVC that uses no git. Results of an interrupted verification are kept."""
-    target.mkdir(parents=True, exist_ok=True)
-    (target / ".dvc").mkdir(exist_ok=True)
-    (target / ".dvc" / "config.local").write_text("[core]\n    no_scm = true\n")
+def _begin(target: Path, fill: Callable[[Path], None]) -> None:
+    """Make the copy with `fill`. That of an interrupted verification is kept, with its results."""
+    clear_removed(target)
+    if (target / COMPARED).is_file():
+        remove(target)
+    if not target.is_dir():
+        half = target.with_name(f".tmp-{target.name}")
+        clear(half)
+        (half / ".dvc").mkdir(parents=True)
+        fill(half)
+        (half / ".dvc" / "config.local").write_text(CONFIG)
+        half.rename(target)
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -115,16 +149,21 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _digest(files: dict[str, Path]) -> str:
-    """A hash of the project's files (12 hex digits).
+    """A hash of the project's files and of what is installed (12 hex digits).
 
-    It names the copy, so only a copy of the same content is resumed.
+    It names the copy, so only a copy of the same content is resumed, and only with the same packages.
     """
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(_software().encode())
     for name, place in sorted(files.items()):
         for path in [place] if place.is_file() else sorted(place.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 digest.update(f"{name}/{path.relative_to(place)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def _software() -> str:
+    """A hash of the versions of Python and of the installed packages."""
+    return content_id({"python": platform.python_version(), "packages": packages()})
 
 
 def _git(root: Path, revision: str, *words: str) -> bytes:

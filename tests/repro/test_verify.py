@@ -33,6 +33,11 @@ SCRIPT = """
 import json, os, pathlib, sys, yaml
 seed = yaml.safe_load(open("params.yaml"))["seed"]
 out = pathlib.Path(sys.argv[1])
+if "RAN" in os.environ:
+    with open(os.environ["RAN"], "a") as log:
+        log.write(out.parts[0] + " ")
+if os.environ.get("BROKEN") == out.parts[0]:
+    raise SystemExit("broken")
 out.mkdir(parents=True)
 value = os.environ.get("DRIFT", "0") if out.parts[0] == "runs" else "0"
 rows = [{"iteration": k, "accuracy": seed + k * float(value)} for k in range(3)]
@@ -76,6 +81,34 @@ def test_a_pipeline_that_drifts_is_caught_with_its_first_difference(project, mon
     assert "same     data/tasks" in printed
     assert "DIFFERS  runs/full" in printed
     assert "runs/full/metrics.jsonl: iteration 1, line 2, accuracy\n  first:  3.0\n  second: 3.5" in printed
+
+
+@pytest.mark.parametrize("level", ["--project", pytest.param("--global", marks=pytest.mark.long)])
+def test_results_in_a_shared_cache_are_not_taken_for_the_second_run(project, monkeypatch, tmp_path, level):
+    monkeypatch.setenv("DVC_GLOBAL_CONFIG_DIR", str(tmp_path / "global"))
+    run(project, "dvc", "config", level, "cache.dir", str(tmp_path / "shared"))
+    run(project, "dvc", "repro", "--force")
+    monkeypatch.setenv("DRIFT", "0.5")
+    assert not verify.verify(project, None, print).same
+
+
+@pytest.mark.parametrize("revision", [None, pytest.param("HEAD", marks=pytest.mark.long)])
+def test_an_interrupted_verification_goes_on_and_after_a_verdict_everything_runs_again(
+    project, monkeypatch, tmp_path, revision
+):
+    ran = tmp_path / "ran"
+    monkeypatch.setenv("RAN", str(ran))
+    monkeypatch.setenv("BROKEN", "runs")
+    with pytest.raises(ConfigError, match="the pipeline failed"):
+        verify.verify(project, revision, print)
+    monkeypatch.delenv("BROKEN")
+    monkeypatch.setenv("DRIFT", "0.5")
+    assert not verify.verify(project, revision, print).same
+    assert ran.read_text() == "data runs runs "
+    monkeypatch.delenv("DRIFT")
+    assert verify.verify(project, revision, print, keep=True).same
+    assert verify.verify(project, revision, print).same
+    assert ran.read_text() == "data runs runs data runs data runs "
 
 
 @pytest.mark.long
@@ -143,6 +176,13 @@ def test_a_copy_is_continued_only_when_it_is_the_very_same(project):
     assert workspace.from_disk(project).root == first
     (project / "params.yaml").write_text("seed: 5\n")
     assert workspace.from_disk(project).root != first
+
+
+def test_a_copy_is_continued_only_with_the_same_packages(project, monkeypatch):
+    copies = [workspace.from_disk(project), workspace.from_revision(project, "HEAD")]
+    monkeypatch.setattr(workspace, "packages", lambda: {"torch": "0.1"})
+    again = [workspace.from_disk(project), workspace.from_revision(project, "HEAD")]
+    assert len({copy.root for copy in [*copies, *again]}) == 4
 
 
 def test_the_copy_has_everything_that_the_pipeline_depends_on():
