@@ -28,13 +28,15 @@ class Outcome:
 
     outputs: output -> whether it has the same bytes. files: number of files in all outputs. difference: the first
     difference, if one was found. unknown: why none could be found, although outputs differ. divided: as from
-    `divided_arms`: no run from the start gives these arms' bytes."""
+    `divided_arms`: no run from the start gives these arms' bytes. former: outputs of stages that the pipeline no longer
+    has, which were not made again."""
 
     outputs: Mapping[str, bool]
     files: int
     difference: Difference | None = None
     unknown: str = ""
     divided: tuple[str, ...] = ()
+    former: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
@@ -77,25 +79,28 @@ def divided_arms(root: Path) -> tuple[str, ...]:
 
 def compare(root: Path, revision: str | None, copy: workspace.Workspace) -> Outcome:
     """Compare the copy's outputs with those that the project's dvc.lock recorded."""
-    made = copy.made()
-    outputs = {path: _same(out, made.get(path)) for path, out in copy.locked.items()}
-    files = sum(out.get("nfiles", 1) for out in copy.locked.values())
+    claimed, made = copy.locked.outputs, copy.made().outputs
+    outputs = {path: _same(out, made.get(path)) for path, out in claimed.items()}
+    outcome = Outcome(
+        outputs, sum(out.get("nfiles", 1) for out in claimed.values()), former=copy.locked.former
+    )
     differing = tuple(path for path, same in outputs.items() if not same)
     if not differing:
-        return Outcome(outputs, files)
+        return outcome
     try:
         found = first_difference(_Claimed(root, revision, differing), Folder(copy.root, differing))
     except ConfigError as error:
-        return Outcome(outputs, files, unknown=str(error))
+        return replace(outcome, unknown=str(error))
     reason = (
         "" if found else "the files on disk are not the ones that dvc.lock recorded (`dvc status` says which)"
     )
-    return Outcome(outputs, files, found, reason)
+    return replace(outcome, difference=found, unknown=reason)
 
 
 def text(outcome: Outcome) -> str:
     """The outcome for a terminal."""
     lines = [f"  {'same   ' if same else 'DIFFERS'}  {path}" for path, same in outcome.outputs.items()]
+    lines += [f"  not run  {path}: of a stage that the pipeline no longer has" for path in outcome.former]
     count = sum(outcome.outputs.values())
     lines.append(
         f"{count} of {len(outcome.outputs)} outputs ({outcome.files} files) came out with the same bytes"

@@ -12,14 +12,14 @@ import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.files.atomic import clear, clear_removed, remove
 from rlanything.files.reader import read_text
-from rlanything.files.yaml_file import mapping
+from rlanything.repro.pipeline import Locked, Pipeline, read_lock, read_pipeline
 from rlanything.runs.machine import packages
 
 PARTS = (
@@ -32,7 +32,7 @@ PARTS = (
     ".dvc/config",
     ".dvc/plots",
 )
-"""The parts of a project that the pipeline needs."""
+"""The parts of a project that every pipeline needs. A copy also has what the stages of its own read."""
 SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OMP_WAIT_POLICY": "PASSIVE",
@@ -56,10 +56,11 @@ _SKIPPED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 @dataclass(frozen=True)
 class Workspace:
-    """The copy. locked: the outputs in the original's dvc.lock, as from `read_lock`."""
+    """The copy. locked: the outputs in the original's dvc.lock. stages: those of the pipeline."""
 
     root: Path
-    locked: dict[str, dict[str, Any]]
+    locked: Locked
+    stages: frozenset[str]
 
     def run(self) -> None:
         """Run `dvc repro` in the copy. Raises `ConfigError` when it fails.
@@ -76,10 +77,10 @@ class Workspace:
                 f"the pipeline failed in {self.root} (exit code {done.returncode}); its output says why"
             )
 
-    def made(self) -> dict[str, dict[str, Any]]:
-        """The outputs in the copy's dvc.lock, as from `read_lock`."""
+    def made(self) -> Locked:
+        """The outputs in the copy's dvc.lock."""
         path = self.root / "dvc.lock"
-        return read_lock(path, read_text(path))
+        return read_lock(path, read_text(path), self.stages)
 
     def end(self) -> None:
         """Note that the outputs were compared: the next verification makes the copy anew."""
@@ -91,7 +92,8 @@ def from_disk(root: Path) -> Workspace:
     lock = root / "dvc.lock"
     if not lock.is_file():
         raise ConfigError(f"{lock}: no such file; there is nothing to verify before `dvc repro` has run")
-    files = {name: (root / name) for name in PARTS if (root / name).exists()}
+    pipeline = read_pipeline(root)
+    files = {name: (root / name) for name in (*PARTS, *_more(pipeline)) if (root / name).exists()}
     target = root / ".rla" / "verify" / f"tree-{_digest(files)}"
 
     def fill(folder: Path) -> None:
@@ -99,11 +101,13 @@ def from_disk(root: Path) -> Workspace:
             _copy(source, folder / name)
 
     _begin(target, fill)
-    return Workspace(target, read_lock(lock, read_text(lock)))
+    return Workspace(target, read_lock(lock, read_text(lock), pipeline.stages), pipeline.stages)
 
 
 def from_revision(root: Path, revision: str) -> Workspace:
-    """A copy of the project at a git revision. Raises `ConfigError` for an unknown revision or one without dvc.lock."""
+    """A copy of the project at a git revision. Raises `ConfigError` for an unknown revision or one without dvc.lock.
+
+    What its stages read and git does not hold, such as a checkpoint, is taken from disk."""
     commit = _git(root, revision, "rev-parse", "--verify", f"{revision}^{{commit}}").decode().strip()
     lock = _git(root, revision, "show", f"{commit}:./dvc.lock").decode()
     archive = _git(root, revision, "archive", "--format=tar", commit)
@@ -113,17 +117,19 @@ def from_revision(root: Path, revision: str) -> Workspace:
         with tarfile.open(fileobj=BytesIO(archive)) as files:
             files.extractall(folder, **_CAREFULLY)
         (folder / "dvc.lock").unlink()
+        _configure(folder)
+        for name in read_pipeline(folder).needs:
+            if (root / name).exists() and not (folder / name).exists():
+                _copy(root / name, folder / name)
 
     _begin(target, fill)
-    return Workspace(target, read_lock(root / "dvc.lock", lock))
+    stages = read_pipeline(target).stages
+    return Workspace(target, read_lock(root / "dvc.lock", lock, stages), stages)
 
 
-def read_lock(path: Path, text: str) -> dict[str, dict[str, Any]]:
-    """All outputs in a dvc.lock: path -> its entry (md5, size, number of files).
-
-    text: the content of `path`. Raises `FileError` for anything but a mapping in YAML."""
-    stages = mapping(path, text).get("stages", {})
-    return {out["path"]: out for stage in stages.values() for out in stage.get("outs", [])}
+def _more(pipeline: Pipeline) -> list[str]:
+    """What the stages read besides `PARTS`."""
+    return [n for n in pipeline.needs if not any(PurePosixPath(n).is_relative_to(part) for part in PARTS)]
 
 
 def _begin(target: Path, fill: Callable[[Path], None]) -> None:
@@ -134,10 +140,15 @@ def _begin(target: Path, fill: Callable[[Path], None]) -> None:
     if not target.is_dir():
         half = target.with_name(f".tmp-{target.name}")
         clear(half)
-        (half / ".dvc").mkdir(parents=True)
+        half.mkdir(parents=True)
         fill(half)
-        (half / ".dvc" / "config.local").write_text(CONFIG)
+        _configure(half)
         half.rename(target)
+
+
+def _configure(folder: Path) -> None:
+    (folder / ".dvc").mkdir(exist_ok=True)
+    (folder / ".dvc" / "config.local").write_text(CONFIG)
 
 
 def _copy(source: Path, target: Path) -> None:

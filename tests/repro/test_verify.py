@@ -45,6 +45,15 @@ rows = [{"iteration": k, "accuracy": seed + k * float(value)} for k in range(3)]
 """
 
 
+CHANGES = {
+    "tasks:\n": "kept:\n",
+    "make.py data/tasks": "make.py data/kept",
+    "outs: [data/tasks]": "outs: [data/kept]",
+    "deps: [experiments/make.py]": "deps: [experiments/make.py, start/buffer.jsonl, models/base]",
+}
+"""A stage with another name and output, which reads what no stage makes. The other one reads what the former made."""
+
+
 def run(root: Path, *words: str) -> None:
     subprocess.run(words, cwd=root, check=True, capture_output=True)
 
@@ -129,6 +138,60 @@ def test_a_redivided_arm_and_a_record_that_cannot_be_read_are_told_before_it_run
     assert main(["--root", str(project), "verify-repro"]) == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[:2] == printed[-2:] == lines[:2]
+
+
+@pytest.mark.parametrize("revision", [None, pytest.param("HEAD", marks=pytest.mark.long)])
+def test_what_stages_read_is_copied_and_what_a_former_stage_made_is_not_expected(project, capsys, revision):
+    """The file is in git, the folder is not. What the former stage made is kept by hand."""
+    for name in ("start/buffer.jsonl", "models/base/config.json"):
+        (project / name).parent.mkdir(parents=True)
+        (project / name).write_text("{}\n")
+    with (project / ".gitignore").open("a") as ignored:
+        ignored.write("/data/kept\n/models/\n")
+    declared = PIPELINE
+    for old, new in CHANGES.items():
+        declared = declared.replace(old, new)
+    (project / "dvc.yaml").write_text(declared)
+    run(project, "dvc", "repro")
+    run(project, "git", "add", ".")
+    run(project, "git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-m", "another stage")
+    assert "  tasks:" in (project / "dvc.lock").read_text()
+    assert main(["--root", str(project), "verify-repro", *([revision] if revision else [])]) == 0
+    printed = capsys.readouterr().out
+    assert "not run  data/tasks: of a stage that the pipeline no longer has" in printed
+    assert "2 of 2 outputs (2 files) came out with the same bytes" in printed
+
+
+@pytest.mark.parametrize("name", ["start", "start/buffer.jsonl"])
+def test_a_copy_is_not_continued_after_a_change_of_what_a_stage_reads(project, name):
+    (project / "start").mkdir()
+    (project / "start" / "buffer.jsonl").write_text("1\n")
+    (project / "dvc.yaml").write_text(PIPELINE.replace("deps: [", f"deps: [{name}, "))
+    first = workspace.from_disk(project).root
+    assert (first / "start" / "buffer.jsonl").read_text() == "1\n"
+    (project / "start" / "buffer.jsonl").write_text("2\n")
+    assert (workspace.from_disk(project).root / "start" / "buffer.jsonl").read_text() == "2\n"
+
+
+def test_the_buffer_that_a_run_starts_from_is_copied_with_the_one_it_is_based_on(project):
+    """It is a parameter of the pipeline, and no dependency."""
+    for number in range(3):
+        (project / "mine" / "buffer").mkdir(parents=True, exist_ok=True)
+        (project / "mine" / "buffer" / f"iter_{number:04d}.jsonl").write_text("{}\n")
+    (project / "params.yaml").write_text("seed: 3\ntasks: {start: mine/buffer/iter_0001.jsonl}\n")
+    copy = workspace.from_disk(project).root
+    copied = sorted(path.name for path in (copy / "mine").rglob("*.jsonl"))
+    assert copied == ["iter_0000.jsonl", "iter_0001.jsonl"]
+    (project.parent / "theirs.jsonl").write_text("{}\n")
+    (project / "params.yaml").write_text("seed: 3\ntasks: {start: ../theirs.jsonl}\n")
+    workspace.from_disk(project)
+    assert not list((project / ".rla").rglob("theirs.jsonl"))
+
+
+def test_a_pipeline_that_dvc_cannot_read_is_named(project):
+    (project / "dvc.yaml").write_text("stages:\n  tasks:\n    cmd: echo ${nothing}\n")
+    with pytest.raises(ConfigError, match=r"dvc\.yaml: .*Could not find 'nothing'"):
+        workspace.from_disk(project)
 
 
 @pytest.mark.long
