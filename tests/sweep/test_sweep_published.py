@@ -109,6 +109,17 @@ def test_what_only_the_papers_point_sets_is_in_the_table(tmp_path):
     assert set(dict(draw(found))) >= {"history.png"}
 
 
+def test_a_column_of_whole_numbers_and_fractions_becomes_one_of_fractions(tmp_path):
+    """The first points of a sweep may well be whole numbers: [1, 1, 0.5]."""
+    board = make(declared(budget={"trials": 3}), tmp_path)
+    for value in (1, 1, 0.5):
+        trial = board.study.ask()
+        board.study.note(trial.number, seconds=None, sets={"signals.lambda": value})
+    column = table(board)["signals.lambda"]
+    assert column.to_list() == [1.0, 1.0, 0.5]
+    assert column.dtype.is_float()
+
+
 def test_many_trials_do_not_drown_what_is_certain(tmp_path):
     """Times the trials (Holm), the p of a great difference stays below the level."""
     board = make(declared(confirm=0, sampler="qmc", seeds=6, budget={"trials": 20}), tmp_path)

@@ -27,11 +27,13 @@ def table(board: Board) -> pl.DataFrame:
 
 
 def _one_type(values: list[Any]) -> list[Any]:
-    """A column with both numbers and text, as some choices have, becomes text."""
+    """A column with both numbers and text, as some choices have, becomes text; one of both kinds of numbers, floats."""
     kinds = {type(v) for v in values if v is not None}
-    return (
-        values if len(kinds) < 2 or kinds <= {int, float} else [None if v is None else str(v) for v in values]
-    )
+    if len(kinds) < 2:
+        return values
+    # Polars takes the type from the first value, and refuses a float after whole numbers.
+    one = float if kinds == {int, float} else str
+    return [None if v is None else one(v) for v in values]
 
 
 def _row(board: Board, trial: FrozenTrial, against: Contrast | None) -> dict[str, Any]:
