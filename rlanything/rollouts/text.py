@@ -33,7 +33,7 @@ def _top(page: Page) -> Iterator[RenderableType]:
     state = "" if page["state"] == "finished" else f" ({page['state']})"
     place = f"iteration {page['iteration']}, slot {page['slot']}, rollout {page['rollout']}"
     yield heading(f"{page['run']}{state}  {place}")
-    yield plain(f"task {page['task']['task_id'][:12]}  {one_line(page['task']['instruction'])}")
+    yield plain(f"task {one_line(page['task']['task_id'])[:12]}  {one_line(page['task']['instruction'])}")
     if page["rewrite"]:
         found = page["rewrite"]
         why = f": {found['reason']}" if found["reason"] else ""

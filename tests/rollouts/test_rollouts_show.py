@@ -188,7 +188,8 @@ def test_no_control_character_of_a_model_reaches_the_terminal(root, capsys):
     def change(record):
         for step in record["trajectory"]["steps"]:
             step["action"] = step["observation"] = evil + "\n" + evil
-        record["trajectory"]["first_observation"] = record["trajectory"]["error"] = evil
+        for name in ("first_observation", "error", "task_id"):
+            record["trajectory"][name] = evil
         for judgement in record["judgements"]:
             for vote in judgement["votes"]:
                 vote["reasoning"] = evil
