@@ -28,8 +28,11 @@ def sft(group: Group) -> Iterator[Row]:
 
 
 def preference(group: Group) -> Iterator[Row]:
-    """The best and the worst rollout by mean reward, at the first step where both read the same and replies differ."""
-    known = [one for one in group.rollouts if one.reward is not None]
+    """The best and the worst rollout by mean reward, at the first step where both read the same and replies differ.
+
+    Rollouts that crashed are left out: that an environment failed says nothing about the replies."""
+    counted = [one for one in group.rollouts if one.record.episode.trajectory.counts]
+    known = [one for one in counted if one.reward is not None]
     if not known:
         return
     best, worst = max(known, key=_reward), min(known, key=_reward)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +83,27 @@ def test_pairs_read_the_same_and_the_better_one_was_chosen(exported, episodes):
         assert row["source"]["chosen"]["value"] > row["source"]["rejected"]["value"]
         group = [e for k, e in episodes.items() if e.trajectory.task_id == good.trajectory.task_id]
         assert row["source"]["chosen"]["value"] >= max(e.trajectory.outcome for e in group) - 1
+
+
+def test_a_rollout_that_crashed_is_no_rejected_one(project, exported, tmp_path):
+    """Its reward is low because the environment failed, not because of its replies."""
+    for name in ("runs", "provenance"):
+        shutil.copytree(project / name, tmp_path / name)
+    places = ("iteration", "slot", "proposal", "rollout")
+
+    def rejected(folder: Path) -> set[tuple[Any, ...]]:
+        return {tuple(row["source"]["rejected"][name] for name in places) for row in rows(folder)}
+
+    worst = rejected(exported("trl-preference"))
+    for file in (tmp_path / "runs" / "full" / "seed-0" / "rollouts").glob("*.gz"):
+        records = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+        for record in records:
+            one, number = record["trajectory"], int(file.name[5:9]) - 1
+            if (number, one["slot"], record.get("proposal", False), one["rollout"]) in worst:
+                one["status"] = "env_error"
+        file.write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in records).encode()))
+    export("full", "trl-preference", tmp_path / "out", root=tmp_path)
+    assert worst.isdisjoint(rejected(tmp_path / "out"))
 
 
 def test_pairs_of_votes_were_voted_good_and_bad_at_the_same_prompt(exported, episodes):
