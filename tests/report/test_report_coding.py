@@ -60,15 +60,15 @@ def test_known_hits_give_known_numbers(made):
     headline = json.loads((made / "headline.json").read_text())
     assert headline["policy"] == {"in_domain": 0.5, "out_of_domain": 0.25}
     assert headline["full"] == {"in_domain": 0.75, "out_of_domain": 0.5, "ut": 0.75, "accepted_tasks": 40.0}
-    assert found["full"]["ut"]["vs_base"] == {"mean": 0.5, "low": 0.5, "high": 0.5, "p": 0.0}
-    assert found["full"]["detect"]["vs_base"] == {"mean": 0.25, "low": 0.25, "high": 0.25, "p": 0.0}
+    assert found["full"]["ut"]["vs_base"] == {"mean": 0.5, "low": None, "high": None, "p": None}
+    assert found["full"]["detect"]["vs_base"] == {"mean": 0.25, "low": None, "high": None, "p": None}
 
 
 @pytest.mark.parametrize(
     "row",
     [
         "| `full` | **75.0** | 43.2 | **50.0** | **75.0** | 78.9 | **37.5** | 48.5 | 40.0 |",
-        "| `policy_reward` | 62.5 [62.5, 62.5] | +37.5 [+37.5, +37.5] | <0.001 | 73.3 | +45.5 |",
+        "| `policy_reward` | 62.5 | +37.5 | – | 73.3 | +45.5 |",
         "| Code in-domain `base` | 25.0 | 31.3 | 26.9 | 21.2 |",
         "| Code in-domain `policy` | 50.0 (+25.0) | 38.8 (+7.5) | 31.4 (+4.5) | 25.8 (+4.6) |",
         "| Code in-domain `policy_reward` | 50.0 (+25.0) | 40.0 (+8.7) | 31.7 (+4.8) | 26.5 (+5.3) |",
@@ -77,12 +77,13 @@ def test_known_hits_give_known_numbers(made):
         "| UT `full` | 75.0 (+50.0) | 78.9 (+51.1) | 81.6 (+45.9) | 87.1 (+43.3) |",
         "| Detect `policy_reward` | 31.2 (+18.8) | 37.9 (+18.3) | 49.0 (+20.9) | 47.2 (+11.5) |",
         "| Detect `full` | 37.5 (+25.0) | 48.5 (+28.9) | 55.2 (+27.1) | 55.5 (+19.8) |",
-        "- `policy` is above `base` out-of-domain: difference +25.0 [+25.0, +25.0], p <0.001.",
-        "- `full` is above `policy_reward` in-domain: difference +25.0 [+25.0, +25.0], p <0.001 (paper: +3.2).",
+        "- `policy` is above `base` out-of-domain, but not clearly: difference +25.0, p –.",
+        "- `full` is above `policy_reward` in-domain, but not clearly: difference +25.0, p – (paper: +3.2).",
         "- Code in-domain: not the paper's order: `base` 25.0 < `policy` 50.0 = `policy_reward` 50.0 < `full` 75.0. "
-        "Steps that rise clearly: 2 of 3.",
+        "Steps that rise clearly: 0 of 3.",
         "- UT: the paper's order: `base` 25.0 = `policy` 25.0 < `policy_reward` 62.5 < `full` 75.0. Steps that rise "
-        "clearly: 2 of 2.",
+        "clearly: 0 of 2.",
+        "| `full` against `base`, in-domain | +50.0 | – | – |",
         "| `full` | 61.0 (12) / 61.0 | 29.0 (12) / 29.0 | 75.0 (12) / 75.0 | 37.5 (12) / 37.5 |",
         "No warnings.",
     ],
@@ -194,7 +195,8 @@ def test_ut_pools_the_tests_of_a_seed_and_averages_seeds(base, full):
             continue
         found = cells[arm]["ut"].value
         assert found.mean == pytest.approx(np.mean(shares))
-        assert 0.0 <= found.low <= found.mean <= found.high <= 1.0
+        if found.low is not None:  # something varies, or all is 0
+            assert 0.0 <= found.low <= found.mean <= found.high <= 1.0
 
 
 def _shares(seeds: list[dict[str, list[int]]]) -> list[float]:
@@ -236,7 +238,7 @@ def test_the_papers_benchmarks_stand_beside_its_table_one(tmp_path):
         in page
     )
     assert (
-        "is above `policy_reward` LiveCodeBench-V2: difference +25.0 [+25.0, +25.0], p <0.001 (paper: +2.4)."
+        "is above `policy_reward` LiveCodeBench-V2, but not clearly: difference +25.0, p – (paper: +2.4)."
         in page
     )
     assert list(material.cells["full"]) == [

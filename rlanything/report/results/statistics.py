@@ -11,7 +11,8 @@ rest: three seeds that agree by chance do not make an interval narrow. `benchmar
 often the interval holds the truth, also when the seeds agree by chance, beside two other methods.
 
 A difference of two arms is that of their cells, so that what the arms share cancels. With one seed the interval is over
-tasks only: it says nothing about other training seeds. With one seed and no tasks (a count) there is no interval.
+tasks only: it says nothing about other training seeds. With one seed and no tasks (a count) there is no interval. Nor
+is there one, or a p, where nothing varies: cells that agree do not say how far others would lie from them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from scipy.special import stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 Name = TypeVar("Name")
+ROUNDING = 1e-12
+"""Cells that differ by less, as a share of the largest, are equal."""
 LEVEL = 0.05
 """A difference with a corrected p below it is called clear."""
 
@@ -55,7 +58,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and the ends of its 95 % interval; the ends are None where no interval can be given."""
+    """A mean and the ends of its 95 % interval; both ends are None where no interval can be given."""
 
     mean: float
     low: float | None
@@ -123,7 +126,7 @@ def paired(arm: Panel, base: Panel) -> tuple[Panel, Panel]:
 
 
 def spread(cells: Floats) -> Spread | None:
-    """How uncertain the mean of cells (seeds, tasks) is. None for a single cell.
+    """How uncertain the mean of cells (seeds, tasks) is. None for a single cell, a variance of 0 where all are equal.
 
     Searle, Casella and McCulloch, Variance Components (1992), chapter 4: the expected mean squares of a two-way crossed
     model; Satterthwaite (1946).
@@ -131,6 +134,8 @@ def spread(cells: Floats) -> Spread | None:
     seeds, tasks = cells.shape
     if cells.size == 1:
         return None
+    if np.ptp(cells) <= ROUNDING * np.abs(cells).max():
+        return Spread(0.0, 1.0)
     if min(cells.shape) == 1:
         return Spread(float(cells.var(ddof=1)) / cells.size, cells.size - 1)
     mean, rows, columns = cells.mean(), cells.mean(axis=1), cells.mean(axis=0)
@@ -144,12 +149,15 @@ def spread(cells: Floats) -> Spread | None:
 
 
 def p_value(cells: Floats) -> float | None:
-    """Two-sided p of the mean of cells (seeds, tasks) being 0. None for a single cell; 0 or 1 where nothing varies."""
+    """Two-sided p of the mean of cells (seeds, tasks) being 0. None for a single cell.
+
+    Where nothing varies, 1 for a mean of 0, and None for another one: that cells agree is no proof.
+    """
     found, mean = spread(cells), float(cells.mean())
     if found is None:
         return None
     if found.variance == 0.0:
-        return float(mean == 0.0)
+        return 1.0 if mean == 0.0 else None
     return float(2.0 * stdtr(found.freedom, -abs(mean) / sqrt(found.variance)))
 
 
@@ -171,7 +179,7 @@ def corrected(contrasts: Mapping[Name, Contrast]) -> dict[Name, Contrast]:
 
 def _interval(cells: Floats, limits: tuple[float, float]) -> Estimate:
     found, mean = spread(cells), float(cells.mean())
-    if found is None:
+    if found is None or (found.variance == 0.0 and mean != 0.0):
         return Estimate(mean, None, None)
     half = float(stdtrit(found.freedom, 1.0 - LEVEL / 2)) * sqrt(found.variance)
     # Rounding must not put the mean outside of its own interval.

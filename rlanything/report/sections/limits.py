@@ -11,7 +11,7 @@ from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.metrics import Metric
 from rlanything.report.results.power import Components
 from rlanything.report.results.questions import Pair
-from rlanything.report.results.statistics import Contrast, differences
+from rlanything.report.results.statistics import Contrast, differences, spread
 from rlanything.report.sections.parts import bullets
 
 POWER = 0.8
@@ -66,7 +66,8 @@ def _detectable(comparison: Comparison, pair: Pair, metric: Metric) -> float | N
     """The smallest difference that the design finds; None where it cannot be known, or where nothing varies."""
     upper, lower = (comparison.panels[arm][metric.name] for arm in pair)
     cells = differences(upper, lower)
-    if cells is None or min(cells.shape) < 2 or not cells.any():
+    found = None if cells is None else spread(cells)
+    if cells is None or found is None or min(cells.shape) < 2 or found.variance == 0.0:
         return None
     seeds, tasks = cells.shape
     return Components.of(cells).detectable(seeds, tasks, POWER)
