@@ -20,6 +20,7 @@ from rlanything.report.results.statistics import (
     p_value,
     paired,
     spread,
+    standard_error,
 )
 
 SHAPES = st.tuples(st.integers(1, 2), st.integers(1, 4), st.integers(2, 8))
@@ -152,6 +153,21 @@ def test_only_shared_seeds_and_cells_are_compared():
     assert contrast(arm, base).difference.mean == 0.5
     assert right.totals.tolist() == left.totals.tolist()
     assert contrast(arm, panel([[[1]]], seeds=(9,))) is None
+
+
+def test_tasks_in_which_nothing_was_measured_do_not_make_it_narrow():
+    rng = np.random.default_rng(0)
+    hits = rng.integers(0, 4, size=(2, 3, 8)).astype(float)
+    empty = [np.concatenate([a, np.zeros((2, 3, 24))], axis=2) for a in (hits, np.full_like(hits, 3))]
+    whole, padded = panel(hits, np.full_like(hits, 3)), panel(*empty)
+    base = panel(np.ones_like(hits), np.full_like(hits, 3))
+    assert estimate(padded) == estimate(whole)
+    assert standard_error(padded) == standard_error(whole)
+    assert contrast(padded, base) == contrast(whole, base)
+    late = np.where(np.arange(32) < 8, padded.totals, 0.0)
+    late[:, 0, 20:] = 3  # of a seed that is left out, as its second channel is empty
+    late[1, 0] = 0
+    assert estimate(panel(padded.hits, late)) == estimate(panel(hits[:, 1:], np.full((2, 2, 8), 3)))
 
 
 def test_nothing_measured_is_none():

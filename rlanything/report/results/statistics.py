@@ -188,13 +188,19 @@ def _interval(cells: Floats, limits: tuple[float, float]) -> Estimate:
 
 
 def _measured(panels: Sequence[Panel]) -> list[Panel]:
-    """The panels without the seeds for which one of them has a channel with nothing in it."""
+    """The panels without the seeds for which one of them has a channel with nothing in it, and without empty tasks.
+
+    A task in which one of them has nothing at all would count as one that lies exactly at the mean.
+    """
     keep = [
         seed
         for i, seed in enumerate(panels[0].seeds)
         if all((panel.totals[:, i].sum(axis=1) > 0).all() for panel in panels)
     ]
-    return [panel.at(keep, panel.tasks) for panel in panels]
+    kept = [panel.at(keep, panel.tasks) for panel in panels]
+    there = np.all([panel.totals.sum(axis=(0, 1)) > 0 for panel in kept], axis=0)
+    tasks = [task for task, measured in zip(panels[0].tasks, there, strict=True) if measured]
+    return [panel.at(keep, tasks) for panel in kept]
 
 
 def _masked(panel: Panel, mask: NDArray[np.bool_]) -> Panel:
