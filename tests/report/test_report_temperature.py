@@ -10,8 +10,9 @@ from report_cases import config, cooled, evaluation, project, write_evaluation
 
 from rlanything.report import document, figures, findings
 from rlanything.report.drawn.cooling import COOLING, cooling_chart
-from rlanything.report.report_data import gathered
+from rlanything.report.report_data import gather, gathered
 from rlanything.report.results.evaluations import Cooled, read_evaluations
+from rlanything.report.sections.limits import limits
 
 
 def test_the_search_is_drawn_in_every_form_and_shown_above_its_table(tmp_path):
@@ -43,6 +44,15 @@ def test_a_file_that_does_not_say_what_was_tried_has_no_figure(tmp_path):
     material = gathered(config(), tmp_path, read_evaluations(tmp_path, ("base_cooled", "full")))
     assert COOLING not in {chart.name for chart in figures.charts(material)}
     assert f"figures/{COOLING}" not in document.report_md(material)
+
+
+def test_open_comparisons_with_the_cooled_base_and_of_it_are_listed(tmp_path):
+    said = limits(cooled(tmp_path, ("base", "full")))
+    for metric in ("in-domain", "out-of-domain"):
+        assert f"| `full` against `base_cooled`, {metric} |" in said
+        assert f"| `base_cooled` against `base`, {metric} |" in said
+    project(tmp_path / "other", ("base", "full"))
+    assert "cooled`" not in limits(gather(config(), tmp_path / "other"))
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class Comparison:
     def _column(self, metric: Metric) -> dict[str, Cell]:
         values = {arm: found for arm in self.arms if (found := self.estimate(arm, metric)) is not None}
         against = self.contrasts(((arm, BASE) for arm in values if arm not in CONTROLS), metric)
-        against |= self.contrasts(((arm, BASE) for arm in values if arm in CONTROLS and arm != BASE), metric)
+        against |= self.contrasts(questions.controls(list(values)), metric)
         vs = self.between(metric) if metric.is_success else {}
         return {
             arm: Cell(

@@ -27,6 +27,11 @@ def over_cooled(arms: Sequence[str]) -> list[Pair]:
     return [(arm, BASE_COOLED) for arm in arms if arm not in CONTROLS]
 
 
+def controls(arms: Sequence[str]) -> list[Pair]:
+    """What does a lower temperature alone gain?"""
+    return [(arm, BASE) for arm in arms if arm in CONTROLS and arm != BASE]
+
+
 def beyond_outcome(arms: Sequence[str]) -> list[Pair]:
     """What does an arm gain beyond learning from outcomes alone? [] where `outcome` was not run."""
     return [(arm, OUTCOME) for arm, _ in over_base(arms) if OUTCOME in arms and arm != OUTCOME]

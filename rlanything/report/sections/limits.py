@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rlanything.config import BASE_COOLED
 from rlanything.report.formatting import code, interval, markdown_table, number, p_text
 from rlanything.report.report_data import ReportData
 from rlanything.report.results import questions
@@ -50,7 +51,8 @@ def _questions(comparison: Comparison, metric: Metric) -> list[list[Pair]]:
     arms = comparison.arms
     if not metric.is_success:
         return [questions.over_base(arms)]
-    return [questions.over_base(arms), questions.beyond_outcome(arms), questions.steps(arms)]
+    cooled = [questions.controls(arms), questions.over_cooled(arms)] if BASE_COOLED in arms else []
+    return [questions.over_base(arms), *cooled, questions.beyond_outcome(arms), questions.steps(arms)]
 
 
 def _row(comparison: Comparison, pair: Pair, metric: Metric, found: Contrast) -> list[str]:
