@@ -7,14 +7,16 @@ import json
 import polars as pl
 import pytest
 from optuna.trial import TrialState
-from sweep_cases import declared, make, play
+from sweep_cases import declared, make, play, write_results
 
+from rlanything.sweep.declare.space import SETS
 from rlanything.sweep.results.comparisons import differences
-from rlanything.sweep.results.document import LEVEL, sentences, trials
+from rlanything.sweep.results.document import ITSELF, LEVEL, NO_DEFAULT, sentences, trials
 from rlanything.sweep.results.matplotlib_figures import draw
 from rlanything.sweep.results.publish import publish, replaces_nothing_else, stamp
 from rlanything.sweep.results.table import summary, table
 from rlanything.sweep.results.views import views
+from rlanything.sweep.study.study import LABEL
 
 
 def test_the_table_is_the_same_as_parquet_and_csv(published):
@@ -95,6 +97,23 @@ def test_crashed_and_pruned_trials_are_shown_and_left_out_of_the_numbers(tmp_pat
     frame = table(board)
     assert frame["state"].to_list() == ["running", "fail", "running", "pruned"]
     assert "bad" in frame["error"][1]
+
+
+@pytest.mark.parametrize(("crashed", "said"), [("default", NO_DEFAULT), (None, ITSELF)])
+def test_only_the_default_itself_is_called_so(tmp_path, crashed, said):
+    board = make(declared(budget={"trials": 2}, confirm=0), tmp_path)
+    for _ in range(2):
+        trial = board.study.ask()
+        label, sets = trial.user_attrs[LABEL], trial.user_attrs[SETS]
+        if label == crashed:
+            board.study.tell(trial.number, None, TrialState.FAIL)
+        else:
+            share = 0.9 if label == "default" else 0.1
+            write_results(
+                board.trial(trial.number), board.sweep, sets, range(3), lambda _, share=share: share
+            )
+            board.study.tell(trial.number, board.objectives(trial.number), TrialState.COMPLETE)
+    assert sentences(views(board, "case"))[-1] == said
 
 
 def test_what_only_the_papers_point_sets_is_in_the_table(tmp_path):

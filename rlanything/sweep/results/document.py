@@ -20,6 +20,10 @@ FIGURES = {
     "fresh": "The winner's lead on the seeds that chose it and on fresh ones",
 }
 LEVEL = 0.05
+DEFAULT = "default"
+"""Label of the trial of the project's own setting."""
+ITSELF = "The best trial is the default itself: nothing here asks for another setting."
+NO_DEFAULT = "The default has no result: there is nothing to compare with."
 NOT_SHOWN = "Its lead does not hold beyond the intervals: this sweep gives no reason to prefer it."
 CORRECTED = "Its lead holds after the correction for the number of points; no fresh seeds have confirmed it."
 LUCK = "part of its lead was luck, beyond the intervals"
@@ -80,13 +84,18 @@ def sentences(views: Views) -> list[str]:
 def _worth(views: Views, best: Point) -> str:
     """The conclusion."""
     if best.difference is None and not views.fresh:
-        return "The best trial is the default itself: nothing here asks for another setting."
+        return ITSELF if _is_default(views, best) else NO_DEFAULT
     if views.fresh:
         held = all(_ahead(c.fresh, sign(views.metrics[0])) for c in views.fresh)
         over = " and ".join(f"trial {c.against} ({c.baseline})" for c in views.fresh)
         return f"Its lead over {over} holds on fresh seeds, beyond the intervals." if held else NOT_SHOWN
     p = best.difference.p if best.difference is not None else None
     return CORRECTED if p is not None and p < LEVEL else NOT_SHOWN
+
+
+def _is_default(views: Views, best: Point) -> bool:
+    """Whether the winner is the default's point; not where the default has no result, as when it crashed."""
+    return any(p.label == DEFAULT and p.sets == best.sets for p in views.finished)
 
 
 def _signed(found: Estimate, metric: str) -> str:
