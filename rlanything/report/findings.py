@@ -55,12 +55,16 @@ def _beyond(arm: str, metric: Metric, found: tuple[Contrast, Contrast, Contrast]
     gain, cooled = (number(c.difference.mean, metric, sign=True) for c in (whole, cooling))
     doubt = "" if beyond.clear else ", not clearly"
     far = f"Beyond the cooled base{doubt}: {interval(beyond.difference, metric, sign=True)}, p {p_text(beyond.p)}."
-    said = (
-        f"{code(arm)} {metric.short}: {gain} points over the base, of which a temperature of {temperature:g}"
+    said, cause = (
+        f"{code(arm)} {metric.short}: {gain} points over the base",
+        f"a temperature of {temperature:g}",
     )
-    if cooling.clear and cooling.difference.mean < 0:
-        return f"{said} explains none: it is worse than the base's own ({cooled}). {far}"
-    return f"{said} explains {cooled}. {far}"
+    if not cooling.clear:
+        alone = interval(cooling.difference, metric, sign=True)
+        return f"{said}. {cause.capitalize()} alone makes a difference of {alone}, which is not clear. {far}"
+    if cooling.difference.mean < 0:
+        return f"{said}, of which {cause} explains none: it is worse than the base's own ({cooled}). {far}"
+    return f"{said}, of which {cause} explains {cooled}. {far}"
 
 
 def against_outcome(comparison: Comparison, paper: Paper) -> list[str]:

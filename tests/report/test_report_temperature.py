@@ -10,6 +10,7 @@ from report_cases import config, cooled, evaluation, project, write_evaluation
 
 from rlanything.report import document, figures, findings
 from rlanything.report.drawn.cooling import COOLING, cooling_chart
+from rlanything.report.formatting import interval
 from rlanything.report.report_data import gather, gathered
 from rlanything.report.results.evaluations import Cooled, read_evaluations
 from rlanything.report.sections.limits import limits
@@ -74,3 +75,14 @@ def test_a_temperature_that_is_worse_on_the_panel_explains_nothing(tmp_path, sol
     )
     assert f"of which a temperature of 0.5 {said}" in line
     assert "Beyond the cooled base" in line
+
+
+def test_an_effect_of_the_temperature_that_is_not_clear_explains_nothing(tmp_path):
+    found = cooled(tmp_path, ("base", "full")).comparison
+    for line, metric in zip(findings.against_cooled(found, 0.5), found.success, strict=True):
+        alone = found.contrasts([("base_cooled", "base")], metric)["base_cooled", "base"]
+        assert alone.clear == ("explains" in line)
+        if not alone.clear:
+            ends = interval(alone.difference, metric, sign=True)
+            assert f". A temperature of 0.5 alone makes a difference of {ends}, which is not clear. " in line
+    assert "not clear. " in line
