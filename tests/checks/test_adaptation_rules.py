@@ -119,6 +119,22 @@ def test_the_numbers_follow_from_the_counts(tmp_path):
     assert [d.apart.mean for d in found.distances] == pytest.approx([0.75, 0.2])
 
 
+def test_no_interval_goes_beyond_what_can_be(tmp_path):
+    """Two seeds that differ have wide intervals: they end where a share, a count or a change ends."""
+    declared = Adaptation(probes=("base",))
+    other = answers((12, 16), (8, 8)).model_copy(update={"moved": Moved(slots={}, apart=(0.1, 1.9))})
+    twice = other.model_copy(update={"rewrites": [*other.rewrites, rewrite(Direction.HARDER, 0.5, 1.0)]})
+    found = results.read(
+        declared, BAND, [run(tmp_path, 0, answers((8, 16), (4, 8))), run(tmp_path, 1, twice)]
+    )
+    every = next(row for row in found.rows if row.rule == "none")
+    assert (every.right.low, every.right.high) == (0.0, 1.0)
+    assert every.accepted.low == 0.0
+    assert every.recorded.low == -1.0
+    assert [d.apart.low for d in found.distances] == [0.0, 0.0]
+    assert found.distances[1].apart.high == 2.0
+
+
 def test_rollouts_that_are_missing_are_named(tmp_path):
     whole = answers((8, 16), (4, 8)).model_dump(mode="json")
     del whole["probes"]["base"][NEW.task_id]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import mean
 
 from rlanything.checks.adaptation.declare import Adaptation
@@ -24,6 +25,9 @@ PARTS = ("all", "replaced", "kept")
 """Of the first tasks: all, those of slots with an accepted rewrite, and the others. The last two differ by seed."""
 Values = Mapping[int, Sequence[float]]
 """seed -> values."""
+Limits = tuple[float, float]
+"""Between which a value can lie; no interval goes beyond."""
+SHARES, CHANGES, COUNTS, DISTANCES = (0.0, 1.0), (-1.0, 1.0), (0.0, inf), (0.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -97,17 +101,17 @@ def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answ
         for seed, rewrites in chosen.items()
     }
 
-    def over(value: Callable[[Rewrite, Mapping[str, Share]], float]) -> Estimate | None:
-        return _estimate({s: [value(r, answers[s].probes[probe]) for r in chosen[s]] for s in chosen})
+    def over(value: Callable[[Rewrite, Mapping[str, Share]], float], limits: Limits) -> Estimate | None:
+        return _estimate({s: [value(r, answers[s].probes[probe]) for r in chosen[s]] for s in chosen}, limits)
 
     return Row(
         probe,
         rule,
-        accepted=_estimate({seed: [len(rewrites)] for seed, rewrites in chosen.items()}, float("inf")),
-        recorded=over(lambda r, _: r.sign * (r.after - r.before)),
-        fresh=over(_change),
-        right=over(lambda r, played: float(_change(r, played) > 0)),
-        inside=over(lambda r, played: float(inside(_accuracy(played[r.new]), band))),
+        accepted=_estimate({seed: [len(rewrites)] for seed, rewrites in chosen.items()}, COUNTS),
+        recorded=over(lambda r, _: r.sign * (r.after - r.before), CHANGES),
+        fresh=over(_change, CHANGES),
+        right=over(lambda r, played: float(_change(r, played) > 0), SHARES),
+        inside=over(lambda r, played: float(inside(_accuracy(played[r.new]), band)), SHARES),
     )
 
 
@@ -147,22 +151,22 @@ def _cells(found: Answers, arm: str, part: str) -> dict[str, tuple[Share]]:
 def _distance(place: int, by: str, answers: Mapping[int, Answers]) -> Distance:
     moved = {seed: [d[place] for d in found.moved.slots.values()] for seed, found in answers.items()}
     apart = {s: [f.moved.apart[place]] for s, f in answers.items() if f.moved.apart is not None}
-    return Distance(by, _estimate(moved, 2.0), _estimate(apart, 2.0))
+    return Distance(by, _estimate(moved, DISTANCES), _estimate(apart, DISTANCES))
 
 
-def _estimate(values: Values, largest: float = 1.0) -> Estimate | None:
+def _estimate(values: Values, limits: Limits) -> Estimate | None:
     """The mean over seeds of their means. Seeds without a value are left out."""
     means = {seed: mean(found) for seed, found in values.items() if found}
-    return _of(_panel(means, largest))
+    return _of(_panel(means, limits))
 
 
-def _panel(means: Mapping[int, float], largest: float) -> Panel | None:
+def _panel(means: Mapping[int, float], limits: Limits) -> Panel | None:
     import numpy as np
 
     if not means:
         return None
     hits = np.array([[[value] for value in means.values()]])
-    return Panel(tuple(means), (WHOLE,), hits, np.ones_like(hits), (-largest, largest))
+    return Panel(tuple(means), (WHOLE,), hits, np.ones_like(hits), limits)
 
 
 def _of(panel: Panel | None) -> Estimate | None:
