@@ -98,6 +98,9 @@ def test_a_policy_below_its_base_is_told_by_the_size_of_the_panel():
     found = [numbers(cases.row(k, **{"panel/in_domain": value})) for k, value in enumerate(curve)]
     assert {one.kind for one in checks.warnings(found, 50)} == {"below the base"}
     assert checks.warnings(found, 6) == [], "six tasks say little"
+    later = [{**numbers(cases.row(k)), "panel/in_domain": None} for k in range(4, 9)]
+    (one,) = checks.warnings([*found, *later], 50)
+    assert one.text == "panel/in_domain is 0.40 in iteration 3; the base had 0.60"
     chance = [{key: value for key, value in row.items() if key != "panel/in_domain"} for row in found]
     assert (
         checks.warnings([{**row, "panel/rm_process": v} for row, v in zip(chance, curve, strict=True)], 50)

@@ -104,11 +104,15 @@ def below_base(rows: Sequence[Row], tasks: int | None = None) -> Warned | None:
     """The trained policy is worse on a panel of so many tasks than the base, measured before the first update."""
     error = math.sqrt(0.5 / (tasks or PANEL_TASKS))  # of the difference of two shares near one half
     for key in sorted({key for row in rows for key in row if is_policy_panel(key)}):
-        curve = [value for row in rows if (value := row.get(key)) is not None]
+        measured = [(row, value) for row in rows if (value := row.get(key)) is not None]
+        curve = [value for _, value in measured]
         if len(curve) >= 3 and max(curve[-2:]) < curve[0] - BELOW_BASE * error:
+            # A panel is not measured in every iteration, so the last row need not be the one with the last value.
+            number = measured[-1][0].get("iteration")
+            when = "" if number is None else f" in iteration {int(number)}"
             return Warned(
                 "below the base",
-                f"{key} is {curve[-1]:.2f} after {len(rows)} iterations; the base had {curve[0]:.2f}",
+                f"{key} is {curve[-1]:.2f}{when}; the base had {curve[0]:.2f}",
                 "lower learn.policy.lr, raise learn.beta; `rlanything rollouts show RUN` shows what is rewarded",
             )
     return None
