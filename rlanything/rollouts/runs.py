@@ -30,7 +30,9 @@ class NoRun(ConfigError):
 
 @dataclass(frozen=True)
 class Terms:
-    """By what a run's replies became rewards, and whose tokenizers its tokens are of. env: its environment."""
+    """By what a run's replies became rewards, and whose tokenizers its tokens are of. env: its environment.
+
+    rollouts: how often it tried a task."""
 
     arm: ArmConfig
     signals: SignalsConfig
@@ -38,6 +40,7 @@ class Terms:
     policy: Checkpoint
     reward: Checkpoint
     env: Mapping[str, Any]
+    rollouts: int
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,8 @@ def _above(folder: Path, levels: int) -> Path:
 
 def _terms(config: Config, arm: str) -> Terms:
     model = config.model
-    return Terms(config.arm(arm), config.signals, config.judge, model.policy, model.reward, config.env)
+    terms = (config.arm(arm), config.signals, config.judge, model.policy, model.reward, config.env)
+    return Terms(*terms, config.rollout.rollouts)
 
 
 def _live_terms(path: Path, config: dict[str, Any]) -> Terms:
@@ -125,6 +129,7 @@ def _live_terms(path: Path, config: dict[str, Any]) -> Terms:
             Checkpoint.model_validate(config["model"]["policy"]),
             Checkpoint.model_validate(config["model"]["reward"]),
             dict(config["env"]),
+            int(config["rollout"]["rollouts"]),
         )
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_error(error)}") from None
