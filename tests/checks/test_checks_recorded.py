@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "checks"
-TABLES = ("weak_reward", "weak_reward_faster", "weak_reward_spread")
+TABLES = ("weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting")
 """Studies of which docs/checks.md has every hypothesis in a row: difference with its interval, p."""
 
 
