@@ -17,6 +17,7 @@ from rlanything.checks import stages
 from rlanything.checks.pooling import command, document
 from rlanything.checks.pooling.declare import load_pooling
 from rlanything.checks.pooling.experiments import read_all
+from rlanything.checks.pooling.figure import shown_names
 from rlanything.checks.pooling.random_effects import pooled
 from rlanything.checks.pooling.results import pool
 from rlanything.core.errors import ConfigError, UserError
@@ -154,6 +155,24 @@ def test_experiments_with_the_same_tasks_are_refused(tmp_path):
             (shutil.copytree if source.is_dir() else shutil.copyfile)(source, target)
     with pytest.raises(ConfigError, match=r"checks/again and checks/table1 both have seed = 2"):
         read(tmp_path, VOTES, root=tmp_path)
+
+
+def test_a_configuration_that_cannot_be_read_is_named_if_its_folder_is_an_experiment(tmp_path):
+    for name in ("table1", "study"):
+        shutil.copytree(ROOT / "checks" / name, tmp_path / "checks" / name)
+    broken = tmp_path / "checks" / "other" / "params.yaml"
+    broken.parent.mkdir()
+    broken.write_text("seed: 1\n")
+    assert [one.name for one in read(tmp_path, VOTES, root=tmp_path)] == ["checks/study", "checks/table1"]
+    (broken.parent / "evaluation").mkdir()
+    with pytest.raises(ConfigError, match=re.escape(f"{broken}: the configuration is not valid")):
+        read(tmp_path, VOTES, root=tmp_path)
+
+
+def test_experiments_can_be_told_apart_in_the_figure():
+    assert shown_names([".", "checks/a", "old/b", "new/b", "checks/$c"]) == [
+        ".", "a", "old/b", "new/b", r"\$c",
+    ]  # fmt: skip
 
 
 def test_a_damaged_evaluation_stops_it_and_leaves_what_was_published(tmp_path):

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from rlanything.checks.declaration import PLACE
 from rlanything.checks.pooling.declare import Compared, Pooling
-from rlanything.config import Config, parse
+from rlanything.config import Config
+from rlanything.config.reading import load
 from rlanything.core.errors import ConfigError, unknown
-from rlanything.files.yaml_file import read_mapping
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import Panels, read_evaluation
 from rlanything.report.results.statistics import Contrast
@@ -54,11 +54,13 @@ class Experiment:
 
 
 def folders(declared: Pooling, root: Path, params: Path) -> list[Path]:
-    """The folders whose experiments are pooled. Raises `ConfigError` for one that holds none."""
+    """The folders whose experiments are pooled. Raises `ConfigError` for one that holds none or cannot be read."""
     if declared.folders is None:
         there = sorted(path.parent for path in (root / PLACE).glob(f"*/{PARAMS}"))
-        env = _environment(parse(read_mapping(params)))
-        return [path for path in there if _environment(parse(read_mapping(path / PARAMS))) == env]
+        env = _environment(load(params))
+        # A check that evaluated no arm is no experiment, whatever its configuration is.
+        evaluated = [path for path in there if (path / "evaluation").is_dir()]
+        return [path for path in evaluated if _environment(load(path / PARAMS)) == env]
     for name in declared.folders:
         for part in (PARAMS, "evaluation"):
             if not (root / name / part).exists():
@@ -87,7 +89,7 @@ def _read(folder: Path, root: Path, arms: Sequence[str]) -> Experiment:
     files = {arm: Layout(folder).evaluation(arm) for arm in arms}
     panels = {arm: read_evaluation(file, arm) for arm, file in files.items() if file.is_file()}
     name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else str(folder)
-    return Experiment(name, parse(read_mapping(folder / PARAMS)), panels)
+    return Experiment(name, load(folder / PARAMS), panels)
 
 
 def _environment(config: Config) -> object:

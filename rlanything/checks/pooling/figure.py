@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from rlanything.checks.pooling.document import figure_name
 from rlanything.checks.pooling.results import Found, Row
 from rlanything.report.figures import label, rendered
+from rlanything.report.formatting import plain
 from rlanything.report.results.statistics import Estimate
 from rlanything.report.style import INK, SETTINGS
 
@@ -38,11 +39,19 @@ def _figure(rows: Sequence[Row]) -> Figure:
     for axes, row in zip(all_axes, rows, strict=True):
         _forest(axes, row, names)
     first = all_axes[0]
-    first.set_yticks(range(len(names) + 1), ["pooled", *(label(Path(name).name) for name in reversed(names))])
+    first.set_yticks(range(len(names) + 1), ["pooled", *reversed(shown_names(names))])
     first.set_ylim(-0.6, len(names) + 0.6)
     compared = rows[0].compared
     figure.supxlabel(f"{label(compared.arm)} over {label(compared.over)} (points)", fontsize="medium")
     return figure
+
+
+def shown_names(names: Sequence[str]) -> list[str]:
+    """The last part of each experiment's name; the whole name where that is empty, or another one has it too."""
+    last = [Path(name).name for name in names]
+    shown = [one if one and last.count(one) == 1 else name for one, name in zip(last, names, strict=True)]
+    # Not cut: names that only differ at their ends would look alike. A dollar sign would start a formula.
+    return [plain(name).replace("$", r"\$") for name in shown]
 
 
 def _forest(axes: Axes, row: Row, names: Sequence[str]) -> None:
