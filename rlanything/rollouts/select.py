@@ -57,16 +57,17 @@ def choose(
     """The rollout that was asked for. What is not asked for is chosen.
 
     Then it is the last iteration; the first task with rollouts that train and outcomes that differ; its first rollout
-    that trains. proposal: where a slot has two tasks, the rewrite. Raises `ConfigError` naming the nearest number."""
+    that trains. proposal: only rewrites that were tried. Raises `ConfigError` naming the nearest number."""
     iterations = with_rollouts(run)
     iteration = one_of("--iteration", iterations[-1] if iteration is None else iteration, iterations)
     stored = StoredIteration(run.stored, iteration)
     groups = grouped(stored.episodes)
     slots = sorted({tries.slot for tries in groups})
-    tries = max(groups, key=_telling)
-    if slot is not None or proposal:
-        asked = tries.slot if slot is None else one_of("--slot", slot, slots)
-        tries = _task(groups, asked, proposal, f"{run.name}, iteration {iteration}")
+    where = f"{run.name}, iteration {iteration}"
+    if slot is not None:
+        tries = _task(groups, one_of("--slot", slot, slots), proposal, where)
+    else:
+        tries = max(_rewrites(groups, where) if proposal else groups, key=_telling)
     rollouts = [record.episode.trajectory.rollout for record in tries.records]
     first = max(tries.records, key=_trains).episode.trajectory.rollout
     number = one_of("--rollout", first if rollout is None else rollout, rollouts)
@@ -100,6 +101,13 @@ def _trains(record: EpisodeRecord) -> bool:
 def _telling(tries: Tries) -> tuple[bool, bool]:
     """Greater for a task that shows more; `max` takes the first of equals."""
     return any(map(_trains, tries.records)), len(set(tries.outcomes)) > 1
+
+
+def _rewrites(groups: Sequence[Tries], where: str) -> list[Tries]:
+    found = [tries for tries in groups if tries.proposal]
+    if not found:
+        raise ConfigError(f"--proposal: {where}: it tried no rewrite")
+    return found
 
 
 def _task(groups: Sequence[Tries], slot: int, proposal: bool, where: str) -> Tries:

@@ -7,7 +7,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +120,29 @@ def test_without_a_selection_it_says_what_can_be_selected(root, capsys):
         ([ARM, "--iteration", "9"], "--iteration 9: unknown; the nearest is 1. Known: 0, 1"),
         ([ARM, "--rollout", "99"], "--rollout 99: unknown; the nearest is "),
         ([ARM, "--slot", "-3"], "--slot -3: unknown; the nearest is 1. Known: 1, 3, 6"),
-        ([ARM, "--iteration", "0", "--proposal"], "no rewrite was tried there; it tried no rewrite"),
+        (
+            [ARM, "--iteration", "0", "--proposal"],
+            f"--proposal: {ARM}/{SEED}, iteration 0: it tried no rewrite",
+        ),
+        ([ARM, "--slot", "1", "--proposal"], "no rewrite was tried there; it tried no rewrite"),
     ],
 )
 def test_what_is_unknown_names_the_nearest(root, capsys, words, said):
     assert main(["--root", str(root), "rollouts", "show", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_without_a_slot_a_rewrite_that_tells_most_is_chosen(undisturbed, monkeypatch):
+    """The task that tells most, in slot 7, is no rewrite."""
+    run, real = runs.open_run(undisturbed), select.grouped
+    assert select.choose(run, 0).tries.slot == 7
+
+    def rewritten(records):
+        return [replace(tries, proposal=tries.slot == 2) for tries in real(records)]
+
+    monkeypatch.setattr(select, "grouped", rewritten)
+    chosen = select.choose(run, 0, proposal=True)
+    assert (chosen.tries.slot, chosen.tries.proposal) == (2, True)
 
 
 def test_pictures_are_shown_as_their_files_with_their_sizes(root, capsys):
