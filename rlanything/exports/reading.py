@@ -52,8 +52,9 @@ class Selection:
             raise ConfigError("--filter against: needs --environment, which asks whether steps were good")
         for number in self.slots:
             select.one_of("--slot", number, run.stored.buffers.latest.slots)
-        for number in self.rollouts:
-            select.one_of("--rollout", number, range(run.terms.rollouts))
+        if (tries := run.terms.rollouts) is not None:
+            for number in self.rollouts:
+                select.one_of("--rollout", number, range(tries))
         return sorted({select.one_of("--iteration", number, known) for number in self.iterations} or known)
 
     def takes(self, tries: Tries) -> bool:

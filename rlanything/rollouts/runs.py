@@ -32,7 +32,7 @@ class NoRun(ConfigError):
 class Terms:
     """By what a run's replies became rewards, and whose tokenizers its tokens are of. env: its environment.
 
-    rollouts: how often it tried a task."""
+    rollouts: how often it tried a task; None where a run in training does not say so."""
 
     arm: ArmConfig
     signals: SignalsConfig
@@ -40,7 +40,7 @@ class Terms:
     policy: Checkpoint
     reward: Checkpoint
     env: Mapping[str, Any]
-    rollouts: int
+    rollouts: int | None
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,17 @@ def _live_terms(path: Path, config: dict[str, Any]) -> Terms:
             Checkpoint.model_validate(config["model"]["policy"]),
             Checkpoint.model_validate(config["model"]["reward"]),
             dict(config["env"]),
-            int(config["rollout"]["rollouts"]),
+            _tries(config.get("rollout")),
         )
     except ValidationError as error:
         raise ConfigError(f"{path}: {first_error(error)}") from None
     except (LookupError, TypeError, ValueError) as error:
         raise ConfigError(f"{path}: its configuration lacks {error}") from None
+
+
+def _tries(rollout: object) -> int | None:
+    found = rollout.get("rollouts") if isinstance(rollout, dict) else None
+    return found if isinstance(found, int) else None
 
 
 def _named(name: str, root: Path) -> list[Path]:

@@ -170,6 +170,8 @@ def test_several_devices_are_neither_planned_nor_proposed_where_one_process_alon
 
 def test_a_model_behind_an_endpoint_takes_no_time_here_with_cuda_graphs_either():
     served = [
+        "~arms.policy_reward",
+        "~arms.full",
         "engine@endpoints.reward=openai",
         "endpoints.reward.model=m",
         "endpoints.reward.base_url=https://x/v1",
