@@ -25,7 +25,7 @@ PANEL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,49}")
 RESERVED = frozenset(
     {
         *(TRAIN, "cost"),
-        *("rm_process", "rm_process_plain", "rm_outcome", "ut", "detect", "accepted_tasks"),
+        *("rm_process", "rm_process_plain", "rm_pairwise", "rm_outcome", "ut", "detect", "accepted_tasks"),
         *("episode_steps", "success_within", "solvable", "labels"),
         *("panel_success", "p_plus", "p_minus", "mu", "good_steps"),
         *("tokens", "train_accuracy", "band_coverage", "accepted_accuracy", "response_tokens", "mean_vote"),

@@ -74,13 +74,13 @@ def test_the_numbers_follow_from_the_published_answers(finished):
 
 def test_every_reward_model_is_asked_about_the_same_damage(undisturbed, tmp_path, monkeypatch):
     asked: list[list[Any]] = []
-    verdicts = evaluation.verdicts
+    ask = evaluation.ask
 
     def seen(judge, panel, run_seed):
         asked.append([item.trajectory for item in panel])
-        return verdicts(judge, panel, run_seed)
+        return ask(judge, panel, run_seed)
 
-    monkeypatch.setattr(evaluation, "verdicts", seen)
+    monkeypatch.setattr(evaluation, "ask", seen)
     monkeypatch.setattr(command, "run_all", here)
     assert main(words(project(undisturbed, tmp_path / "project"))) == 0
     assert len(asked) == 2 * (1 + 3)  # of two reward models: undamaged, and three kinds of damage

@@ -17,6 +17,7 @@ from rlanything.planning import compose
 from rlanything.rewards.step_votes.evaluation import (
     RewardScore,
     VoteEvaluation,
+    ask,
     left_out,
     outcome_accuracy,
     plain_accuracy,
@@ -101,7 +102,7 @@ def test_judgements_stay_with_their_steps_when_an_early_question_is_too_long():
 
 
 def measured(asking: Judge, panel: list[LabelledTrajectory]) -> dict[str, RewardScore]:
-    return score(panel, verdicts(asking, panel, 1))
+    return score(panel, verdicts(ask(asking, panel, 1)))
 
 
 def labelled(*labels: bool | None, outcome: int = 1, name: str = "t") -> LabelledTrajectory:
@@ -220,7 +221,7 @@ def test_two_judges_stand_side_by_side_and_the_steps_are_judged_once():
 
 def test_the_oracles_labels_are_one_block_of_the_results():
     found = evaluated(judge("good")).results({"oracle": [labelled(True).to_json()]}, 1)
-    assert list(found) == ["rm_process", "rm_outcome"]
+    assert list(found) == ["rm_process", "rm_pairwise", "rm_outcome"]
 
 
 def test_the_first_reward_model_is_asked_once_for_all_that_is_known_of_it():

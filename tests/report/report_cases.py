@@ -87,6 +87,7 @@ def _seed(arm: str, seed: int, panel: np.ndarray, repeats: int) -> dict[str, Any
         "in_domain": {f"in-{t}": outcomes[0, t].astype(int).tolist() for t in range(odds.shape[1])},
         "out_of_domain": {f"out-{t}": outcomes[1, t].astype(int).tolist() for t in range(odds.shape[1])},
         "rm_process": {f"rm-{t}": {"good": [2 * g, 60], "bad": [b, 30]} for t, (g, b, _) in enumerate(hits)},
+        "rm_pairwise": {f"rm-{t}": [g + o, 60] for t, (g, _, o) in enumerate(hits)},
         "rm_outcome": {f"rm-{t}": [o, 30] for t, (_, _, o) in enumerate(hits)},
         "success_within": {
             name: [float(rate * k / 10) for k in range(1, 11)]
@@ -146,6 +147,7 @@ def _line(arm: str, i: int, iterations: int, rng: np.random.Generator) -> dict[s
         line |= {
             "panel/rm_process": (balanced := skill + 0.01 * rng.normal()),
             "panel/rm_process_plain": balanced - 0.02,
+            "panel/rm_pairwise": balanced + 0.05,
             "panel/rm_outcome": skill - 0.05 + 0.01 * rng.normal(),
         }
     return line

@@ -121,7 +121,8 @@ def test_the_curves_for_programs_have_the_tests(made):
 def test_an_evaluation_of_the_other_setting_is_refused(tmp_path):
     write_evaluation(tmp_path, evaluation("base"))
     with pytest.raises(
-        ReportError, match=r"evaluation/base\.json: holds rm_process, rm_outcome, .*judge\.writes is tests"
+        ReportError,
+        match=r"evaluation/base\.json: holds rm_process, rm_pairwise, rm_outcome, .*judge\.writes is tests",
     ):
         gather(coding_config(), tmp_path)
     write_evaluation(tmp_path, coding_evaluation("base"))

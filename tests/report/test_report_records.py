@@ -115,7 +115,7 @@ def test_metrics_that_were_not_measured_are_absent(tmp_path):
         result["accepted_tasks"] = None
     write_evaluation(tmp_path, data)
     found = read_evaluations(tmp_path, ARMS)["base"]
-    assert set(found) == {"in_domain", "out_of_domain", "rm_outcome"}
+    assert set(found) == {"in_domain", "out_of_domain", "rm_pairwise", "rm_outcome"}
 
 
 def test_seeds_are_sorted_as_numbers(tmp_path):

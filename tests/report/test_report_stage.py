@@ -61,7 +61,8 @@ def test_summary_has_every_arm_and_metric_in_order(tmp_path):
     assert list(data) == ["base", "outcome", "policy", "policy_reward", "full"]
     for arm, row in data.items():
         assert list(row) == [
-            "in_domain", "out_of_domain", "rm_process_plain", "rm_process", "rm_outcome", "accepted_tasks",
+            "in_domain", "out_of_domain", "rm_process_plain", "rm_process", "rm_pairwise", "rm_outcome",
+            "accepted_tasks",
         ]  # fmt: skip
         for cell in row.values():
             assert list(cell) in (

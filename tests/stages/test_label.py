@@ -48,7 +48,8 @@ def test_the_default_needs_no_label_stage(root):
     found = measured(config, root)
     assert "labels" not in found
     assert set(found) == {
-        "in_domain", "out_of_domain", "episode_steps", "success_within", "rm_process", "rm_outcome", "accepted_tasks",
+        "in_domain", "out_of_domain", "episode_steps", "success_within", "rm_process", "rm_pairwise",
+        "rm_outcome", "accepted_tasks",
     }  # fmt: skip
     for panel in ("in_domain", "out_of_domain"):
         outcomes, lengths = found[panel], found["episode_steps"][panel]

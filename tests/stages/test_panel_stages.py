@@ -133,7 +133,7 @@ def require_sandbox() -> None:
 
 
 def measures(config: Config) -> list[str]:
-    return ["ut", "detect"] if config.judge.writes == "tests" else ["rm_process", "rm_outcome"]
+    return ["ut", "detect"] if config.judge.writes == "tests" else ["rm_process", "rm_pairwise", "rm_outcome"]
 
 
 def test_every_panel_is_measured_by_its_own_tasks(run):
@@ -142,7 +142,7 @@ def test_every_panel_is_measured_by_its_own_tasks(run):
     held = {name: {t.task_id for t in read_tasks(Layout(root).tasks(name))} for name in config.tasks.panels}
     rewards = {f"{name}/{panel}": panel for name in measures(config) for panel in ("reward_panel", "mine")}
     assert set(found) >= POLICY | set(rewards)
-    assert not set(found) & {"ut", "detect", "rm_process", "rm_outcome", "reward_panel"}
+    assert not set(found) & {"ut", "detect", "rm_process", "rm_pairwise", "rm_outcome", "reward_panel"}
     for name in POLICY:
         assert set(found[name]) == held[name]
     for name, panel in rewards.items():

@@ -129,7 +129,7 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], one: 
     Raises `ConfigError` when something changed meanwhile.
     """
     from rlanything.engines.placement import Role
-    from rlanything.rewards.step_votes.evaluation import verdicts
+    from rlanything.rewards.step_votes.evaluation import ask, verdicts
     from rlanything.rewards.step_votes.judge import Judge
     from rlanything.runs import build
 
@@ -143,13 +143,13 @@ def measure(data: dict[str, Any], root: Path, declared: Mapping[str, Any], one: 
     with build.chat_model(config, *build.load(config, one.reward, root, Role.FROZEN)) as model:
         judge = Judge(model, build.prompts(config, root), asking.judge)
         run_seed = derive_seed(config.seed, "corruption", one.seed)
-        intact = verdicts(judge, panel, run_seed)
+        intact = verdicts(ask(judge, panel, run_seed))
         kinds = {}
         for kind in corruption.kinds:
             found = damage(kind, [item.trajectory for item in panel], config.seed)
             kept = [k for k, damaged in enumerate(found) if damaged is not None]
             copies = [LabelledTrajectory(d.trajectory, ()) for d in found if d is not None]
-            said = verdicts(judge, copies, run_seed)
+            said = verdicts(ask(judge, copies, run_seed))
             kinds[kind] = count(
                 [panel[k] for k in kept], [d for d in found if d], [intact[k] for k in kept], said
             )

@@ -115,6 +115,17 @@ DECLARED: Mapping[str, Metric] = {
             chance=0.5,
         ),
         Metric(
+            "rm_pairwise",
+            "RM pairs",
+            {"votes": "RM pairwise accuracy"},
+            HITS,
+            "Pairwise accuracy: how often a good step has a higher mean vote than a bad one at the same index of the "
+            "same task; a tie counts half. The policy's advantages compare the same steps, so they do not change when "
+            "the reward model calls all steps better or worse; accuracy does.",
+            headline=True,
+            chance=0.5,
+        ),
+        Metric(
             "rm_outcome",
             "RM outcome",
             {"votes": "RM outcome accuracy"},

@@ -10,8 +10,9 @@ from typing import Any
 
 from rlanything.config import Config
 from rlanything.core.protocols import TaskFamily, Teacher
+from rlanything.core.signals import mean_vote
 from rlanything.core.theory import precision
-from rlanything.core.types import Json, Task, Trajectory
+from rlanything.core.types import Json, Judgement, Task, Trajectory
 from rlanything.rewards.panel import parsed
 from rlanything.rewards.protocols import FirstModel, PanelLines
 from rlanything.rewards.step_votes.judge import Judge
@@ -75,23 +76,33 @@ class VoteEvaluation:
         return chosen
 
     def curve(self, panel: PanelLines, run_seed: int) -> dict[str, float]:
-        """Accuracy against the outcomes and, where the panel has labels, against the labels: balanced and plain."""
-        scores = self._scores({"labels": panel}, run_seed)["labels"]
+        """Accuracy against the outcomes and, where the panel has labels, against the labels."""
+        read = _read(panel)
+        judged = ask(self.judge, read, run_seed)
+        scores = score(read, verdicts(judged))
         outcome = {"panel/rm_outcome": outcome_accuracy(scores)}
         if not any(s.good[1] or s.bad[1] for s in scores.values()):
             return outcome
         return {
             "panel/rm_process": process_accuracy(scores),
             "panel/rm_process_plain": plain_accuracy(scores),
+            "panel/rm_pairwise": _rate(list(pairwise(read, judged).values())),
             **outcome,
         }
 
     def results(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, Any]:
-        """Counts of steps judged rightly, by task. Where judges gave the labels, also for each judge."""
-        scores = self._scores(panels, run_seed)
+        """Counts of steps and pairs judged rightly, by task. Where judges gave the labels, steps also for each judge.
+
+        The steps are judged once, because the panels differ in labels only.
+        """
+        read = {name: _read(panel) for name, panel in panels.items()}
+        labelled = next(iter(read.values()))
+        judged = ask(self.judge, labelled, run_seed)
+        scores = {name: score(items, verdicts(judged)) for name, items in read.items()}
         first = next(iter(scores.values()))
         found: dict[str, Any] = {
             "rm_process": _process(first),
+            "rm_pairwise": {task: list(hits) for task, hits in pairwise(labelled, judged).items()},
             "rm_outcome": {task: list(s.outcome) for task, s in first.items()},
         }
         if self.config.evaluate.labels == "judge":
@@ -101,12 +112,6 @@ class VoteEvaluation:
             }
         return found
 
-    def _scores(self, panels: Mapping[str, PanelLines], run_seed: int) -> dict[str, dict[str, RewardScore]]:
-        """Labeller -> task id -> score. The steps are judged once, because the panels differ in labels only."""
-        read = {name: _read(panel) for name, panel in panels.items()}
-        said = verdicts(self.judge, next(iter(read.values())), run_seed)
-        return {name: score(panel, said) for name, panel in read.items()}
-
     def _precision(self, panel: Sequence[LabelledTrajectory]) -> dict[str, float]:
         """Precision of the votes (p+, p-, mu). With labels, also balanced accuracy and the share of good steps.
 
@@ -114,7 +119,6 @@ class VoteEvaluation:
         """
         trajectories = [item.trajectory for item in panel]
         judged = self.judge.judge(trajectories, self.config.seed, 0, phase="bootstrap-mu")
-        said = [[majority(judgement) for judgement in judgements] for judgements in judged]
         rates = precision(
             [
                 (trajectory.outcome, vote.verdict)
@@ -130,7 +134,7 @@ class VoteEvaluation:
             return found
         return {
             **found,
-            "rm_process": process_accuracy(score(panel, said)),
+            "rm_process": process_accuracy(score(panel, verdicts(judged))),
             "good_steps": sum(labels) / len(labels),
         }
 
@@ -154,12 +158,16 @@ def too_imprecise(mu: float, least: float) -> str:
     )
 
 
-def verdicts(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -> list[list[int]]:
-    """For each trajectory, the majority of the votes on each step: 1, -1, or 0 for none.
+def ask(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -> list[list[Judgement]]:
+    """For each trajectory, the votes on each step.
 
-    A trajectory can have fewer verdicts than steps: the judge was not asked about its last steps.
+    A trajectory can have fewer judgements than steps: the judge was not asked about its last steps.
     """
-    judged = judge.judge([item.trajectory for item in panel], run_seed, 0, phase="panel-judge")
+    return judge.judge([item.trajectory for item in panel], run_seed, 0, phase="panel-judge")
+
+
+def verdicts(judged: Sequence[Sequence[Judgement]]) -> list[list[int]]:
+    """For each trajectory, the majority of the votes on each step: 1, -1, or 0 for none."""
     return [[majority(judgement) for judgement in judgements] for judgements in judged]
 
 
@@ -180,6 +188,28 @@ def score(panel: Sequence[LabelledTrajectory], said: Sequence[Sequence[int]]) ->
                 tally[kind] += verdict == (1 if good else -1)
                 tally[kind + 1] += 1
     return {task_id: RewardScore((t[0], t[1]), (t[2], t[3]), (t[4], t[5])) for task_id, t in counts.items()}
+
+
+def pairwise(panel: Sequence[LabelledTrajectory], judged: Sequence[Sequence[Judgement]]) -> dict[str, Hits]:
+    """Per task id: how often a good step has a higher mean vote than a bad one. Counted in halves; a tie is one half.
+
+    Pairs are steps of the same index in two trajectories of the task. The policy's advantages compare the same steps,
+    so a shift of all votes changes neither. It changes process accuracy.
+    """
+    votes: dict[str, dict[int, tuple[list[float], list[float]]]] = {}
+    for item, judgements in zip(panel, judged, strict=True):
+        steps = votes.setdefault(item.trajectory.task_id, {})
+        for index, (good, judgement) in enumerate(zip(item.labels, judgements, strict=False)):
+            if good is not None:
+                mean = mean_vote([vote.verdict for vote in judgement.votes])
+                steps.setdefault(index, ([], []))[not good].append(mean)
+    return {task: _preferred(list(steps.values())) for task, steps in votes.items()}
+
+
+def _preferred(steps: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Hits:
+    """steps: for each index the mean votes on the good steps, and on the bad ones."""
+    pairs = [(up, down) for good, bad in steps for up in good for down in bad]
+    return sum((up > down) + (up >= down) for up, down in pairs), 2 * len(pairs)
 
 
 def process_accuracy(scores: Mapping[str, RewardScore]) -> float:
