@@ -29,6 +29,7 @@ DECLARED = {
     "weak_reward_faster": "study",
     "weak_reward_spread": "study",
     "rewriting": "study",
+    "pairwise": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",
