@@ -29,15 +29,15 @@ def iteration_metrics(
     measured = [g.accuracy for g in heads if g.accuracy is not None]
     low, high = config.adaptation.alpha_low, config.adaptation.alpha_high
     statuses = Counter(t.status for g in groups for t in g.trajectories)
-    lengths = [len(t.steps) for g in groups for t in g.trajectories if t.counts]
-    steps = [s for g in groups for t in g.trajectories for s in t.steps]
+    counted = [t for g in groups for t in g.trajectories if t.counts]
+    steps = [s for t in counted for s in t.steps]
     return {
         "accuracy": mean(measured),
         "band_coverage": mean([float(low <= a <= high) for a in measured]),
-        "episode_steps": mean([float(n) for n in lengths]),
+        "episode_steps": mean([float(len(t.steps)) for t in counted]),
         "response_tokens": mean([float(len(s.response_ids)) for s in steps]),
         "invalid_actions": mean([float(not s.valid) for s in steps]),
-        "policy_tokens": float(sum(len(s.response_ids) for s in steps)),
+        "policy_tokens": float(_sampled(groups)),
         "rolled_out_tasks": float(len(groups)),
         "tasks_with_spread": float(sum(g.has_spread for g in groups)),
         "policy_trajectories": float(policy_lessons),
@@ -46,6 +46,11 @@ def iteration_metrics(
         **adaptation_metrics(events, buffer),
         **accepted_accuracy(groups, buffer),
     }
+
+
+def _sampled(groups: Sequence[Group]) -> int:
+    """The tokens of all steps. Those of episodes that crashed were sampled too."""
+    return sum(len(s.response_ids) for g in groups for t in g.trajectories for s in t.steps)
 
 
 def staleness_metrics(trajectories: Sequence[Trajectory], iteration: int, bound: int) -> dict[str, float]:

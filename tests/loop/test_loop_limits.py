@@ -96,8 +96,9 @@ class Flaky(Levels):
         return super().step(action)
 
 
-def test_what_was_recorded_before_a_crash_trains_nobody_and_counts_nowhere():
-    world, made = World({0: 2}, policy_min=0.0, reward_min=0.0, reward_max=1.0), []
+def flaky(wins, **options):
+    """What an iteration collects whose first and third episode crash in their second step."""
+    world, made = World(wins, **options), []
 
     def environment() -> Flaky:
         made.append(Flaky(world.family))
@@ -105,7 +106,11 @@ def test_what_was_recorded_before_a_crash_trains_nobody_and_counts_nowhere():
         return made[-1]
 
     world.family.environment = environment
-    result = world.loop.collect(world.start(task(0)))
+    return world.loop.collect(world.start(task(0)))
+
+
+def test_what_was_recorded_before_a_crash_trains_nobody_and_counts_nowhere():
+    result = flaky({0: 2}, policy_min=0.0, reward_min=0.0, reward_max=1.0)
     (group,) = result.groups
     assert [(t.status, len(t.steps)) for t in group.trajectories] == [
         (Status.ENV_ERROR, 1), (Status.OK, 2), (Status.ENV_ERROR, 1), (Status.OK, 2)
@@ -114,6 +119,14 @@ def test_what_was_recorded_before_a_crash_trains_nobody_and_counts_nowhere():
     assert [lesson.trajectory.rollout for lesson in result.policy] == [1, 3]
     assert [lesson.advantages for lesson in result.policy] == [(1.0, 1.0), (-1.0, -1.0)]
     assert len(result.reward) == 2
+
+
+def test_steps_before_a_crash_are_in_no_mean_but_their_tokens_were_sampled():
+    """The one episode that says `win` crashes after a step, and so does one of those that say `lose`."""
+    found = flaky({0: 1}).metrics
+    lost, kept = len("win") + 1 + len("lose") + 1, 4 * (len("lose") + 1)
+    assert found["response_tokens"] == len("lose") + 1
+    assert found["policy_tokens"] == lost + kept
 
 
 class Interrupted(Family):
