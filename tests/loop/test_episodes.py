@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,6 +117,20 @@ def test_an_episode_that_ends_earlier_when_it_is_played_again_is_an_error_and_no
     host.clear()
     (again,) = host.play([last])
     assert (again.status, again.success, again.error) == (Status.ENV_ERROR, False, OTHERWISE)
+
+
+def test_time_that_is_over_while_a_call_returns_ends_neither_the_episode_nor_the_run(monkeypatch):
+    real = signal.setitimer
+
+    def late(which: int, seconds: float, again: float = 0.0):
+        if not seconds:
+            monkeypatch.undo()
+            signal.raise_signal(signal.SIGALRM)
+        return real(which, seconds, again)
+
+    monkeypatch.setattr(signal, "setitimer", late)
+    (answer,) = LocalHost(Family()).play([Move("e", TASK, 7, (), "", 5.0)])
+    assert (answer.status, answer.error) == (None, "")
 
 
 def test_two_episodes_with_one_seed_do_not_share_an_environment():
