@@ -251,8 +251,11 @@ def text_of(message: Message) -> str:
 
 
 def _template(path: Path, allowed: frozenset[str]) -> Template:
-    """The template in a file. Raises `ConfigError` for a placeholder that is not allowed."""
-    template = Template(path.read_text().rstrip("\n"))
+    """The template in a file. Raises `ConfigError` for a file that is no text, or a placeholder that is not allowed."""
+    try:
+        template = Template(path.read_text("utf-8").rstrip("\n"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: cannot be read (byte {error.start} is not UTF-8)") from None
     strange = set(template.get_identifiers()) - allowed
     if strange or not template.is_valid():
         known = ", ".join(f"${p}" for p in sorted(allowed)) or "none"

@@ -283,6 +283,13 @@ def test_the_label_prompts_do_not_ask_for_progress(folder):
         )
 
 
+def test_a_template_that_is_no_utf_8_is_refused_at_start(folder, context):
+    name = {"chat": "policy_turn", "history": "policy_history"}[context]
+    (folder / f"{name}.txt").write_bytes("$observation caf\u00e9".encode("latin-1"))
+    with pytest.raises(ConfigError, match=rf"{name}\.txt: cannot be read \(byte 16 is not UTF-8\)"):
+        Prompts.load(folder, "verbatim", "word", context)
+
+
 @pytest.mark.parametrize("text", ["$observation $secret", "50 $ off", "${observation"])
 def test_a_template_that_cannot_be_filled_is_refused_at_start(folder, context, text):
     name = {"chat": "policy_turn", "history": "policy_history"}[context]
