@@ -21,8 +21,11 @@ from rlanything.runs.machine import versions
 from rlanything.targets import TARGET
 
 FOLDERS = ("data", "models")
-FINAL = ("labels", "judges", "reward_policy", "solver", "solver_tries", "cooling")
-"""Keys of `evaluate` that only matter after the training. No run depends on them."""
+FINAL = (
+    *("labels", "judges", "reward_policy", "solver", "solver_tries", "cooling"),
+    *("repeats", "votes", "reward_rollouts"),
+)
+"""Keys of `evaluate` that only matter before or after the training. No run depends on them."""
 SERVERS = "VllmServers"
 SERVED = ("addresses", "folder", "start_s", "request_s", "restarts")
 """A class of engine, and those of its arguments that say where and how long its servers run. They change no result."""

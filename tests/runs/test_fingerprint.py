@@ -64,7 +64,15 @@ def test_a_parameter_changes_the_name(root, override):
 
 
 @pytest.mark.parametrize(
-    "override", ["train.workers=3", "arms.policy.step_votes=false", "bootstrap.reward.steps=1"]
+    "override",
+    [
+        "train.workers=3",
+        "arms.policy.step_votes=false",
+        "bootstrap.reward.steps=1",
+        "evaluate.repeats=7",
+        "evaluate.votes=7",
+        "evaluate.reward_rollouts=7",
+    ],
 )
 def test_what_does_not_enter_the_run_changes_no_name(root, override):
     assert key(root, override) == key(root)
