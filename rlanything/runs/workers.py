@@ -96,7 +96,7 @@ class Child:
         """(error, value) of the call; error is None when it succeeded."""
         try:
             error, value = self.answer.recv()
-        except EOFError:
+        except (EOFError, OSError):  # OSError: it was killed within its answer
             return self._lost(), None
         return error, value
 

@@ -7,14 +7,17 @@ import signal
 import subprocess
 import sys
 import time
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import wait
+from fcntl import ioctl
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from termios import FIONREAD
 
 import psutil
 import pytest
-from worker_cases import ROOT, double, fails, stubborn, surroundings, unready
+from worker_cases import ROOT, double, endless, fails, stubborn, surroundings, unready
 
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.runs.workers import await_starter, beside, run_all
@@ -62,6 +65,16 @@ def test_a_failure_beside_is_raised_by_the_next_look_at_it(tmp_path):
         with pytest.raises(ConfigError, match="no verdict"):
             child.check()
         with pytest.raises(ConfigError, match="no verdict"):
+            child.result()
+
+
+def test_a_process_that_is_killed_within_its_answer_is_one_clear_error():
+    """A pipe holds less than the answer, so that the process waits for the one that reads."""
+    with beside(endless) as child:
+        while waiting(child.answer) < 1 << 12:
+            time.sleep(0.01)
+        child.kill()
+        with pytest.raises(MachineError, match=r"a worker process was killed \(SIGKILL\)"):
             child.result()
 
 
@@ -162,6 +175,11 @@ def server(parent: int) -> int:
             if "forkserver" in " ".join(child.cmdline()):
                 return child.pid
         time.sleep(0.002)
+
+
+def waiting(pipe: Connection) -> int:
+    """How many bytes lie in a pipe."""
+    return array("i", ioctl(pipe, FIONREAD, bytes(4)))[0]
 
 
 def wait_for(mark: Path) -> str:

@@ -52,6 +52,11 @@ def double(value: int) -> int:
     return 2 * value
 
 
+def endless() -> bytes:
+    """An answer that fits into no pipe."""
+    return bytes(1 << 22)
+
+
 def surroundings(name: str) -> tuple[str | None, str]:
     """A variable and the working folder, which it prints as well."""
     print("heard", os.environ.get(name), flush=True)
