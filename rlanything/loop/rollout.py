@@ -118,8 +118,8 @@ class RolloutWorker:
             for a in assignments
             for rollout in range(a.rollouts)
         ]
-        most = self.family.most_open if isinstance(self.family, Limited) else len(episodes)
-        for start in range(0, len(episodes), max(most, 1)):
+        most = max(1, self.family.most_open if isinstance(self.family, Limited) else len(episodes))
+        for start in range(0, len(episodes), most):
             self._play(episodes[start : start + most], sampling)
         version = self.policy.version if sampling.versioned else None
         ended = iter([self._close(e, version) for e in episodes])

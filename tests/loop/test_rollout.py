@@ -237,6 +237,12 @@ def test_an_episode_of_two_versions_of_the_weights_is_refused():
         run(acting, Assignment(0, task(1), 1))
 
 
+def test_a_family_that_has_no_place_plays_one_episode_at_a_time_and_loses_none():
+    together, alone = rollout_worker(by_seed), rollout_worker(by_seed)
+    alone.family.most_open = 0
+    assert run(alone, Assignment(0, task(1), 3)) == run(together, Assignment(0, task(1), 3))
+
+
 def test_a_family_with_few_places_plays_its_episodes_in_parts_with_the_same_results():
     together, parts = rollout_worker(by_seed), rollout_worker(by_seed)
     parts.family.most_open = 3
