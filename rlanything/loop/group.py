@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from rlanything.core.signals import accuracy
 from rlanything.core.types import Episode, Proposal, Task, Trajectory
 
+CONTEXT_FULL = "the policy's context is full"
+"""The error of an episode that was cut off before a step whose prompt does not fit."""
+
 
 @dataclass(frozen=True)
 class Group:

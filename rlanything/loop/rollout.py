@@ -17,6 +17,7 @@ from rlanything.files.images import ImageStore
 from rlanything.loop.chat_model import ChatModel
 from rlanything.loop.contexts import Prompt, next_prompt
 from rlanything.loop.episodes import Host, Move, Played
+from rlanything.loop.group import CONTEXT_FULL
 from rlanything.loop.prompts import Prompts
 from rlanything.loop.share import host_of, shared
 
@@ -155,7 +156,7 @@ class RolloutWorker:
         fitting = [e for e in alive if len(e.prompt.ids) <= longest]
         for episode in alive:
             if len(episode.prompt.ids) > longest:
-                episode.status, episode.error = Status.TRUNCATED, "the policy's context is full"
+                episode.status, episode.error = Status.TRUNCATED, CONTEXT_FULL
         requests = [self._request(e, turn, sampling) for e in fitting]
         completions = self.policy.generate(requests)
         replies = [self.policy.decode(completion.ids) for completion in completions]

@@ -69,6 +69,12 @@ def test_a_failed_rollout_holds_every_step_with_its_index_and_the_reasons_agains
     assert found.ending == "The task is not done after 3 steps: the step limit is reached."
 
 
+def test_an_error_of_closing_is_not_told_as_the_end_of_a_rollout():
+    ended = episode((vote(1),))
+    told = replace(ended, trajectory=replace(ended.trajectory, error="RuntimeError: broken close"))
+    assert failed_rollout(told, "all").ending == failed_rollout(ended, "all").ending
+
+
 def test_the_extractive_critic_names_the_most_frequent_reasons_with_counts():
     steps = [("a", "lost"), ("b", "slow"), ("c", "lost"), ("d", ""), ("e", "again"), ("f", "again")]
     assert summarise(steps) == "again x2; lost x2; no reason x1"

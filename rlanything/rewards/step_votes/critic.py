@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rlanything.core.types import Episode, Judgement, Status, Trajectory
-from rlanything.loop.group import Group
+from rlanything.loop.group import CONTEXT_FULL, Group
 from rlanything.loop.reward_model import CriticInput, FailedRollout, FailedStep
 
 Marked = Literal["all", "any"]
@@ -62,10 +62,10 @@ def summarise(steps: Sequence[tuple[str, str]], most: int = 3) -> str:
 
 
 def _ending(trajectory: Trajectory) -> str:
-    truncated = trajectory.status is Status.TRUNCATED
-    end = (
-        (trajectory.error or "the step limit is reached")
-        if truncated
-        else "the environment ended the episode"
-    )
+    if trajectory.status is not Status.TRUNCATED:
+        end = "the environment ended the episode"
+    elif trajectory.error == CONTEXT_FULL:
+        end = CONTEXT_FULL
+    else:  # another error is of closing the environment, after the end
+        end = "the step limit is reached"
     return f"The task is not done after {len(trajectory.steps)} steps: {end}."
