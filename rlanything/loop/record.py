@@ -94,6 +94,9 @@ def _require_whole(episode: Episode, lessons: int) -> None:
     if judged > steps:
         raise ValueError(f"{judged} judgements for {steps} steps")
     require_equal("lessons", lessons, "judgements", judged)
+    for judgement, lesson in zip(episode.judgements, episode.lessons, strict=False):
+        if lesson is not None:
+            require_equal("advantages", len(lesson.advantages), "votes", len(judgement.votes))
     if episode.advantages is not None:
         require_equal("advantages", len(episode.advantages), "steps", steps)
 

@@ -101,6 +101,13 @@ def test_a_step_has_a_log_prob_for_every_token():
         trajectory_from_json(record)
 
 
+def test_where_decoding_was_constrained_a_step_has_the_allowed_ids_of_every_token():
+    record = trajectory_to_json(episode((1,)))
+    record["steps"][0]["allowed"] = [[7, 8]]
+    with pytest.raises(ValueError, match="1 lists of allowed ids for 2 tokens"):
+        trajectory_from_json(record)
+
+
 def test_the_parts_of_a_prompts_text_belong_together():
     for key in ("text_added", "text_kept"):
         record = trajectory_to_json(episode((1,)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from scripted import World, task
 
 from rlanything.config import ArmConfig
@@ -46,6 +47,13 @@ def test_every_lesson_of_the_reward_model_is_stored_once_with_its_weight():
     ]
     assert expected
     assert taught == expected
+
+
+def test_a_lesson_has_an_advantage_for_every_vote():
+    record = next(r for r in episode_records(collected().groups) if r["lesson"]["reward"][0])
+    record["lesson"]["reward"][0]["advantages"].pop()
+    with pytest.raises(ValueError, match="2 advantages for 3 votes"):
+        EpisodeRecord.from_json(record)
 
 
 def test_what_does_not_train_has_no_lesson():

@@ -146,6 +146,8 @@ def trajectory_from_json(data: Mapping[str, Json]) -> Trajectory:
         text = text[: _kept("text", item, text)] + item["text_added"] if "text_added" in item else ""
         response = tuple(item["response"])
         require_equal("log-probs", len(item["logprobs"]), "tokens", len(response))
+        if item["allowed"]:  # decoding was constrained
+            require_equal("lists of allowed ids", len(item["allowed"]), "tokens", len(response))
         steps.append(
             Step(
                 prompt,
