@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -73,7 +74,8 @@ def unfinished(live: Path, arm: str) -> dict[Path, dict[str, Any]]:
     """The other live folders of an arm in which iterations are published, and the origin in each.
 
     live: the arm's live folder of now, which need not exist."""
-    found = [path.parent for path in live.parents[1].glob(f"[!.]*/{arm}/{FILE}") if path.parent != live]
+    every = live.parents[1].glob(f"[!.]*/{glob.escape(arm)}/{FILE}")
+    found = [path.parent for path in every if path.parent != live]
     return {folder: _read(folder) for folder in sorted(found) if any(folder.glob("seed-*/iterations/[0-9]*"))}
 
 

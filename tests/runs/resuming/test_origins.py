@@ -16,7 +16,7 @@ from rlanything.files import hashes
 from rlanything.files.hashes import counts
 from rlanything.runs import imports
 from rlanything.runs.fingerprint import Origin, made_from
-from rlanything.runs.resuming.origins import begin, unchanged
+from rlanything.runs.resuming.origins import begin, unchanged, unfinished
 
 PROMPTS = "experiments/prompts/embedded"
 FILES = ("data/tasks/train.jsonl", "models/policy/model.safetensors", f"{PROMPTS}/judge.txt")
@@ -166,6 +166,15 @@ def dvc_ignores(tmp_path_factory):
 
     yield ignored
     repo.close()
+
+
+@pytest.mark.parametrize("arm", ["a[b]", "full*", "?"])
+def test_the_name_of_an_arm_is_no_pattern_for_folders(root, arm):
+    one, other = root / ".rla" / "live" / "one", root / ".rla" / "live" / "other"
+    for name in (arm, "full-more", "b"):
+        begin(one / name, name, origin(root))
+        (one / name / "seed-0" / "iterations" / "0000").mkdir(parents=True)
+    assert list(unfinished(other / arm, arm)) == [one / arm]
 
 
 def test_a_start_beside_a_folder_of_its_own_origin_says_how_that_comes_back(root):
