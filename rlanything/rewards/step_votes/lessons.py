@@ -9,6 +9,7 @@ import random
 from collections.abc import Sequence
 
 from rlanything.config import Config
+from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import TaskFamily, Teacher
 from rlanything.core.seeds import derive_seed
 from rlanything.core.types import Judgement, Lesson, ScoredReplies, Task, Trajectory, Vote
@@ -56,7 +57,10 @@ class VoteLessons:
         ]
 
     def rows(self, policy: ChatModel, tasks: Sequence[Task]) -> list[Row]:
-        """A tree row for each rollout of the base policy: the question about each step, answered by a noisy label."""
+        """A tree row for each rollout of the base policy: the question about each step, answered by a noisy label.
+
+        Raises `ConfigError` where there is nothing to ask about.
+        """
         trajectories = self._rollouts(policy, tasks)
         labelled = [_labels(self.teacher, tasks[t.slot], t) for t in trajectories]
         pools = {
@@ -70,6 +74,12 @@ class VoteLessons:
             )
             answers = [_noisy(step, pools, self.config.bootstrap.reward.noise, rng) for step in steps]
             rows += reward_rows(self._lesson(policy, judge.questions(trajectory), answers, pools), "step")
+        if not rows:
+            raise ConfigError(
+                f"bootstrap.reward: of {len(tasks)} rollouts of the base policy {len(trajectories)} have a step and "
+                "did not crash, and no question about one fits the reward model's context. Lower rollout.max_tokens "
+                "and judge.max_tokens, or raise model.embedded.positions"
+            )
         return rows
 
     def _rollouts(self, policy: ChatModel, tasks: Sequence[Task]) -> list[Trajectory]:
