@@ -23,8 +23,8 @@ from rlanything.core.types import Json
 
 LONGEST = 6
 """Most steps of a chain."""
-LONGEST_TEXT = 60
-"""Characters of a text between steps."""
+LONGEST_INPUT = 120
+"""Characters of an input."""
 LARGEST = 10**6
 """Numbers between steps stay below this."""
 
@@ -209,7 +209,7 @@ def _patterns(held: Kind) -> list[tuple[Operation, int, re.Pattern[str]]]:
 
 def _read(kind: Kind, stdin: str) -> Json:
     line = stdin.strip("\n")
-    if not line.isprintable() or len(stdin) > 2 * LONGEST_TEXT:  # a program's input() ends at \r too
+    if not line.isprintable() or len(stdin) > LONGEST_INPUT:  # a program's input() ends at \r too
         raise ValueError("more than a line of plain text")
     if kind is Kind.NUMBER:
         return int(line)

@@ -10,7 +10,7 @@ from typing import Any
 
 VOWELS = "aeiouAEIOU"
 MOST = 20
-"""Longest list that an operation makes, and the largest number that is counted up to."""
+"""Longest list or text that an operation may make, and the largest number that is counted up to."""
 
 
 class Kind(StrEnum):

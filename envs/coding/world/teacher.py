@@ -113,7 +113,7 @@ def split_of(chain: Chain) -> str:
 
 
 def _with_tests(chain: Chain, tests: tuple[Case, ...], count: int) -> Problem:
-    """The problem with the reply's tests and `count` generated ones, which detect every left-out step."""
+    """The problem with the reply's tests and `count` generated ones (`cases.cases`)."""
     level = next((name for name, steps in LEVELS.items() if steps >= len(chain.steps)), list(LEVELS)[-1])
     try:
         made = problem_of(chain, count, level)
