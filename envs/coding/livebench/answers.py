@@ -14,11 +14,10 @@ from datetime import date
 from pathlib import Path
 
 from envs.coding.environment import opening
-from envs.coding.formats.record import FormatError
 from envs.coding.livebench.appending import append, changed_since, cut_unfinished_line
 from envs.coding.livebench.install import LiveBenchError
 from envs.coding.livebench.judgments import CATEGORY, read_answers
-from envs.coding.livebench.selection import LATEST, asked
+from envs.coding.livebench.selection import LATEST, asked, require_once
 from rlanything.core.exams import Question
 from rlanything.core.ids import content_id
 from rlanything.core.types import Json
@@ -30,14 +29,10 @@ _ID_DIGITS = 22
 
 def questions_of(files: Sequence[Path], release: date | None) -> list[Question]:
     """The questions of a release, in the order of the files; None for all not removed. Raises `FormatError`."""
-    found: dict[str, Question] = {}
-    for path in files:
-        for problem in asked(path, release or LATEST):
-            name = str(problem.source["id"])
-            if name in found:
-                raise FormatError(f"question {name!r} stands in two of the files")
-            found[name] = Question(name, str(problem.source["task"]), opening(problem))
-    return list(found.values())
+    problems = [problem for path in files for problem in asked(path, release or LATEST)]
+    found = [Question(str(p.source["id"]), str(p.source["task"]), opening(p)) for p in problems]
+    require_once(question.question_id for question in found)
+    return found
 
 
 def require_name(model: str) -> None:

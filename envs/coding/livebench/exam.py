@@ -17,7 +17,7 @@ from envs.coding.livebench.graders import Grader, LiveBenchGrader, SandboxGrader
 from envs.coding.livebench.grading import Grading, grade_items
 from envs.coding.livebench.install import Installation, LiveBenchError
 from envs.coding.livebench.judgments import mean_score, read_answers
-from envs.coding.livebench.selection import Item, select
+from envs.coding.livebench.selection import Item, require_once, select
 from envs.coding.sandbox import BACKENDS, Limits, open_sandbox
 from envs.settings import one_of
 from rlanything.core.exams import GradingOrder, Question
@@ -82,7 +82,10 @@ def _installed(order: GradingOrder) -> Installation | None:
 def _selected(order: GradingOrder) -> tuple[list[Item], list[str]]:
     given = {name: answer for path in order.answers for name, answer in read_answers(path).items()}
     chosen = [select(path, given, order.release) for path in order.questions]
-    return [item for found, _ in chosen for item in found], [name for _, absent in chosen for name in absent]
+    items = [item for found, _ in chosen for item in found]
+    missing = [name for _, absent in chosen for name in absent]
+    require_once([*(str(item.problem.source["id"]) for item in items), *missing])
+    return items, missing
 
 
 def _sandbox_grader(stack: ExitStack, order: GradingOrder, installed: Installation | None) -> SandboxGrader:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -35,6 +36,13 @@ def select(questions: Path, answers: Mapping[str, Answer], release: date) -> tup
     problems = asked(questions, release)
     items = [Item(p, answers[p.source["id"]]) for p in problems if p.source["id"] in answers]
     return items, [str(p.source["id"]) for p in problems if p.source["id"] not in answers]
+
+
+def require_once(names: Iterable[str]) -> None:
+    """Raise `FormatError` for a question that stands in two files: its score would count twice."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise FormatError(f"question {name!r} stands in two of the files")
 
 
 def asked(questions: Path, release: date) -> list[Problem]:

@@ -101,6 +101,15 @@ def test_the_command_grades_with_our_grader(
     assert "run `rlanything livebench setup --repository PATH` first" in capsys.readouterr().err
 
 
+def test_a_question_in_two_of_the_files_is_refused_and_not_counted_twice(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["livebench", "grade", "--grader", "ours", "--model", "m", "--release", "2024-11-25"]
+    words += ["--answers", str(files["answers"]), "--data", str(files["data"])]
+    assert main([*words, "--questions", *[str(files["questions"])] * 2]) == 2
+    assert "question 'one' stands in two of the files" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("release", ["2024-8-31", "24-07-26", "latest", "2024-11-31", ""])
 def test_a_release_is_a_date(
     files: dict[str, Path], capsys: pytest.CaptureFixture[str], release: str
