@@ -197,6 +197,10 @@ class ArmConfig(Section):
     def _sensible(self) -> ArmConfig:
         if not (self.outcome or self.step_votes):
             raise ValueError("an arm needs outcome or step_votes: without both there is no reward")
+        if self.train_reward and not self.step_votes:
+            raise ValueError(
+                "train_reward = True: without step_votes the reward model is not asked, and nothing could train it"
+            )
         if self.advantage == "trajectory" and (self.step_votes or not self.outcome):
             raise ValueError(
                 "advantage = 'trajectory': is that of the outcome alone; it needs outcome = True and step_votes = False"

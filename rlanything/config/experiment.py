@@ -110,10 +110,6 @@ class Config(Section):
                 "experiments/prompts/paper/coding does)"
             )
         for name, arm in self.arms.items():
-            if arm.train_reward and not arm.step_votes:
-                raise ValueError(
-                    f"arms.{name}.train_reward = True: without step_votes no tests are written that could train it"
-                )
             if not arm.outcome:
                 raise ValueError(
                     f"arms.{name}.outcome = False: with judge.writes = tests a reward always holds the pass rate"
@@ -290,7 +286,7 @@ class Config(Section):
 
     def asks_model(self, arm: ArmConfig) -> bool:
         """Whether the arm's training asks a reward model for its replies."""
-        return (arm.step_votes or arm.train_reward) and not self.judge_for(arm).is_oracle
+        return arm.step_votes and not self.judge_for(arm).is_oracle
 
     def in_one_process(self) -> Config:
         """The configuration with everything in the process that asks, one seed after the other; the same results."""

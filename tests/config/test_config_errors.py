@@ -235,6 +235,10 @@ def test_an_arm_without_any_reward_is_refused():
     assert "needs outcome or step_votes" in problem(arms__outcome__outcome=False)
 
 
+def test_a_reward_model_that_is_not_asked_cannot_learn():
+    assert "train_reward = True: without step_votes" in problem(arms__full__step_votes=False)
+
+
 def test_an_iteration_cannot_take_more_tasks_than_there_are():
     assert "rollout.tasks = 99: must not exceed tasks.train = 8" in problem(rollout__tasks=99, tasks__train=8)
 
