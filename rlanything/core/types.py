@@ -111,7 +111,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The environment's answer to one action. success: True only for full success."""
+    """The environment's answer to one action. success: True only for full success; it counts where `done` is True."""
 
     observation: Observation
     done: bool

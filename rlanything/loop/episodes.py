@@ -200,7 +200,8 @@ def _step(environment: Environment, action: str, timeout_s: float, seen: Observa
 
     def step() -> None:
         result = environment.step(action)
-        made.append(Played(result.observation, Status.OK if result.done else None, result.success))
+        ended = Status.OK if result.done else None
+        made.append(Played(result.observation, ended, result.done and result.success))
 
     status, error = _guarded(step, timeout_s)
     return Played(seen, status, error=error) if status is not None or not made else made[0]

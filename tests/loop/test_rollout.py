@@ -11,7 +11,7 @@ import pytest
 from scripted import ACTIONS, Chat, Levels, prompts, read, rollout_worker, task
 
 from rlanything.core.errors import MachineError
-from rlanything.core.types import Status
+from rlanything.core.types import Observation, Status, StepResult
 from rlanything.loop import episodes
 from rlanything.loop.episodes import deadline
 from rlanything.loop.rollout import Assignment, Sampling
@@ -235,6 +235,15 @@ def test_an_episode_of_two_versions_of_the_weights_is_refused():
     engine.script = changed_after_the_first_turn
     with pytest.raises(MachineError, match=r"weights of version 5, and those of version 4 were asked for"):
         run(acting, Assignment(0, task(1), 1))
+
+
+def test_an_episode_that_its_environment_has_not_ended_is_no_success():
+    acting = rollout_worker(always_win)
+    environment = acting.family.environment()
+    environment.step = lambda action: StepResult(Observation("nearly", ACTIONS), False, True)
+    acting.family.environment = lambda: environment
+    (cut,) = run(acting, Assignment(0, task(1), 1))
+    assert (cut.status, cut.outcome, len(cut.steps)) == (Status.TRUNCATED, -1, SAMPLING.max_steps)
 
 
 def test_a_family_that_has_no_place_plays_one_episode_at_a_time_and_loses_none():
