@@ -10,7 +10,8 @@ import pytest
 from stage_cases import small
 
 from rlanything.config import Checkpoint, Config, Endpoint, Endpoints
-from rlanything.stages.bootstrap.stage import _install
+from rlanything.core.errors import ConfigError
+from rlanything.stages.bootstrap.stage import _install, _trained
 from rlanything.stages.dependencies import loaded
 
 
@@ -45,6 +46,13 @@ def test_real_checkpoints_are_recorded_with_what_they_are_made_of(tmp_path, conf
     (tmp_path / "mine" / "model.safetensors").write_text("other")
     _install(config, root, None)
     assert recorded(root, "policy")["files"] != files
+
+
+@pytest.mark.parametrize("path", ["models/policy", "models/mine", "elsewhere/reward"])
+def test_an_embedded_model_has_the_folder_of_its_role(tmp_path, path):
+    """In the policy's folder the reward model would replace the policy, which was written before."""
+    with pytest.raises(ConfigError, match=rf"model\.reward\.path = {path}: .* is written to models/reward"):
+        _trained(small(f"model.reward.path={path}"), tmp_path)
 
 
 def test_a_model_behind_an_endpoint_is_recorded_by_its_name_there(tmp_path, config):

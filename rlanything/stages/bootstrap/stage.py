@@ -69,10 +69,10 @@ def _trained(config: Config, root: Path) -> Path:
     from rlanything.stages.bootstrap import warmstart
 
     for name, source in _sources(config):
-        if Path(source.path).parent != Path("models"):
+        if Path(source.path) != Path("models", name):  # another role's model would be in its place
             raise ConfigError(
-                f"model.{name}.path = {source.path}: an embedded model is written to a folder in models/, e.g. "
-                f"models/{name}"
+                f"model.{name}.path = {source.path}: an embedded model is written to models/{name}, which the stages "
+                "after this one depend on"
             )
     work = root / WORK / _key(config, root)
     warmstart.train(config, root, work)
