@@ -19,13 +19,16 @@ from rlanything.runs import build
 
 
 def accepted_tasks(run: Path, iterations: int) -> list[Task]:
-    """Every task that a finished run accepted, also tasks that were replaced later.
+    """Every task that a finished run accepted, once, also tasks that were replaced later.
+
+    A slot may accept a task that another slot accepted before and has no longer.
 
     iterations: `train.iterations`. A run has one more epoch, which only measures, so its last snapshot has the number
     `iterations` + 1.
     """
     buffer = read_snapshot(snapshot_path(run / "buffer", iterations + 1))
-    return [version.task for lineage in buffer.lineages for version in lineage.versions[1:]]
+    accepted = [version.task for lineage in buffer.lineages for version in lineage.versions[1:]]
+    return list({task.task_id: task for task in accepted}.values())
 
 
 def solve(

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -217,13 +218,20 @@ def test_a_finished_run_is_not_exported_again(folder):
     folder.export(buffer(), lambda path: pytest.fail("it was there"))
 
 
-def test_the_accepted_tasks_of_a_run_are_found_in_what_it_exports(tmp_path):
-    """Two iterations, and the epoch after them, in which the last proposals are tried."""
+def test_the_accepted_tasks_of_a_run_are_found_in_what_it_exports_each_once(tmp_path):
+    """Two iterations, and the epoch after them. Two slots have accepted one task, one of them long ago."""
     iterations, run = 2, RunFolder(tmp_path / "run")
     run.recover(pytest.fail)
-    old, *others = buffer().lineages
+    old, second, *others = buffer().lineages
     new = Version(1, Task("game", "do another thing", {}), iterations, 0.0, 0.5, Direction.EASIER)
-    grown = TaskBuffer((Lineage(old.slot, (*old.versions, new)), *others))
+    first, last = replace(new, iteration=0), replace(new, number=2, task=Task("game", "do a third thing", {}))
+    grown = TaskBuffer(
+        (
+            Lineage(old.slot, (*old.versions, new)),
+            Lineage(second.slot, (*second.versions, first, last)),
+            *others,
+        )
+    )
 
     def write(path: Path, k: int) -> None:
         write_iteration(path, k)
@@ -233,4 +241,4 @@ def test_the_accepted_tasks_of_a_run_are_found_in_what_it_exports(tmp_path):
     for k in range(iterations + 1):
         run.publish(k, lambda path, k=k: write(path, k))
     run.export(buffer(), lambda path: None)
-    assert accepted_tasks(run.finished, iterations) == [new.task]
+    assert accepted_tasks(run.finished, iterations) == [new.task, last.task]
