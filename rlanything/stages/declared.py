@@ -137,6 +137,7 @@ STAGES = (
             "${item.policy_min}",
             "${item.policy_max}",
             "${item.signals}",
+            "${item.written}",
             "${item.adaptation}",
             "learn.policy",
             "${item.learner}",

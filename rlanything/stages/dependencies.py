@@ -32,8 +32,10 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
     judged = "signals.lambda" if arm.step_votes else "signals.policy_min"
     question = "judge" if config.model.context == "chat" else "judge_history"
     served = {"adapter_endpoint": "endpoints.adapter" if arm.adapt else "seed"}
+    counted = {"written": "signals.written" if arm.step_votes else "seed"}
     return {
         **(served if config.endpoints.served else {}),
+        **(counted if config.judge.writes == "tests" else {}),
         "judge_model": _judge_model(config, arm, arm.reward_from),
         "scale": "signals.advantage_scale" if arm.advantage == "step" else "seed",
         "policy_min": "signals.policy_min" if arm.outcome else "seed",

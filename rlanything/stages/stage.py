@@ -45,8 +45,9 @@ class Stage:
         return "engine" in self.makes
 
     def params_for(self, config: Config) -> list[str]:
-        """`params`; an experiment without endpoints, or without pictures, does not depend on their sections."""
-        unused = () if config.model.images.any else ("model.images",)
+        """`params`; an experiment without endpoints, pictures or written tests does not depend on what is theirs."""
+        unused = [] if config.model.images.any else ["model.images"]
+        unused += [] if config.judge.writes == "tests" else ["${item.written}"]
         asked = [name for name in self.params if config.endpoints.served or "endpoint" not in name]
         return [name for name in asked if name not in unused]
 

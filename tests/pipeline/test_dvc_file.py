@@ -97,6 +97,14 @@ def test_stages_that_act_depend_on_the_code_of_their_own_environment_alone(optio
     assert not [dep for dep in dvcfile.code(BY_NAME["report"], config) if dep.startswith("envs")]
 
 
+def test_which_written_tests_count_is_a_dependency_of_the_arms_that_have_some():
+    stages = yaml.safe_load(dvcfile.text(parse(compose(["env=coding"], ROOT))))["stages"]
+    assert "${item.written}" in stages["train"]["do"]["params"]
+    found = {arm: columns["written"] for arm, columns in stages["train"]["foreach"].items()}
+    counted = dict.fromkeys(("policy", "policy_reward", "full"), "signals.written")
+    assert found == {"outcome": "seed", **counted}
+
+
 def test_an_arm_judged_by_another_arms_reward_model_depends_on_its_run_and_on_no_filter():
     """What `rlanything config write +arm@arms.step_only=step_only` and `rlanything config pipeline` write."""
     config = parse(compose(["+arm@arms.step_only=step_only"], ROOT))
