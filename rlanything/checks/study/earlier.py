@@ -35,7 +35,9 @@ def committed(path: Path) -> str | None:
 
     None where git has none.
     """
-    for commit in (_git(path.parent, "rev-list", "HEAD", "--", _inside(path)) or "").split():
+    # Without --full-history git follows one side of a merge, and would not see what came and went on the other.
+    words = ("rev-list", "--full-history", "HEAD", "--", _inside(path))
+    for commit in (_git(path.parent, *words) or "").split():
         text = _git(path.parent, "show", f"{commit}:{_place(path)}")
         if text is not None:
             return text

@@ -153,6 +153,23 @@ def test_a_committed_registration_counts_when_its_file_was_deleted(space, tmp_pa
         register(declared(tmp_path, smallest=0.01), where, place)
 
 
+def test_a_registration_that_came_and_went_on_a_merged_branch_counts(space, tmp_path):
+    _study, where, place = space
+    root = place.parent
+    (root / "other").write_text("1")
+    git(root, "init", "--quiet", "--initial-branch", "main")
+    git(root, "add", "other")
+    git(root, "commit", "--quiet", "-m", "begun")
+    git(root, "checkout", "--quiet", "-b", "branch")
+    in_git(space)
+    git(root, "rm", "-r", "--quiet", "place")
+    git(root, "commit", "--quiet", "-m", "gone")
+    git(root, "checkout", "--quiet", "main")
+    git(root, "merge", "--quiet", "--no-ff", "-m", "merged", "branch")
+    with pytest.raises(ConfigError, match=r"was committed, and differs now: smallest"):
+        register(declared(tmp_path, smallest=0.01), where, place)
+
+
 def test_published_results_without_their_registration_are_not_registered_again(space):
     study, where, place = as_published(space)
     (place / FILE).unlink()
