@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, locks
@@ -13,6 +15,7 @@ from rlanything.files import atomic, locks
 PLACE = "checks"
 """The folder of the project that holds the results of each check, by its name."""
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+Declared = TypeVar("Declared")
 
 
 def check_declaration(file: Path, workers: int) -> None:
@@ -38,3 +41,21 @@ def published(name: str, root: Path) -> Iterator[Path]:
         atomic.whole(place) as folder,
     ):
         yield folder
+
+
+def keep(file: Path, declared: Declared, load: Callable[[Path], Declared], place: Path) -> None:
+    """Copy a declaration to `place`, beside the results of what it declares.
+
+    declared: what was read of it before the check ran. load: what reads it.
+    Raises `ConfigError` where the file does not declare that any more.
+    """
+    try:
+        shutil.copyfile(file, place)
+        same = load(place) == declared
+    except (OSError, ConfigError):
+        same = False
+    if not same:
+        raise ConfigError(
+            f"{file}: the declaration was changed while the check ran, so it is not that of the results. Undo the "
+            "change, and the same command goes on"
+        )

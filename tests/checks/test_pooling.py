@@ -187,6 +187,26 @@ def test_a_damaged_evaluation_stops_it_and_leaves_what_was_published(tmp_path):
     assert (tmp_path / "checks" / "mine" / "pool.json").read_bytes() == before
 
 
+def test_a_declaration_that_changes_while_the_check_runs_is_not_published(tmp_path, monkeypatch):
+    """Otherwise the file beside the results would declare something else than they are."""
+    for name in ("table1", "study"):
+        shutil.copytree(ROOT / "checks" / name, tmp_path / "checks" / name)
+    file = declared(tmp_path, VOTES)
+
+    def edited(*words: object) -> object:
+        file.write_text(VOTES.replace("in_domain", "out_of_domain"))
+        return pool(*words)
+
+    monkeypatch.setattr(command.results, "pool", edited)
+    with pytest.raises(ConfigError, match=r"mine\.yaml: the declaration was changed while the check ran"):
+        command.run_pooling(file, tmp_path, ROOT / "params.yaml")
+    assert not (tmp_path / "checks" / "mine").exists()
+    file.write_text(VOTES)
+    monkeypatch.undo()
+    command.run_pooling(file, tmp_path, ROOT / "params.yaml")
+    assert (tmp_path / "checks" / "mine" / "pool.yaml").read_text() == VOTES
+
+
 def test_p_is_corrected_over_all_rows():
     declaration = load_pooling(DECLARED)
     found = pool(declaration, read_all(declaration, ROOT, ROOT / "params.yaml"))

@@ -10,7 +10,7 @@ from rlanything.checks.adaptation.declare import Adaptation, load_adaptation
 from rlanything.checks.adaptation.finished import CHECK, FOLDER, Run, runs
 from rlanything.checks.adaptation.measure import measure
 from rlanything.checks.adaptation.results import Found
-from rlanything.checks.declaration import PLACE, check_declaration, published
+from rlanything.checks.declaration import PLACE, check_declaration, keep, published
 from rlanything.checks.running import say
 from rlanything.config import Config
 from rlanything.files import atomic, locks
@@ -65,7 +65,7 @@ def _declared(file: Path, root: Path, config: Config, workers: int) -> tuple[Ada
 
 
 def _write(found: Found, file: Path, finished: list[Run], folder: Path) -> None:
-    shutil.copyfile(file, folder / "adaptation.yaml")
+    keep(file, found.declared, load_adaptation, folder / "adaptation.yaml")
     write_json(folder / "adaptation.json", document.to_json(found))
     (folder / "report.md").write_text(document.to_markdown(found, file.stem))
     (folder / "rollouts").mkdir()

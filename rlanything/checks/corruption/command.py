@@ -9,7 +9,7 @@ from rlanything.checks.corruption import document, results
 from rlanything.checks.corruption.declare import Corruption, load_corruption
 from rlanything.checks.corruption.measure import FOLDER, Asked, asked, measure
 from rlanything.checks.corruption.results import Found
-from rlanything.checks.declaration import PLACE, check_declaration, published
+from rlanything.checks.declaration import PLACE, check_declaration, keep, published
 from rlanything.checks.running import say
 from rlanything.config import Config
 from rlanything.files import atomic, locks
@@ -64,7 +64,7 @@ def _declared(file: Path, root: Path, config: Config, workers: int) -> tuple[Cor
 
 
 def _write(found: Found, file: Path, models: list[Asked], folder: Path) -> None:
-    shutil.copyfile(file, folder / "corruption.yaml")
+    keep(file, found.declared, load_corruption, folder / "corruption.yaml")
     write_json(folder / "corruption.json", document.to_json(found))
     (folder / "report.md").write_text(document.to_markdown(found, file.stem))
     for one in models:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration, published
+from rlanything.checks.declaration import PLACE, check_declaration, keep, published
 from rlanything.checks.ladder import document, figure, results
 from rlanything.checks.ladder.declare import Ladder, load_ladder
 from rlanything.checks.ladder.results import Found
@@ -52,7 +52,7 @@ def _declared(file: Path, root: Path, params: Path, workers: int) -> tuple[Ladde
 
 
 def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
-    shutil.copyfile(file, folder / "ladder.yaml")
+    keep(file, found.ladder, load_ladder, folder / "ladder.yaml")
     shutil.copyfile(workspace / "params.yaml", folder / "params.yaml")
     write_json(folder / "ladder.json", document.to_json(found))
     (folder / "report.md").write_text(document.to_markdown(found, file.stem))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration, published
+from rlanything.checks.declaration import PLACE, check_declaration, keep, published
 from rlanything.checks.pooling import document, experiments, figure, results
 from rlanything.checks.pooling.declare import Pooling, load_pooling
 from rlanything.checks.pooling.experiments import Experiment
@@ -32,7 +31,7 @@ def run_pooling(file: Path, root: Path, params: Path) -> Found:
     found = results.pool(declared, read)
     place = root / PLACE / file.stem
     with published(file.stem, root) as folder:
-        shutil.copyfile(file, folder / "pool.yaml")
+        keep(file, declared, load_pooling, folder / "pool.yaml")
         write_json(folder / "pool.json", document.to_json(found))
         (folder / "report.md").write_text(document.to_markdown(found, file.stem))
         (folder / "figures").mkdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration, published
+from rlanything.checks.declaration import PLACE, check_declaration, keep, published
 from rlanything.checks.running import say
 from rlanything.checks.selection import document, figure, results
 from rlanything.checks.selection.declare import Selection, load_selection
@@ -66,7 +66,7 @@ def _declared(file: Path, root: Path, config: Config, workers: int) -> tuple[Sel
 
 
 def _write(found: Found, file: Path, measured: list[Pair], folder: Path) -> None:
-    shutil.copyfile(file, folder / "selection.yaml")
+    keep(file, found.selection, load_selection, folder / "selection.yaml")
     write_json(folder / "selection.json", document.to_json(found))
     (folder / "report.md").write_text(document.to_markdown(found, file.stem))
     (folder / "figures").mkdir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE, check_declaration, published
+from rlanything.checks.declaration import PLACE, check_declaration, keep, published
 from rlanything.checks.running import finished, print_tasks, say
 from rlanything.checks.study import document, figure, registration, results
 from rlanything.checks.study.declare import Study, load_study
@@ -90,7 +90,7 @@ def _declared(file: Path, root: Path, params: Path, workers: int) -> tuple[Study
 
 
 def _write(found: Found, file: Path, workspace: Path, folder: Path) -> None:
-    shutil.copyfile(file, folder / "study.yaml")
+    keep(file, found.study, load_study, folder / "study.yaml")
     shutil.copyfile(workspace / "params.yaml", folder / "params.yaml")
     write_json(folder / "study.json", document.to_json(found))
     _draw(found, file.stem, folder)

@@ -15,6 +15,7 @@ from rlanything.checks.study.results import Found, Row
 from rlanything.checks.study.rewriting import Part
 from rlanything.checks.study.verdict import Tested, Verdict
 from rlanything.config import parse
+from rlanything.config.reading import validated
 from rlanything.core.errors import ConfigError
 from rlanything.core.records.forms import first_error
 from rlanything.files.reader import read_object
@@ -48,10 +49,11 @@ class _Tested(BaseModel):
 
 
 class _Results(BaseModel):
-    """The numbers of study.json. rewriting: absent in the files of older versions."""
+    """The numbers of study.json, and what it declared. rewriting: absent in the files of older versions."""
 
     model_config = ConfigDict(extra="ignore")
 
+    declared: dict[str, Any]
     hypotheses: dict[str, _Tested]
     arms: dict[str, dict[str, Estimate]]
     rewriting: dict[str, tuple[Part, ...]] = {}
@@ -72,10 +74,14 @@ def read_published(folder: Path) -> Found:
             f"{folder / RESULTS}: hypotheses {sorted(results.hypotheses)}, and {DECLARATION} declares "
             f"{sorted(study.hypotheses)}; take both from git"
         )
+    registered = registration.read_registration(folder / registration.FILE)
+    for name, declared in ((RESULTS, results.declared), (registration.FILE, registered.declared)):
+        if validated(Study, declared, f"{folder / name}: what it declares is not a valid study") != study:
+            raise ConfigError(f"{folder / name}: {DECLARATION} declares another study; take both from git")
     by_name = {metric.name: metric for metric in metrics}
     return Found(
         study,
-        registration.read_registration(folder / registration.FILE),
+        registered,
         contents_of(config),
         metrics,
         tuple(

@@ -102,3 +102,13 @@ def test_results_of_other_hypotheses_are_refused(copy):
     path.write_text(json.dumps(results))
     with pytest.raises(ConfigError, match=r"study\.json: hypotheses .*take both from git"):
         read_published(copy)
+
+
+@pytest.mark.parametrize("changed", ["study.yaml", "study.json"])
+def test_a_declaration_that_is_not_that_of_the_results_is_refused(copy, changed):
+    path = copy / changed
+    path.write_text(
+        path.read_text().replace("Votes on steps add to outcomes (Table 1).", "Votes do wonders.")
+    )
+    with pytest.raises(ConfigError, match=r"study\.yaml declares another study"):
+        read_published(copy)
