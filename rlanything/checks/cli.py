@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
+Exclusive = argparse._MutuallyExclusiveGroup  # nor for this
 
 
 def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
@@ -21,8 +22,7 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
     _add_arguments(ladder, "ladder", 2, "seeds at once")
     ladder.set_defaults(run=_ladder)
     study = checks.add_parser("study", help="hypotheses, which are registered first; goes on after a kill")
-    _add_arguments(study, "study", 2, "seeds at once")
-    instead = study.add_mutually_exclusive_group()
+    instead = _add_arguments(study, "study", 2, "seeds at once")
     instead.add_argument(
         "--register", action="store_true", help="write down what is declared, and run nothing; commit it"
     )
@@ -53,16 +53,19 @@ def add_checks(commands: Subparsers[argparse.ArgumentParser]) -> None:
     adaptation.set_defaults(run=_adaptation)
 
 
-def _add_arguments(parser: argparse.ArgumentParser, name: str, workers: int, of: str) -> None:
-    _add_file(parser, name)
+def _add_arguments(parser: argparse.ArgumentParser, name: str, workers: int, of: str) -> Exclusive:
     parser.add_argument("--workers", type=int, default=workers, metavar="N", help=f"{of}; default: {workers}")
+    return _add_file(parser, name)
 
 
-def _add_file(parser: argparse.ArgumentParser, name: str) -> None:
+def _add_file(parser: argparse.ArgumentParser, name: str) -> Exclusive:
+    """Add the declaration and `--dry-run`. Returns what can be asked for instead of running the check."""
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help=f"default: experiments/check/{name}.yaml"
     )
-    parser.add_argument("--dry-run", action="store_true", help="check the file and print what would run")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--dry-run", action="store_true", help="check the file and print what would run")
+    return instead
 
 
 def _ladder(args: argparse.Namespace) -> int:

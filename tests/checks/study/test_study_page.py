@@ -112,3 +112,11 @@ def test_a_declaration_that_is_not_that_of_the_results_is_refused(copy, changed)
     )
     with pytest.raises(ConfigError, match=r"study\.yaml declares another study"):
         read_published(copy)
+
+
+@pytest.mark.parametrize("other", ["--register", "--page"])
+def test_a_dry_run_writes_nothing_whatever_else_is_asked_for(copy, other, capsys):
+    words = ["--root", str(copy.parents[1]), "check", "study", "experiments/check/study.yaml"]
+    with pytest.raises(SystemExit):
+        main([*words, "--dry-run", other])
+    assert f"{other}: not allowed with argument --dry-run" in capsys.readouterr().err
