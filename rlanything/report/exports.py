@@ -5,10 +5,10 @@ every arm it has the policy's success, and what else an arm changes: its reward 
 
 summary.json has all of it: arm -> metric -> {mean, low, high, vs_base: {mean, low, high, p}}, in the order of the
 tables. Shares are fractions between 0 and 1, counts are numbers. low and high are null where no interval can be given
-(a count from one seed); vs_base is null for the base, and when nothing pairs; its p is Holm's over the arms. Success
-has `vs` beside it, where an arm is compared with others too: other arm -> the same four values; p is Holm's over the
-question (`results/questions.py`). All
-numbers are rounded, so equal inputs give equal bytes.
+(a count from one seed, a share that is the same on every task); vs_base is null for the base, and when nothing pairs;
+its p is Holm's over the arms. Success has `vs` beside it, where an arm is compared with others too: other arm -> the
+same four values; p is Holm's over the question (`results/questions.py`). All numbers are rounded, so equal inputs give
+equal bytes.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -192,6 +194,8 @@ def test_what_never_varies_is_no_proof(shape):
     assert not found.clear
     assert contrast(ones, ones) == Contrast(Estimate(0.0, 0.0, 0.0), 1.0)
     assert estimate(ones) == Estimate(1.0, None, None)
+    assert estimate(zeros) == Estimate(0.0, None, None)
+    assert estimate(replace(zeros, limits=(0.0, float("inf")))).low == (0.0 if zeros.hits.size > 1 else None)
 
 
 def test_rounding_is_no_spread():

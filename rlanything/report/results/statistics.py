@@ -12,14 +12,15 @@ often the interval holds the truth, also when the seeds agree by chance, beside 
 
 A difference of two arms is that of their cells, so that what the arms share cancels. With one seed the interval is over
 tasks only: it says nothing about other training seeds. With one seed and no tasks (a count) there is no interval. Nor
-is there one, or a p, where nothing varies: cells that agree do not say how far others would lie from them.
+is there one, or a p, where nothing varies: cells that agree do not say how far others would lie from them. Two zeros
+have an interval that ends there: the difference of equal results, and a count of what no seed did.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import isfinite, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -89,7 +90,12 @@ class Spread:
 def estimate(panel: Panel) -> Estimate | None:
     """Mean and interval of one arm. None when nothing was measured."""
     panel = _measured([panel])[0]
-    return _interval(_cells(panel), panel.limits) if panel.seeds else None
+    if not panel.seeds:
+        return None
+    found = _interval(_cells(panel), panel.limits)
+    # A share that is 0 on every task need not be 0 on others, no more than one that is 1.
+    is_share = isfinite(panel.limits[1])
+    return replace(found, low=None, high=None) if is_share and found.low == found.high else found
 
 
 def standard_error(panel: Panel) -> float:
