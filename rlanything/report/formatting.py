@@ -30,6 +30,12 @@ def interval(found: Estimate | None, metric: Metric, *, sign: bool = False) -> s
     return f"{mean} [{low}, {high}]"
 
 
+def smallest(difference: float | None, metric: Metric) -> str:
+    """The smallest difference that would be found, as `number` shows it; two shares differ by 100 points at most."""
+    beyond = difference is not None and metric.is_share and difference >= 1.0
+    return "over 100" if beyond else number(difference, metric)
+
+
 def p_text(p: float | None) -> str:
     """A corrected p-value to three digits."""
     if p is None:

@@ -109,6 +109,13 @@ def test_agreement_is_of_good_and_of_bad_steps():
     assert found.steps == 24
 
 
+def test_a_seed_without_a_labelled_step_agrees_with_nothing():
+    hits = np.array([[[8.0], [0.0]], [[3.0], [0.0]]])
+    totals = np.array([[[10.0], [0.0]], [[6.0], [0.0]]])
+    alone = agreement(Panel((0,), ("a",), hits[:, :1], totals[:, :1]))
+    assert agreement(Panel((0, 1), ("a",), hits, totals)) == alone
+
+
 def test_ends_are_means_of_five_iterations():
     runs = {0: {"mu": dict.fromkeys(range(5), 1.0) | dict.fromkeys(range(5, 10), 2.0)}, 1: {"mu": {0: 3.0}}}
     assert ends(runs, "mu") == (2.0, 2.5)

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlanything.report.formatting import smallest
+from rlanything.report.results.metrics import named
 from rlanything.report.results.power import Components
 from rlanything.report.results.statistics import p_value, spread
 
@@ -83,3 +85,10 @@ def test_a_single_seed_or_game_says_nothing_about_others():
         Components.of(np.zeros((1, 9)))
     with pytest.raises(ValueError, match="2 seeds and 1 games: a test over both needs two of each"):
         Components(0.1, 0.1, 0.1).detectable(2, 1)
+
+
+def test_no_difference_of_shares_is_above_100_points():
+    parts = Components(0.3, 0.1, 0.1)
+    accuracy, tasks = named("in_domain"), named("accepted_tasks")
+    assert smallest(parts.detectable(2, 8), accuracy) == "over 100"
+    assert (smallest(0.2, accuracy), smallest(20.0, tasks), smallest(None, accuracy)) == ("20.0", "20.0", "–")

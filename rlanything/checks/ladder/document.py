@@ -9,7 +9,7 @@ from typing import Any
 from rlanything.checks.ladder.figure import NAME
 from rlanything.checks.ladder.results import Found, Row
 from rlanything.config import BASE
-from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
+from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text, smallest
 from rlanything.report.results.metrics import Metric, named
 
 
@@ -117,7 +117,7 @@ def _power(found: Found) -> str:
             f"{d.seeds}",
             f"{d.games}",
             f"{100 * d.standard_error:.1f}",
-            f"{100 * d.difference:.1f}" if d.difference < 1 else "over 100",
+            smallest(d.difference, named(panel)),
         ]
         for panel, sizes in found.power.items()
         for d in sizes

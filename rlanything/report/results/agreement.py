@@ -11,7 +11,10 @@ from rlanything.report.results.statistics import Estimate, Panel, estimate
 
 @dataclass(frozen=True)
 class Agreement:
-    """One arm. good, bad: share of the good and of the bad steps that are judged so. kappa: of each seed."""
+    """One arm. good, bad: share of the good and of the bad steps that are judged so.
+
+    kappa: of each seed with a labelled step.
+    """
 
     good: Estimate
     bad: Estimate
@@ -25,7 +28,8 @@ def agreement(panel: Panel) -> Agreement | None:
     good, bad = (estimate(_channel(panel, channel)) for channel in (0, 1))
     if good is None or bad is None:
         return None
-    tables = [(panel.hits[:, i].sum(axis=1), panel.totals[:, i].sum(axis=1)) for i in range(len(panel.seeds))]
+    sums = [(panel.hits[:, i].sum(axis=1), panel.totals[:, i].sum(axis=1)) for i in range(len(panel.seeds))]
+    tables = [(hits, totals) for hits, totals in sums if totals.any()]
     kappas = tuple(kappa(*map(float, (hits[0], totals[0], hits[1], totals[1]))) for hits, totals in tables)
     return Agreement(good, bad, kappas, int(tables[0][1].sum()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rlanything.config import BASE_COOLED
-from rlanything.report.formatting import code, interval, markdown_table, number, p_text
+from rlanything.report.formatting import code, interval, markdown_table, p_text, smallest
 from rlanything.report.report_data import ReportData
 from rlanything.report.results import questions
 from rlanything.report.results.comparison import Comparison
@@ -60,7 +60,7 @@ def _row(comparison: Comparison, pair: Pair, metric: Metric, found: Contrast) ->
         f"{code(pair[0])} against {code(pair[1])}, {metric.short}",
         interval(found.difference, metric, sign=True),
         p_text(found.p),
-        number(_detectable(comparison, pair, metric), metric),
+        smallest(_detectable(comparison, pair, metric), metric),
     ]
 
 
