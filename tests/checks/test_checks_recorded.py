@@ -72,3 +72,37 @@ def row(hypothesis: dict) -> tuple[str, str, str]:
     p = points["p"]
     small = "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]", small, hypothesis["verdict"].split(":")[0]
+
+
+def of_votes() -> dict[str, tuple[float, float]]:
+    """Experiment -> what `policy` gains over `outcome` in-domain: the lower end, and p by the experiment's own Holm.
+
+    One that asked no such question in its study has p 1.
+    """
+    pooled = json.loads((CHECKS / "pool" / "pool.json").read_text())["comparisons"]
+    key = ("policy", "outcome", "in_domain")
+    (row,) = (one for one in pooled if (one["arm"], one["over"], one["metric"]) == key)
+    return {
+        one["experiment"]: (one["low"], own_p(ROOT / one["experiment"], key)) for one in row["differences"]
+    }
+
+
+def own_p(folder: Path, key: tuple[str, str, str]) -> float:
+    if (folder / "ladder.json").is_file():
+        return json.loads((folder / "ladder.json").read_text())["panels"]["in_domain"]["policy"]["gain"]["p"]
+    asked = json.loads((folder / "study.json").read_text())["hypotheses"].values()
+    found = [h["difference"]["p"] for h in asked if (h["arm"], h["over"], h["metric"]) == key]
+    return found[0] if found else 1.0
+
+
+def test_in_how_many_experiments_votes_help():
+    found = of_votes()
+    words = ("one", "two", "three", "four", "five", "six", "seven")
+    every, above = words[len(found) - 1], words[sum(low > 0 for low, _ in found.values()) - 1]
+    clear = [name.removeprefix("checks/") for name, (_, p) in found.items() if p < 0.05]
+    names = ", ".join(f"`{name}`" for name in clear)
+    number = words[len(clear) - 1]
+    assert f"Of {every} experiments {number} show it alone, by their own correction ({names})" in said()
+    assert f"in {above} the interval is above 0" in said()
+    readme = (ROOT / "README.md").read_text()
+    assert f"by its own correction, it is clear in {number} of {every}." in readme
