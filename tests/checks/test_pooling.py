@@ -169,6 +169,14 @@ def test_a_configuration_that_cannot_be_read_is_named_if_its_folder_is_an_experi
         read(tmp_path, VOTES, root=tmp_path)
 
 
+@pytest.mark.parametrize("left", [".tmp-long", ".tmp-study"])
+def test_what_a_killed_check_left_of_its_results_is_no_experiment(tmp_path, left):
+    for name in ("table1", "study"):
+        shutil.copytree(ROOT / "checks" / name, tmp_path / "checks" / name)
+    shutil.copytree(ROOT / "checks" / left.removeprefix(".tmp-"), tmp_path / "checks" / left)
+    assert [one.name for one in read(tmp_path, VOTES, root=tmp_path)] == ["checks/study", "checks/table1"]
+
+
 def test_experiments_can_be_told_apart_in_the_figure():
     assert shown_names([".", "checks/a", "old/b", "new/b", "checks/$c"]) == [
         ".", "a", "old/b", "new/b", r"\$c",

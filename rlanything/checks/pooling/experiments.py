@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 
-from rlanything.checks.declaration import PLACE
+from rlanything.checks.declaration import NAME, PLACE
 from rlanything.checks.pooling.declare import Compared, Pooling
 from rlanything.config import Config
 from rlanything.config.reading import load
@@ -57,6 +57,8 @@ def folders(declared: Pooling, root: Path, params: Path) -> list[Path]:
     """The folders whose experiments are pooled. Raises `ConfigError` for one that holds none or cannot be read."""
     if declared.folders is None:
         there = sorted(path.parent for path in (root / PLACE).glob(f"*/{PARAMS}"))
+        # What is being published, or was when it was killed, has a name that no check has.
+        there = [path for path in there if NAME.fullmatch(path.name)]
         env = _environment(load(params))
         # A check that evaluated no arm is no experiment, whatever its configuration is.
         evaluated = [path for path in there if (path / "evaluation").is_dir()]
