@@ -66,8 +66,9 @@ def draw_study(file: Path, root: Path) -> Found:
     """
     check_declaration(file, 1)
     place = root / PLACE / file.stem
-    found = read_published(place)
+    read_published(place)  # before anything is written; another process may publish it until it is locked
     with published(file.stem, root) as folder:
+        found = read_published(place)
         drawn = shutil.ignore_patterns(PAGE, FIGURES)
         shutil.copytree(place, folder, dirs_exist_ok=True, ignore=drawn)
         _draw(found, file.stem, folder)

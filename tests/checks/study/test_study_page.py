@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from rlanything.checks.study import figure
+from rlanything.checks.declaration import published
+from rlanything.checks.study import command, figure
 from rlanything.checks.study.published import read_published
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
@@ -93,6 +96,21 @@ def test_without_results_nothing_is_drawn(tmp_path, capsys):
     assert draw(tmp_path / "checks" / "study") == 2
     assert "run the study first" in capsys.readouterr().err
     assert not (tmp_path / "checks").exists()
+
+
+def test_the_page_is_of_the_results_that_lie_there_when_it_is_drawn(copy, monkeypatch):
+    """Another process may publish them again after they were first read."""
+
+    @contextmanager
+    def held(name: str, root: Path) -> Iterator[Path]:
+        path = copy / "study.json"
+        path.write_text(path.read_text().replace("refuted: the opposite holds", "open"))
+        with published(name, root) as folder:
+            yield folder
+
+    monkeypatch.setattr(command, "published", held)
+    assert draw(copy) == 0
+    assert "the opposite holds" not in (copy / "report.md").read_text()
 
 
 def test_results_of_other_hypotheses_are_refused(copy):
