@@ -17,7 +17,7 @@ from rlanything.checks import stages
 from rlanything.checks.pooling import command, document
 from rlanything.checks.pooling.declare import load_pooling
 from rlanything.checks.pooling.experiments import read_all
-from rlanything.checks.pooling.figure import shown_names
+from rlanything.checks.pooling.figure import _figure, shown_names
 from rlanything.checks.pooling.random_effects import pooled
 from rlanything.checks.pooling.results import pool
 from rlanything.core.errors import ConfigError, UserError
@@ -213,6 +213,15 @@ def test_a_declaration_that_changes_while_the_check_runs_is_not_published(tmp_pa
     monkeypatch.undo()
     command.run_pooling(file, tmp_path, ROOT / "params.yaml")
     assert (tmp_path / "checks" / "mine" / "pool.yaml").read_text() == VOTES
+
+
+def test_a_count_is_not_called_points(tmp_path):
+    text = "comparisons: [{arm: full, over: outcome}]\nmetrics: [accepted_tasks]\n"
+    declaration = load_pooling(declared(tmp_path, text))
+    found = pool(declaration, read(tmp_path, text))
+    assert "Points, and tasks for counts, with 95 % intervals." in document.to_markdown(found, "mine")
+    (figure,) = (_figure([row]) for row in found.rows)
+    assert figure.get_supxlabel() == "full over outcome (points; counts: tasks)"
 
 
 def test_p_is_corrected_over_all_rows():

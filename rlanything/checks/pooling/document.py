@@ -50,7 +50,7 @@ def to_markdown(found: Found, name: str) -> str:
         f"# Pooled experiments {code(name)}",
         f"{len(found.experiments)} experiments, each with tasks and models of its own: "
         f"{', '.join(code(one) for one in found.experiments)}. Their differences are weighed in a random-effects "
-        "meta-analysis. Points with 95 % intervals. *p* is Holm's over all "
+        f"meta-analysis. {_unit(found)} with 95 % intervals. *p* is Holm's over all "
         f"{len(found.rows)} rows. *Apart* is how far the true differences of two such experiments lie apart: their "
         "standard deviation. No such mean was registered before its experiments were run.",
         markdown_table(
@@ -60,6 +60,10 @@ def to_markdown(found: Found, name: str) -> str:
         *_sections(found),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _unit(found: Found) -> str:
+    return "Points" if all(row.metric.is_share for row in found.rows) else "Points, and tasks for counts,"
 
 
 def _summary(row: Row) -> list[str]:

@@ -42,7 +42,8 @@ def _figure(rows: Sequence[Row]) -> Figure:
     first.set_yticks(range(len(names) + 1), ["pooled", *reversed(shown_names(names))])
     first.set_ylim(-0.6, len(names) + 0.6)
     compared = rows[0].compared
-    figure.supxlabel(f"{label(compared.arm)} over {label(compared.over)} (points)", fontsize="medium")
+    unit = "points" if all(row.metric.is_share for row in rows) else "points; counts: tasks"
+    figure.supxlabel(f"{label(compared.arm)} over {label(compared.over)} ({unit})", fontsize="medium")
     return figure
 
 
