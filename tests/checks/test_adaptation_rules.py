@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rlanything.buffer import Event
-from rlanything.checks.adaptation import results
+from rlanything.checks.adaptation import document, results
 from rlanything.checks.adaptation.declare import Adaptation, load_adaptation
 from rlanything.checks.adaptation.finished import Answers, Moved, Run
 from rlanything.checks.adaptation.fresh import Progress
@@ -117,6 +118,30 @@ def test_the_numbers_follow_from_the_counts(tmp_path):
     assert lost == pytest.approx({"all": 0.0, "replaced": -0.25, "kept": 0.25})
     assert [d.moved.mean for d in found.distances] == pytest.approx([0.5, 0.1])
     assert [d.apart.mean for d in found.distances] == pytest.approx([0.75, 0.2])
+
+
+def test_a_rewrite_that_cannot_be_played_again_is_still_one_that_a_rule_takes(tmp_path):
+    """What a rule takes depends on what training measured, and not on a crash of the check's rollouts."""
+    declared = Adaptation(probes=("base",))
+    measured = [run(tmp_path, 0, answers((8, 16), (4, 8))), run(tmp_path, 1, answers((0, 0), (8, 8)))]
+    strict = next(row for row in results.read(declared, BAND, measured).rows if row.rule == "strict")
+    assert strict.accepted.mean == 1.0
+    assert strict.fresh.mean == 0.25
+
+
+RECORDED = ROOT / "checks" / "adaptation"
+
+
+def test_the_recorded_page_is_what_the_recorded_rollouts_say():
+    declared = load_adaptation(RECORDED / "adaptation.yaml")
+    stored = json.loads((RECORDED / "adaptation.json").read_text())
+    measured = [
+        Run(int(seed), {}, key, RECORDED / "rollouts" / f"seed-{seed}.json")
+        for seed, key in stored["keys"].items()
+    ]
+    found = results.read(declared, AcceptanceRule(**stored["band"]), measured)
+    assert json.loads(json.dumps(document.to_json(found))) == stored
+    assert document.to_markdown(found, "adaptation") == (RECORDED / "report.md").read_text()
 
 
 def test_no_interval_goes_beyond_what_can_be(tmp_path):

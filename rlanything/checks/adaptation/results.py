@@ -34,8 +34,9 @@ SHARES, CHANGES, COUNTS, DISTANCES = (0.0, 1.0), (-1.0, 1.0), (0.0, inf), (0.0, 
 class Row:
     """What a rule would have accepted, as one policy finds it. Changes are in the direction asked for, in shares.
 
-    accepted: rewrites of a seed. recorded: the change that the run measured. fresh: the change on fresh rollouts.
-    right: share whose fresh change is above 0. inside: share of new tasks whose fresh accuracy is in the band.
+    accepted: rewrites of a seed. The others are of those whose fresh rollouts did not all crash. recorded: the change
+    that the run measured. fresh: the change on fresh rollouts. right: share whose fresh change is above 0. inside:
+    share of new tasks whose fresh accuracy is in the band.
     """
 
     probe: str
@@ -92,13 +93,13 @@ def read(declared: Adaptation, band: AcceptanceRule, measured: Sequence[Run]) ->
 
 
 def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answers]) -> Row:
-    chosen = {
-        seed: [r for r in found.rewrites if _measured(r, found.probes[probe])]
+    taken = {
+        seed: [r for r in found.rewrites if decides(rule, r, band, found.again[probe])]
         for seed, found in answers.items()
     }
     chosen = {
-        seed: [r for r in rewrites if decides(rule, r, band, answers[seed].again[probe])]
-        for seed, rewrites in chosen.items()
+        seed: [r for r in rewrites if _measured(r, answers[seed].probes[probe])]
+        for seed, rewrites in taken.items()
     }
 
     def over(value: Callable[[Rewrite, Mapping[str, Share]], float], limits: Limits) -> Estimate | None:
@@ -107,7 +108,7 @@ def _row(probe: str, rule: str, band: AcceptanceRule, answers: Mapping[int, Answ
     return Row(
         probe,
         rule,
-        accepted=_estimate({seed: [len(rewrites)] for seed, rewrites in chosen.items()}, COUNTS),
+        accepted=_estimate({seed: [len(rewrites)] for seed, rewrites in taken.items()}, COUNTS),
         recorded=over(lambda r, _: r.sign * (r.after - r.before), CHANGES),
         fresh=over(_change, CHANGES),
         right=over(lambda r, played: float(_change(r, played) > 0), SHARES),
