@@ -12,6 +12,7 @@ from rlanything.report.results.arms import ordered
 from rlanything.report.results.comparison import Comparison
 from rlanything.report.results.curves import TRAIN
 from rlanything.report.results.evaluations import EVALUATE
+from rlanything.report.results.statistics import measured_seeds
 
 FEW_SEEDS = 3
 
@@ -49,6 +50,12 @@ def _measured(data: ReportData, arm: str) -> Iterator[str]:
     gaps = [contents.title(m) for m in asked if m.name not in mine]
     if gaps:
         yield f"{code(arm)} was not measured on: {', '.join(gaps)}."
+    for metric in asked:
+        if metric.name in mine:
+            left = set(comparison.seeds(arm)).difference(measured_seeds(mine[metric.name]))
+            if left:
+                seeds = ", ".join(map(str, sorted(left)))
+                yield f"{code(arm)} has no {contents.title(metric)} with seed {seeds}, so its mean is over the others."
     shared = [m for m in contents.metrics if m.name in mine and m.name in base]
     changed = [contents.title(m) for m in shared if mine[m.name].tasks != base[m.name].tasks]
     if changed:

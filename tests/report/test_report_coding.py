@@ -261,3 +261,15 @@ def test_success_stands_beside_what_the_written_tests_are_worth(page):
     assert "Here the weight is " in section
     assert "| arm | success (%) | UT (%) | Detect (%) |" in section
     assert re.search(r"\| `policy` \| .* \| 23\.0 → 23\.0 \|", section)
+
+
+def test_a_seed_without_a_value_is_named(tmp_path):
+    """Where no program is wrong, nothing can be detected: the seed has no share, and the mean is over the others."""
+    data = coding_evaluation("full")
+    data["seeds"]["1"]["detect"] = {task: [0, 0] for task in data["seeds"]["1"]["detect"]}
+    del data["seeds"]["2"]["ut"]
+    coding_project(tmp_path, ("base",))
+    write_evaluation(tmp_path, data)
+    notes = caveats(gather(coding_config(), tmp_path))
+    assert "`full` has no Detect with seed 1, so its mean is over the others." in notes
+    assert "`full` has no UT with seed 2, so its mean is over the others." in notes

@@ -193,16 +193,18 @@ def _interval(cells: Floats, limits: tuple[float, float]) -> Estimate:
     return Estimate(mean, min(low, mean), max(high, mean))
 
 
+def measured_seeds(panel: Panel) -> list[int]:
+    """The seeds that have a value: something in every channel."""
+    return [seed for i, seed in enumerate(panel.seeds) if (panel.totals[:, i].sum(axis=1) > 0).all()]
+
+
 def _measured(panels: Sequence[Panel]) -> list[Panel]:
-    """The panels without the seeds for which one of them has a channel with nothing in it, and without empty tasks.
+    """The panels with the seeds for which all of them have a value, and without empty tasks.
 
     A task in which one of them has nothing at all would count as one that lies exactly at the mean.
     """
-    keep = [
-        seed
-        for i, seed in enumerate(panels[0].seeds)
-        if all((panel.totals[:, i].sum(axis=1) > 0).all() for panel in panels)
-    ]
+    found = [measured_seeds(panel) for panel in panels]
+    keep = [seed for seed in panels[0].seeds if all(seed in seeds for seeds in found)]
     kept = [panel.at(keep, panel.tasks) for panel in panels]
     there = np.all([panel.totals.sum(axis=(0, 1)) > 0 for panel in kept], axis=0)
     tasks = [task for task, measured in zip(panels[0].tasks, there, strict=True) if measured]
