@@ -42,6 +42,15 @@ def test_a_difference_of_that_size_is_found_with_that_probability(parts, seeds, 
     assert np.mean(found) == pytest.approx(power, abs=0.06)
 
 
+@pytest.mark.parametrize(("seeds", "share"), [(4, 0.72), (2, 0.55)])
+def test_where_seeds_vary_little_few_of_them_find_it_less_often(seeds, share):
+    """The components of the recorded ladder in-domain."""
+    rng, parts = np.random.default_rng(0), Components(0.0, 0.04, 0.138)
+    least = parts.detectable(seeds, 100)
+    found = [p_value(differences(rng, parts, seeds, 100, least)) < 0.05 for _ in range(SIMULATED)]
+    assert np.mean(found) == pytest.approx(share, abs=0.05)
+
+
 @pytest.mark.parametrize("alpha", [0.01, 0.05])
 def test_nothing_is_found_more_often_than_alpha_where_there_is_nothing(alpha):
     rng = np.random.default_rng(1)

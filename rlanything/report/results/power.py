@@ -10,6 +10,10 @@ chapter 4). For n seeds and k games they give the variance of the mean and Satte
 
 (Cohen, Statistical Power Analysis, 1988, chapter 2; the other tail is below alpha / 2 and left out). The smallest
 difference is the noncentrality that gives the wanted power, times the standard error.
+
+The test of `statistics` takes a mean square below that of the rest for as large as the rest. So where seeds vary little
+it finds the difference less often than the formula says: with four seeds and 100 games about 72 times in 100 instead of
+80, with two about 55 times.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from rlanything.report.results.statistics import Contrast, differences, spread
 from rlanything.report.sections.parts import bullets
 
 POWER = 0.8
+SEVERAL = 4
+"""With fewer seeds a difference is found clearly less often than the formula says."""
 HEADER = ["comparison", "difference", "p (Holm)", "would have been found"]
 
 
@@ -25,11 +27,21 @@ def limits(data: ReportData) -> str:
     table = (
         f"These comparisons are open. An open one is not evidence that two arms are equal. The last column is the "
         f"smallest true difference, in points, that as many seeds and tasks find with probability {POWER:g}, by the "
-        f"t-test without Holm's correction.\n\n{markdown_table(HEADER, rows)}"
+        f"t-test without Holm's correction.{_cautious(data)}\n\n{markdown_table(HEADER, rows)}"
         if rows
         else "No comparison of this report is open.\n"
     )
     return f"## What may not be concluded\n\n{table}{bullets(list(_always(data)))}"
+
+
+def _cautious(data: ReportData) -> str:
+    """What the formula leaves out, where it matters (`results/power.py`)."""
+    few = 1 < _fewest(data) < SEVERAL
+    return " With so few seeds the test is more cautious than that, and finds it less often." if few else ""
+
+
+def _fewest(data: ReportData) -> int:
+    return min(len(data.comparison.seeds(arm)) for arm in data.comparison.arms)
 
 
 def _open(data: ReportData) -> Iterator[list[str]]:
@@ -77,7 +89,7 @@ def _detectable(comparison: Comparison, pair: Pair, metric: Metric) -> float | N
 
 def _always(data: ReportData) -> Iterator[str]:
     """What no number of this report says."""
-    config, seeds = data.config, min(len(data.comparison.seeds(arm)) for arm in data.comparison.arms)
+    config, seeds = data.config, _fewest(data)
     yield (
         f"About other settings: everything here is from environment {code(config.env['_target_'])} at scale "
         f"{code(config.scale)}, {config.train.iterations} iterations, with one setting of every other number."
