@@ -26,7 +26,9 @@ from rlanything.report.results.curves import Curves
 from rlanything.report.results.metrics import Metric, metrics_for
 from rlanything.report.results.statistics import Contrast, Estimate
 
-SUMMARY_DIGITS = 4
+HEADLINE_DIGITS = 4
+SUMMARY_DIGITS = 6
+"""So many that percent with one decimal, rounded from them, are those of report.md."""
 CURVE_DIGITS = 6
 COLUMNS = ("arm", "seed", "iteration", "metric", "value")
 CURVES = {
@@ -58,7 +60,10 @@ def headline_json(config: Config, cells: Cells) -> str:
         for arm, row in cells.items()
         if arm != BASE_COOLED
     }
-    data = {arm: {name: _round(cells[arm][name].value.mean) for name in names} for arm, names in rows.items()}
+    data = {
+        arm: {name: _round(cells[arm][name].value.mean, HEADLINE_DIGITS) for name in names}
+        for arm, names in rows.items()
+    }
     return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
@@ -86,8 +91,8 @@ def _estimate(value: Estimate) -> dict[str, float | None]:
     return {"mean": _round(value.mean), "low": _round(value.low), "high": _round(value.high)}
 
 
-def _round(number: float | None) -> float | None:
-    return None if number is None else round(number, SUMMARY_DIGITS) + 0.0  # + 0.0 turns -0.0 into 0.0
+def _round(number: float | None, digits: int = SUMMARY_DIGITS) -> float | None:
+    return None if number is None else round(number, digits) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def learning_csv(curves: Curves, metrics: Sequence[Metric]) -> str:

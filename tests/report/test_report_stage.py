@@ -18,7 +18,10 @@ from rlanything.report.drawn.arms import GAINS, STEPS
 from rlanything.report.drawn.judging import CALIBRATION, HACKING
 from rlanything.report.formatting import interval, p_text
 from rlanything.report.report_data import gather
+from rlanything.report.results.comparison import Cell
 from rlanything.report.results.evaluations import ReportError
+from rlanything.report.results.metrics import named
+from rlanything.report.results.statistics import Estimate
 from rlanything.report.style import KNOWN, looks
 from rlanything.stages import report
 from rlanything.stages.declared import PICTURES
@@ -72,6 +75,18 @@ def test_summary_has_every_arm_and_metric_in_order(tmp_path):
             assert (cell["vs_base"] is None) == (arm == "base")
             assert arm == "base" or list(cell["vs_base"]) == ["mean", "low", "high", "p"]
             assert cell["low"] <= cell["mean"] <= cell["high"]
+
+
+def test_the_summary_rounds_to_the_numbers_of_the_page(tmp_path):
+    """`rlanything compare` shows a revision from it: 34.8512 is 34.9, and 34.85 would be 34.8."""
+    material = gather(config(), project(tmp_path))
+    cell = Cell(Estimate(0.4133, 0.348512, 0.47809), None)
+    cells = {"full": {"in_domain": cell}, **{f"{arm} again": row for arm, row in material.cells.items()}}
+    data = json.loads(exports.summary_json(cells))
+    for arm, row in cells.items():
+        for name, of in row.items():
+            stored = Estimate(*(data[arm][name][key] for key in ("mean", "low", "high")))
+            assert interval(stored, named(name)) == interval(of.value, named(name))
 
 
 def test_what_each_part_adds_stands_in_a_table_and_in_the_summary_with_the_ps_of_the_sentences(tmp_path):
