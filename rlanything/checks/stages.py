@@ -89,8 +89,9 @@ def dependencies(file: Path, root: Path) -> list[str]:
 def _pooled(file: Path, declared: Pooling, found: Kind, root: Path) -> list[str]:
     """Published results and code: it runs nothing."""
     params = root / compose.PARAMS
-    read = [path.relative_to(root) for path in folders(declared, root, params)]
-    parts = [(path / part).as_posix() for path in read for part in (PARAMS, "evaluation")]
+    read = [path / part for path in folders(declared, root, params) for part in (PARAMS, "evaluation")]
+    # A declared folder may lie outside of the project.
+    parts = [(path.relative_to(root) if path.is_relative_to(root) else path).as_posix() for path in read]
     return [compose.PARAMS, str(file), *parts, *whole_folders(code_files([found.command]))]
 
 

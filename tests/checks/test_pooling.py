@@ -256,6 +256,13 @@ def test_its_stage_depends_on_what_it_reads():
     assert not {"data/tasks", "models"} & set(found)
 
 
+def test_its_stage_may_read_a_folder_outside_of_the_project(tmp_path):
+    shutil.copytree(ROOT / "checks" / "study", tmp_path / "study")
+    file = declared(tmp_path, f"{VOTES}folders: [checks/table1, {tmp_path / 'study'}]\n")
+    found = stages.dependencies(file, ROOT)
+    assert {"checks/table1/evaluation", f"{tmp_path}/study/evaluation"} <= set(found)
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/checks.md"])
 def test_the_table_of_a_page_has_the_published_numbers(page):
     text = (ROOT / page).read_text()
