@@ -203,6 +203,19 @@ def test_the_band_comes_from_the_projects_parameters(here):
     assert (inside["new"]["low"], inside["new"]["high"]) == (0.3, 0.7)
 
 
+@pytest.mark.parametrize(
+    ("names", "pending"),
+    [
+        (("nasty/seed-0@0", "nasty/seed-0@1"), 2),
+        (("nasty/seed-0@1", "nasty/seed-0@2"), 0),
+        (("nasty/seed-0@1", "nasty/seed-0@4"), 1),  # decisions on older proposals do not hide it
+        (("nasty/seed-0@0", "nasty/seed-0@4"), 1),
+    ],
+)
+def test_pending_are_the_new_proposals_without_a_decision(here, names, pending):
+    assert diff(*names)["counts"]["pending"] == pending
+
+
 def test_only_and_exit_code(here, capsys):
     for only, slots in (("harder", [0, 3]), ("easier", []), ("rejected", [5, 6]), ("changed", [0, 3])):
         assert [row["slot"] for row in diff("full/seed-0", only=only)["slots"]] == slots

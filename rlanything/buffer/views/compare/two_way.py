@@ -120,13 +120,23 @@ def _named(source: Source, table: Table) -> dict[str, Json]:
 
 
 def _refused(events: Sequence[Event]) -> dict[str, int]:
-    """Rejected: refused after rollouts. Invalid: refused before any rollout. Pending: not decided yet."""
+    """Rejected: refused after rollouts. Invalid: refused before any rollout. Pending: not decided yet.
+
+    Among the new events may be decisions on older proposals, so a decision is matched with its own proposal.
+    """
     kinds = Counter(event.kind for event in events)
-    decided = kinds[EventKind.REJECTED] + kinds[EventKind.ACCEPTED]
+    waiting: Counter[tuple[int, str]] = Counter()
+    for event in events:
+        if event.task is not None:
+            about = event.slot, event.task.task_id
+            if event.kind is EventKind.PROPOSED:
+                waiting[about] += 1
+            elif event.kind is not EventKind.INVALID:
+                waiting[about] = max(0, waiting[about] - 1)
     return {
         "rejected": kinds[EventKind.REJECTED],
         "invalid": kinds[EventKind.INVALID],
-        "pending": max(0, kinds[EventKind.PROPOSED] - decided),
+        "pending": waiting.total(),
     }
 
 
