@@ -224,6 +224,9 @@ def test_only_and_exit_code(here, capsys):
     assert command("diff", "full/seed-0", "--exit-code", "--only", "easier") == 0
     assert command("diff", "full/seed-0@1", "full/seed-0@1", "--exit-code") == 0
     assert command("diff", "full/seed-0", "--only", "more-than-once") == 0
+    for words in (["nasty/seed-0@2", "nasty/seed-0@3"], ["nasty/seed-0@1", "nasty/seed-0@0"]):
+        assert command("diff", *words, "--exit-code") == command("diff", *words, "--exit-code", "--stat")
+    assert command("diff", "nasty/seed-0@1", "nasty/seed-0@0", "--exit-code", "--stat") == 1  # other tries
     capsys.readouterr()
 
 

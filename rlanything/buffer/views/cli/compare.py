@@ -58,12 +58,15 @@ def _answer_diff(args: argparse.Namespace) -> int:
 
 
 def _two_ways(args: argparse.Namespace) -> bool:
-    from rlanything.buffer.views.compare import two_way
     from rlanything.buffer.views.compare.markdown import diff_markdown
     from rlanything.buffer.views.compare.text import diff_text
 
     only = args.only.replace("-", " ")
-    page = commands.diff(*args.names, only=only, by=args.by, details=not args.stat, root=args.root)
+    listed = args.exit_code or not args.stat  # the counts do not tell every difference
+    page = commands.diff(*args.names, only=only, by=args.by, details=listed, root=args.root)
+    differs = bool(page["slots"])
+    if args.stat:
+        page["slots"] = None
     if args.html:
         from rlanything.buffer.views.compare.html import diff_html
 
@@ -72,7 +75,7 @@ def _two_ways(args: argparse.Namespace) -> bool:
         print_text(diff_markdown(page))
     else:
         print_page(page, diff_text, args.json)
-    return two_way.differs(page)
+    return differs
 
 
 def _three_ways(args: argparse.Namespace) -> bool:

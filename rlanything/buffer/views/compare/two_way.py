@@ -59,14 +59,6 @@ def listed(page: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for row in rows if page["only"] or row["status"] != Status.UNCHANGED]
 
 
-def differs(page: dict[str, Any]) -> bool:
-    """Whether the comparison found a difference: in its slots, or in its counts if it has no slots."""
-    if page["slots"] is not None:
-        return bool(page["slots"])
-    counts = page["counts"]
-    return bool(counts["slots"] != counts["unchanged"] or counts["tries"])
-
-
 def new_events(a: Source, b: Source) -> tuple[Event, ...]:
     """The events before B that are not among those before A, in order."""
     past = Counter(_identity(event) for event in a.events)
