@@ -98,6 +98,14 @@ def test_json_is_complete_and_ascii(here):
     assert "\x1b" not in show(RUN, "4", as_json=True)
 
 
+def test_ls_shows_the_iteration_that_a_name_has(here):
+    for name in (f"{RUN}@1", "full/seed-0@1", f"{RUN}/buffer/iter_0001.jsonl"):
+        page = commands.ls(name)
+        assert page["iteration"] == 1
+        assert page["rows"] == commands.ls(RUN, iteration=1)["rows"] != commands.ls(RUN)["rows"]
+    assert commands.ls(f"{RUN}@1", iteration=2)["iteration"] == 2
+
+
 PROPOSED_ID, VERSION_ID = task(14).task_id, task(13).task_id
 
 

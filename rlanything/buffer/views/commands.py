@@ -30,13 +30,17 @@ Deep = Callable[[Path], tuple[int, str | None]]
 def ls(
     where: str = str(RUNS), *, changed: bool = False, iteration: int | None = None, root: Path = Path()
 ) -> dict[str, Any] | list[dict[str, Any]]:
-    """The slots of the run `where`, or the list of runs below the folder `where`. Raises `TaskBufferError`."""
+    """The slots of the run `where`, or the list of runs below the folder `where`. Raises `TaskBufferError`.
+
+    iteration: of the run; None: the one that `where` names, else the last.
+    """
     from rlanything.buffer.views.history.slots import run_page, run_row
 
     path = next((p for p in (root / where, root / RUNS / where) if p.is_dir()), None)
     runs = find_runs(path) if path else []
     if path is None or runs == [path] or not runs:
-        return run_page(where, find(where, root).run_buffer, iteration, changed)
+        found = find(where, root)
+        return run_page(where, found.run_buffer, found.iteration if iteration is None else iteration, changed)
     if changed:
         raise TaskBufferError(f"{where} holds {len(runs)} runs; --changed needs one of them")
     return [run_row(run.relative_to(path).as_posix(), run, iteration) for run in runs]
