@@ -12,6 +12,7 @@ from buffer_cases import NASTY, command, record, relaxed, story, task, write_sto
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlanything import cli
 from rlanything.buffer import TaskBuffer, TaskBufferError, append_events
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import json_text
@@ -204,6 +205,25 @@ def test_output_that_the_terminal_cannot_encode_is_escaped(here):
     )
     assert done.returncode == 0, done.stderr
     assert b"gr\\xf6\\xdfer \\U0001f600" in done.stdout
+
+
+def test_a_reader_that_had_enough_is_no_error(here):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "rlanything", "buffer", "log", RUN, "--json"],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_traceback_shows_where_an_error_comes_from(here):
+    with pytest.raises(TaskBufferError, match="no run 'zzz'"):
+        cli.main(["--root", ".", "--traceback", "buffer", "ls", "zzz"])
 
 
 def test_naming_a_command_loads_nothing_heavy():

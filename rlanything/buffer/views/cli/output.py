@@ -19,13 +19,20 @@ Answer = Callable[[Namespace], int]
 
 
 def reports_errors(answer: Answer) -> Answer:
-    """Make a command print its error in one line and return 2."""
+    """Make a command print its error in one line and return 2. A reader that had enough is no error.
+
+    With `--traceback` the error is not caught.
+    """
 
     @wraps(answer)
     def guarded(args: Namespace) -> int:
         try:
             return answer(args)
+        except BrokenPipeError:  # the command line knows what to do
+            raise
         except (UserError, OSError) as error:  # OSError: a folder that may not be read
+            if getattr(args, "traceback", False):
+                raise
             print(
                 f"rlanything buffer: {safe(in_workspace(str(error), getattr(args, 'within', '')))}",
                 file=sys.stderr,
