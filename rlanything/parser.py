@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NoReturn
 
 _CHOICE = re.compile(
-    r"(argument [^:]+: )?invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)", re.DOTALL
+    r"(argument (?P<of>[^:]+): )?invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)", re.DOTALL
 )
 OVERRIDES = "overrides"
 """The argument of a command that takes overrides of the configuration."""
@@ -30,15 +30,17 @@ class Parser(argparse.ArgumentParser):
             rest = [word for word in rest if word not in late]
         if rest:
             chosen = self._chosen(args or ())
-            known = [*chosen._option_string_actions, *self._option_string_actions]
-            chosen.error("; ".join(f"unknown argument {word!r}{_hint(word, known)}" for word in rest))
+            own, before = chosen._option_string_actions, self._option_string_actions
+            chosen.error("; ".join(f"unknown argument {word!r}{_hint(word, own, before)}" for word in rest))
         return found
 
     def error(self, message: str) -> NoReturn:
         """Print the usage and the message, with the nearest name, and exit with 2."""
         if found := _CHOICE.fullmatch(message):
             known = re.findall(r"[\w.-]+", found["known"])
-            message = f"unknown command {found['word']!r}; {_nearest(found['word'], known)}"
+            of, word = found["of"] or "", found["word"]
+            what = f"{of} {word!r}: unknown" if of.startswith("-") else f"unknown command {word!r}"
+            message = f"{what}; {_nearest(word, known)}"
         super().error(message)
 
     def _chosen(self, words: Sequence[str]) -> Parser:
@@ -62,10 +64,14 @@ def _is_override(word: str) -> bool:
     return not word.startswith("-") and ("=" in word or word.startswith("~"))
 
 
-def _hint(word: str, options: Sequence[str]) -> str:
+def _hint(word: str, own: Iterable[str], before: Collection[str]) -> str:
+    """own: the options of the command. before: those of all commands, which stand before it."""
+    name = word.partition("=")[0]
     if not word.startswith("-"):
         return " (all key=value belong together)" if _is_override(word) else ""
-    return f"; {_nearest(word.partition('=')[0], [option for option in options if option.startswith('--')])}"
+    if name in before:
+        return f": {name} stands before the command"
+    return f"; {_nearest(name, [option for option in (*own, *before) if option.startswith('--')])}"
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
