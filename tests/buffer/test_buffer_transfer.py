@@ -8,7 +8,7 @@ import pytest
 from buffer_cases import command, histories, kitchen, relaxed, task, write_house, write_rollouts, write_story
 from hypothesis import given, settings
 
-from rlanything.buffer import TaskBuffer, TaskBufferError
+from rlanything.buffer import Lineage, TaskBuffer, TaskBufferError, Version, write_snapshot
 from rlanything.buffer.views import diff, export, import_
 from rlanything.buffer.views.columns.parquet import read_parquet, read_table, write_parquet
 from rlanything.buffer.views.find.names import find
@@ -50,6 +50,39 @@ def test_parquet_keeps_every_history(tmp_path_factory, history):
     write_parquet(buffer, path)
     again = read_parquet(path)
     assert (again, again.digest) == (buffer, buffer.digest)
+
+
+@pytest.mark.parametrize(
+    ("lineage", "message"),
+    [
+        (Lineage(1 << 63, (Version(0, task(1)),)), "slot 9223372036854775808: at most"),
+        (Lineage(1, (Version(0, task(1), iteration=1 << 63),)), "iteration 9223372036854775808: at most"),
+        (
+            Lineage(1, (Version(0, task(1)),), frozenset({"zz\ud800"})),
+            "'zz\\ud800': a task id is 64 hex digits",
+        ),
+    ],
+)
+def test_what_columns_cannot_hold_is_one_clear_line(here, capsys, lineage, message):
+    write_snapshot(TaskBuffer((Lineage(0, (Version(0, task(0)),)), lineage)), here / "odd.jsonl")
+    for words in (["diff", "odd.jsonl", "full/seed-0"], ["export", "odd.jsonl", "odd.parquet"]):
+        assert command(*words) == 2
+        assert message in capsys.readouterr().err
+    assert not (here / "odd.parquet").exists()
+
+
+def test_lone_surrogates_of_a_reply_are_compared_and_only_an_instruction_with_one_is_no_parquet(here, capsys):
+    tasks = [Task("toy", f"put {n}", {"k\ud800": "ab"[n % 2] + "\udfff"}, {}) for n in range(4)]
+    write_snapshot(TaskBuffer.start(tasks), here / "a.jsonl")
+    write_snapshot(TaskBuffer.start([*tasks[:3], Task("toy", "find \ud800", {}, {})]), here / "b.jsonl")
+    for way in ("--stat", "--md", "--html=page.html", "--json"):
+        assert command("diff", "a.jsonl", "b.jsonl", way) == 0
+    assert command("export", "a.jsonl", "a.parquet") == 0
+    assert read_parquet(here / "a.parquet") == read_buffer(here / "a.jsonl")
+    assert diff("a.parquet", "b.jsonl")["counts"] == diff("a.jsonl", "b.jsonl")["counts"]
+    capsys.readouterr()
+    assert command("export", "b.jsonl", "b.parquet") == 2
+    assert "slot 3: the instruction of v0 has a lone surrogate" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("column", ["payload", "instruction", "tried"])

@@ -7,6 +7,7 @@ kind.* make reading fast; they are computed when the file is written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
@@ -20,7 +21,7 @@ from rlanything.buffer import fields
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
 from rlanything.buffer.storage import SNAPSHOT
-from rlanything.buffer.views.columns.table import KEY_DIGITS, Table, kind_frame, task_key
+from rlanything.buffer.views.columns.table import KEY_DIGITS, Table, kind_frame, require_columns, task_key
 from rlanything.buffer.views.columns.trial import decoded_size
 from rlanything.buffer.views.tasks.task_fields import scalar_fields
 from rlanything.core.ids import canonical_json
@@ -32,6 +33,7 @@ SCHEMA = 1
 ROW = 64
 """Bytes of a row whose texts are empty."""
 KIND = "kind."
+_SURROGATE = re.compile("[\ud800-\udfff]")
 COLUMNS: dict[str, Any] = {
     "slot": pl.Int64,
     "number": pl.Int32,
@@ -58,7 +60,11 @@ _COMPARED = ("key", "head", "direction", "slot", "measured", "accuracy", "tried"
 def write_parquet(
     buffer: TaskBuffer, path: Path, measured: Mapping[tuple[int, str], float] | None = None
 ) -> None:
-    """Write `buffer`; `measured`: the last acc(q) of its tasks."""
+    """Write `buffer`; `measured`: the last acc(q) of its tasks.
+
+    Raises `TaskBufferError` for what a column cannot hold, and when the file cannot be written.
+    """
+    require_columns(buffer.lineages)
     rows = [row for lineage in buffer.lineages for row in _rows(lineage, measured or {})]
     frame = pl.DataFrame(rows, schema=COLUMNS, orient="row")
     kinds = kind_frame([scalar_fields(lineage.head.task) for lineage in buffer.lineages])
@@ -176,6 +182,12 @@ def _header(path: Path) -> dict[str, str]:
 def _rows(lineage: Lineage, measured: Mapping[tuple[int, str], float]) -> Iterator[tuple[Any, ...]]:
     for version in lineage.versions:
         task, head = version.task, version is lineage.head
+        for name, text in (("env", task.env), ("instruction", task.instruction)):
+            if _SURROGATE.search(text):
+                raise TaskBufferError(
+                    f"slot {lineage.slot}: the {name} of v{version.number} has a lone surrogate, which Parquet cannot "
+                    "hold; give the file a name in .jsonl"
+                )
         yield (
             lineage.slot,
             version.number,

@@ -6,7 +6,8 @@ compared within one slot, where two different ids never share them by chance.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +15,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from rlanything.buffer.model import TaskBuffer
+from rlanything.buffer.fields import TaskBufferError
+from rlanything.buffer.model import Lineage, TaskBuffer
 from rlanything.buffer.views.tasks.task_fields import kind_fields, scalar_fields, spelled
 from rlanything.core.types import Direction
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 KEY_DIGITS = 15
+MOST = (1 << 63) - 1
+"""The largest slot or iteration in a column."""
+_ID = re.compile(r"[0-9a-f]{64}")
 WAYS = {None: 0, Direction.HARDER: 1, Direction.EASIER: -1}
 
 
@@ -45,13 +50,26 @@ class Table:
 
 
 def task_key(task_id: str) -> int:
-    """The first 60 bits of a task id."""
+    """The first 60 bits of a task id. Raises `TaskBufferError` for what is none, as a stranger's file may hold."""
+    if not _ID.fullmatch(task_id):
+        raise TaskBufferError(f"{task_id[:40]!r}: a task id is 64 hex digits")
     return int(task_id[:KEY_DIGITS], 16)
 
 
+def require_columns(lineages: Sequence[Lineage]) -> None:
+    """Raise `TaskBufferError` for a number or an id that columns cannot hold. A file of JSON lines may hold any."""
+    for lineage in lineages:
+        for what, number in (("slot", lineage.slot), ("iteration", lineage.head.iteration)):
+            if number > MOST:
+                raise TaskBufferError(f"{what} {number}: at most {MOST} can be read as columns")
+        for task_id in lineage.tried:
+            task_key(task_id)
+
+
 def table_of(buffer: TaskBuffer, accuracies: Mapping[tuple[int, str], float]) -> Table:
-    """The columns of a buffer. `accuracies`: (slot, task id) -> the last known acc(q)."""
+    """The columns of a buffer. `accuracies`: (slot, task id) -> the last known acc(q). Raises `TaskBufferError`."""
     lineages = buffer.lineages
+    require_columns(lineages)
     versions = [version for lineage in lineages for version in lineage.versions]
     heads = [accuracies.get((lineage.slot, lineage.head.task.task_id), np.nan) for lineage in lineages]
     tried = [(lineage.slot, task_key(task_id)) for lineage in lineages for task_id in lineage.tried]
@@ -69,6 +87,13 @@ def table_of(buffer: TaskBuffer, accuracies: Mapping[tuple[int, str], float]) ->
 
 
 def kind_frame(found: list[dict[str, Any]]) -> pl.DataFrame:
-    """One row a task, one column a field that sorts tasks into kinds; '-' if a task lacks the field."""
-    columns = {path: [spelled(task.get(path)) for task in found] for path in kind_fields(found)}
+    """One row a task, one column a field that sorts tasks into kinds; '-' if a task lacks the field.
+
+    A lone surrogate, which columns cannot hold, is written as its escape.
+    """
+    columns = {_utf8(path): [_utf8(spelled(task.get(path))) for task in found] for path in kind_fields(found)}
     return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+
+
+def _utf8(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -57,7 +57,10 @@ class Source:
             return read_table(self.file)
         from rlanything.buffer.views.columns.table import table_of
 
-        return table_of(self.buffer, self.accuracies)
+        try:
+            return table_of(self.buffer, self.accuracies)
+        except TaskBufferError as error:
+            raise TaskBufferError(f"{self.name}: {error}") from None
 
     @property
     def events(self) -> tuple[Event, ...]:
