@@ -33,11 +33,14 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 @dataclass(frozen=True)
 class Output:
-    """A place that can be written. seen: what was there when this was made; None for nothing."""
+    """A place that can be written. seen: what was there when this was made; None for nothing.
+
+    option: how messages name the argument with the place."""
 
     place: Path
     problem: Problem
     seen: Seen | None
+    option: str = "--output"
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
@@ -125,20 +128,20 @@ class Output:
 
     def _changed(self) -> ConfigError:
         return ConfigError(
-            f"--output {self.place}: was made or changed while this command ran; it stays as it is, and nothing is "
-            "written"
+            f"{self.option} {self.place}: was made or changed while this command ran; it stays as it is, and nothing "
+            "is written"
         )
 
 
-def output(place: Path, problem: Problem) -> Output:
+def output(place: Path, problem: Problem, option: str = "--output") -> Output:
     """The place, for a command to check before its work. Raises `ConfigError` unless it can be written, or replaced."""
     if place.is_symlink():
-        raise ConfigError(f"--output {place}: is a link; name what it points to, or another place")
+        raise ConfigError(f"{option} {place}: is a link; name what it points to, or another place")
     whole = place.resolve()
     atomic.check_writable(whole.parent)
     if whole.exists() and (why := problem(whole)):
-        raise ConfigError(f"--output {place}: {why}")
-    return Output(whole, problem, _seen(whole))
+        raise ConfigError(f"{option} {place}: {why}")
+    return Output(whole, problem, _seen(whole), option)
 
 
 def _seen(place: Path) -> Seen | None:

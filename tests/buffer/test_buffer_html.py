@@ -67,10 +67,27 @@ def test_names_of_buffers_and_fields_become_no_markup_either(here):
 
 
 @pytest.mark.parametrize("names", [TWO, THREE])
-@pytest.mark.parametrize(("words", "message"), [(["no/page.html"], "No such file"), (["."], "directory")])
-def test_a_page_that_cannot_be_written(here, capsys, names, words, message):
-    assert command("diff", *names, "--html", *words) == 2
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (".", "--html .: is a folder; name a file"),
+        ("", "--html .: is a folder; name a file"),
+        ("params.yaml", "--html params.yaml: exists and is no page of `buffer diff`"),
+        ("link.html", "--html link.html: is a link"),
+    ],
+)
+def test_a_page_replaces_nothing_of_the_user(here, capsys, names, place, message):
+    (here / "params.yaml").write_text("seed: 0\n")
+    (here / "link.html").symlink_to(here / "params.yaml")
+    assert command("diff", *names, "--html", place) == 2
     assert message in capsys.readouterr().err
+    assert (here / "params.yaml").read_text() == "seed: 0\n"
+
+
+def test_a_page_is_replaced_by_another_one(page, capsys):
+    before = page.read_bytes()
+    assert command("diff", "full/seed-1", "--html", "page.html") == 0
+    assert page.read_bytes() != before
 
 
 @pytest.fixture

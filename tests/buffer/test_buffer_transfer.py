@@ -52,6 +52,41 @@ def test_parquet_keeps_every_history(tmp_path_factory, history):
     assert (again, again.digest) == (buffer, buffer.digest)
 
 
+@pytest.mark.parametrize("name", ["notes.jsonl", "notes.parquet", "runs/full/seed-0/buffer/events.jsonl"])
+def test_an_export_replaces_an_exported_buffer_and_nothing_else(here, capsys, name):
+    for suffix in ("jsonl", "parquet"):
+        assert command("export", "full/seed-0", f"out.{suffix}") == 0
+        assert command("export", "full/seed-0@0", f"out.{suffix}") == 0
+        assert read_buffer(here / f"out.{suffix}") == find("full/seed-0@0").buffer
+    place = here / name
+    if not place.exists():
+        place.write_text("mine")
+    before = place.read_bytes()
+    assert command("export", "nasty/seed-0", name) == 2
+    assert f"export {name}: exists and is no exported buffer" in capsys.readouterr().err
+    assert place.read_bytes() == before
+
+
+def test_an_export_does_not_replace_a_snapshot_of_a_run(here, capsys):
+    place = here / "runs/full/seed-0/buffer/iter_0000.jsonl"
+    before = place.read_bytes()
+    assert command("export", "nasty/seed-0", str(place)) == 2
+    assert "is named like a snapshot of a run" in capsys.readouterr().err
+    assert place.read_bytes() == before
+
+
+def test_where_it_was_written_is_said_also_from_another_folder(here, capsys, monkeypatch):
+    (here / "docs").mkdir()
+    monkeypatch.chdir(here / "docs")
+    assert command("export", "full/seed-0", "my tasks.jsonl", root="..") == 0
+    assert command("import", "my tasks.jsonl", "my start", root="..") == 0
+    said = capsys.readouterr().out
+    assert "slots to ../my tasks.jsonl\n" in said
+    assert "../my start starts with" in said
+    assert "'tasks.start=my start/buffer/iter_0000.jsonl'" in said
+    assert (here / "my tasks.jsonl").is_file()
+
+
 @pytest.mark.parametrize(
     ("lineage", "message"),
     [

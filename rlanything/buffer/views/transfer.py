@@ -16,12 +16,19 @@ from typing import Any
 from rlanything.buffer import fields
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.model import Lineage, TaskBuffer, Version
-from rlanything.buffer.storage import FOLDER, snapshot_path, write_snapshot
+from rlanything.buffer.storage import (
+    FOLDER,
+    read_header,
+    snapshot_iteration,
+    snapshot_path,
+    write_snapshot,
+)
 from rlanything.buffer.views.find.source import PARQUET, Source, read_buffer
 from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import GameFiles
 from rlanything.core.types import Task
 from rlanything.files import atomic
+from rlanything.files.outputs import output
 from rlanything.files.reader import FileError, read_object
 from rlanything.targets import named_class
 
@@ -34,9 +41,14 @@ Reader = Callable[[Path], Task]
 
 
 def export_buffer(source: Source, target: Path, write_game: Writer | None = None) -> int:
-    """Write a buffer as .jsonl or .parquet, by the name of `target`, or as games below it; how many slots."""
+    """Write a buffer as .jsonl or .parquet, by the name of `target`, or as games below it; how many slots.
+
+    Of the files that are there, only an exported buffer is replaced. Raises `ConfigError` for another one.
+    """
     if write_game is not None:
         return export_games(source.buffer, target, write_game)
+    if target.suffix in (PARQUET, ".jsonl"):
+        output(target, _not_an_export, "export")
     if target.suffix == PARQUET:
         from rlanything.buffer.views.columns.parquet import write_parquet
 
@@ -46,6 +58,24 @@ def export_buffer(source: Source, target: Path, write_game: Writer | None = None
     else:
         raise TaskBufferError(f"{target}: end its name in .jsonl or {PARQUET}, or ask for --games")
     return len(source.buffer)
+
+
+def _not_an_export(place: Path) -> str:
+    """Why what is at a place is not replaced; '' for an exported buffer."""
+    if place.is_dir():
+        return "is a folder; name a file"
+    if snapshot_iteration(place.name) is not None:
+        return "is named like a snapshot of a run; name another file"
+    try:
+        if place.suffix == PARQUET:
+            from rlanything.buffer.views.columns.parquet import read_kind
+
+            read_kind(place)
+        else:
+            read_header(place)
+    except TaskBufferError as error:
+        return f"exists and is no exported buffer ({error}); name another file"
+    return ""
 
 
 def import_buffer(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_page, print_text, reports_errors
+from rlanything.core.printable import safe
+
+if TYPE_CHECKING:
+    from rlanything.files.outputs import Output
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -33,7 +37,9 @@ def add_diff(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when there are differences")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="as JSON, complete")
-    how.add_argument("--html", metavar="FILE", help="as a page that can be sorted and filtered, into FILE")
+    how.add_argument(
+        "--html", type=Path, metavar="FILE", help="as a page that can be sorted and filtered, into FILE"
+    )
     how.add_argument("--md", action="store_true", help="as Markdown, for a pull request")
     parser.set_defaults(run=_answer_diff)
 
@@ -49,15 +55,16 @@ def add_drift(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 @reports_errors
 def _answer_diff(args: argparse.Namespace) -> int:
+    place = None if args.html is None else _free(args.html)
     if len(args.names) > 3:
         raise TaskBufferError(
             f"{len(args.names)} buffers were named; diff compares two, or two with their base"
         )
-    differs = (_three_ways if len(args.names) == 3 else _two_ways)(args)
+    differs = (_three_ways if len(args.names) == 3 else _two_ways)(args, place)
     return int(args.exit_code and differs)
 
 
-def _two_ways(args: argparse.Namespace) -> bool:
+def _two_ways(args: argparse.Namespace, place: Output | None) -> bool:
     from rlanything.buffer.views.compare.markdown import diff_markdown
     from rlanything.buffer.views.compare.text import diff_text
 
@@ -67,10 +74,10 @@ def _two_ways(args: argparse.Namespace) -> bool:
     differs = bool(page["slots"])
     if args.stat:
         page["slots"] = None
-    if args.html:
+    if place is not None:
         from rlanything.buffer.views.compare.html import diff_html
 
-        _write(args.html, diff_html(page))
+        _write(place, args.html, diff_html(page))
     elif args.md:
         print_text(diff_markdown(page))
     else:
@@ -78,17 +85,17 @@ def _two_ways(args: argparse.Namespace) -> bool:
     return differs
 
 
-def _three_ways(args: argparse.Namespace) -> bool:
+def _three_ways(args: argparse.Namespace, place: Output | None) -> bool:
     from rlanything.buffer.views.compare.markdown import three_markdown
     from rlanything.buffer.views.compare.three_way import three_text
 
     if args.stat or args.only or args.by:
         raise TaskBufferError("a comparison of three takes --json, --md, --html and --exit-code only")
     page: dict[str, Any] = commands.diff3(*args.names, root=args.root)
-    if args.html:
+    if place is not None:
         from rlanything.buffer.views.compare.html import three_html
 
-        _write(args.html, three_html(page))
+        _write(place, args.html, three_html(page))
     elif args.md:
         print_text(three_markdown(page))
     else:
@@ -104,9 +111,12 @@ def _answer_drift(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(name: str, page: str) -> None:
-    try:
-        Path(name).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise TaskBufferError(f"{name}: {error.strerror}") from error
-    print_text(f"wrote {name}\n")
+def _free(file: Path) -> Output:
+    from rlanything.buffer.views.compare.html_page import free
+
+    return free(file)
+
+
+def _write(place: Output, name: Path, page: str) -> None:
+    place.write_text(page)
+    print_text(f"wrote {safe(str(name))}\n")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from rlanything.buffer.storage import FOLDER, snapshot_path
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_text, reports_errors
+from rlanything.core.printable import safe
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -38,7 +40,7 @@ def add_import(commands: Subparsers[argparse.ArgumentParser]) -> None:
 @reports_errors
 def _answer_export(args: argparse.Namespace) -> int:
     slots = commands.export(args.name, args.target, games=args.games, root=args.root)
-    print_text(f"wrote {slots} slots to {args.target}\n")
+    print_text(f"wrote {slots} slots to {safe(str(args.root / args.target))}\n")
     return 0
 
 
@@ -46,7 +48,11 @@ def _answer_export(args: argparse.Namespace) -> int:
 def _answer_import(args: argparse.Namespace) -> int:
     options = {"games": args.games, "restart": args.restart, "root": args.root}
     buffer = commands.import_(args.path, args.target, **options)
-    print_text(f"{args.target} starts with {len(buffer)} slots; digest {buffer.digest[:12]}\n")
-    start = f"tasks.start={snapshot_path(args.target / FOLDER, 0)} tasks.start_digest={buffer.digest}"
-    print_text(f"train on its current tasks: rlanything config write tasks.train={len(buffer)} {start}\n")
+    print_text(
+        f"{safe(str(args.root / args.target))} starts with {len(buffer)} slots; digest {buffer.digest[:12]}\n"
+    )
+    start = shlex.quote(f"tasks.start={snapshot_path(args.target / FOLDER, 0)}")
+    words = f"config write tasks.train={len(buffer)} {start} tasks.start_digest={buffer.digest}"
+    where = ["--workspace", args.within] if getattr(args, "within", "") else []
+    print_text(safe(f"train on its current tasks: {shlex.join(['rlanything', *where])} {words}") + "\n")
     return 0

@@ -95,7 +95,7 @@ def read_parquet(path: Path) -> TaskBuffer:
         require_fits(path, rows * ROW + texts)
     except FileError as error:
         raise TaskBufferError(str(error)) from None
-    header = _header(path)
+    header = read_kind(path)
     with _damage(path):
         buffer = TaskBuffer(tuple(_lineages(pl.read_parquet(path, columns=names))))
     if buffer.digest != header.get("digest"):
@@ -108,7 +108,7 @@ def read_table(path: Path) -> Table:
     """The columns that a comparison needs. Nothing else is read: ids and tasks are not checked."""
     _require_file(path)
     decoded_size(path, _COMPARED, KIND)
-    _header(path)
+    read_kind(path)
     with _damage(path):
         return _table(path, pl.scan_parquet(path))
 
@@ -167,7 +167,8 @@ def _require_file(path: Path) -> None:
         raise TaskBufferError(str(error)) from None
 
 
-def _header(path: Path) -> dict[str, str]:
+def read_kind(path: Path) -> dict[str, str]:
+    """The header of a buffer's file. Raises `TaskBufferError` for any other file."""
     try:
         header = pl.read_parquet_metadata(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
