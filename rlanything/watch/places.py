@@ -61,11 +61,11 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
         return
     with suppress(OSError):
         for path in sorted(folder.iterdir()):
-            if path.name in _SKIPPED or path.is_symlink() or not path.is_dir():
+            if path.is_symlink() or not path.is_dir():
                 continue
             if (path / ".rla").is_dir() or (path / "params.yaml").is_file():
-                yield path
-            else:
+                yield path  # whatever its name: a workspace may be called `data`
+            elif path.name not in _SKIPPED:
                 yield from _below(path, depth - 1)
 
 

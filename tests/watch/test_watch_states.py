@@ -36,6 +36,14 @@ def test_of_no_run_it_says_how_to_start_one(tmp_path, capsys):
     assert "`rlanything --workspace mine train --arm full`" in capsys.readouterr().out
 
 
+def test_a_workspace_is_found_whatever_it_is_called(tmp_path):
+    for name in ("data", "models", "runs"):
+        (tmp_path / ".rla" / name).mkdir(parents=True)
+        (tmp_path / ".rla" / name / "params.yaml").touch()
+    (tmp_path / ".rla" / "live" / "0123abcd").mkdir(parents=True)
+    assert [name for name, _ in places.roots(tmp_path)] == [".", "data", "models", "runs"]
+
+
 def test_a_run_is_running_while_its_lock_is_held_and_stopped_when_its_process_is_gone(tmp_path, capsys):
     folder = cases.seed(cases.arm(tmp_path))
     with locks.held(folder / "lock", "busy"):
