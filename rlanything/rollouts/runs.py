@@ -152,8 +152,8 @@ def _named(name: str, root: Path) -> list[Path]:
 
 
 def _live(root: Path) -> list[Path]:
-    """The runs in training, the newest first."""
-    keys = sorted((root / LIVE).glob("*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    """The runs in training, the newest first. A hidden folder is one that is being removed."""
+    keys = sorted((root / LIVE).glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
     return [run for key in keys for run in find_runs(key)]
 
 

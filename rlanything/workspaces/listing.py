@@ -31,12 +31,13 @@ def text(rows: Sequence[dict[str, Any]], screen: Screen) -> str:
 
 
 def _row(name: str, folder: Path) -> dict[str, Any]:
+    live = (folder / ".rla" / "live").glob("[!.]*")  # a hidden one is being removed
     return {
         "workspace": name,
         "folder": str(folder),
         "overrides": overrides(folder / places.PARAMS),
         "finished": _arms(folder / "runs"),
-        "training": sorted({arm for key in (folder / ".rla" / "live").glob("*") for arm in _arms(key)}),
+        "training": sorted({arm for key in live for arm in _arms(key)}),
     }
 
 

@@ -180,6 +180,10 @@ def test_a_run_in_training_is_shown_as_the_finished_one_will_be(undisturbed, tmp
     assert {k: v for k, v in page.items() if k not in differ} == {
         k: v for k, v in finished.items() if k not in differ
     }
+    key = live.parent.parent
+    key.rename(key.with_name(f".gone-{key.name}"))  # a kill left a part of it
+    with pytest.raises(ConfigError, match=f"no run '{ARM}'"):
+        show(ARM, root=tmp_path)
 
 
 def test_what_a_training_records_of_its_origin_is_enough(undisturbed, tmp_path):
