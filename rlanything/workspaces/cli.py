@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rlanything.core.errors import ConfigError
 from rlanything.planning.commands import add_arguments as add_plan_arguments
 from rlanything.planning.commands import (
     composed,
@@ -38,6 +39,8 @@ def settle(args: argparse.Namespace) -> None:
     Raises `ConfigError`.
     """
     args.within = ""
+    if args.root is not None and not args.root.is_dir():
+        raise ConfigError(f"--root {args.root}: no such folder")
     args.project = places.project(Path()) if args.root is None else args.root
     new = getattr(args, "overrides", None) and getattr(args, "stage", None)
     args.root = args.project if args.workspace is None or new else places.find(args.workspace, args.project)

@@ -112,6 +112,20 @@ def test_the_project_is_found_from_its_folders(project, monkeypatch, capsys):
     assert places.project(Path()) == Path()
 
 
+def test_a_root_that_is_not_there_is_no_empty_project(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    for name in ("nowhere", "file"):
+        for words in (["ls"], ["watch", "--once"], ["buffer", "ls"]):
+            assert main(["--root", str(tmp_path / name), *words]) == 2
+            assert capsys.readouterr().err == f"rlanything: --root {tmp_path / name}: no such folder\n"
+
+
+def test_a_training_whose_folder_is_being_removed_is_not_listed(tmp_path):
+    for key in ("0123abcd", ".gone-4567cdef"):
+        (tmp_path / ".rla" / "live" / key / f"of-{key[-4:]}" / "seed-0").mkdir(parents=True)
+    assert listing.page(tmp_path)[0]["training"] == ["of-abcd"]
+
+
 def test_the_list_survives_a_file_that_no_program_wrote(project, capsys):
     folder = project / ".rla" / "odd"
     folder.mkdir(parents=True)
