@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.config import Config, parse, size_key
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.printable import safe
 from rlanything.files.atomic import write_text
 from rlanything.planning import check
 
@@ -46,6 +47,12 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
     Raises:
         ConfigError: for an override that Hydra cannot read, or that names no known key, group or option.
     """
+    for override in overrides:
+        if safe(override) != override:  # the header of params.yaml has the command on a line of its own
+            raise ConfigError(
+                f"override '{safe(override)}': has a line break or another character that cannot be seen; write the "
+                f"value into a file of {FOLDER}/"
+            )
     folder = (root / FOLDER).resolve()
     if not (folder / "config.yaml").is_file():
         raise ConfigError(

@@ -168,6 +168,8 @@ def explained(lines: list[str]) -> set[str]:
         ("signals.lambda", "expected key=value"),
         ("rollout.tasks=[1", "expected key=value"),
         ("seed=1,2", "does not compose"),
+        ("model.prompts='x\nseed: 5'", r"override 'model.prompts='x\nseed: 5'': has a line break or another"),
+        ("model.prompts='x\u2028'", "has a line break or another character that cannot be seen"),
     ],
 )
 def test_a_bad_override_is_refused_with_the_nearest_name(override, expected):
