@@ -141,6 +141,16 @@ def test_a_sentence_that_was_put_in_is_one_change():
     ]
 
 
+def test_texts_of_very_many_sentences_are_one_change():
+    old, new = "x\n" * 20_000, "x\n" * 20_001  # compared one by one, they would take minutes
+    assert word_diff(old, new) == [("old", old), ("new", new)]
+
+
+def test_many_pairs_are_compared_in_time_that_grows_with_their_number():
+    old, new = [(str(n), "a") for n in range(20_000)], [(str(n), "b") for n in range(20_000)]
+    assert {change.fate for change in pair_changes(old, new)} == {Fate.CHANGED}
+
+
 def test_unlike_sentences_share_no_words():
     old, new = "Read a line. Drop all but the last word. End.", "Read a line. Count the words. End."
     assert word_diff(old, new)[1:3] == [("old", "Drop all but the last word. "), ("new", "Count the words. ")]

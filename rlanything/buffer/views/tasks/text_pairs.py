@@ -57,12 +57,14 @@ def pair_changes(old: Sequence[Pair], new: Sequence[Pair]) -> list[PairChange]:
     Equal pairs are kept, wherever they stand. Of the rest, those with the same first text are changed.
     """
     kept = _matched(range(len(old)), range(len(new)), old.__getitem__, new.__getitem__)
-    gone = [i for i in range(len(old)) if i not in kept.values()]
+    used = set(kept.values())
+    gone = [i for i in range(len(old)) if i not in used]
     come = [j for j in range(len(new)) if j not in kept]
     changed = _matched(gone, come, lambda i: old[i][0], lambda j: new[j][0])
     left = {**kept, **changed}
     rows = [_change(old, new, left.get(j), j) for j in range(len(new))]
-    return rows + [_change(old, new, i, None) for i in gone if i not in changed.values()]
+    used.update(changed.values())
+    return rows + [_change(old, new, i, None) for i in gone if i not in used]
 
 
 def tally(changes: Iterable[PairChange]) -> dict[str, int]:

@@ -21,6 +21,8 @@ _LONGEST = 2000
 """Words up to which two sentences are compared word by word; a longer one is one change."""
 _ALIKE = 0.5
 """Least similarity of a sentence and what it was changed to; below it, one was removed and another added."""
+_MOST_SENTENCES = 5000
+"""Sentences up to which two texts are compared; a text with more is one change."""
 _PAIRS = 10_000
 """Pairs of changed sentences up to which they are compared; beyond, they are one change."""
 
@@ -32,6 +34,8 @@ def word_diff(old: str, new: str) -> list[Part]:
     before, after = sentences(old), sentences(new)
     if max(len(before), len(after)) <= 1:
         return _by_words(old, new)
+    if max(len(before), len(after)) > _MOST_SENTENCES:
+        return [(kind, text) for kind, text in (("old", old), ("new", new)) if text]
     return list(_merged(_by_sentences(before, after)))
 
 
