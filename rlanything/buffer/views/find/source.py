@@ -57,8 +57,9 @@ class Source:
             return read_table(self.file)
         from rlanything.buffer.views.columns.table import table_of
 
+        buffer, accuracies = self.buffer, self.accuracies  # their errors name a file already
         try:
-            return table_of(self.buffer, self.accuracies)
+            return table_of(buffer, accuracies)
         except TaskBufferError as error:
             raise TaskBufferError(f"{self.name}: {error}") from None
 
