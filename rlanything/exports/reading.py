@@ -142,7 +142,7 @@ class Reader:
             raise NothingChosen(f"{self.run.name}: none of its rollouts is as asked for: nothing is written")
 
     def _groups(self, stored: StoredIteration) -> list[Group]:
-        tasks = [tries for tries in select.grouped(stored.episodes) if self.selection.takes(tries)]
+        tasks = [tries for tries in select.grouped(stored) if self.selection.takes(tries)]
         read_ahead(self.run, [record for tries in tasks for record in tries.records])
         found = []
         for tries in tasks:

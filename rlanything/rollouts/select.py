@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rlanything.core.errors import ConfigError
@@ -61,9 +61,11 @@ def choose(
     iterations = with_rollouts(run)
     iteration = one_of("--iteration", iterations[-1] if iteration is None else iteration, iterations)
     stored = StoredIteration(run.stored, iteration)
-    groups = grouped(stored.episodes)
+    groups = grouped(stored)
     slots = sorted({tries.slot for tries in groups})
     where = f"{run.name}, iteration {iteration}"
+    if not groups:
+        raise ConfigError(f"{where}: no rollouts are stored")
     if slot is not None:
         tries = _task(groups, one_of("--slot", slot, slots), proposal, where)
     else:
@@ -86,11 +88,20 @@ def with_rollouts(run: NamedRun) -> list[int]:
     return iterations
 
 
-def grouped(records: Iterable[EpisodeRecord]) -> list[Tries]:
-    """The rollouts by task, in stored order."""
+def grouped(stored: StoredIteration) -> list[Tries]:
+    """The rollouts by task, in stored order. Raises `ConfigError` where two of a task have one number."""
     found: dict[tuple[int, bool], list[EpisodeRecord]] = {}
-    for record in records:
-        found.setdefault((record.episode.trajectory.slot, record.proposal), []).append(record)
+    known: set[tuple[int, bool, int]] = set()
+    for record in stored.episodes:
+        trajectory = record.episode.trajectory
+        place = trajectory.slot, record.proposal, trajectory.rollout
+        if place in known:
+            file = stored.run.file(stored.iteration, ROLLOUTS)
+            raise ConfigError(
+                f"{file}: slot {trajectory.slot}: rollout {trajectory.rollout} stands there twice"
+            )
+        known.add(place)
+        found.setdefault(place[:2], []).append(record)
     return [Tries(slot, proposal, tuple(tries)) for (slot, proposal), tries in found.items()]
 
 

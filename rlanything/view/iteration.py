@@ -41,7 +41,7 @@ def iteration_page(run: NamedRun, iteration: int, known: Knowledge) -> Iteration
     stored = StoredIteration(run.stored, iteration)
     read_ahead(run, stored.episodes)
     tokens, notes = Tokens(run), dict[str, None]()
-    groups = [_group(run, stored, tries, known, tokens, notes) for tries in select.grouped(stored.episodes)]
+    groups = [_group(run, stored, tries, known, tokens, notes) for tries in select.grouped(stored)]
     notes |= dict.fromkeys(filter(None, [known.problem, *tokens.problems]))
     run.decoded.clear()
     shown = files(run, [rollout for group in groups for rollout in group["rollouts"]])

@@ -62,7 +62,7 @@ def test_rewards_are_those_that_trained(undisturbed):
     run = runs.open_run(undisturbed)
     compared = 0
     for iteration in range(config.train.iterations):
-        for tries in select.grouped(StoredIteration(run.stored, iteration).episodes):
+        for tries in select.grouped(StoredIteration(run.stored, iteration)):
             episodes = [record.episode for record in tries.records if record.episode.trajectory.counts]
             shown = [votes.rewards(e, run.terms, config.signals.lambda_) for e in episodes]
             assert shown == [model.rewards(e, config.signals.lambda_) for e in episodes]
@@ -132,13 +132,27 @@ def test_what_is_unknown_names_the_nearest(root, capsys, words, said):
     assert said in capsys.readouterr().err
 
 
+def test_an_iteration_without_rollouts_and_a_rollout_that_stands_twice_are_clear_errors(root, capsys):
+    path = root / "runs" / ARM / SEED / "rollouts" / "iter_0001.jsonl.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join([lines[0], *lines])))
+    place = root / "page"
+    for words in (["rollouts", "show", ARM, "--iteration", "0"], ["view", ARM, "--output", str(place)]):
+        assert main(["--root", str(root), *words]) == 2
+        assert f"{path}: slot " in (said := capsys.readouterr().err)
+        assert said.endswith(" stands there twice\n")
+    path.write_bytes(gzip.compress(b""))
+    assert main(["--root", str(root), "rollouts", "show", ARM, "--iteration", "0"]) == 2
+    assert "iteration 0: no rollouts are stored" in capsys.readouterr().err
+
+
 def test_without_a_slot_a_rewrite_that_tells_most_is_chosen(undisturbed, monkeypatch):
     """The task that tells most, in slot 7, is no rewrite."""
     run, real = runs.open_run(undisturbed), select.grouped
     assert select.choose(run, 0).tries.slot == 7
 
-    def rewritten(records):
-        return [replace(tries, proposal=tries.slot == 2) for tries in real(records)]
+    def rewritten(stored):
+        return [replace(tries, proposal=tries.slot == 2) for tries in real(stored)]
 
     monkeypatch.setattr(select, "grouped", rewritten)
     chosen = select.choose(run, 0, proposal=True)
