@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -97,8 +98,6 @@ def checked(data: Mapping[str, Any], root: Path = Path()) -> Config:
 
 def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:
     """The text of params.yaml, with a header that names the command that writes it."""
-    import shlex
-
     import yaml
 
     command = shlex.join(["rlanything", "config", "write", *overrides])
@@ -124,8 +123,19 @@ def _parse_overrides(overrides: Sequence[str]) -> list[Override]:
             result.append(parser.parse_override(override))
         except HydraException as error:
             reason = str(error).splitlines()[0]
-            raise ConfigError(f"override {override!r}: expected key=value ({reason})") from None
+            raise ConfigError(
+                f"override {override!r}: expected key=value ({reason}){_quoted(override)}"
+            ) from None
     return result
+
+
+def _quoted(override: str) -> str:
+    """How an override is written whose value is a text with signs of Hydra's grammar, such as { or =."""
+    key, equals, value = override.partition("=")
+    if not (key and equals and value) or '"' in value:
+        return ""
+    quoted = f'{key}="{value}"'
+    return f"; a text with such signs stands in quotes of its own: {shlex.quote(quoted)}"
 
 
 def _check_option(folder: Path, override: Override) -> None:

@@ -167,6 +167,7 @@ def explained(lines: list[str]) -> set[str]:
         ("modle=embedded", "unknown; did you mean 'model'?"),
         ("signals.lambda", "expected key=value"),
         ("rollout.tasks=[1", "expected key=value"),
+        ("+train.loggers.mine.title={arm}-{seed}", """own: '+train.loggers.mine.title="{arm}-{seed}"'"""),
         ("seed=1,2", "does not compose"),
         ("model.prompts='x\nseed: 5'", r"override 'model.prompts='x\nseed: 5'': has a line break or another"),
         ("model.prompts='x\u2028'", "has a line break or another character that cannot be seen"),
