@@ -20,6 +20,7 @@ from rlanything.core.printable import safe
 from rlanything.parser import Parser
 from rlanything.planning.commands import add_plan, params_file
 from rlanything.planning.config_commands import add_config
+from rlanything.workspaces import places
 from rlanything.workspaces.cli import add_stages, settle
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
@@ -27,8 +28,12 @@ Commands = argparse._SubParsersAction  # argparse has no public name for it
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    args = build_parser().parse_args(words)
+    return answer(build_parser(), sys.argv[1:] if argv is None else argv)
+
+
+def answer(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """Run the command that the words are for a parser, and return its exit code. Errors are printed."""
+    args = parser.parse_args(words)
     again = f"the same command goes on from there: {shlex.join(['rlanything', *words])}"
     try:
         settle(args)
@@ -48,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except RLAnythingError as error:
         if args.traceback:
             raise
-        _say(in_workspace(str(error), args.within))
+        _say(in_workspace(places.beside(str(error), args.root), args.within))
         return 2
     return code
 
@@ -68,7 +73,7 @@ def build_parser() -> argparse.ArgumentParser:
     from rlanything.watch.cli import add_commands as add_watch
     from rlanything.watch.work.shown import shown
 
-    parser = _plain_parser()
+    parser = plain_parser()
     # Of `Parser`, like all subparsers; the rooms' commands take any.
     commands: Commands[Any] = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add_config(commands)
@@ -89,7 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _plain_parser() -> Parser:
+def plain_parser() -> Parser:
     """The parser without commands, with the options of all of them."""
     parser = Parser(
         prog="rlanything", description="Train policy, reward model and environment tasks together."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rlanything.core.errors import ConfigError, unknown
+from rlanything.core.errors import NO_RUN, ConfigError, unknown
 
 FOLDER = Path(".rla")
 PARAMS = "params.yaml"
@@ -58,3 +58,13 @@ def name_of(root: Path) -> str:
     """The name of the workspace that `root` is; '' for a folder that is none."""
     root = root.resolve()
     return root.name if root.parent.name == FOLDER.name else ""
+
+
+def beside(text: str, root: Path) -> str:
+    """A message, of the project, that ends with its having no run yet: also with its workspaces. Others stay."""
+    known = names(root) if text.endswith(NO_RUN) else []
+    if not known:
+        return text
+    return (
+        f"{text}. A workspace has runs of its own (`rlanything --workspace NAME COMMAND`): {', '.join(known)}"
+    )

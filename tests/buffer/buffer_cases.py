@@ -1,6 +1,5 @@
 """Buffers to test with: small builders, one run with everything in it, and random histories that hold together."""
 
-import argparse
 import gzip
 import json
 from dataclasses import replace
@@ -9,6 +8,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from rlanything import cli
 from rlanything.buffer import (
     Event,
     Lineage,
@@ -36,11 +36,9 @@ NASTY = "say [bold]hi[/bold] \x1b[2J\x1b]0;title\x07 \u202egnp.exe \x9b31m\nand 
 
 def command(*words, root="."):
     """Run `rlanything buffer WORDS`; its exit code."""
-    parser = argparse.ArgumentParser(prog="rlanything")
-    parser.add_argument("--root", type=Path)
+    parser = cli.plain_parser()
     add_commands(parser.add_subparsers(required=True), lambda folder: (1, f"replayed {folder.name}"))
-    args = parser.parse_args(["--root", str(root), "buffer", *words])
-    return args.run(args)
+    return cli.answer(parser, ["--root", str(root), "buffer", *words])
 
 
 def task(n, instruction=None, **metadata):

@@ -18,6 +18,7 @@ from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import json_text
 from rlanything.buffer.views.history.slots_text import ls_text, slot_text
 from rlanything.buffer.views.terminal import Screen
+from rlanything.cli import main
 from rlanything.core.printable import safe
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -150,9 +151,14 @@ def test_one_clear_line_and_exit_code_2(here, capsys, words, message):
     assert command(*words) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("rlanything buffer: ")
+    assert err.startswith("rlanything: ")
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_an_error_is_shown_with_where_it_comes_from_when_that_is_asked_for(here):
+    with pytest.raises(TaskBufferError, match="no run 'nope'"):
+        main(["--traceback", "--root", str(here), "buffer", "ls", "nope"])
 
 
 def twin_prefix(here):

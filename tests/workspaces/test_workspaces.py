@@ -93,6 +93,19 @@ def test_an_unknown_workspace_names_the_nearest(project, capsys):
     assert "did you mean 'smoke'?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words", [("rollouts", "show", "full"), ("buffer", "ls"), ("buffer", "diff", "full/seed-0")]
+)
+def test_where_the_project_has_no_run_its_workspaces_are_named(tmp_path, capsys, words):
+    (tmp_path / ".rla" / "smoke").mkdir(parents=True)
+    (tmp_path / ".rla" / "smoke" / "params.yaml").touch()
+    assert run(tmp_path, *words) == 2
+    said = capsys.readouterr().err
+    assert said.endswith(". A workspace has runs of its own (`rlanything --workspace NAME COMMAND`): smoke\n")
+    assert run(tmp_path, "--workspace", "smoke", *words) == 2
+    assert "has runs of its own" not in capsys.readouterr().err
+
+
 def test_a_bad_override_makes_nothing(project, capsys):
     assert run(project, "train", "--arm", "full", "signal.lambda=1") == 2
     assert "did you mean 'signals.lambda'?" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import argparse
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.compare import add_diff, add_drift
 from rlanything.buffer.views.cli.history import add_log, add_verify
-from rlanything.buffer.views.cli.output import print_page, reports_errors
+from rlanything.buffer.views.cli.output import print_page
 from rlanything.buffer.views.cli.transfer import add_export, add_import
 from rlanything.buffer.views.commands import Deep
 from rlanything.buffer.views.find.names import RUNS
@@ -39,7 +39,6 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     add_verify(commands, deep)
 
 
-@reports_errors
 def _answer_ls(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.history.slots_text import ls_text
 
@@ -48,7 +47,6 @@ def _answer_ls(args: argparse.Namespace) -> int:
     return 0
 
 
-@reports_errors
 def _answer_show(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.history.slots_text import slot_text
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.views import commands
-from rlanything.buffer.views.cli.output import print_page, print_text, reports_errors
+from rlanything.buffer.views.cli.output import print_page, print_text
 from rlanything.core.printable import safe
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ def add_drift(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_answer_drift)
 
 
-@reports_errors
 def _answer_diff(args: argparse.Namespace) -> int:
     place = None if args.html is None else _free(args.html)
     if len(args.names) > 3:
@@ -103,7 +102,6 @@ def _three_ways(args: argparse.Namespace, place: Output | None) -> bool:
     return bool(page["slots"])
 
 
-@reports_errors
 def _answer_drift(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.history.drift import drift_text
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rlanything.buffer.views import commands
-from rlanything.buffer.views.cli.output import print_page, reports_errors
+from rlanything.buffer.views.cli.output import print_page
 from rlanything.buffer.views.commands import Deep
 from rlanything.buffer.views.terminal import Screen
 from rlanything.core.adaptation import AcceptanceRule
@@ -53,7 +53,6 @@ def add_verify(commands: Subparsers[argparse.ArgumentParser], deep: Deep) -> Non
     parser.set_defaults(run=_answer_verify, replay=deep)
 
 
-@reports_errors
 def _answer_log(args: argparse.Namespace) -> int:
     from rlanything.buffer.views.history.log import Filter, log_text
 
@@ -65,7 +64,6 @@ def _answer_log(args: argparse.Namespace) -> int:
     return 0
 
 
-@reports_errors
 def _answer_verify(args: argparse.Namespace) -> int:
     page = commands.verify(args.name, rule=args.band, deep=args.replay if args.deep else None, root=args.root)
     print_page(page, _verify_text, args.json)

@@ -1,45 +1,14 @@
-"""How a buffer command answers: text that any terminal can show, JSON in ASCII, or one line with the error."""
+"""How a buffer command answers: text that any terminal can show, or JSON in ASCII."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
-from argparse import Namespace
 from collections.abc import Callable
-from functools import wraps
 
 from rlanything.buffer.views.terminal import Screen
-from rlanything.core.errors import UserError, in_workspace
-from rlanything.core.printable import safe
 from rlanything.core.types import Json
-
-Answer = Callable[[Namespace], int]
-"""From parsed arguments to an exit code."""
-
-
-def reports_errors(answer: Answer) -> Answer:
-    """Make a command print its error in one line and return 2. A reader that had enough is no error.
-
-    With `--traceback` the error is not caught.
-    """
-
-    @wraps(answer)
-    def guarded(args: Namespace) -> int:
-        try:
-            return answer(args)
-        except BrokenPipeError:  # the command line knows what to do
-            raise
-        except (UserError, OSError) as error:  # OSError: a folder that may not be read
-            if getattr(args, "traceback", False):
-                raise
-            print(
-                f"rlanything buffer: {safe(in_workspace(str(error), getattr(args, 'within', '')))}",
-                file=sys.stderr,
-            )
-            return 2
-
-    return guarded
 
 
 def print_page(page: Json, text: Callable[[Json, Screen], str], as_json: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rlanything.buffer.storage import FOLDER, snapshot_path
 from rlanything.buffer.views import commands
-from rlanything.buffer.views.cli.output import print_text, reports_errors
+from rlanything.buffer.views.cli.output import print_text
 from rlanything.core.printable import safe
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -37,14 +37,12 @@ def add_import(commands: Subparsers[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=_answer_import)
 
 
-@reports_errors
 def _answer_export(args: argparse.Namespace) -> int:
     slots = commands.export(args.name, args.target, games=args.games, root=args.root)
     print_text(f"wrote {slots} slots to {safe(str(args.root / args.target))}\n")
     return 0
 
 
-@reports_errors
 def _answer_import(args: argparse.Namespace) -> int:
     options = {"games": args.games, "restart": args.restart, "root": args.root}
     buffer = commands.import_(args.path, args.target, **options)
