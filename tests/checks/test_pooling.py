@@ -146,6 +146,11 @@ def test_bad_declarations_are_refused_with_what_is_wrong(tmp_path, text, trouble
         read(tmp_path, text)
 
 
+def test_a_project_that_published_no_experiment_is_told_what_publishes_some(tmp_path):
+    with pytest.raises(ConfigError, match="no experiment of this environment yet; `rlanything check ladder`"):
+        read(tmp_path, VOTES, root=tmp_path)
+
+
 def test_experiments_with_the_same_tasks_are_refused(tmp_path):
     """The second is the first under another name: it would count twice."""
     for name in ("table1", "again"):

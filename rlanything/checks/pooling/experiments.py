@@ -127,6 +127,11 @@ def _check_measured(declared: Pooling, found: Sequence[Experiment], searched: Se
             continue
         for arm in compared.arms:
             there = {path.stem for folder in searched for path in (folder / "evaluation").glob("*.json")}
+            if not there:
+                raise ConfigError(
+                    "folders: there is no experiment of this environment yet; `rlanything check ladder` and "
+                    "`rlanything check study` publish some"
+                )
             if arm not in there:
                 raise ConfigError(f"comparisons: {arm!r}: {unknown(arm, there)}")
         metrics = {name for one in found for panels in one.panels.values() for name in panels}
