@@ -10,8 +10,10 @@ import pytest
 from stage_cases import contents
 from workspace_cases import TINY, run
 
+from rlanything.buffer import TaskBuffer, write_snapshot
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Task
 from rlanything.workspaces import listing, places, trial
 
 
@@ -104,6 +106,20 @@ def test_where_the_project_has_no_run_its_workspaces_are_named(tmp_path, capsys,
     assert said.endswith(". A workspace has runs of its own (`rlanything --workspace NAME COMMAND`): smoke\n")
     assert run(tmp_path, "--workspace", "smoke", *words) == 2
     assert "has runs of its own" not in capsys.readouterr().err
+
+
+def test_a_buffer_is_exported_into_the_workspace_and_the_place_is_printed(tmp_path, capsys):
+    place = tmp_path / ".rla" / "bold"
+    write_snapshot(
+        TaskBuffer.start([Task("toy", "do it", {}, {})]), place / "runs/full/seed-0/buffer/iter_0000.jsonl"
+    )
+    (place / "params.yaml").touch()
+    assert run(tmp_path, "--workspace", "bold", "buffer", "export", "full/seed-0", "tasks.jsonl") == 0
+    assert capsys.readouterr().out == f"wrote 1 slots to {place / 'tasks.jsonl'}\n"
+    assert run(tmp_path, "--workspace", "bold", "buffer", "import", "tasks.jsonl", "start") == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{place / 'start'} starts with 1 slots")
+    assert "rlanything --workspace bold config write tasks.train=1 tasks.start=start/buffer/" in said
 
 
 def test_a_bad_override_makes_nothing(project, capsys):

@@ -26,8 +26,10 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     lister.add_argument("where", nargs="?", default=str(RUNS), metavar="RUN|FOLDER", help="default: runs")
     lister.add_argument("--changed", action="store_true", help="only slots that are no longer at v0")
     shower = commands.add_parser("show", help="show one slot: task, lineage, events, critic")
-    shower.add_argument("where", metavar="RUN")
-    shower.add_argument("target", metavar="SLOT|TASK_ID_PREFIX")
+    shower.add_argument("where", metavar="RUN", help="a run, e.g. full/seed-0")
+    shower.add_argument(
+        "target", metavar="SLOT|TASK_ID_PREFIX", help="a slot, or at least 4 characters of a task's id"
+    )
     for parser, answer in ((lister, _answer_ls), (shower, _answer_show)):
         parser.add_argument(
             "--iteration", type=int, metavar="N", help="as iteration N found it; default: at the end"

@@ -24,10 +24,20 @@ def add_log(commands: Subparsers[argparse.ArgumentParser]) -> None:
     """Add `buffer log`."""
     parser = commands.add_parser("log", help="what happened to the tasks, event by event")
     parser.add_argument("name", metavar="RUN", help="a run, RUN@ITERATION, or REVISION[:RUN]")
-    parser.add_argument("target", metavar="SLOT|TASK_ID_PREFIX", nargs="?", default="")
-    parser.add_argument("--kind", choices=[kind.value for kind in EventKind])
-    parser.add_argument("--direction", choices=[way.value for way in Direction])
-    parser.add_argument("--iterations", type=_range, default=(None, None), metavar="N|FROM:TO")
+    parser.add_argument(
+        "target", metavar="SLOT|TASK_ID_PREFIX", nargs="?", default="", help="only its events"
+    )
+    parser.add_argument("--kind", choices=[kind.value for kind in EventKind], help="only these events")
+    parser.add_argument(
+        "--direction", choices=[way.value for way in Direction], help="only rewrites that were to be so"
+    )
+    parser.add_argument(
+        "--iterations",
+        type=_range,
+        default=(None, None),
+        metavar="N|FROM:TO",
+        help="only of these, both ends included; an end may be left out",
+    )
     parser.add_argument("--by", default="", metavar="PROPOSER", help="only what this one proposed")
     parser.add_argument("--grep", default="", metavar="TEXT", help="in instruction, critic, reason or reply")
     parser.add_argument("--json", action="store_true", help="as JSON, complete")
