@@ -157,7 +157,7 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
         (
             {"objectives": "ut"},
             "objectives: 'ut' is not measured where judge.writes = votes and the panels are in_domain, out_of_domain, "
-            "reward_panel: unknown; known: accepted_tasks, cost, in_domain, out_of_domain, rm_outcome, rm_pairwise, rm_process,",
+            "reward_panel: unknown; known: accepted_tasks, cost, in_domain, out_of_domain, rm_outcome, rm_pairwise, ",
         ),
         (
             {"objectives": ["indomain"]},
