@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rlanything.report.results.metrics import Metric
-from rlanything.report.results.statistics import Estimate
+from rlanything.report.results.statistics import LEVEL, Estimate
 
 NONE = "–"
 SETTINGS_FOLD = "<details><summary>All settings</summary>"
@@ -37,10 +37,12 @@ def smallest(difference: float | None, metric: Metric) -> str:
 
 
 def p_text(p: float | None) -> str:
-    """A corrected p-value to three digits."""
+    """A corrected p-value to three digits; to more where these would not say on which side of the level it is."""
     if p is None:
         return NONE
-    return "<0.001" if p < 0.001 else f"{p:.3f}"
+    if p < 0.001:
+        return "<0.001"
+    return next((text for digits in range(3, 9) if float(text := f"{p:.{digits}f}") != LEVEL), f"{p:.3f}")
 
 
 def plain(text: object, longest: int = 200) -> str:

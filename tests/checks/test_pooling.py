@@ -21,6 +21,7 @@ from rlanything.checks.pooling.figure import _figure, shown_names
 from rlanything.checks.pooling.random_effects import pooled
 from rlanything.checks.pooling.results import pool
 from rlanything.core.errors import ConfigError, UserError
+from rlanything.report.formatting import p_text
 
 DECLARED = ROOT / "experiments" / "check" / "pool.yaml"
 BCG = (
@@ -288,5 +289,4 @@ def test_the_table_of_a_page_has_the_published_numbers(page):
 
 def cell(row: dict) -> str:
     mean, low, high = (100 * row["pooled"][key] for key in ("mean", "low", "high"))
-    p = row["pooled"]["p"]
-    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}], p {'<0.001' if p < 0.001 else f'{p:.3f}'}"
+    return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}], p {p_text(row['pooled']['p'])}"

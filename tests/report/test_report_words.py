@@ -36,6 +36,7 @@ def test_numbers_in_the_metrics_unit():
     assert formatting.interval(Estimate(3.0, None, None), ACCEPTED) == "3.0"
     assert formatting.interval(None, IN_DOMAIN) == formatting.number(None, IN_DOMAIN) == "–"
     assert [formatting.p_text(p) for p in (None, 0.0002, 0.04)] == ["–", "<0.001", "0.040"]
+    assert [formatting.p_text(p) for p in (0.0502, 0.04996, 0.05)] == ["0.0502", "0.04996", "0.050"]
 
 
 def test_code_spans_hold_anything():
