@@ -48,10 +48,10 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
     Raises:
         ConfigError: for an override that Hydra cannot read, or that names no known key, group or option.
     """
-    for override in overrides:
-        if safe(override) != override:  # the header of params.yaml has the command on a line of its own
+    for text in overrides:
+        if safe(text) != text:  # the header of params.yaml has the command on a line of its own
             raise ConfigError(
-                f"override '{safe(override)}': has a line break or another character that cannot be seen; write the "
+                f"override '{safe(text)}': has a line break or another character that cannot be seen; write the "
                 f"value into a file of {FOLDER}/"
             )
     folder = (root / FOLDER).resolve()

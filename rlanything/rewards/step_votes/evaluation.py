@@ -158,7 +158,7 @@ def too_imprecise(mu: float, least: float) -> str:
     )
 
 
-def ask(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -> list[list[Judgement]]:
+def ask(judge: Judge, panel: Sequence[LabelledTrajectory], run_seed: int) -> list[tuple[Judgement, ...]]:
     """For each trajectory, the votes on each step.
 
     A trajectory can have fewer judgements than steps: the judge was not asked about its last steps.
