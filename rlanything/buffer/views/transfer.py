@@ -24,11 +24,11 @@ from rlanything.buffer.storage import (
     write_snapshot,
 )
 from rlanything.buffer.views.find.source import PARQUET, Source, read_buffer
+from rlanything.buffer.views.place import free_place
 from rlanything.core.errors import ConfigError
 from rlanything.core.protocols import GameFiles
 from rlanything.core.types import Task
 from rlanything.files import atomic
-from rlanything.files.outputs import output
 from rlanything.files.reader import FileError, read_object
 from rlanything.targets import named_class
 
@@ -43,12 +43,12 @@ Reader = Callable[[Path], Task]
 def export_buffer(source: Source, target: Path, write_game: Writer | None = None) -> int:
     """Write a buffer as .jsonl or .parquet, by the name of `target`, or as games below it; how many slots.
 
-    Of the files that are there, only an exported buffer is replaced. Raises `ConfigError` for another one.
+    Of the files that are there, only an exported buffer is replaced. Raises `TaskBufferError` for another one.
     """
     if write_game is not None:
         return export_games(source.buffer, target, write_game)
     if target.suffix in (PARQUET, ".jsonl"):
-        output(target, _not_an_export, "export")
+        free_place(target, _not_an_export, "export")
     if target.suffix == PARQUET:
         from rlanything.buffer.views.columns.parquet import write_parquet
 

@@ -110,9 +110,9 @@ def _answer_drift(args: argparse.Namespace) -> int:
 
 
 def _free(file: Path) -> Output:
-    from rlanything.buffer.views.compare.html_page import free
+    from rlanything.buffer.views.place import free_page
 
-    return free(file)
+    return free_page(file)
 
 
 def _write(place: Output, name: Path, page: str) -> None:

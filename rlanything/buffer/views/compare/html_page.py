@@ -14,32 +14,12 @@ from rlanything.buffer.views.compare.field_lines import field_line, field_lines
 from rlanything.buffer.views.tasks.word_diff import Part
 from rlanything.buffer.views.terminal import share
 from rlanything.core.printable import safe
-from rlanything.files.outputs import Output, output
-from rlanything.files.reader import opened
 from rlanything.pages import frame
 
 Cell = dict[str, Any]
 """What a cell shows, and `sort`, the value that it is sorted by; null comes last."""
 _TEMPLATES = Path(__file__).with_name("templates")
-_TITLE = "Task buffers: "
-_START = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{_TITLE}'.encode()
-"""How a page begins (`pages/templates/frame.html.jinja`)."""
 _TOP, _SLOTS = "result", frame.Section("slots-of-both", "Slots")
-
-
-def free(file: Path) -> Output:
-    """The place of a page, for `output.write_text`. Only a page that was made here is replaced.
-
-    Raises `ConfigError` for a place that holds something else."""
-    return output(file, _problem, "--html")
-
-
-def _problem(file: Path) -> str:
-    if file.is_dir():
-        return "is a folder; name a file, e.g. diff.html"
-    with opened(file) as page:
-        found = page.read(len(_START))
-    return "" if found == _START else "exists and is no page of `buffer diff`; name another file"
 
 
 def document(
@@ -53,9 +33,8 @@ def document(
 
     columns: name and class ('n' for numbers). values, sections: what the template needs beside the table.
     """
-    title = f"{_TITLE}{values['title']}"
     style, script = ((_TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    shown = {**values, "title": title, "start": _TOP, "data": {"columns": columns, "rows": rows}}
+    shown = {**values, "start": _TOP, "data": {"columns": columns, "rows": rows}}
     return frame.page(shown, [*sections, _SLOTS], _TEMPLATES / template, style=style, scripts=[script])
 
 
