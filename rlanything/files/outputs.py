@@ -33,14 +33,11 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 
 @dataclass(frozen=True)
 class Output:
-    """A place that can be written. seen: what was there when this was made; None for nothing.
-
-    option: how messages name the argument with the place."""
+    """A place that can be written. seen: what was there when this was made; None for nothing."""
 
     place: Path
     problem: Problem
     seen: Seen | None
-    option: str = "--output"
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
@@ -128,20 +125,20 @@ class Output:
 
     def _changed(self) -> ConfigError:
         return ConfigError(
-            f"{self.option} {self.place}: was made or changed while this command ran; it stays as it is, and nothing "
-            "is written"
+            f"--output {self.place}: was made or changed while this command ran; it stays as it is, and nothing is "
+            "written"
         )
 
 
-def output(place: Path, problem: Problem, option: str = "--output") -> Output:
+def output(place: Path, problem: Problem) -> Output:
     """The place, for a command to check before its work. Raises `ConfigError` unless it can be written, or replaced."""
     if place.is_symlink():
-        raise ConfigError(f"{option} {place}: is a link; name what it points to, or another place")
+        raise ConfigError(f"--output {place}: is a link; name what it points to, or another place")
     whole = place.resolve()
     atomic.check_writable(whole.parent)
     if whole.exists() and (why := problem(whole)):
-        raise ConfigError(f"{option} {place}: {why}")
-    return Output(whole, problem, _seen(whole), option)
+        raise ConfigError(f"--output {place}: {why}")
+    return Output(whole, problem, _seen(whole))
 
 
 def _seen(place: Path) -> Seen | None:

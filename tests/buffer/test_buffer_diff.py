@@ -270,7 +270,9 @@ def test_an_empty_buffer_and_a_buffer_of_one(here, capsys):
 
 
 def test_markdown_shows_task_text_as_it_is():
-    assert escaped("<b>@me</b> `x` | *y*\nz") == "\\<b>&#64;me\\</b> \\`x\\` \\| \\*y\\* z"
+    assert escaped("<b>@me</b> `x` | *y*\nz") == "\\<b>&#64;&#8203;me\\</b> \\`x\\` \\| \\*y\\* z"
+    assert escaped("full/seed-0@12 -> me") == "full/seed-0&#64;12 -> me"  # it can be copied
+    assert escaped("@12 a@b.org a@1.org") == "&#64;&#8203;12 a&#64;&#8203;b.org a&#64;&#8203;1.org"
     assert "\x1b" not in escaped(NASTY)
 
 

@@ -13,7 +13,11 @@ from rlanything.buffer.views.compare.two_way import listed
 from rlanything.buffer.views.terminal import share
 from rlanything.core.printable import one_line
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<#|~@&])")
+_SPECIAL = re.compile(r"(?P<iteration>(?<=[A-Za-z0-9])@(?=\d+(?![\w.-])))|[\\`*_\[\]<#|~@&]")
+"""What Markdown gives a meaning. iteration: the @ in the name of a buffer."""
+_NOTHING = "&#8203;"
+"""A character that is not seen. Hosts look for names of accounts in what is shown, after Markdown, so no way to write @
+keeps them from that; a character behind it does."""
 _SLOTS = 50
 """Slots that are listed; more are hard to read in a pull request."""
 _FIELDS = 6
@@ -63,8 +67,14 @@ def _three_cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Text on one line that Markdown shows as it is; an entity keeps @ from naming an account."""
-    return _SPECIAL.sub(lambda m: "&#64;" if m[1] == "@" else f"\\{m[1]}", one_line(text))
+    """Text on one line that Markdown shows as it is, and in which @ names no account."""
+    return _SPECIAL.sub(_escape, one_line(text))
+
+
+def _escape(found: re.Match[str]) -> str:
+    if found[0] != "@":
+        return f"\\{found[0]}"
+    return "&#64;" if found["iteration"] else f"&#64;{_NOTHING}"
 
 
 def _histogram(difficulty: Mapping[str, Any]) -> Iterator[str]:
