@@ -68,9 +68,10 @@ def test_a_log_ends_where_its_name_says(here, capsys):
     assert log("full/seed-0", kitchen(3, "mug", "shelf", 2).task_id[:10])["slot"] == 3
     for words in (["--iterations", "1"], ["--iterations", "0:1", "--by", "x"], ["--iterations", ":0"]):
         assert command("log", "full/seed-0", *words) == 0
-    with pytest.raises(SystemExit):
-        command("log", "full/seed-0", "--iterations", "soon")
-    capsys.readouterr()
+    for given, said in (("soon", "is neither an iteration"), ("3:1", "'3:1' ends before it begins")):
+        with pytest.raises(SystemExit):
+            command("log", "full/seed-0", "--iterations", given)
+        assert said in capsys.readouterr().err
 
 
 def test_a_run_that_holds(here):

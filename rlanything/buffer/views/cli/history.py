@@ -96,6 +96,8 @@ def _range(text: str) -> tuple[int | None, int | None]:
     if not match or not (match[1] or match[3]):
         raise argparse.ArgumentTypeError(f"{text!r} is neither an iteration nor a range such as 3:7")
     first, last = (int(part) if part else None for part in (match[1], match[3]))
+    if first is not None and last is not None and last < first:
+        raise argparse.ArgumentTypeError(f"{text!r} ends before it begins")
     return (first, last) if match[2] else (first, first)
 
 
