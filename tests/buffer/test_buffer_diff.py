@@ -34,6 +34,7 @@ from rlanything.buffer.views.find import measurements
 from rlanything.buffer.views.find.source import Source
 from rlanything.buffer.views.tasks.word_diff import word_diff
 from rlanything.core.adaptation import AcceptanceRule
+from rlanything.core.types import Task
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -256,6 +257,20 @@ def test_one_clear_line_and_exit_code_2(here, capsys, words, message):
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
     assert message in err
+
+
+def test_by_takes_the_fields_that_are_compared(here, capsys):
+    def made(*fields):
+        tasks = [
+            Task("toy", f"put {n}", {f: (n + k) % 2 for k, f in enumerate(fields)}, {}) for n in range(6)
+        ]
+        return TaskBuffer.start(tasks)
+
+    for name, fields in (("a", "xy"), ("b", "yz"), ("none", "")):
+        record(here / name, 0, made(*fields))
+    assert command("diff", "a", "b", "--by", "x") == 2
+    assert "no field 'x' that sorts these tasks into kinds; there are: y" in capsys.readouterr().err
+    assert [diff(*names, by="y")["by"] for names in (("a", "b"), ("none", "a"), ("a", "none"))] == ["y"] * 3
 
 
 def test_an_empty_buffer_and_a_buffer_of_one(here, capsys):

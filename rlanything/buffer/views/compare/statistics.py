@@ -93,10 +93,15 @@ def concentration(a: Table, b: Table, changes: Changes) -> list[Concentration]:
     return sorted(rows, key=lambda row: (row.p, -row.ratio, row.field, row.value))
 
 
+def compared_fields(a: Table, b: Table) -> list[str]:
+    """The fields that `concentration` compares: those that sort both buffers' tasks into kinds; if none do, one's."""
+    both = [name for name in a.kinds.columns if name in b.kinds.columns]
+    return both or a.kinds.columns or b.kinds.columns
+
+
 def _kinds(a: Table, b: Table, changes: Changes) -> tuple[list[pl.Series], pl.Series]:
     """One entry a slot: its fields, and whether it changed."""
-    both = [name for name in a.kinds.columns if name in b.kinds.columns]
-    names = both or a.kinds.columns or b.kinds.columns
+    names = compared_fields(a, b)
     added = changes.row_a < 0
     flags = np.concatenate([changes.changed[~added], changes.changed[added]])
     parts = [_picked(a, changes.row_a[~added], names), _picked(b, changes.row_b[added], names)]

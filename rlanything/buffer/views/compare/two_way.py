@@ -38,6 +38,7 @@ def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bo
     left, right = a.table, b.table
     left, later = _measured_later(left, a, b)
     found = changes(left, right)
+    field = find_field(by, statistics.compared_fields(left, right)) if by else ""
     events = new_events(a, b)
     page: dict[str, Json] = {
         "format": "rlanything buffer diff",
@@ -46,8 +47,8 @@ def diff_page(a: Source, b: Source, *, only: str = "", by: str = "", details: bo
         "b": _named(b, right),
         "counts": {**statistics.counts(found), **_refused(events)},
         "difficulty": {**statistics.difficulty(found, a.rule, b.rule), "measured_later": later},
-        "concentration": _concentration(left, right, found, by),
-        "by": find_field(by, left.kinds.columns) if by else None,
+        "concentration": _concentration(left, right, found, field),
+        "by": field or None,
         "only": only or None,
     }
     return {**page, "slots": list(_rows(a, b, found, events, only)) if details else None}
@@ -132,12 +133,9 @@ def _refused(events: Sequence[Event]) -> dict[str, int]:
     }
 
 
-def _concentration(a: Table, b: Table, found: Changes, by: str) -> list[Json]:
+def _concentration(a: Table, b: Table, found: Changes, field: str) -> list[Json]:
     rows = statistics.concentration(a, b, found)
-    if by:
-        field = find_field(by, a.kinds.columns)
-        rows = [row for row in rows if row.field == field]
-    return [row.to_json() for row in rows]
+    return [row.to_json() for row in rows if not field or row.field == field]
 
 
 def _rows(
