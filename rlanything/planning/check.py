@@ -5,6 +5,7 @@ A check makes no object of a class that is not the project's own.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import psutil
 from rlanything import targets
 from rlanything.config import Config, load
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import safe
 from rlanything.core.protocols import Engine, Pictured, Stored, TaskFamily
 from rlanything.core.splits import TRAIN
 from rlanything.planning import samplers
@@ -25,6 +27,7 @@ FLOAT = 4
 """Bytes of a float32 weight."""
 GIVEN = ("model", "tokenizer", "eyes")
 """Arguments that the program passes to an engine. All others come from the section `engine`."""
+_ARM = re.compile(r"\w[\w.+-]*")
 
 
 def read(path: Path, root: Path, *, engine: bool = True, data: bool = True, installed: bool = True) -> Config:
@@ -48,6 +51,7 @@ def check(
     installed: whether the packages of the engine and of LoRA must be installed here.
     data: whether the environment's data must be there. Without it no task family is constructed.
     """
+    arm_names(config)
     for name, section in config.named().items():
         targets.permit(section, name)
     arguments(config.env, "env", TaskFamily)
@@ -68,6 +72,16 @@ def check(
         from rlanything.runs import trackers
 
         trackers.check_sections(config)
+
+
+def arm_names(config: Config) -> None:
+    """Raise `ConfigError` for an arm that could be more than a word in a command: a shell runs those of dvc.yaml."""
+    for name in config.arms:
+        if not _ARM.fullmatch(name):
+            raise ConfigError(
+                f"arms.{safe(name)}: an arm is a word in commands: it has letters, digits, _, ., + and - only, and "
+                "begins with a letter, a digit or _"
+            )
 
 
 def packages(config: Config) -> None:

@@ -18,6 +18,7 @@ from dvc.repo import Repo
 from stage_cases import ROOT
 
 from rlanything.checks import stages
+from rlanything.cli import main
 from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.loop.prompts import NAMES
@@ -83,6 +84,16 @@ def test_an_arm_of_ones_own_depends_on_what_the_full_one_does(data):
     own, full = (set(pipeline.params(f"train@{arm}", data)) for arm in ("mine", "full"))
     assert own ^ full == {"arms.mine", "arms.full"}
     assert pipeline.files(["train@mine"], data) == pipeline.files(["train@full"], data)
+
+
+@pytest.mark.parametrize("name", ["x;touch here", "$(id)", "a b", "-x", "~x", "x&", "`id`", "${seed}", "x'y"])
+def test_an_arm_that_is_more_than_a_word_reaches_no_command(tmp_path, data, name, capsys):
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump({**data, "arms": {name: data["arms"]["full"]}}))
+    for words in (["check", str(tmp_path / "params.yaml")], ["pipeline"]):
+        assert main(["--root", str(tmp_path), "config", *words]) == 2
+        assert f"arms.{name}: an arm is a word in commands" in capsys.readouterr().err
+    assert not (tmp_path / "dvc.yaml").exists()
 
 
 def test_files_are_what_lies_in_the_places_that_a_stage_names(tmp_path, data):
