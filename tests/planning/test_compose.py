@@ -197,6 +197,7 @@ def test_writing_names_its_command_and_can_be_read_back(tmp_path):
     "override",
     [
         "judge.m=0",
+        "learn.reward.betas=[0.9, 1.0]",
         "+env.recptacles=3",
         "env.receptacles=[9, 3]",
         "model.prompts=nowhere",
