@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -47,10 +48,10 @@ def compose(overrides: Sequence[str] = (), root: Path = Path()) -> dict[str, Any
     Raises:
         ConfigError: for an override that Hydra cannot read, or that names no known key, group or option.
     """
-    for word in overrides:
-        if safe(word) != word:  # the header of params.yaml has the command on a line of its own
+    for text in overrides:
+        if safe(text) != text:  # the header of params.yaml has the command on a line of its own
             raise ConfigError(
-                f"override '{safe(word)}': has a line break or another character that cannot be seen; write the "
+                f"override '{safe(text)}': has a line break or another character that cannot be seen; write the "
                 f"value into a file of {FOLDER}/"
             )
     folder = (root / FOLDER).resolve()
@@ -97,8 +98,6 @@ def checked(data: Mapping[str, Any], root: Path = Path()) -> Config:
 
 def text(data: Mapping[str, Any], overrides: Sequence[str] = ()) -> str:
     """The text of params.yaml, with a header that names the command that writes it."""
-    import shlex
-
     import yaml
 
     command = shlex.join(["rlanything", "config", "write", *overrides])
@@ -124,8 +123,19 @@ def _parse_overrides(overrides: Sequence[str]) -> list[Override]:
             result.append(parser.parse_override(override))
         except HydraException as error:
             reason = str(error).splitlines()[0]
-            raise ConfigError(f"override {override!r}: expected key=value ({reason})") from None
+            raise ConfigError(
+                f"override {override!r}: expected key=value ({reason}){_quoted(override)}"
+            ) from None
     return result
+
+
+def _quoted(override: str) -> str:
+    """How an override is written whose value is a text with signs of Hydra's grammar, such as { or =."""
+    key, equals, value = override.partition("=")
+    if not (key and equals and value) or '"' in value:
+        return ""
+    quoted = f'{key}="{value}"'
+    return f"; a text with such signs stands in quotes of its own: {shlex.quote(quoted)}"
 
 
 def _check_option(folder: Path, override: Override) -> None:
