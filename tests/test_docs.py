@@ -122,6 +122,17 @@ def placeholders(text: str) -> list[str]:
     return re.findall(r"^(?:[A-Z][A-Z_]+[.:]?|.*\b(?:T[O]DO|TBD|FIXME|XXX)\b.*)$", prose, flags=re.MULTILINE)
 
 
+@pytest.mark.parametrize("page", DOCS, ids=[page.name for page in DOCS])
+def test_the_code_of_a_page_uses_no_name_that_it_does_not_have(page):
+    """As far as it begins with imports: the others are pieces."""
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+    whole = [block for block in blocks if block.startswith(("import ", "from "))]
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--quiet", "--select", "F821", "-"]
+    for block in whole:
+        result = subprocess.run(command, input=block, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_every_file_that_the_architecture_names_exists():
     text = (ROOT / "docs" / "architecture.md").read_text()
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.(?:py|yaml|toml|md))?)`", text)
