@@ -36,6 +36,10 @@ endif
 
 # The root of the repository holds the results of alfworld at the default scale; everything else has a folder of its own.
 MAIN := $(and $(filter alfworld,$(ENV)),$(filter default,$(SCALE)))
+# There the values are those of params.yaml, which SET would not reach.
+ifneq ($(and $(MAIN),$(strip $(SET)),$(filter repro,$(MAKECMDGOALS))),)
+$(error SET=$(SET): the default experiment has the values of params.yaml; write them with `rlanything config write $(SET)`, then `make repro`)
+endif
 WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
 PLACE := $(if $(MAIN),.,$(WORKSPACE))
 CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(SET))

@@ -57,8 +57,5 @@ def check_make(words: list[str]) -> None:
         ["make", "--dry-run", *words], cwd=ROOT, check=True, capture_output=True, stdin=subprocess.DEVNULL
     )
     chosen = options.get("SET", "").split()
-    assert not chosen or options.get("SCALE", "default") != "default", (
-        "make repro ignores SET at scale=default"
-    )
     if ENDPOINTS or "endpoints." not in options.get("SET", ""):
         parse(compose.compose([f"scale={options.get('SCALE', 'default')}", *chosen], ROOT))

@@ -70,6 +70,16 @@ def test_an_environment_variable_of_the_shell_stops_no_other_target(target):
     assert tried.returncode == 0
 
 
+def test_values_that_the_default_experiment_would_not_have_are_refused():
+    """It reads params.yaml: with SET it would run for half an hour with other values than were asked for."""
+    words = ["make", "--dry-run", "repro", "SET=train.seeds=9"]
+    tried = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert tried.returncode == 2
+    assert "`rlanything config write train.seeds=9`, then `make repro`" in tried.stderr
+    for other in ("SCALE=smoke", "ENV=coding"):
+        assert subprocess.run([*words, other], cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("word", ["SCALE=smok", "ENV=codin", "SCALE=%", "SCALE=default smok"])
 def test_an_unknown_name_is_refused_before_anything_is_installed(word):
     tried = subprocess.run(
