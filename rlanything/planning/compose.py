@@ -126,6 +126,11 @@ def _parse_overrides(overrides: Sequence[str]) -> list[Override]:
             raise ConfigError(
                 f"override {override!r}: expected key=value ({reason}){_quoted(override)}"
             ) from None
+        if result[-1].is_sweep_override():
+            raise ConfigError(
+                f"override {override!r}: several values, and one is expected; a list is written key=[a,b], and "
+                "`rlanything sweep` tries many values"
+            )
     return result
 
 

@@ -167,10 +167,12 @@ def explained(lines: list[str]) -> set[str]:
         ("modle=embedded", "unknown; did you mean 'model'?"),
         ("signals.lambda", "expected key=value"),
         ("rollout.tasks=[1", "expected key=value"),
+        ("scale=smoke,default", "'scale=smoke,default': several values, and one is expected"),
+        ("signals.lambda=1,2", "a list is written key=[a,b], and `rlanything sweep` tries many values"),
         ("+train.loggers.mine.title={arm}-{seed}", """own: '+train.loggers.mine.title="{arm}-{seed}"'"""),
-        ("seed=1,2", "does not compose"),
         ("model.prompts='x\nseed: 5'", r"override 'model.prompts='x\nseed: 5'': has a line break or another"),
         ("model.prompts='x\u2028'", "has a line break or another character that cannot be seen"),
+        ("seed=1,2", "several values, and one is expected"),
     ],
 )
 def test_a_bad_override_is_refused_with_the_nearest_name(override, expected):
