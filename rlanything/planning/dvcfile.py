@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,6 @@ from typing import Any
 import yaml
 
 from rlanything.config import Config
-from rlanything.core.errors import ConfigError
-from rlanything.core.printable import safe
 from rlanything.core.types import Json
 from rlanything.files.atomic import write_text
 from rlanything.planning.pipeline import look_up
@@ -21,7 +18,6 @@ from rlanything.stages.dependencies import folders
 from rlanything.stages.stage import Stage
 
 NAME = "dvc.yaml"
-_WORD = re.compile(r"\w[\w.-]*")
 HEADER = """\
 # The pipeline: tasks -> bootstrap -> train (each arm) -> evaluate (each arm and the base) -> report.
 # Written by
@@ -41,7 +37,7 @@ def write(root: Path, config: Config) -> bool:
 
 
 def text(config: Config, root: Path = Path()) -> str:
-    """The content of dvc.yaml for this configuration of the project at `root`. Raises `ConfigError`."""
+    """The content of dvc.yaml for this configuration of the project at `root`."""
     stages = {stage.name: _entry(stage, config, root) for stage in STAGES if stage.needed(config)}
     return HEADER + yaml.dump(
         {"stages": stages, "plots": list(PICTURES)}, Dumper=_Plain, sort_keys=False, width=110
@@ -60,18 +56,7 @@ def _entry(stage: Stage, config: Config, root: Path) -> dict[str, Any]:
     if stage.arms is None:
         return body
     arms = {name: dict(columns) for name, columns in stage.arms(config).items()}
-    for name in arms:
-        _require_word(name)
     return {"foreach": arms, "do": body}
-
-
-def _require_word(name: str) -> None:
-    """Raise `ConfigError` for the name of an arm that is more than a word to the shell, by which DVC runs commands."""
-    if not _WORD.fullmatch(name):
-        raise ConfigError(
-            f"arms.{safe(name)}: the pipeline passes it to a shell, so it must be of letters, digits, _, - and . "
-            "alone; rename the arm, or run its stages without the pipeline"
-        )
 
 
 def _body(stage: Stage, config: Config, root: Path) -> Iterator[tuple[str, Json]]:

@@ -9,7 +9,6 @@ from pipeline_cases import ARMS, ROOT, TRAINED, pipeline
 
 from rlanything.cli import build_parser
 from rlanything.config import load, parse
-from rlanything.core.errors import ConfigError
 from rlanything.planning import dvcfile
 from rlanything.planning.compose import compose
 from rlanything.stages.declared import STAGES
@@ -96,13 +95,6 @@ def test_stages_that_act_depend_on_the_code_of_their_own_environment_alone(optio
         # Beside the environments lie single modules that all of them share.
         assert {place for place in named if place.startswith("envs/") and (ROOT / place).is_dir()} == rooms
     assert not [dep for dep in dvcfile.code(BY_NAME["report"], config) if dep.startswith("envs")]
-
-
-@pytest.mark.parametrize("name", ["a; touch b", "$(touch b)", "a b", "a'b", "-a", "a`b`", "${key}"])
-def test_an_arm_whose_name_is_more_than_a_word_is_not_passed_to_the_shell(name):
-    config = CONFIG.model_copy(update={"arms": {**CONFIG.arms, name: CONFIG.arms["policy"]}})
-    with pytest.raises(ConfigError, match=r"the pipeline passes it to a shell, so it must be of letters"):
-        dvcfile.text(config)
 
 
 def test_which_written_tests_count_is_a_dependency_of_the_arms_that_have_some():
