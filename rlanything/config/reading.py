@@ -64,6 +64,8 @@ _SHORT.maxstring = _SHORT.maxother = 200
 
 def _shown(value: Any) -> str:
     """A value for a message; files may hold very long ones."""
+    if value is None:
+        return "null"
     if isinstance(value, int) and abs(value) >= 1 << 128:
         return f"a number of {value.bit_length()} bits"
     text = _SHORT.repr(value)

@@ -76,8 +76,16 @@ def check(
 
 
 def arm_names(config: Config) -> None:
-    """Raise `ConfigError` for an arm that could be more than a word in a command: a shell runs those of dvc.yaml."""
+    """Raise `ConfigError` for an arm that could be more than a word in a command: a shell runs those of dvc.yaml.
+
+    Nor may two differ in capitals alone, as their folders would not on every file system.
+    """
+    seen: dict[str, str] = {}
     for name in config.arms:
+        if (other := seen.setdefault(name.casefold(), name)) != name:
+            raise ConfigError(
+                f"arms.{safe(name)}: differs from arms.{safe(other)} in capitals alone; folders would not"
+            )
         if not _ARM.fullmatch(name):
             raise ConfigError(
                 f"arms.{safe(name)}: an arm is a word in commands: it has letters, digits, _, ., + and - only, and "

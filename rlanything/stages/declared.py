@@ -163,6 +163,7 @@ STAGES = (
                 "accelerator",
                 "devices",
                 "nodes",
+                "offload",
                 "staleness",
                 "save_rollouts",
             ),
