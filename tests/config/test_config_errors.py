@@ -79,7 +79,7 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
         ({"learn__policy__lr": math.inf}, "learn.policy.lr = inf"),
         ({"signals__reward_max": 1.5}, "signals.reward_max = 1.5"),
         ({"learn__policy__betas": [0.9]}, "learn.policy.betas"),
-        ({"learn__epsilon": None}, "learn.epsilon = None"),
+        ({"learn__epsilon": None}, "learn.epsilon = null"),
         ({"train__seeds": -1}, "train.seeds = -1"),
         ({"seed": -1}, "seed = -1"),
         ({"signals": []}, "signals = []"),

@@ -76,6 +76,9 @@ def test_only_divided_weights_are_kept_in_the_hosts_memory():
 
 def test_a_missing_peft_is_named_before_any_work(monkeypatch):
     config = parse(changed(learn__policy__lora={}))
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = importlib.util.find_spec  # other packages ask it too, and keep the answer
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "peft" else found(name, *rest)
+    )
     with pytest.raises(ConfigError, match=r"learn.policy.lora: needs peft, .* `pip install '.\[lora\]'`"):
         check.check(config, ROOT)

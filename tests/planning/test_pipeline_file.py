@@ -98,10 +98,10 @@ def test_an_arm_that_is_more_than_a_word_reaches_no_command(tmp_path, data, name
 
 def test_two_arms_that_differ_in_capitals_alone_are_refused(tmp_path, data, capsys):
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
-    arms = data["arms"] | {"Full": data["arms"]["full"]}
+    arms = data["arms"] | {"Full": dict(data["arms"]["full"])}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump({**data, "arms": arms}))
     assert main(["--root", str(tmp_path), "config", "check", str(tmp_path / "params.yaml")]) == 2
-    assert "arms.Full: differs from arms.full in capitals alone" in capsys.readouterr().err
+    assert "arms.full: differs from arms.Full in capitals alone" in capsys.readouterr().err
 
 
 def test_files_are_what_lies_in_the_places_that_a_stage_names(tmp_path, data):
