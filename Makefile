@@ -44,6 +44,7 @@ WORKSPACE := .rla/$(if $(filter alfworld,$(ENV)),,$(ENV)-)$(SCALE)
 PLACE := $(if $(MAIN),.,$(WORKSPACE))
 CHOSEN := $(strip scale=$(SCALE) $(if $(filter alfworld,$(ENV)),,env=$(ENV)) $(SET))
 REHEARSAL := .rla/$(ENV)-rehearsal
+SMOKE := .rla/smoke $(patsubst experiments/env/%.yaml,.rla/%-smoke,$(wildcard experiments/env/*.yaml))
 # Desktops and pages have their tasks at hand; the others are rehearsed with data in the form of the downloaded set.
 SCREENS := $(filter desktop web,$(ENV))
 REHEARSED := $(strip env=$(ENV)$(if $(SCREENS),,_data) $(SET))
@@ -252,5 +253,5 @@ pictures: install-dev  ## Draw the pictures of docs/ again, after `make repro` a
 
 # What .rla holds beside: workspaces of other settings with their results, finished trials of sweeps, downloads.
 clean:  ## Remove unfinished runs, smoke workspaces and tool caches; results, sweeps and downloads stay
-	rm -rf .rla/live .rla/bootstrap .rla/*smoke .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build
+	rm -rf .rla/live .rla/bootstrap $(SMOKE) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build
 	find benchmarks envs experiments rlanything tests -name __pycache__ -type d -prune -exec rm -rf {} +
