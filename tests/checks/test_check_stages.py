@@ -30,6 +30,7 @@ DECLARED = {
     "weak_reward_spread": "study",
     "rewriting": "study",
     "pairwise": "study",
+    "many_votes": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",
