@@ -25,6 +25,7 @@ KNOWN = {
     "dynamic_sampling": Look("#CC79A7", "X", "-."),
     "step_only": Look("#0072B2", "P", "--"),
     "policy": Look("#56B4E9", "D"),
+    "policy_learned": Look("#2A7FB8", ">", ":"),
     "policy_reward": Look("#009E73", "v"),
     "full": Look("#D55E00", "o"),
 }

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from rlanything.config import BASE, BASE_COOLED
 
 ARMS = (
-    BASE, BASE_COOLED, "outcome", "outcome_steps", "dynamic_sampling", "step_only", "policy", "policy_reward", "full",
+    BASE, BASE_COOLED, "outcome", "outcome_steps", "dynamic_sampling", "step_only",
+    "policy", "policy_learned", "policy_reward", "full",
 )  # fmt: skip
 """The arms in experiments/arm/, baselines first, then in the paper's order; others follow by name."""
 
