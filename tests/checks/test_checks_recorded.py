@@ -11,7 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "checks"
-TABLES = ("weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting")
+TABLES = (
+    *("weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
+    *("pairwise", "many_votes"),
+)
 """Studies of which docs/checks.md has every hypothesis in a row: difference with its interval, p."""
 
 
