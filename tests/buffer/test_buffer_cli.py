@@ -12,7 +12,6 @@ from buffer_cases import NASTY, command, record, relaxed, story, task, write_sto
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rlanything import cli
 from rlanything.buffer import TaskBuffer, TaskBufferError, append_events
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import json_text
@@ -225,11 +224,6 @@ def test_a_reader_that_had_enough_is_no_error(here):
             check=False,
         )
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_traceback_shows_where_an_error_comes_from(here):
-    with pytest.raises(TaskBufferError, match="no run 'zzz'"):
-        cli.main(["--root", ".", "--traceback", "buffer", "ls", "zzz"])
 
 
 def test_naming_a_command_loads_nothing_heavy():
