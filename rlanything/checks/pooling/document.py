@@ -51,8 +51,8 @@ def to_markdown(found: Found, name: str) -> str:
         f"{len(found.experiments)} experiments, each with tasks and models of its own: "
         f"{', '.join(code(one) for one in found.experiments)}. Their differences are weighed in a random-effects "
         f"meta-analysis. {_unit(found)} with 95 % intervals. *p* is Holm's over all "
-        f"{len(found.rows)} rows. *Apart* is how far the true differences of two such experiments lie apart: their "
-        "standard deviation. No such mean was registered before its experiments were run.",
+        f"{len(found.rows)} rows. *Apart* is the standard deviation of the true differences between such "
+        "experiments. No such mean was registered before its experiments were run.",
         markdown_table(
             ["comparison", "metric", "experiments", "mean", "p", "apart"],
             [_summary(row) for row in found.rows],
