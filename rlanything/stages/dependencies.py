@@ -11,6 +11,7 @@ from pathlib import Path
 from rlanything.config import BASE, BASE_COOLED, ArmConfig, Checkpoint, Config, Sampler
 from rlanything.engines.sources import is_local
 from rlanything.loop.prompts import NAMES
+from rlanything.rewards.kind import name_of
 
 MAKERS = ("models", "runs")
 """Folders whose checkpoints are made by stages."""
@@ -35,7 +36,7 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
     counted = {"written": "signals.written" if arm.step_votes else "seed"}
     return {
         **(served if config.endpoints.served else {}),
-        **(counted if config.judge.writes == "tests" else {}),
+        **(counted if writes_tests(config) else {}),
         "judge_model": _judge_model(config, arm, arm.reward_from),
         "scale": "signals.advantage_scale" if arm.advantage == "step" else "seed",
         "policy_min": "signals.policy_min" if arm.outcome else "seed",
@@ -48,6 +49,11 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
         "critic_step": "critic_step" if arm.adapt else question,
         "rewrite": "adapter" if arm.adapt else question,
     }
+
+
+def writes_tests(config: Config) -> bool:
+    """Whether the reward model writes unit tests. What is said of them is a dependency only then."""
+    return name_of(config) == "tests"
 
 
 def _judge_model(config: Config, arm: ArmConfig, source: str | None) -> str:

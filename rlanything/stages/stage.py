@@ -9,7 +9,7 @@ from pathlib import Path
 from rlanything.config import Checkpoint, Config
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.core.types import Json
-from rlanything.stages.dependencies import Columns
+from rlanything.stages.dependencies import Columns, writes_tests
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Stage:
     def params_for(self, config: Config) -> list[str]:
         """`params`; an experiment without endpoints, pictures or written tests does not depend on what is theirs."""
         unused = [] if config.model.images.any else ["model.images"]
-        unused += [] if config.judge.writes == "tests" else ["${item.written}"]
+        unused += [] if writes_tests(config) else ["${item.written}"]
         asked = [name for name in self.params if config.endpoints.served or "endpoint" not in name]
         return [name for name in asked if name not in unused]
 

@@ -24,8 +24,8 @@ HEADLINES = {
     "base": ["in_domain", "out_of_domain"],
     "outcome": ["in_domain", "out_of_domain"],
     "policy": ["in_domain", "out_of_domain"],
-    "policy_reward": ["in_domain", "out_of_domain", "rm_process"],
-    "full": ["in_domain", "out_of_domain", "rm_process", "accepted_tasks"],
+    "policy_reward": ["in_domain", "out_of_domain", "rm_process", "rm_pairwise"],
+    "full": ["in_domain", "out_of_domain", "rm_process", "rm_pairwise", "accepted_tasks"],
 }
 DRAWN = "document.querySelectorAll('canvas, svg.marks').length"
 SEEN = "[...document.images].filter(image => image.naturalWidth > 0).length"
