@@ -98,7 +98,7 @@ def test_a_metric_is_measured_and_declared(copy):
     report = copy / "made-up" / "report"
     page = (report / "report.md").read_text()
     assert "| arm | Accuracy in-domain | paper |" in page
-    assert "RM process accuracy, balanced | RM on good steps | RM outcome accuracy | paper |" in page
+    assert "RM pairwise accuracy | RM on good steps | RM outcome accuracy | paper |" in page
     assert "### RM on good steps\n" in page
     assert "Meaning of it." in page
     summary = json.loads((report / "summary.json").read_text())
