@@ -31,6 +31,7 @@ DECLARED = {
     "rewriting": "study",
     "pairwise": "study",
     "many_votes": "study",
+    "pairwise_votes": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",

@@ -15,6 +15,7 @@ STUDIES = (
     *("study.yaml", "table1.yaml", "long.yaml", "transfer.yaml", "weak_reward.yaml"),
     "weak_reward_faster.yaml",
     *("weak_reward_spread.yaml", "rewriting.yaml", "pairwise.yaml", "many_votes.yaml"),
+    "pairwise_votes.yaml",
 )
 HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
 
