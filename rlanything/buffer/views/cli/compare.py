@@ -54,7 +54,9 @@ def add_drift(commands: Subparsers[argparse.ArgumentParser]) -> None:
 
 
 def _answer_diff(args: argparse.Namespace) -> int:
-    place = None if args.html is None else _free(args.html)
+    from rlanything.buffer.views.place import free_page
+
+    place = None if args.html is None else free_page(args.html)
     if len(args.names) > 3:
         raise TaskBufferError(
             f"{len(args.names)} buffers were named; diff compares two, or two with their base"
@@ -107,12 +109,6 @@ def _answer_drift(args: argparse.Namespace) -> int:
 
     print_page(commands.drift(args.name, seed=args.seed, root=args.root), drift_text, args.json)
     return 0
-
-
-def _free(file: Path) -> Output:
-    from rlanything.buffer.views.place import free_page
-
-    return free_page(file)
 
 
 def _write(place: Output, name: Path, page: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from rlanything.buffer.storage import FOLDER, snapshot_path
 from rlanything.buffer.views import commands
 from rlanything.buffer.views.cli.output import print_text
+from rlanything.core.errors import in_workspace
 from rlanything.core.printable import safe
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
@@ -46,11 +47,10 @@ def _answer_export(args: argparse.Namespace) -> int:
 def _answer_import(args: argparse.Namespace) -> int:
     options = {"games": args.games, "restart": args.restart, "root": args.root}
     buffer = commands.import_(args.path, args.target, **options)
-    print_text(
-        f"{safe(str(args.root / args.target))} starts with {len(buffer)} slots; digest {buffer.digest[:12]}\n"
-    )
+    place = safe(str(args.root / args.target))
+    print_text(f"{place} starts with {len(buffer)} slots; digest {buffer.digest[:12]}\n")
     start = shlex.quote(f"tasks.start={snapshot_path(args.target / FOLDER, 0)}")
-    words = f"config write tasks.train={len(buffer)} {start} tasks.start_digest={buffer.digest}"
-    where = ["--workspace", args.within] if getattr(args, "within", "") else []
-    print_text(safe(f"train on its current tasks: {shlex.join(['rlanything', *where])} {words}") + "\n")
+    words = f"tasks.train={len(buffer)} {start} tasks.start_digest={buffer.digest}"
+    command = in_workspace(f"`rlanything config write {words}`", args.within)
+    print_text(f"train on its current tasks: {safe(command)}\n")
     return 0
