@@ -1,15 +1,21 @@
-"""A run's folder, finished or on its way: what is in it, that the events explain the snapshots, what is not there."""
+"""A run's folder, finished or on its way: what is in it, that the events explain the snapshots and decisions
+follow the rule, what is not there."""
 
 import shutil
 
 import pytest
 from buffer_cases import (
+    ACCEPTED,
+    EASIER,
+    REJECTED,
     command,
+    event,
     histories,
     house,
     record,
     relaxed,
     story,
+    task,
     write_house,
     write_rollouts,
     write_story,
@@ -25,6 +31,8 @@ from rlanything.buffer import (
     write_snapshot,
 )
 from rlanything.buffer.views.find.runs import find_runs, open_run
+from rlanything.buffer.views.history.verification import check_decision
+from rlanything.core.adaptation import AcceptanceRule, outside_band
 from rlanything.runs.folder import RunFolder
 
 
@@ -165,3 +173,37 @@ def test_a_run_that_was_started_and_published_nothing(tmp_path):
     live.recover(print)
     write_snapshot(house()[0], snapshot_path(live.path, 0))
     assert (open_run(live.path).latest, open_run(live.path).events) == (house()[0], ())
+
+
+BUFFER = TaskBuffer.start([task(1)])
+
+
+def decided(kind, before: float, after: float | None, reason: str = ""):
+    return event(BUFFER, 0, kind, task(2), way=EASIER, before=before, after=after, reason=reason)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        decided(ACCEPTED, 0.0, 0.5),
+        decided(REJECTED, 0.0, 0.875, outside_band(0.0, 0.875)),
+        decided(REJECTED, 0.0, None, "every rollout crashed"),
+        decided(REJECTED, 0.0, 0.5, "no two different programs pass all of its tests"),
+    ],
+)
+def test_decisions_that_hold(stated):
+    check_decision(stated, AcceptanceRule())
+
+
+@pytest.mark.parametrize(
+    ("stated", "must"),
+    [
+        (decided(REJECTED, 0.0, 0.5, outside_band(0.0, 0.5)), "accepted"),
+        (decided(REJECTED, 0.0, 0.5), "accepted"),
+        (decided(ACCEPTED, 0.0, 0.875), "rejected"),
+        (decided(ACCEPTED, 0.0, 0.875, "the tests agree"), "rejected"),
+    ],
+)
+def test_decisions_that_do_not(stated, must):
+    with pytest.raises(TaskBufferError, match=rf"easier 0\.000 -> 0\.\d+ must be {must} by the strict rule"):
+        check_decision(stated, AcceptanceRule())

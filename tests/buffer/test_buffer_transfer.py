@@ -1,6 +1,5 @@
-"""Export and import: the way there and back is the identity, for every format."""
+"""Export and import: the way there and back is the identity, for every format but games."""
 
-import json
 import os
 
 import polars as pl
@@ -212,86 +211,6 @@ def test_a_broken_reply_in_the_metadata_is_kept(here):
     buffer = TaskBuffer.start([task(0, reply="broken \ud800 reply")])
     write_parquet(buffer, here / "b.parquet")
     assert read_parquet(here / "b.parquet") == buffer
-
-
-FAMILY = """
-import json
-from rlanything.core.types import Task
-from rlanything.files import reader
-
-
-def write_game(task, root):
-    if "bad" in task.instruction:
-        raise ValueError("no game")
-    folder = root / task.task_id[:8]
-    folder.mkdir(parents=True)
-    (folder / "traj_data.json").write_text(json.dumps([task.env, task.instruction, task.payload]))
-    return folder
-
-
-def read_game(folder):
-    return Task(*json.loads((folder / "traj_data.json").read_text()))
-
-
-class Toy:
-    write_game = staticmethod(write_game)
-    read_game = staticmethod(read_game)
-"""
-
-
-@pytest.fixture
-def family(here, monkeypatch):
-    (here / "toyenv").mkdir()
-    (here / "toyenv" / "family.py").write_text(FAMILY)
-    (here / "params.yaml").write_text("env: {_target_: toyenv.family.Toy}\n")
-    monkeypatch.syspath_prepend(here)
-    monkeypatch.setenv("RLANYTHING_ALLOW", "toyenv")
-
-
-def test_games_there_and_back(here, family, capsys):
-    assert command("export", "full/seed-0@0", "games", "--games") == 0
-    assert command("import", "games", "runs/new", "--games") == 0
-    assert open_run(here / "runs/new").latest == find("full/seed-0@0").buffer
-    manifest = json.loads((here / "games/slots.json").read_text())
-    manifest["slots"][0]["folder"] = "../elsewhere"
-    (here / "games/slots.json").write_text(json.dumps(manifest))
-    assert command("import", "games", "runs/other", "--games") == 2
-    assert "slot 0 points outside the folder" in capsys.readouterr().err
-    (here / "games/slots.json").unlink()
-    assert len(import_("games", "runs/other", games=True)) == 12
-
-
-def test_games_that_are_none(here, family, capsys):
-    (here / "none").mkdir()
-    assert command("import", "none", "runs/x", "--games") == 2
-    assert "no games there" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("target", "message"),
-    [
-        ("envs.coding.family.CodingFamily", "no GameFiles, because it has no read_game, write_game"),
-        ("json.decoder.JSONDecoder", "not imported"),
-    ],
-)
-def test_a_family_whose_tasks_are_no_files(here, capsys, target, message):
-    (here / "params.yaml").write_text(f"env: {{_target_: {target}}}\n")
-    assert command("export", "full/seed-0", "games", "--games") == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.integration
-def test_alfworld_games_there_and_back(tmp_path, monkeypatch):
-    family = pytest.importorskip("envs.alfworld.family", reason="the ALFWorld family is not installed")
-    monkeypatch.chdir(tmp_path)
-    tasks: list[Task] = family.AlfworldFamily().make("train", 4, 0)
-    from rlanything.buffer import snapshot_path, write_snapshot
-
-    write_snapshot(TaskBuffer.start(tasks), snapshot_path(tmp_path / "runs/full/buffer", 0))
-    (tmp_path / "params.yaml").write_text("env: {_target_: envs.alfworld.family.AlfworldFamily}\n")
-    export("full", tmp_path / "games", games=True)
-    again = import_(tmp_path / "games", tmp_path / "runs/new", games=True)
-    assert [again.head(slot) for slot in again.slots] == tasks
 
 
 @pytest.mark.long
