@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "checks"
 TABLES = (
     *("weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
-    *("pairwise", "many_votes"),
+    *("pairwise", "pairwise_votes", "many_votes"),
 )
 """Studies of which docs/checks.md has every hypothesis in a row: difference with its interval, p."""
 
@@ -63,9 +63,21 @@ def test_a_majority_of_three_votes_of_which_every_fourth_is_wrong():
 @pytest.mark.parametrize("study", TABLES)
 def test_a_table_has_every_hypothesis_with_its_numbers(study):
     found = json.loads((CHECKS / study / "study.json").read_text())["hypotheses"].values()
-    section = said().split(f"`checks/{study}/` holds the record")[1].split("### Result")[0]
+    after = said().split(f"`checks/{study}/` holds the record")[1]
+    section = re.split("### Result|holds the record", after)[0]
     rows = re.findall(r"\| (\S+ \[\S+ \S+) \| (\S+) \| (holds|refuted|open)", section)
     assert sorted(rows) == sorted(map(row, found))
+
+
+def test_the_reward_models_that_were_asked_for_many_votes_came_out_of_the_same_training():
+    first, again = (
+        json.loads((CHECKS / study / "evaluation" / "policy_reward.json").read_text())["seeds"]
+        for study in ("pairwise", "pairwise_votes")
+    )
+    played = ("in_domain", "out_of_domain", "episode_steps")
+    assert [[s[key] for key in played] for s in first.values()] == [
+        [s[key] for key in played] for s in again.values()
+    ]
 
 
 def row(hypothesis: dict) -> tuple[str, str, str]:
