@@ -78,7 +78,7 @@ def test_every_format_of_an_export_leads_there(root, monkeypatch, capsys):
         export("once", Path(target), games=games)
         place = f"start-{target}"
         assert main(["buffer", "import", target, place, *(["--games"] if games else [])]) == 0
-        printed = re.search(r"rlanything config write (.*)", capsys.readouterr().out)
+        printed = re.search(r"`rlanything config write (.*)`", capsys.readouterr().out)
         assert main(["config", "write", "scale=smoke", *printed[1].split()]) == 0
         Layout(root).tasks("train").unlink()
         assert main(["tasks"]) == 0
