@@ -142,11 +142,15 @@ class LoraConfig(Section):
         return self
 
 
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""Of a moving average: the weight of its last value."""
+
+
 class OptimizerConfig(Section):
     """What trains of one model, and its AdamW."""
 
     lr: Rate = 1e-6
-    betas: Annotated[tuple[Share, Share], LISTED] = (0.9, 0.999)
+    betas: Annotated[tuple[Decay, Decay], LISTED] = (0.9, 0.999)
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     clip_norm: Rate = 1.0
     lora: LoraConfig | None = None
@@ -192,11 +196,21 @@ class ArmConfig(Section):
     or this many batches were rolled out. 1: none is replaced."""
     judge: JudgeSource | None = None
     """Who judges in this arm; None: who the experiment's `judge` says."""
+    vote_weight: Annotated[float, Field(ge=0)] | None = None
+    """The lambda of Eq. 1 in this arm; None: `signals.lambda`. Eq. 2 keeps the lambda of `signals`."""
 
     @model_validator(mode="after")
     def _sensible(self) -> ArmConfig:
         if not (self.outcome or self.step_votes):
             raise ValueError("an arm needs outcome or step_votes: without both there is no reward")
+        if self.vote_weight is not None and not self.step_votes:
+            raise ValueError(
+                f"vote_weight = {self.vote_weight}: without step_votes there is nothing to weigh"
+            )
+        if self.vote_weight == 0 and not self.outcome:
+            raise ValueError(
+                f"vote_weight = {self.vote_weight}: with outcome = False there is no other reward"
+            )
         if self.train_reward and not self.step_votes:
             raise ValueError(
                 "train_reward = True: without step_votes the reward model is not asked, and nothing could train it"
@@ -211,3 +225,9 @@ class ArmConfig(Section):
                 "be 1"
             )
         return self
+
+    def lambda_of(self, signals: SignalsConfig) -> float:
+        """The lambda of Eq. 1 in this arm: its own, or `signals.lambda`; 0 without votes."""
+        if not self.step_votes:
+            return 0.0
+        return signals.lambda_ if self.vote_weight is None else self.vote_weight

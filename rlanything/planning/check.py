@@ -52,7 +52,6 @@ def check(
     data: whether the environment's data must be there. Without it no task family is constructed.
     """
     arm_names(config)
-    optimizers(config)
     for name, section in config.named().items():
         targets.permit(section, name)
     arguments(config.env, "env", TaskFamily)
@@ -91,14 +90,6 @@ def arm_names(config: Config) -> None:
                 f"arms.{safe(name)}: an arm is a word in commands: it has letters, digits, _, ., + and - only, and "
                 "begins with a letter, a digit or _"
             )
-
-
-def optimizers(config: Config) -> None:
-    """Raise `ConfigError` for what AdamW refuses when a training begins."""
-    for role in ("policy", "reward"):
-        betas = getattr(config.learn, role).betas
-        if max(betas) >= 1:
-            raise ConfigError(f"learn.{role}.betas = {list(betas)}: each must be below 1")
 
 
 def packages(config: Config) -> None:

@@ -76,7 +76,7 @@ def _terms(terms: Terms) -> dict[str, Json]:
     """By what replies became rewards."""
     return {
         "writes": name_of(terms),
-        "lambda": terms.signals.lambda_,
+        "lambda": terms.arm.lambda_of(terms.signals),
         "consistency_lambda": terms.signals.consistency_lambda,
         "uses_outcome": terms.arm.outcome,
         "trains_reward_model": terms.arm.train_reward,

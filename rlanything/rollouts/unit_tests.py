@@ -52,7 +52,7 @@ def programs(tries: Tries) -> list[int]:
 
 def _rewards(tables: Tables, terms: Terms) -> list[float | None]:
     """The reward of each program, by the weight that the run's arm gives to written tests."""
-    lam = terms.signals.lambda_ if terms.arm.step_votes else 0.0
+    lam = terms.arm.lambda_of(terms.signals)
     return program_rewards(tables.dataset, tables.generated, tables.readable, lam)
 
 

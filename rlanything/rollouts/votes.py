@@ -29,7 +29,7 @@ def explain(run: NamedRun, chosen: Chosen) -> dict[str, Any]:
     """The parts of the page that this kind of reward model fills: `steps` for every step, and `notes`."""
     episode, terms = chosen.record.episode, run.terms
     texts = _texts(run, episode.judgements)
-    paid = rewards(episode, terms, terms.signals.lambda_)
+    paid = rewards(episode, terms, terms.arm.lambda_of(terms.signals))
     consistency = rewards(episode, terms, terms.signals.consistency_lambda)
     steps = [
         {
@@ -48,7 +48,7 @@ def explain(run: NamedRun, chosen: Chosen) -> dict[str, Any]:
 
 def reward_of(record: EpisodeRecord, terms: Terms) -> float | None:
     """The mean reward of a rollout's steps, for the list of rollouts; None where it has no step."""
-    found = rewards(record.episode, terms, terms.signals.lambda_)
+    found = rewards(record.episode, terms, terms.arm.lambda_of(terms.signals))
     return sum(found) / len(found) if found else None
 
 

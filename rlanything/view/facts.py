@@ -18,7 +18,7 @@ def facts(run: NamedRun) -> dict[str, Json]:
         "state": "finished" if run.finished else "in training",
         "version": __version__,
         "writes": name_of(terms),
-        "lambda": terms.signals.lambda_,
+        "lambda": terms.arm.lambda_of(terms.signals),
         "uses_outcome": terms.arm.outcome,
         "trains_reward_model": terms.arm.train_reward,
     }

@@ -62,7 +62,8 @@ class StepVoteModel:
             one = trajectory_advantages([episode.trajectory.outcome for episode in kept.values()])
             rows = [[x] * len(e.trajectory.steps) for x, e in zip(one, kept.values(), strict=True)]
         else:
-            rewards = [self.rewards(episode, self.config.signals.lambda_) for episode in kept.values()]
+            weight = self.arm.lambda_of(self.config.signals)
+            rewards = [self.rewards(episode, weight) for episode in kept.values()]
             rows = policy_advantages(rewards, self.config.signals.advantage_scale)
         return group.with_advantages({k: tuple(row) for k, row in zip(kept, rows, strict=True)})
 

@@ -49,7 +49,7 @@ class UnitTestModel:
     def score_episodes(self, group: Group) -> Group:
         """Advantages of the pass rates. A program does not train when one of the task's own tests could not be run."""
         signals, tables = self.config.signals, examined(group).tables
-        weight = signals.lambda_ if self.arm.step_votes else 0.0
+        weight = self.arm.lambda_of(signals)
         found = program_advantages(tables.dataset, tables.generated, tables.readable, weight, signals.written)
         kept = [k for k, episode in enumerate(group.episodes) if compared(episode)]
         advantages = {k: (x,) for k, x in zip(kept, found, strict=True) if x is not None}
