@@ -189,8 +189,9 @@ class ArmConfig(Section):
     adapt: bool
     reward_from: str | None = None
     """Arm whose trained reward model judges here (for `step_only`); None: the bootstrap's."""
-    advantage: Literal["step", "trajectory"] = "step"
-    """`step`: compared at each step index, among the trajectories still alive. `trajectory`: GRPO, one a trajectory."""
+    advantage: Literal["step", "mixed", "trajectory"] = "step"
+    """`step`: compared at each step index, among the trajectories still alive. `mixed`: only where their outcomes
+    differ. `trajectory`: GRPO, one a trajectory."""
     max_batches: Positive = 1
     """Dynamic sampling (DAPO): tasks whose outcomes are all alike are replaced by further ones until the batch is full,
     or this many batches were rolled out. 1: none is replaced."""
@@ -215,6 +216,8 @@ class ArmConfig(Section):
             raise ValueError(
                 "train_reward = True: without step_votes the reward model is not asked, and nothing could train it"
             )
+        if self.advantage == "mixed" and not self.outcome:
+            raise ValueError("advantage = 'mixed': compares where outcomes differ; it needs outcome = True")
         if self.advantage == "trajectory" and (self.step_votes or not self.outcome):
             raise ValueError(
                 "advantage = 'trajectory': is that of the outcome alone; it needs outcome = True and step_votes = False"

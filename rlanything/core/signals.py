@@ -32,13 +32,16 @@ def mean_vote(votes: Sequence[int | None]) -> float:
     return sum(valid) / len(valid) if valid else 0.0
 
 
-def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step") -> list[list[float]]:
+def policy_advantages(
+    rewards: Sequence[Sequence[float]], scale: Scale = "step", outcomes: Sequence[int] | None = None
+) -> list[list[float]]:
     """Advantage of each step: z-score over the trajectories of the same task that have a step i.
 
     `rewards[tau][i]`: rows may differ in length. Population std. The advantage is 0 where all rewards of a step i are
     equal, and where only one trajectory has one. `scale="task"` subtracts the same mean but divides by the std of all
     the task's rewards. Only failures reach the late steps, where the std of a single step is mostly noise of the votes.
-    Dividing by it would enlarge this noise.
+    Dividing by it would enlarge this noise. outcomes[tau]: the advantage is also 0 at a step i that only trajectories
+    with equal outcomes have, so that votes alone decide nothing (DAPO's dynamic sampling, arXiv 2503.14476, for steps).
     """
     longest = max((len(r) for r in rewards), default=0)
     task_std = spread([x for r in rewards for x in r])
@@ -47,7 +50,8 @@ def policy_advantages(rewards: Sequence[Sequence[float]], scale: Scale = "step")
         alive = [tau for tau, r in enumerate(rewards) if len(r) > i]
         column = [rewards[tau][i] for tau in alive]
         own_std = spread(column)
-        if len(alive) < 2 or own_std < EPS:
+        alike = outcomes is not None and len({outcomes[tau] for tau in alive}) == 1
+        if len(alive) < 2 or own_std < EPS or alike:
             continue
         std = task_std if scale == "task" else own_std
         centre = sum(column) / len(column)

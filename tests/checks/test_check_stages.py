@@ -32,6 +32,7 @@ DECLARED = {
     "pairwise": "study",
     "many_votes": "study",
     "pairwise_votes": "study",
+    "votes_alone": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",

@@ -39,6 +39,7 @@ def test_an_arm_may_take_its_reward_model_only_from_an_arm_that_exists():
             "in a circle: policy_reward -> full -> policy_reward",
         ),
         ({"arms__full__advantage": "trajectory"}, "it needs outcome = True and step_votes = False"),
+        ({"arms__policy__outcome": False, "arms__policy__advantage": "mixed"}, "it needs outcome = True"),
         ({"arms__full__advantage": "episode"}, "arms.full.advantage = 'episode'"),
         ({"arms__full__max_batches": 0}, "arms.full.max_batches = 0"),
         (

@@ -137,6 +137,19 @@ def test_policy_advantages_at_each_step_index_are_z_scores_or_all_zero(rewards):
             assert spread(after) == pytest.approx(1.0)
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from([1, -1]), st.lists(REWARD, max_size=4)), max_size=6),
+    st.sampled_from(["step", "task"]),
+)
+def test_where_outcomes_are_alike_votes_alone_decide_nothing(tried, scale):
+    outcomes, rewards = [o for o, _ in tried], [r for _, r in tried]
+    every, mixed = (policy_advantages(rewards, scale, among) for among in (None, outcomes))
+    for i in range(max((len(r) for r in rewards), default=0)):
+        alive = [k for k, r in enumerate(rewards) if len(r) > i]
+        alike = len({outcomes[k] for k in alive}) == 1
+        assert [mixed[k][i] for k in alive] == [0.0 if alike else every[k][i] for k in alive]
+
+
 def test_a_lone_survivor_has_advantage_zero():
     first, second = policy_advantages([[2.0, 1.7, -0.4], [-2.0]])
     assert first == [1.0, 0.0, 0.0]

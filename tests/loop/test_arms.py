@@ -25,7 +25,12 @@ def ragged(world: World, lengths: tuple[int, ...]) -> Group:
     """The group of a task whose rollouts are cut to these lengths."""
     (group,) = world.loop.collect(world.start(task(0))).groups
     episodes = [
-        replace(e, trajectory=replace(e.trajectory, steps=e.trajectory.steps[:n]), advantages=None)
+        replace(
+            e,
+            trajectory=replace(e.trajectory, steps=e.trajectory.steps[:n]),
+            judgements=e.judgements[:n],
+            advantages=None,
+        )
         for e, n in zip(group.episodes, lengths, strict=True)
     ]
     return replace(group, episodes=tuple(episodes))
@@ -59,6 +64,23 @@ def test_a_crashed_rollout_has_no_part_in_the_z_score_of_the_others():
 def split(world: World) -> None:
     """Votes that depend on the rollout: good for even ones, bad for odd ones."""
     world.reward.engine.script = lambda request: ("good", "bad")[int(request.group.split("/")[2]) % 2]
+
+
+@pytest.mark.parametrize(
+    ("wins", "lengths", "trained"), [(0, (2,) * 4, 0), (4, (2,) * 4, 0), (2, (1, 1, 2, 2), 1)]
+)
+def test_mixed_advantages_are_those_of_the_steps_where_outcomes_differ(wins, lengths, trained):
+    """Two successes of one step and two failures of two: only failures have a second step, so it does not train."""
+    found = {}
+    for kind in ("step", "mixed"):
+        arm = ArmConfig(**{**SWITCHES, "step_votes": True}, advantage=kind)
+        world = World({0: wins}, arm=arm)
+        split(world)
+        scored = world.loop.reward_model.score_episodes(ragged(world, lengths))
+        found[kind] = [e.advantages for e in scored.episodes]
+    assert all(a[-1] for a in found["step"] if len(a) > trained)
+    cut = [(*a[:trained], *[0.0] * (len(a) - trained)) for a in found["step"]]
+    assert found["mixed"] == cut
 
 
 @pytest.mark.parametrize("wins", [0, 2, 4])

@@ -55,7 +55,8 @@ class StepVoteModel:
     def score_episodes(self, group: Group) -> Group:
         """Advantages of the integrated rewards, compared at each step index among the episodes that reach it.
 
-        With `advantage` = trajectory: one advantage for all steps of an episode, from the outcomes (GRPO).
+        With `advantage` = mixed: only where their outcomes differ. With trajectory: one advantage for all steps of an
+        episode, from the outcomes (GRPO).
         """
         kept = {k: episode for k, episode in enumerate(group.episodes) if compared(episode)}
         if self.arm.advantage == "trajectory":
@@ -64,7 +65,9 @@ class StepVoteModel:
         else:
             weight = self.arm.lambda_of(self.config.signals)
             rewards = [self.rewards(episode, weight) for episode in kept.values()]
-            rows = policy_advantages(rewards, self.config.signals.advantage_scale)
+            outcomes = [episode.trajectory.outcome for episode in kept.values()]
+            among = outcomes if self.arm.advantage == "mixed" else None
+            rows = policy_advantages(rewards, self.config.signals.advantage_scale, among)
         return group.with_advantages({k: tuple(row) for k, row in zip(kept, rows, strict=True)})
 
     def score_replies(self, groups: Sequence[Group]) -> list[Group]:
