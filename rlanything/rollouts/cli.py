@@ -1,4 +1,4 @@
-"""The commands `rlanything rollouts show` and `votes`."""
+"""The commands `rlanything rollouts show`, `votes` and `paid`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ _ABOUT = (
 _ABOUT_VOTES = (
     "The stored votes of a run against the environment's oracle, iteration by iteration: on the steps that the policy "
     "took then, not on those of the reward panel, which are the untrained policy's."
+)
+_ABOUT_PAID = (
+    "What the stored votes of a run pay for: the kinds of steps that the policy takes at the start and at the end of "
+    "training, by the environment's label and its reason, with what the votes said and what trained the policy."
 )
 
 
@@ -38,6 +42,7 @@ def add_commands(commands: Subparsers[argparse.ArgumentParser]) -> Subparsers[ar
     show.add_argument("--json", action="store_true", help="as JSON, complete")
     show.set_defaults(run=_show)
     _add_votes(actions)
+    _add_paid(actions)
     return actions
 
 
@@ -45,21 +50,35 @@ def _add_votes(actions: Subparsers[argparse.ArgumentParser]) -> None:
     votes = actions.add_parser(
         "votes", help="how often votes are right about what the policy does", description=_ABOUT_VOTES
     )
+    _add_judged_run(votes)
     votes.add_argument(
+        "--every", type=int, metavar="N", help="every N-th iteration; default: about eight of them"
+    )
+    votes.add_argument("--json", action="store_true", help="as JSON, with the values of each run")
+    votes.set_defaults(run=_votes)
+
+
+def _add_paid(actions: Subparsers[argparse.ArgumentParser]) -> None:
+    paid = actions.add_parser(
+        "paid", help="what the votes pay for, by kinds of steps", description=_ABOUT_PAID
+    )
+    _add_judged_run(paid)
+    paid.add_argument("--json", action="store_true", help="as JSON, with rare kinds too")
+    paid.set_defaults(run=_paid)
+
+
+def _add_judged_run(command: argparse.ArgumentParser) -> None:
+    """The run that an oracle is asked about."""
+    command.add_argument(
         "run_name",
         metavar="RUN",
         help="a run, its folder, or an arm: its finished seeds, else those in training",
     )
-    votes.add_argument(
-        "--every", type=int, metavar="N", help="every N-th iteration; default: about eight of them"
-    )
-    votes.add_argument(
+    command.add_argument(
         "--environment",
         action=argparse.BooleanOptionalAction,
         help="ask the run's environment; default: where it is that of the project",
     )
-    votes.add_argument("--json", action="store_true", help="as JSON, with the values of each run")
-    votes.set_defaults(run=_votes)
 
 
 def _votes(args: argparse.Namespace) -> int:
@@ -68,6 +87,15 @@ def _votes(args: argparse.Namespace) -> int:
 
     page = judged.judged(args.run_name, args.root.resolve(), every=args.every, environment=args.environment)
     print_page(page, judged.text, args.json)
+    return 0
+
+
+def _paid(args: argparse.Namespace) -> int:
+    from rlanything.buffer.views.cli.output import print_page
+    from rlanything.rollouts import paid
+
+    page = paid.paid(args.run_name, args.root.resolve(), environment=args.environment)
+    print_page(page, paid.text, args.json)
     return 0
 
 

@@ -96,17 +96,11 @@ def judged(name: str, root: Path, *, every: int | None = None, environment: bool
     """
     if every is not None and every < 1:
         raise ConfigError(f"--every {every}: must be at least 1")
-    found = runs.find_all(name, root)
-    for run in found:
-        _require_votes(run)
-    recorded = _recorded(found)
-    shared = sorted(set.intersection(*(set(iterations) for _, iterations in recorded)))
-    if not shared:
-        raise ConfigError(f"{name}: its runs have rollouts of no iteration in common")
+    recorded, shared = voting(name, root)
     shown = _some(shared, every)
     each = {
         run.name: [_row(run, oracle, iteration) for iteration in shown]
-        for run, oracle in [(run, _oracle(run, root, environment)) for run, _ in recorded]
+        for run, oracle in [(run, oracle_of(run, root, environment)) for run in recorded]
     }
     rows = [
         {
@@ -129,6 +123,21 @@ def text(page: Json, screen: Screen) -> str:
         ),
     ]
     return lay_out(top, screen) + "".join(aligned(names, rows, set(range(len(names))), screen))
+
+
+def voting(name: str, root: Path) -> tuple[list[NamedRun], list[int]]:
+    """The runs that `name` means that have rollouts, and the iterations of which all of these have some.
+
+    Raises `ConfigError` for a run without votes, and where there is no such run or iteration.
+    """
+    found = runs.find_all(name, root)
+    for run in found:
+        _require_votes(run)
+    recorded = _recorded(found)
+    shared = sorted(set.intersection(*(set(iterations) for _, iterations in recorded)))
+    if not shared:
+        raise ConfigError(f"{name}: its runs have rollouts of no iteration in common")
+    return [run for run, _ in recorded], shared
 
 
 def _require_votes(run: NamedRun) -> None:
@@ -154,7 +163,7 @@ def _recorded(found: Sequence[NamedRun]) -> list[tuple[NamedRun, list[int]]]:
     return recorded
 
 
-def _oracle(run: NamedRun, root: Path, asked: bool | None) -> Knowledge:
+def oracle_of(run: NamedRun, root: Path, asked: bool | None) -> Knowledge:
     """Who says which steps of a run were good. Raises `ConfigError` where nobody can."""
     found = knowledge(run, root, asked=asked)
     if found.family is None:
