@@ -8,6 +8,7 @@ import re
 import tempfile
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from rlanything.report.report_data import gather
 from rlanything.report.results.evaluations import ReportError
 from rlanything.report.results.metrics import DECLARED, metrics_for
 from rlanything.report.results.paper import ORDER
+from rlanything.report.sections.hacking import hacking
 from rlanything.stages import report
 
 SHOWN = (contents_of(config()), contents_of(coding_config()))
@@ -261,6 +263,14 @@ def test_success_stands_beside_what_the_written_tests_are_worth(page):
     assert "Here the weight is " in section
     assert "| arm | success (%) | UT (%) | Detect (%) |" in section
     assert re.search(r"\| `policy` \| .* \| 23\.0 → 23\.0 \|", section)
+
+
+def test_an_arm_with_a_weight_of_its_own_is_named():
+    config = coding_config()
+    arm = config.arms["policy"].model_copy(update={"vote_weight": 0.4})
+    own = config.model_copy(update={"arms": {**config.arms, "policy": arm}})
+    data = SimpleNamespace(config=own, curves={}, contents=SimpleNamespace(acts=False))
+    assert f"the weight is {config.signals.lambda_:g}, in `policy` 0.4." in hacking(data)
 
 
 def test_a_seed_without_a_value_is_named(tmp_path):

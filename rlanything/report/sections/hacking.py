@@ -24,9 +24,9 @@ HEADER = [
 WORDS = (
     "The environment verifies outcomes. A reward model can be pleased without one. So watch for a mean vote that rises "
     "while success does not, and for a mean vote on steps of failures that rises. A vote that rises on failures may "
-    "also mean that failures have better steps than before. `rlanything view` shows the votes on a step beside what "
-    "the environment says about it, where it has an oracle. On the dotted line a vote is as high as outcomes alone "
-    "would be."
+    "also mean that failures have better steps than before. Where the environment has an oracle, `rlanything view` "
+    "shows what it says about a step beside the votes, and `rlanything rollouts paid` which kinds of steps they pay "
+    "for. On the dotted line a vote is as high as outcomes alone would be."
 )
 ONSET = (
     f"Hacking begins at the first iteration from which, to the end of a run, the mean vote of {RECENT} iterations is "
@@ -80,7 +80,9 @@ def _written(data: ReportData) -> str:
     """Of programs: success beside what the written tests are worth."""
     keys = ("accuracy", "ut", "detect")
     rows = [[code(arm), *(from_to(runs, key, percent) for key in keys)] for arm, runs in data.curves.items()]
-    weight = f"Here the weight is {data.config.signals.lambda_:g}."
+    own = {name: arm.vote_weight for name, arm in data.config.arms.items() if arm.vote_weight is not None}
+    others = "".join(f", in {code(name)} {weight:g}" for name, weight in own.items())
+    weight = f"Here the weight is {data.config.signals.lambda_:g}{others}."
     return f"{TESTS} {weight}\n\n{FIRST_AND_LAST}\n\n{markdown_table(TESTS_HEADER, rows)}"
 
 
