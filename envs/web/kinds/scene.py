@@ -50,15 +50,12 @@ class Scene:
         return [item.name for item in self.view.items if item.number == 0]
 
     def clicked(self, item: Item) -> bool:
-        """Whether the element was clicked before."""
-        return self._met("click", item)
+        """Whether the element was clicked before; a click with another button than the left one is none."""
+        return any(_clicks(action) and met and met.number == item.number for action, met in self.past)
 
     def pointed(self, item: Item) -> bool:
         """Whether the element was pointed at before."""
-        return self._met("move", item)
-
-    def _met(self, kind: str, item: Item) -> bool:
-        return any(action.kind == kind and met and met.number == item.number for action, met in self.past)
+        return any(action.kind == "move" and met and met.number == item.number for action, met in self.past)
 
     def clicks_on(self, name: str) -> int:
         """How many elements of this name were clicked."""
@@ -69,6 +66,10 @@ class Scene:
         starts = sorted(heads)
         for start, stop in zip(starts, [*starts[1:], len(self.view.items)], strict=True):
             yield heads[start], list(self.view.items[start:stop])
+
+
+def _clicks(action: Action) -> bool:
+    return action.kind == "click" and action.button == 0
 
 
 def click(item: Item) -> str:

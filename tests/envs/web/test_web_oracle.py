@@ -231,3 +231,13 @@ def test_a_wrong_button_that_the_page_overlooks_is_no_success(pool):
         assert (episode.done, episode.view.success) == (True, False)
         assert played(right := at_start(pool, "form-sequence-2", f"radio-{number}"), random.Random(0))
         assert right.view.success
+
+
+@pytest.mark.parametrize("button", ["right", '{"action_type": "CLICK", "button": "middle", "element": %d}'])
+def test_a_click_with_another_button_presses_nothing(pool, button):
+    """Otherwise TWO would be good after it, though the page still waits for ONE."""
+    episode = at_start(pool, "click-button-sequence", "2")
+    ((one,), (two,)) = (episode.scene.named(name) for name in ("ONE", "TWO"))
+    first = f"right {one.number}" if button == "right" else button % one.number
+    found = oracle.labels(episode, [first, f"click {two.number}"])
+    assert [label.good for label in found] == [False, False]
