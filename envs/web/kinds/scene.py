@@ -57,9 +57,10 @@ class Scene:
         """Whether the element was pointed at before."""
         return any(action.kind == "move" and met and met.number == item.number for action, met in self.past)
 
-    def clicks_on(self, name: str) -> int:
-        """How many elements of this name were clicked."""
-        return sum(1 for action, item in self.past if item and action.kind == "click" and item.name == name)
+    def before_click(self, *names: str) -> View | None:
+        """The view before the last click on an element with one of these names; None where there was none."""
+        pairs = reversed([*zip(self.past, self.seen, strict=True)])
+        return next((view for (act, met), view in pairs if met and _clicks(act) and met.name in names), None)
 
     def blocks(self, heads: Mapping[int, str]) -> Iterator[tuple[str, list[Item]]]:
         """The items from each head to before the next, with the head's text. heads: index in the view -> text."""

@@ -13,6 +13,10 @@ from envs.web.kinds.scene import Scene, click, typing
 
 _SUBMIT = press("Submit", "button", "item")
 _LOGIN = r'Enter the username "(?P<user>.+)" and the password "(?P<secret>.+)" into the text fields and press login\.'
+_PAGERS = ("<", ">", "1", "2", "3", "First", "Last")
+"""The links of a search engine that change the page of results."""
+_A_PAGE = 3
+"""Results on a page."""
 _MOVIES = r"Search for (?P<genre>.+) movies directed by (?P<director>.+) from year (?P<year>\d+)\."
 
 
@@ -76,18 +80,27 @@ def _movies(view: View) -> list[str]:
 
 
 def _result(scene: Scene) -> list[str]:
-    """Search, then the page that shows the wanted result, then the result."""
-    field, results = scene.fields()[0], scene.having("link")
-    titles = [item for item in results if item.name not in ("<", ">", "1", "2", "3", "First", "Last")]
-    if field.value != scene.words["text"]:
-        return [typing(field, scene.words["text"])]
-    if not titles:
-        return [click(item) for item in scene.named("Search", "button")]
-    page, place = divmod(int(scene.words["place"]) - 1, 3)
-    here = scene.clicks_on(">") - scene.clicks_on("<")
-    if here != page:
-        return [click(item) for item in scene.named(">" if here < page else "<", "link")]
-    return [click(item) for item in titles[place : place + 1]]
+    """Search, then the page that shows the wanted result, then the result.
+
+    Results are those of the text that was in the field when they were drawn: by a search, or by a change of the page.
+    """
+    field, text = scene.fields()[0], scene.words["text"]
+    titles = [item for item in scene.having("link") if item.name not in _PAGERS]
+    drawn = scene.before_click("Search", *_PAGERS)
+    found = bool(titles) and drawn is not None and any(i.value == text for i in drawn.elements)
+    wanted, place = divmod(int(scene.words["place"]) - 1, _A_PAGE)
+    # The first page has no link to one before it, the last none to one after it.
+    here = 0 if not scene.named("<", "link") else 1 if scene.named(">", "link") else 2
+    if found and here == wanted:
+        return [click(item) for item in titles[place : place + 1]]
+    if field.value != text:
+        return [typing(field, text)]
+    search = scene.named("Search", "button")
+    if not titles or here == wanted:
+        return [click(item) for item in search]
+    beside = scene.named(">" if here < wanted else "<", "link") if abs(wanted - here) == 1 else []
+    first = search if wanted == 0 else []
+    return [click(item) for item in [*scene.named(str(wanted + 1), "link"), *beside, *first]]
 
 
 def _date(scene: Scene) -> list[str]:

@@ -241,3 +241,49 @@ def test_a_click_with_another_button_presses_nothing(pool, button):
     first = f"right {one.number}" if button == "right" else button % one.number
     found = oracle.labels(episode, [first, f"click {two.number}"])
     assert [label.good for label in found] == [False, False]
+
+
+def searched(pool, seed: str, *names: str):
+    """A search engine after clicks on elements with these names; a name with a blank is typed."""
+    episode = at_start(pool, "search-engine", seed)
+    for name in names:
+        number = episode.scene.fields()[0].number if name.startswith("type ") else named(episode, name)
+        episode.step(f"type {number} {name[5:]}" if name.startswith("type ") else f"click {number}")
+    return episode
+
+
+def named(episode, name: str) -> int:
+    return episode.scene.named(name)[0].number
+
+
+def good(episode) -> set[str]:
+    """The names of what a good click is on; `type` for a good text."""
+    numbers = {item.number: item.name for item in episode.view.elements}
+    commands = episode.setting.kind.good(episode.scene)
+    return {"type" if c.startswith("type") else numbers[int(c.split(" ")[1])] for c in commands}
+
+
+def test_a_page_of_results_is_reached_by_its_number_too(pool):
+    """Seed s-1 asks for the 7th result, which is on the third page, seed s-7 for the first."""
+    words = {seed: at_start(pool, "search-engine", seed).scene.words for seed in ("s-1", "s-7")}
+    assert [one["place"] for one in words.values()] == ["7", "1"]
+    text, other = (f"type {one['text']}" for one in words.values())
+    assert good(searched(pool, "s-1", text, "Search")) == {"3"}, "two clicks on > are a longer way"
+    assert good(searched(pool, "s-1", text, "Search", "2")) == {"3", ">"}
+    assert good(searched(pool, "s-7", other, "Search", "3")) == {"1", "Search"}
+    assert good(searched(pool, "s-7", other, "Search", "2")) == {"1", "<", "Search"}
+    there = searched(pool, "s-1", text, "Search", "3")
+    assert len(good(there)) == 1
+    assert oracle.label(there, next(iter(there.setting.kind.good(there.scene)))) == (
+        True,
+        oracle.GOAL_REACHED,
+    )
+
+
+def test_results_of_another_text_are_searched_again(pool):
+    """The page takes a click on a result by the text that was searched for, and not by what the field holds now."""
+    text = at_start(pool, "search-engine", "s-7").scene.words["text"]
+    assert good(searched(pool, "s-7", "type zz", "Search")) == {"type"}
+    assert good(searched(pool, "s-7", "type zz", "Search", f"type {text}")) == {"Search"}
+    kept = searched(pool, "s-7", f"type {text}", "Search", "type zz")
+    assert oracle.label(kept, next(iter(kept.setting.kind.good(kept.scene)))) == (True, oracle.GOAL_REACHED)
