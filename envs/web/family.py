@@ -19,7 +19,7 @@ from envs.web.play.text import STYLES, unseen
 from envs.web.play.together import Together
 from envs.web.tasks import hints
 from envs.web.tasks.edit import Edit
-from envs.web.tasks.sampling import ENV, draw_tasks
+from envs.web.tasks.sampling import ENV, draw_tasks, is_clear
 from envs.web.tasks.stage import Stage
 from envs.web.teacher import demonstration
 from envs.web.teacher.expert import HABITS, demonstrate
@@ -125,8 +125,8 @@ class WebFamily:
         if kind not in KINDS or not _SEED.fullmatch(seed):
             return "the kind is unknown, or the seed is no word"
         asked = self._stage.instruction(kind, seed)
-        if not KINDS[kind].asks_for(asked):
-            return "the page asks for something that its kind does not describe"
+        if not is_clear(self._stage.pool, KINDS[kind], seed, asked):
+            return "the page asks for something that its kind does not describe, or for one of two things"
         if task.instruction != (f"{asked} Hint: {hint}" if hint else asked):
             return "the instruction is not that of the page and the hint"
         return next(hints.objections(hint, *self._stage.way(kind, seed)), "") if hint else ""

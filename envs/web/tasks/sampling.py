@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from envs.web.browser.pool import Pool
+from envs.web.kinds.kind import Kind
 from envs.web.kinds.scene import Scene
 from envs.web.kinds.table import KINDS
 from rlanything.core.types import Task
@@ -41,7 +42,7 @@ def draw_tasks(pool: Pool, split: str, count: int, seed: int, kinds: Mapping[str
         asked = _instructions(pool, drawn)
         for name, page in drawn:
             task = web_task(name, page, asked[name, page], "", split)
-            if _is_clear(pool, task, asked[name, page]):
+            if is_clear(pool, KINDS[name], page, asked[name, page]):
                 made.setdefault(task.task_id, task)
     raise ValueError(f"only {len(made)} of {count} tasks were found in {ROUNDS} rounds")
 
@@ -60,11 +61,10 @@ def _instructions(pool: Pool, drawn: list[tuple[str, str]]) -> dict[tuple[str, s
     return asked
 
 
-def _is_clear(pool: Pool, task: Task, instruction: str) -> bool:
+def is_clear(pool: Pool, kind: Kind, seed: str, instruction: str) -> bool:
     """Whether the page asks for what its kind describes, and for one thing only."""
-    kind = KINDS[task.payload["kind"]]
     if not kind.asks_for(instruction):
         return False
     if kind.clear is None:
         return True
-    return kind.clear(Scene(pool.play(kind.name, task.payload["seed"], [], 2), kind.words(instruction)))
+    return kind.clear(Scene(pool.play(kind.name, seed, [], 2), kind.words(instruction)))
