@@ -16,13 +16,11 @@ from rlanything.core.printable import one_line
 VERSION = 1
 """Of the protocol."""
 LONGEST_LINE = 64 * 2**20
-"""Bytes of an answer."""
+"""Bytes of an answer, and so of an accessibility tree; `play.screen` reads a part of it."""
 LARGEST_PICTURE = 24 * 2**20
 """Characters of a screenshot, in base64."""
 LARGEST_SIDE = 8192
 """Pixels."""
-LONGEST_TREE = 32 * 2**20
-"""Characters of an accessibility tree that are taken; more are cut off (`play.screen` reads fewer still)."""
 
 
 class WorldError(EnvironmentFailure):
@@ -92,7 +90,7 @@ def sight(content: Mapping[str, Any], screen: tuple[int, int]) -> Sight:
     picture, tree, done = content.get("screenshot"), content.get("tree"), content.get("done", False)
     if not isinstance(done, bool) or not isinstance(tree, str | None) or not isinstance(picture, str | None):
         raise WorldError("the world's sight is not a screenshot, a tree, and whether it is over")
-    return Sight(_picture(picture or "", screen), (tree or "")[:LONGEST_TREE], done)
+    return Sight(_picture(picture or "", screen), tree or "", done)
 
 
 def score(content: Mapping[str, Any]) -> float:

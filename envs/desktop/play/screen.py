@@ -16,7 +16,7 @@ MOST_ITEMS = 200
 MOST_NODES = 20_000
 """Nodes that are looked at."""
 LONGEST = 200
-"""Characters of a name, and of a value."""
+"""Characters of a role, of a name, and of a value."""
 CHUNK = 2**16
 ACTS = frozenset(
     {
@@ -149,7 +149,7 @@ class _Reader:
         if not shown or not known or place is None or node.role in ("application", "desktop-frame"):
             return None
         state = " ".join(word for word in STATES if given.get(f"state {word}") == "true")
-        return Item(number, node.role, name[:LONGEST], value[:LONGEST], state, *place)
+        return Item(number, node.role[:LONGEST], name[:LONGEST], value[:LONGEST], state, *place)
 
 
 def _middle(corner: str, size: str, screen: tuple[int, int]) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from envs.computer.actions import Action
 from envs.computer.said import said
+from envs.desktop.bridge import answers
 from envs.desktop.bridge.answers import WorldError
 from envs.desktop.play import screen, text
 
@@ -71,6 +72,15 @@ def test_a_tree_of_ten_megabytes_is_read_in_time_and_cut():
     assert max(len(line) for line in text.lines(found)) < 500
     assert len(view(node("push-button", "x") * 30_000).items) == screen.MOST_ITEMS
     assert view(node("entry", inside="y" * 10_000_000)).items[0].value == "y" * screen.LONGEST
+    assert len(view(node("x" * 1_000_000, "a")).items[0].role) == screen.LONGEST
+
+
+def test_a_tree_of_any_size_that_an_answer_can_have_is_read():
+    many = node("text", inside="x" * 100_000) * 340
+    sight = answers.sight({"tree": f"{HEAD}{many}</desktop-frame>"}, SCREEN)
+    assert len(sight.tree) > 32 * 2**20
+    found = screen.read(sight.tree, SCREEN)
+    assert len(found.items) + found.more == 340
 
 
 @pytest.mark.parametrize(
