@@ -37,19 +37,27 @@ class Pool:
             with contextlib.suppress(WorldError, WorldTimeout):
                 self.give_back(self.take())
 
-    def take(self) -> World:
-        """A world that no other episode has. Raises as `World` does, and `WorldError` where all of them are taken."""
+    def take(self, *, fresh: bool = False) -> World:
+        """A world that no other episode has. Raises as `World` does, and `WorldError` where all of them are taken.
+
+        fresh: one that no episode had; a world that waits is ended for it where there may be no more.
+        """
+        spare = None
         with self._lock:
             if self._process != os.getpid():  # forked: the worlds are those of the other process
                 self._free, self._taken, self._process = [], 0, os.getpid()
-            if self._free:
+            if self._free and not fresh:
                 self._taken += 1
                 return self._free.pop()
             if self._taken >= self.most:
                 raise WorldError(f"all {self.most} worlds of this process are taken (env.worlds)")
+            if self._taken + len(self._free) >= self.most:
+                spare = self._free.pop()
             self._taken += 1
             self.starts += 1
         try:
+            if spare is not None:
+                spare.close()
             return self._start()
         except BaseException:
             with self._lock:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from envs.desktop.bridge import answers
 from envs.desktop.bridge.answers import Hello, Sight, TaskFailed, WorldError
@@ -15,6 +15,7 @@ from envs.desktop.bridge.lines import Lines
 from rlanything.core.errors import MachineError
 
 Json = Mapping[str, Any]
+T = TypeVar("T")
 BRIDGE = "envs.desktop.bridge.osworld_bridge"
 """The program that OSWorld's Python runs; what a run depends on is found by this name too (`runs/imports.py`)."""
 CLOSING = 20.0
@@ -56,6 +57,8 @@ class World:
         self._lines = Lines(expanded(settings.command))
         self._asked = 0
         self.broken = False
+        self.used = False
+        """Whether a task was set up here before: what its episode left behind may have spoilt the world."""
         self.hello = Hello("", (1, 1))
         try:
             asked = {"version": answers.VERSION, "screenshot": settings.pictures, "tree": settings.trees}
@@ -66,6 +69,7 @@ class World:
 
     def reset(self, task: Json, seed: int) -> Sight:
         """Set a task up. Raises `TaskFailed` where the world cannot."""
+        self.used = True
         return self._sight("reset", {"task": task, "seed": seed})
 
     def step(self, actions: Sequence[Json]) -> Sight:
@@ -75,16 +79,24 @@ class World:
     def evaluate(self) -> float:
         """The evaluator's verdict, 0..1. Raises `TaskFailed` where the evaluator raises: that is no verdict."""
         content = self._ask("evaluate", {}, self._settings.timeout)
-        return self._checked(lambda: answers.score(content))
+        return self.checked(lambda: answers.score(content))
 
     def close(self) -> None:
         """End the world."""
         self.broken = True
         self._lines.close(CLOSING)
 
+    def checked(self, read: Callable[[], T]) -> T:
+        """What `read` makes of an answer of this world, which is broken where that raises `WorldError`."""
+        try:
+            return read()
+        except WorldError:
+            self.broken = True
+            raise
+
     def _sight(self, what: str, asked: Json) -> Sight:
         content = self._ask(what, asked, self._settings.timeout)
-        found = self._checked(lambda: answers.sight(content, self.hello.screen))
+        found = self.checked(lambda: answers.sight(content, self.hello.screen))
         if self._settings.pictures and found.screenshot is None:
             self.broken = True
             raise WorldError("the world has sent no screenshot")
@@ -103,12 +115,5 @@ class World:
         except TaskFailed:
             raise
         except BaseException:  # also where a signal interrupts: a late answer would be taken for another one
-            self.broken = True
-            raise
-
-    def _checked(self, read: Any) -> Any:
-        try:
-            return read()
-        except WorldError:
             self.broken = True
             raise

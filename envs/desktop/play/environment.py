@@ -11,7 +11,7 @@ from envs.computer import reply
 from envs.computer.actions import Action, Refusal
 from envs.computer.calls import calls
 from envs.computer.said import said as words
-from envs.desktop.bridge.answers import Sight
+from envs.desktop.bridge.answers import Sight, WorldError, WorldTimeout
 from envs.desktop.bridge.pool import Pool
 from envs.desktop.bridge.world import World
 from envs.desktop.play import screen, text
@@ -50,17 +50,29 @@ class DesktopEnvironment:
         return self.begin(task, seed)
 
     def begin(self, task: Task, seed: int) -> Observation:
-        """Set the task up in a world."""
+        """Set the task up in a world; in a fresh one where that fails in a world that another episode had."""
         self.close()
-        self._world = self._pool.take()
-        self.task_id = task.task_id
+        self._world = world = self._pool.take()
+        self.task_id, used = task.task_id, world.used
+        try:
+            return self._set_up(task, seed)
+        except (WorldError, WorldTimeout):
+            if not (used and world.broken):
+                raise
+        self._world = self._pool.take(fresh=True)
+        return self._set_up(task, seed)
+
+    def _set_up(self, task: Task, seed: int) -> Observation:
+        """Set the task up in the world that was taken; give it back where that fails."""
+        assert self._world is not None
         try:
             sight = self._world.reset(self._task_file(task), seed)
+            shown = self._observation(task.instruction, sight)
         except BaseException:
             self.close()
             raise
         self.over = sight.done
-        return self._observation(task.instruction, sight)
+        return shown
 
     def step(self, action: str) -> StepResult:
         """Do what a reply says. What cannot be done is answered in text. Success is the evaluator's, at the end."""
@@ -124,8 +136,9 @@ class DesktopEnvironment:
         return action, None
 
     def _observation(self, before: str, sight: Sight) -> Observation:
-        assert self._world is not None
-        self._view = screen.read(sight.tree, self._world.hello.screen)
+        world = self._world
+        assert world is not None
+        self._view = world.checked(lambda: screen.read(sight.tree, world.hello.screen))
         pictures = () if sight.screenshot is None else (sight.screenshot,)
         self._pictures = pictures
         return Observation("\n".join([before, *text.lines(self._view)]), images=pictures)

@@ -18,7 +18,9 @@ from envs.desktop.bridge import answers, osworld_bridge
 from envs.desktop.bridge.answers import TaskFailed, WorldError, WorldTimeout
 from envs.desktop.bridge.pool import Pool
 from envs.desktop.bridge.world import World, expanded
+from envs.desktop.play.environment import DesktopEnvironment
 from rlanything.core.errors import MachineError
+from rlanything.core.types import Task
 
 
 def picture() -> str:
@@ -163,3 +165,46 @@ def test_the_pool_gives_no_more_worlds_than_there_are():
 )
 def test_a_score_is_from_0_to_1_however_large_the_number(said, score):
     assert answers.score({"score": json.loads(said)}) == score
+
+
+def test_a_world_whose_tree_is_no_xml_is_ended_and_its_episode_is_over():
+    pool = Pool(settings(ok('{"tree": "<a"}'), pictures=False), 1)
+    environment = DesktopEnvironment(pool, lambda _: {})
+    with pytest.raises(WorldError, match="no XML"):
+        environment.reset(Task("desktop", "Do it.", {}), 0)
+    assert environment.over
+    assert (pool._free, pool._taken) == ([], 0)
+
+
+def test_an_episode_does_not_pay_for_a_world_that_another_one_has_broken():
+    """These worlds end where a second task is set up in them."""
+    answer = 'print(json.dumps({"id": ID, "ok": {"tree": "<a/>"}}), flush=True)'
+    pool = Pool(settings(liar(f'ID == 2 or sys.exit("spoilt"); {answer}'), pictures=False), 2)
+    environments = [DesktopEnvironment(pool, lambda _: {}) for _ in range(2)]
+    for starts in (2, 4):
+        for environment in environments:
+            environment.reset(Task("desktop", "Do it.", {}), 0)
+            assert not environment.over
+        for environment in environments:
+            environment.close()
+        assert pool.starts == starts
+    pool.close()
+
+
+def test_a_world_that_breaks_at_its_first_task_costs_the_episode():
+    pool = Pool(settings(liar("sys.exit('out of memory')")), 1)
+    with pytest.raises(WorldError, match="out of memory"):
+        DesktopEnvironment(pool, lambda _: {}).reset(Task("desktop", "Do it.", {}), 0)
+    assert pool.starts == 1
+
+
+def test_a_fresh_world_takes_the_place_of_one_that_waits():
+    pool = Pool(settings(), 1)
+    used = pool.take()
+    pool.give_back(used)
+    fresh = pool.take(fresh=True)
+    assert fresh is not used
+    assert used.broken
+    with pytest.raises(WorldError, match="all 1 worlds"):
+        pool.take(fresh=True)
+    fresh.close()
