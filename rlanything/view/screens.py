@@ -18,10 +18,11 @@ from rlanything.files.images import FOLDER, ImageStore
 from rlanything.rollouts.runs import NamedRun
 
 GRID = 999
-"""The largest coordinate of `computer_use`."""
+"""The largest coordinate of `computer_use`; one more is taken for it."""
 LONGEST = 20_000
 """Characters of an action that are read, from its end."""
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_FENCED = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
 _SHOWN = ("sha256", "width", "height", "problem")
 
 
@@ -44,13 +45,14 @@ def point(action: str, seen: Sequence[Mapping[str, Any]]) -> list[float] | None:
     if call is None or None in size:
         return None
     given = call.get("parameters", call.get("arguments", call))
-    if not isinstance(given, Mapping):
+    if not isinstance(given, Mapping) or "element" in given:
         return None
     relative = call.get("name") == "computer_use"
     pair = given.get("coordinate") if relative else [given.get("x"), given.get("y")]
     if not isinstance(pair, list) or len(pair) != 2:
         return None
-    shares = [_share(value, GRID if relative else side) for value, side in zip(pair, size, strict=True)]
+    limits = [(GRID, GRID + 2) if relative else (side, side) for side in size]
+    shares = [_share(value, *limit) for value, limit in zip(pair, limits, strict=True)]
     return [share for share in shares if share is not None] if None not in shares else None
 
 
@@ -62,16 +64,34 @@ def files(run: NamedRun, rollouts: Sequence[Mapping[str, Any]]) -> dict[str, Pat
 
 
 def _call(action: str) -> Mapping[str, Any] | None:
-    text = action[-LONGEST:]
-    calls = _CALL.findall(text)
+    """The call of an action: in its tags, alone, in the last fenced block, or the one JSON object among words.
+
+    None also where it could mean two things: then nothing was done (`envs/computer/reply.py`).
+    """
+    text = action[-LONGEST:].strip()
+    tagged, fenced = _CALL.findall(text), _FENCED.findall(text)
+    if len(tagged) > 1:
+        return None
+    if tagged or text.startswith("{"):
+        return _object(tagged[0] if tagged else text)
+    start = text.find("{")
+    return (_object(fenced[-1]) if fenced else None) or (
+        _object(text[start:], alone=False) if start >= 0 else None
+    )
+
+
+def _object(text: str, alone: bool = True) -> Mapping[str, Any] | None:
+    """The JSON object that a text is, or with which it begins where it holds no other brace."""
     try:
-        found = json.loads(calls[0] if calls else text)
+        found, stop = json.JSONDecoder().raw_decode(text.strip())
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    rest = text.strip()[stop:]
+    return found if isinstance(found, dict) and not (rest if alone else "{" in rest) else None
 
 
-def _share(value: Any, most: int) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+def _share(value: Any, most: int, beyond: int) -> float | None:
+    """A coordinate as a share of `most`; None unless it is from 0 to below `beyond`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < beyond:
         return None
-    return round(value / most, 4)
+    return min(round(value / most, 4), 1.0)

@@ -44,6 +44,10 @@ def known(image: Image) -> dict[str, Any]:
         '{"action_type": "DRAG_TO", "parameters": {"x": 0, "y": 479}}',
         '{"name": "computer_use", "arguments": {"action": "mouse_move", "coordinate": [0, 999]}}',
         '{"name": "computer_use", "arguments": {"action": "scroll", "pixels": -2, "coordinate": [999, 1]}}',
+        '{"name": "computer_use", "arguments": {"action": "mouse_move", "coordinate": [1000, 0]}}',
+        f"The button.\n```json\n{PIXELS}\n```",
+        f"```\n{PIXELS}\n```\nor\n```\n{CLICK}\n```",
+        f"I click. {PIXELS} Done.",
     ],
 )
 def test_a_point_is_where_the_environment_clicks(action):
@@ -59,7 +63,11 @@ def test_a_point_is_where_the_environment_clicks(action):
         "{",
         "[" * 100_000,
         "[1]",
-        '{"action_type": "CLICK", "x": 641, "y": 1}',
+        '{"action_type": "CLICK", "x": 640, "y": 1}',
+        '{"action_type": "CLICK", "element": 3, "x": 1, "y": 1}',
+        f"<tool_call>{CLICK}</tool_call><tool_call>{CLICK}</tool_call>",
+        f"{PIXELS} or {CLICK}",
+        f"{{ {PIXELS}",
         '{"action_type": "CLICK", "x": -1, "y": 1}',
         '{"action_type": "CLICK", "x": NaN, "y": 1}',
         '{"action_type": "CLICK", "x": true, "y": "1"}',
