@@ -9,7 +9,8 @@ from rlanything.view.iteration import IterationPage
 DIGITS = 4
 STATUSES = tuple(status.value for status in Status)
 COLUMNS = ("rollout", "outcome", "status", "steps", "reward", "advantage", "peak", "vote", "flags")
-"""Of a rollout. reward, advantage, vote: means over its steps. peak: the largest advantage of a step, without sign."""
+"""Of a rollout. reward, advantage, vote: means over its steps; vote: null where no vote on it can be read. peak: the
+largest advantage of a step, without sign."""
 ID_DIGITS = 16
 """Of a task's id, which are enough to tell the tasks of two runs apart."""
 
@@ -53,7 +54,7 @@ class Rows:
     def _add(self, group: Page, rollout: Page) -> None:
         steps = rollout["steps"]
         advantages = [abs(step["advantage"]) for step in steps if step["advantage"] is not None]
-        votes = [step["mean_vote"] for step in steps if "mean_vote" in step]
+        votes = [step["mean_vote"] for step in steps] if any(map(_voted, steps)) else []
         values = (
             *(rollout["rollout"], rollout["outcome"], STATUSES.index(rollout["status"]), len(steps)),
             *(_short(rollout["reward"]), _short(rollout["advantage"]), _short(max(advantages, default=None))),
@@ -70,6 +71,10 @@ class Rows:
         found = (iteration, int(trains), int(differ))
         if found > self._best:
             self._best, self.start = found, len(self)
+
+
+def _voted(step: Page) -> bool:
+    return any(vote["verdict"] for vote in step.get("votes", ()))
 
 
 def _short(value: float | None) -> float | None:

@@ -149,3 +149,15 @@ def test_every_value_is_in_the_bar_where_it_is_counted(ranges, lists):
         for value, place in zip(values, places, strict=True):
             low, high = found[place]
             assert low <= value < high
+
+
+def test_a_rollout_on_which_nobody_voted_has_no_mean_vote(server, tab, look):
+    """In an arm without votes R is the outcome alone, which a mean vote of 0 would only look like."""
+    folder, url = server
+    silent = [step(0, str, verdicts=()), step(1, str, verdicts=(None,))]
+    tries = [rollout(0, str, steps=silent), rollout(1, str), rollout(2, str, steps=[*silent, step(2, str)])]
+    made(folder / "silent", [page(0, [group(0, tries)])])
+    look(f"{url}/silent/#h=")
+    tab.keyboard.press("h")
+    tab.wait_for_selector("[data-name=vote] .bar")
+    assert shown(tab, "vote") == {"0.3333": 1, "1": 1, "none": 1}
