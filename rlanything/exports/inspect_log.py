@@ -115,7 +115,7 @@ def _sample(one: Rollout, spec: Mapping[str, Json]) -> dict[str, Json]:
             "choices": [{"message": said, "stop_reason": "stop"}],
             "completion": said["content"],
         }
-    if page["error"]:
+    if not one.record.episode.trajectory.counts:
         sample["error"] = {"message": page["error"], "traceback": "", "traceback_ansi": ""}
     return sample
 
@@ -148,7 +148,7 @@ def _scores(one: Rollout) -> dict[str, Json]:
 
 def _metadata(one: Rollout) -> dict[str, Json]:
     page = one.page
-    names = ("slot", "rollout", "rewrite", "accuracy", "status", "trains_policy", "why_not", "tests")
+    names = ("slot", "rollout", "rewrite", "accuracy", "status", "error", "trains_policy", "why_not", "tests")
     return {
         "iteration": one.iteration,
         "proposal": one.proposal,
@@ -189,5 +189,5 @@ def _results(rollouts: Sequence[Rollout]) -> dict[str, Json]:
             found = {metric: {"name": metric, "value": mean(known)}}
             counted = {"scored_samples": len(known), "unscored_samples": len(values) - len(known)}
             scores.append({"name": name, "scorer": name, **counted, "metrics": found})
-    whole = sum(not one.page["error"] for one in rollouts)
+    whole = sum(one.record.episode.trajectory.counts for one in rollouts)
     return {"total_samples": len(rollouts), "completed_samples": whole, "scores": scores}

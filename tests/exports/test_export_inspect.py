@@ -111,6 +111,7 @@ def test_hostile_texts_and_crashes_stay_data(undisturbed, tmp_path):
     for record in lines:
         trajectory = record["trajectory"]
         trajectory["first_observation"] = trajectory["error"] = evil
+        trajectory["status"] = "env_error"
         for step in trajectory["steps"]:
             step["observation"] = evil
         for judgement in record["judgements"]:
@@ -126,3 +127,20 @@ def test_hostile_texts_and_crashes_stay_data(undisturbed, tmp_path):
     assert sample["error"]["message"] == cleaned
     assert sample["metadata"]["steps"][0]["votes"][0]["reason"] == cleaned
     assert logs(tmp_path / "out")[0].samples[0].error.message == cleaned
+
+
+def test_a_rollout_whose_context_was_full_is_a_failure_and_no_error(undisturbed, tmp_path):
+    """It counts in the accuracy, so Inspect must not take it for a sample that did not complete."""
+    for name in ("runs", "provenance"):
+        shutil.copytree(undisturbed.parents[2] / name, tmp_path / name)
+    file = tmp_path / "runs/full/seed-0/rollouts/iter_0001.jsonl.gz"
+    lines = [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+    lines[0]["trajectory"] |= {"status": "truncated", "outcome": -1, "error": "the policy's context is full"}
+    file.write_bytes(gzip.compress("".join(json.dumps(r) + "\n" for r in lines).encode()))
+    made = export("full", "inspect", tmp_path / "out", root=tmp_path)
+    with ZipFile(sorted(made.place.glob("*.eval"))[0]) as archive:
+        samples = [json.loads(archive.read(n)) for n in archive.namelist() if n.startswith("samples/")]
+        results = json.loads(archive.read("header.json"))["results"]
+    (full,) = [one for one in samples if one["metadata"]["error"]]
+    assert (full["scores"]["outcome"]["value"], "error" in full) == ("I", False)
+    assert results["completed_samples"] == len(samples)
