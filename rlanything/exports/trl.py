@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rlanything.core.types import Json
+from rlanything.core.types import Json, Step
 from rlanything.exports.reading import Group, NothingChosen, Reader, Rollout
 from rlanything.exports.tables import step_vote
 from rlanything.exports.texts import write_rows
 
 Row = dict[str, Json]
 Rows = Callable[[Group], Iterator[Row]]
+Read = tuple[tuple[int, ...], tuple[str, ...]]
 
 
 def sft(group: Group) -> Iterator[Row]:
@@ -43,12 +44,12 @@ def preference(group: Group) -> Iterator[Row]:
 
 def vote_preference(group: Group) -> Iterator[Row]:
     """Replies to the same prompt, the best voted and the worst voted, where one was voted good and the other bad."""
-    met: dict[tuple[int, ...], list[tuple[Rollout, int, float]]] = defaultdict(list)
+    met: dict[Read, list[tuple[Rollout, int, float]]] = defaultdict(list)
     for one in group.rollouts:
         for k, step in enumerate(one.page["steps"]):
             vote = step_vote(step)
             if vote is not None:
-                met[one.record.episode.trajectory.steps[k].prompt_ids].append((one, k, vote))
+                met[_read(one.record.episode.trajectory.steps[k])].append((one, k, vote))
     for tried in met.values():
         best, worst = max(tried, key=_vote), min(tried, key=_vote)
         if best[2] > 0 > worst[2] and _reply(best) != _reply(worst):
@@ -105,14 +106,19 @@ def _pair(good: tuple[Rollout, int, float], bad: tuple[Rollout, int, float]) -> 
 
 
 def _parting(one: Rollout, other: Rollout) -> int | None:
-    """The first step at which both read the same tokens and replied with others; None where there is none."""
+    """The first step at which both read the same and replied with other tokens; None where there is none."""
     pairs = zip(one.record.episode.trajectory.steps, other.record.episode.trajectory.steps, strict=False)
     for k, (a, b) in enumerate(pairs):
-        if a.prompt_ids != b.prompt_ids:
+        if _read(a) != _read(b):
             return None
         if one.turns.replies[k] != other.turns.replies[k]:
             return k
     return None
+
+
+def _read(step: Step) -> Read:
+    """What the policy read: tokens, and the pictures that some of them stand for: all pictures have the same tokens."""
+    return step.prompt_ids, step.prompt_images
 
 
 def _right(one: Rollout) -> bool | None:

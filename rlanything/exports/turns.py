@@ -14,6 +14,10 @@ from typing import Any
 from rlanything.core.types import Step, Trajectory
 from rlanything.exports.template import Markers, Message, Template
 
+NO_PICTURES = (
+    "the policy was shown pictures, and messages do not have them: what it read is more than they say"
+)
+
 
 @dataclass(frozen=True)
 class Turns:
@@ -65,6 +69,8 @@ def turns_of(page: Mapping[str, Any], trajectory: Trajectory, template: Template
 
     Why messages are not whole prompts goes to the template's notes."""
     steps = trajectory.steps
+    if any(step.prompt_images for step in steps):
+        template.notes[NO_PICTURES] = None
     if steps and steps[0].prompt_text:
         return _alone(steps, trajectory)
     problem = template.problem

@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Episode, Status, Step, Trajectory
+from rlanything.exports import trl
 from rlanything.exports.export import export
 from rlanything.exports.formats import FORMATS
+from rlanything.exports.reading import Group, Rollout
+from rlanything.exports.template import Template
+from rlanything.exports.turns import turns_of
+from rlanything.loop.record import EpisodeRecord
 
 pytestmark = pytest.mark.integration
 NEEDED = "trl is not installed: make exports, or pip install -e '.[exports]'"
@@ -116,6 +122,23 @@ def test_pairs_of_votes_were_voted_good_and_bad_at_the_same_prompt(exported, epi
         assert good.trajectory.steps[k].prompt_ids == bad.trajectory.steps[j].prompt_ids
         assert vote(good, k) > 0 > vote(bad, j)
         assert row["chosen"] != row["rejected"]
+
+
+def shown(pictures: str, reply: str, vote: int) -> Rollout:
+    """A rollout of one step, whose prompt has the same tokens whichever pictures it shows."""
+    step = Step((1, 2), (3,), (-0.5,), (), reply, True, "", "look at this", reply, (), tuple(pictures))
+    told = Trajectory("t", 0, 0, 1, "first", (step,), vote, Status.OK)
+    page = {"slot": 0, "rollout": 0, "steps": [{"votes": [{"verdict": vote}]}]}
+    page["rollouts"] = [{"rollout": 0, "reward": float(vote)}]
+    turns = turns_of(page, told, Template(problem="not used"))
+    return Rollout(0, False, EpisodeRecord(False, True, Episode(told)), page, turns)
+
+
+@pytest.mark.parametrize("kind", [trl.preference, trl.vote_preference])
+def test_replies_to_different_pictures_are_no_pair(kind):
+    same = Group(0, 0, False, [shown("a", "click", 1), shown("a", "wait", -1)])
+    assert [row["chosen"][0]["content"] for row in kind(same)] == ["click"]
+    assert list(kind(Group(0, 0, False, [shown("a", "click", 1), shown("b", "wait", -1)]))) == []
 
 
 def test_every_step_with_a_majority_is_labelled(exported, episodes):

@@ -13,7 +13,7 @@ from transformers import AutoTokenizer
 from rlanything.core.types import Status, Step, Trajectory
 from rlanything.exports import template
 from rlanything.exports.template import Markers, Template
-from rlanything.exports.turns import turns_of
+from rlanything.exports.turns import NO_PICTURES, turns_of
 
 WORDS = st.text(st.sampled_from("abc .\n{}é"), max_size=12)
 
@@ -106,6 +106,15 @@ def test_without_prompts_messages_are_observations_and_actions_and_a_note_says_s
     assert turns_of({"steps": []}, replace(trajectory, steps=()), found).conversation() == [
         {"role": "user", "content": "first"}
     ]
+
+
+def test_a_note_says_that_messages_lack_the_pictures_of_their_prompts():
+    told = steps(("ask0", "reply0"))
+    seen = replace(told, steps=(replace(told.steps[0], prompt_images=("a" * 64,)),))
+    for trajectory, notes in ((told, []), (seen, [NO_PICTURES])):
+        found = Template(problem="not used")
+        turns_of({"steps": []}, trajectory, found)
+        assert list(found.notes) == notes
 
 
 @pytest.mark.integration
