@@ -60,7 +60,7 @@ def objections(text: str, template: str) -> Iterator[str]:
         yield f"the instruction forbids something ({word!r}), which its template does not; it says what to do"
     if wording.in_another_language(text, template):
         yield "the instruction is in another language than its template"
-    missing = [part for part in fixed_parts(template) if not _has(text, part)]
+    missing = [part for part in fixed_parts(template) if not _has(text, part, _times(template, part))]
     if missing:
         yield f"the instruction leaves out {missing[0]!r}, which its evaluator looks for"
 
@@ -71,9 +71,16 @@ def fixed_parts(template: str) -> list[str]:
     return [*quoted, *_FIXED.findall(template)]
 
 
-def _has(text: str, part: str) -> bool:
-    """Whether a text has a part as a whole word: neither 112 nor 12.5 has 12, and A33 has no A3."""
-    return re.search(rf"(?<![\w])(?<!\d\.){re.escape(part)}(?!\w)(?!\.\d)", text, re.IGNORECASE) is not None
+def _has(text: str, part: str, times: int = 1) -> bool:
+    """Whether a text has a part so often as a whole word: 112, 12.5 and -12 have no 12, and A33 has no A3."""
+    sign = "(?<!-)" if part[:1].isdecimal() else ""
+    pattern = rf"(?<!\w)(?<!\d\.){sign}{re.escape(part)}(?!\w)(?!\.\d)"
+    return len(re.findall(pattern, text, re.IGNORECASE)) >= times
+
+
+def _times(template: str, part: str) -> int:
+    """How often an instruction must have a part: a number as often as its template, since it may be added twice."""
+    return _FIXED.findall(template).count(part) if part.isdecimal() else 1
 
 
 def reply(key: str, instruction: str) -> str:

@@ -181,7 +181,9 @@ def test_errors_are_no_failures_of_the_policy(made):
         environment.reset(task(TYPED, config="no snapshot"), 0)
     environment.reset(task(TYPED), 0)
     environment.close()
-    assert made._pool.starts == 3, "the machine that failed, the one in which it was tried again, and the last"
+    assert made._pool.starts == 3, (
+        "the machine that failed, the one in which it was tried again, and the last"
+    )
 
 
 def test_a_turn_is_made_in_all_worlds_at_the_same_time(files):
@@ -310,6 +312,8 @@ def test_an_episode_at_its_limit_is_evaluated(made, evaluator, steps, found):
         ("Write 7 into the cell A3.", "Write 17 into the cell A3."),
         ("Write 7 into the cell A3.", "Write 7 into the cell A33."),
         ("Write 7 into the cell A3.", "Write 7 into the cell B3."),
+        ("Enter the number 360.", "Enter the number -360."),
+        ("Add 12, 30, 12 and 30.", "Add 12 and 30."),
     ],
 )
 def test_a_number_or_cell_inside_of_another_is_left_out(template, changed):
