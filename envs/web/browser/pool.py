@@ -165,11 +165,10 @@ class Pool:
         async with self._turn:
             try:
                 if self._running is None:
-                    started = launch(self.path, self.settings.screen, self.settings.pictures)
-                    self._running = await asyncio.wait_for(started, STARTING)
+                    self._running = await self._launched()
                     self.starts += 1
                 return await asyncio.wait_for(work(), self.settings.timeout)
-            except BrowserError:
+            except (BrowserError, BrowserTimeout):
                 raise
             except TimeoutError:
                 await self._drop()
@@ -182,6 +181,14 @@ class Pool:
                 await self._drop()
                 said = str(error).splitlines() or [type(error).__name__]
                 raise BrowserError(f"the page {kind} failed: {said[0][:300]}") from None
+
+    async def _launched(self) -> tuple[Any, Any, Any]:
+        """A browser that was started in time."""
+        started = launch(self.path, self.settings.screen, self.settings.pictures)
+        try:
+            return await asyncio.wait_for(started, STARTING)
+        except TimeoutError:
+            raise BrowserTimeout(f"Chromium ({self.path}) did not start within {STARTING:g} s") from None
 
     async def _ask(self, kind: str, call: str, asked: Any) -> Any:
         """What a function of `play.js` returns in the page of a kind."""

@@ -125,6 +125,17 @@ def test_a_chromium_that_does_not_start_says_why(tmp_path):
         made.play("click-test", "1", [])
 
 
+def test_a_chromium_that_does_not_start_in_time_is_no_page_that_does_not_answer(tmp_path, monkeypatch):
+    path = tmp_path / "chromium"
+    path.write_text("#!/bin/sh\nexec sleep 60\n")
+    path.chmod(0o755)
+    monkeypatch.setattr("envs.web.browser.pool.STARTING", 1.0)
+    made = Pool(Settings(chromium=str(path)))
+    with pytest.raises(BrowserTimeout, match=f"Chromium .*{path.name}.* did not start within 1 s"):
+        shows(made, "click-test")
+    made.close()
+
+
 @pytest.mark.long
 def test_the_loop_counts_a_killed_browser_as_an_error_of_the_environment(pool, monkeypatch):
     monkeypatch.setattr(Pool, "play_ahead", lambda *_: None)  # it would meet the killed browser first
