@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,6 +49,8 @@ class Selection:
         for name in self.filters:
             if name not in KNOWN_FILTERS:
                 raise ConfigError(f"--filter {name}: {unknown(name, KNOWN_FILTERS)}")
+        if self.min_reward is not None and not math.isfinite(self.min_reward):
+            raise ConfigError(f"--min-reward {self.min_reward}: must be a finite number")
         if "against" in self.filters and not environment and name_of(run.terms) == "votes":
             raise ConfigError("--filter against: needs --environment, which asks whether steps were good")
         for number in self.slots:

@@ -92,7 +92,8 @@ def judged(name: str, root: Path, *, every: int | None = None, environment: bool
         environment: True asks the run's environment in any case, False never.
 
     Raises:
-        ConfigError: for a run without votes or rollouts, and where the environment has no oracle or is not asked.
+        ConfigError: for runs of several arms, for one without votes or rollouts, and where the environment has no
+            oracle or is not asked.
     """
     if every is not None and every < 1:
         raise ConfigError(f"--every {every}: must be at least 1")
@@ -128,9 +129,11 @@ def text(page: Json, screen: Screen) -> str:
 def voting(name: str, root: Path) -> tuple[list[NamedRun], list[int]]:
     """The runs that `name` means that have rollouts, and the iterations of which all of these have some.
 
-    Raises `ConfigError` for a run without votes, and where there is no such run or iteration.
+    Raises `ConfigError` for runs of several arms, for one without votes, and where there is no such run or iteration.
     """
     found = runs.find_all(name, root)
+    if len(arms := sorted({run.arm for run in found})) > 1:
+        raise ConfigError(f"{name}: holds runs of several arms ({', '.join(arms)}); name one of them")
     for run in found:
         _require_votes(run)
     recorded = _recorded(found)

@@ -72,7 +72,8 @@ def paid(name: str, root: Path, *, environment: bool | None = None) -> Json:
         environment: True asks the run's environment in any case, False never.
 
     Raises:
-        ConfigError: for a run without votes or rollouts, and where the environment has no oracle or is not asked.
+        ConfigError: for runs of several arms, for one without votes or rollouts, and where the environment has no
+            oracle or is not asked.
     """
     runs, iterations = voting(name, root)
     oracles = [oracle_of(run, root, environment) for run in runs]

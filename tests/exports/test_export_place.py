@@ -72,6 +72,7 @@ def test_the_same_run_gives_the_same_bytes(exported, project, tmp_path, kind):
         (["--iteration", "7"], "--iteration 7: unknown; the nearest is 1. Known: 0, 1"),
         (["--slot", "-4"], "--slot -4: unknown; the nearest is 0."),
         (["--rollout", "99"], "--rollout 99: unknown; the nearest is 3. Known: 0 to 3"),
+        (["--min-reward", "nan"], "--min-reward nan: must be a finite number"),
         (["--min-reward", "1000"], "none of its rollouts is as asked for: nothing is written"),
     ],
 )

@@ -185,3 +185,18 @@ def test_what_cannot_be_compared_is_refused(root, coding_project):
         judged(ARM, coding_project, environment=True)
     with pytest.raises(ConfigError, match=r"no run 'ful'.*did you mean 'full'"):
         judged("ful", root)
+
+
+@pytest.mark.integration
+def test_runs_of_several_arms_have_no_mean(undisturbed, tmp_path):
+    project = undisturbed.parents[2]
+    shutil.copytree(undisturbed, tmp_path / "runs" / "full" / "seed-0")
+    shutil.copytree(undisturbed, tmp_path / "runs" / "outcome" / "seed-0")
+    record = (project / "provenance" / "full.json").read_text()
+    for arm in ("full", "outcome"):
+        (tmp_path / "provenance").mkdir(exist_ok=True)
+        (tmp_path / "provenance" / f"{arm}.json").write_text(
+            record.replace('"arm": "full"', f'"arm": "{arm}"')
+        )
+    with pytest.raises(ConfigError, match=r"runs: holds runs of several arms \(full, outcome\)"):
+        judged("runs", tmp_path, environment=True)
