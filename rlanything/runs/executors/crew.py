@@ -16,6 +16,8 @@ from rlanything.runs.executors.worker import Greeting, Order
 
 FIRST_S, LONGEST_S = 5.0, 600.0
 """Seconds before a worker that did not start is tried again while others work; they double with every such worker."""
+MOST_DOUBLINGS = 32
+"""More change nothing, and a power of 2 that no float holds would end the run."""
 
 
 @dataclass(eq=False)
@@ -198,7 +200,7 @@ class Crew:
             self._say(f"executor: a worker has not started, and is tried again ({self._pool.room()}): {told}")
             self._add()
             return
-        wait = min(LONGEST_S, FIRST_S * 2 ** (self._failed_starts - 1))
+        wait = min(LONGEST_S, FIRST_S * 2 ** min(self._failed_starts - 1, MOST_DOUBLINGS))
         self._due.append(time.monotonic() + wait)
         self._say(
             f"executor: a worker has not started; {working} of {self._settings.workers} work, and another one is tried "

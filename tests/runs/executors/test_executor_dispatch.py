@@ -128,6 +128,17 @@ def test_a_worker_without_room_is_no_lost_work_and_is_tried_again_later_and_late
         )
 
 
+def test_workers_without_room_are_tried_for_as_long_as_the_run_takes(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(crew, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    pool, said = Full(), []
+    given_out = dispatcher(pool, said, workers=64)
+    while len(said) < 1200:
+        now[0] += 1000
+        assert given_out.examine(range(2)) == [0, 2]
+    assert "another one is tried in 600 s" in said[-1]
+
+
 def test_all_missing_workers_are_started_where_none_is_left():
     pool = Full(lambda hand, order: "lost" if hand is pool.hands[0] else doubled(hand, order))
     with pytest.raises(MachineError, match=r"workers in a row did not start \(no room\)"):
