@@ -148,14 +148,15 @@ class Crew:
             error, value = member.hand.receive()
         except LostError as lost:
             return self._lost(member, str(lost))
-        if error is not None:
-            raise error
         job, member.job = member.job, None
+        if job is not None:
+            job.holders.remove(member)
+            member.proved = True
+        if error is not None:  # raised by the order: the worker itself is well, and can be given the next one
+            raise error
         if job is None:
             self._greeted(member, value)
             return None
-        job.holders.remove(member)
-        member.proved = True
         return Finished(member, job, value)
 
     def _greeted(self, member: Member, greeting: Greeting) -> None:

@@ -169,6 +169,25 @@ def test_what_an_order_raises_is_raised():
         dispatcher(pool).examine([1])
 
 
+def test_a_worker_whose_order_raised_can_be_given_the_next_one():
+    """Whoever samples ahead may meet an error while the process goes on with other work."""
+    raised = []
+
+    def fate(hand, order):
+        if raised:
+            return doubled(hand, order)
+        raised.append(order)
+        return ConfigError("no such game"), None
+
+    pool, said = Pool(fate), []
+    given_out = dispatcher(pool, said, workers=1, patience_s=0.02, timeout_s=0.2)
+    with pytest.raises(ConfigError, match="no such game"):
+        given_out.examine([1])
+    assert given_out.examine([2]) == [4]
+    assert len(pool.hands) == 1
+    assert not said
+
+
 def test_a_missing_result_is_an_error():
     with pytest.raises(ValueError, match="1 results for 2 items"):
         dispatcher(Pool(lambda hand, order: (None, [1])), bundle=2).examine([1, 2])
