@@ -79,3 +79,10 @@ def test_a_cluster_that_cannot_be_reached_is_refused_before_any_work(monkeypatch
             cluster.check(ExecutorConfig(form="ray", address=f"127.0.0.1:{port}"))
         held.listen()
         cluster.check(ExecutorConfig(form="ray", address=f"127.0.0.1:{port}"))
+
+
+@pytest.mark.parametrize("host", ["ray..head", "a" * 64])
+def test_a_name_that_no_machine_can_have_is_refused_too(monkeypatch, host):
+    monkeypatch.setattr(cluster, "find_spec", lambda name: object())
+    with pytest.raises(ConfigError, match=rf"executor.address = '{host}:6379': no connection"):
+        cluster.check(ExecutorConfig(form="ray", address=f"{host}:6379"))

@@ -33,7 +33,7 @@ def check(settings: ExecutorConfig) -> None:
     host, _, port = settings.address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the second for a name that no machine can have
         raise ConfigError(
             f"executor.address = {settings.address!r}: no connection ({error}). It must be the address of a running "
             "cluster's head, as `ray start --head` prints it, and this process must run on a node of the cluster; null "
