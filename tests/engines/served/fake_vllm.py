@@ -119,12 +119,14 @@ class Fake:
         answer = self.answer(body, arguments["seed"])
         if fault == "short":
             answer["choices"][0]["logprobs"]["content"].pop()
+        if fault == "aborted":  # as a server that is stopped answers what it was asked
+            answer = self.answer(body, arguments["seed"], left_out=2)
         if fault == "formless":
             answer = {"choices": []}
         return web.json_response(answer)
 
-    def answer(self, body: dict, seed: int) -> dict:
-        count = body["sampling_params"]["max_tokens"]
+    def answer(self, body: dict, seed: int, left_out: int = 0) -> dict:
+        count = body["sampling_params"]["max_tokens"] - left_out
         ids = [3 + zlib.crc32(f"{seed} {body['token_ids']} {at}".encode()) % 300 for at in range(count)]
         drawn = [{"token_id": token, "logprob": -token / 1000} for token in ids]
         spans = [{"version": self.version, "start": 0, "end": count}]

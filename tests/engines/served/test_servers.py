@@ -220,6 +220,8 @@ def test_an_answer_is_read(monkeypatch):
         lambda choice: choice.update(token_ids=[3, 4, -1]),
         lambda choice: choice.update(token_ids=[3, "4", 5]),
         lambda choice: choice.update(token_ids=[1] * 4),
+        lambda choice: choice.update(token_ids=None),
+        lambda choice: choice.update(token_ids=5),
         lambda choice: choice.update(weight_versions=None),
         lambda choice: choice.update(weight_versions=[]),
         lambda choice: choice["weight_versions"].insert(0, {"version": "v", "start": 0, "end": 1}),
@@ -227,6 +229,7 @@ def test_an_answer_is_read(monkeypatch):
         lambda choice: choice.update(logprobs=None),
         lambda choice: choice["logprobs"]["content"][0].update(token_id=5),
         lambda choice: choice["logprobs"]["content"][0].update(logprob=None),
+        lambda choice: choice["logprobs"]["content"][0].update(logprob=10**400),
     ],
 )
 def test_an_answer_that_does_not_hold_together_is_lost(change, monkeypatch):

@@ -36,6 +36,7 @@ from rlanything.engines.vllm.served.store import Store
         ("deep", "a server of vLLM was lost: /inference/v1/generate: the answer is nested too deeply"),
         ("short", "6 ids with 5 log-probs"),
         ("formless", "an answer of another form"),
+        ("aborted", "an answer that was broken off after 4 of 6 tokens"),
         ("renamed", "'of another program' are the weights that sampled"),
     ],
 )

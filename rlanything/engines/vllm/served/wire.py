@@ -212,21 +212,26 @@ def question(ask: Ask, name: str) -> dict[str, Json]:
 def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:
     """Ids and log-probs in an answer of `/inference/v1/generate`. NaN: the logits of a token were not finite.
 
-    Raises `LostError` for an answer of another form, and for tokens that other weights than `name` have drawn.
+    Raises `LostError` for an answer of another form or that was broken off, and for tokens that other weights than
+    `name` have drawn.
     """
     try:
         (choice,) = answer["choices"]
-        ids, drawn = choice["token_ids"], choice["logprobs"]["content"]
+        ids, drawn = list(choice["token_ids"]), choice["logprobs"]["content"]
         logprobs = [float(one["logprob"]) for one in drawn]
         same = [one["token_id"] for one in drawn] == ids
         versions = [(one["version"], one["start"], one["end"]) for one in choice["weight_versions"]]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise LostError(
             f"an answer of another form ({type(error).__name__}: {one_line(str(error))[:SHOWN]})"
         ) from None
     whole = all(isinstance(token, int) and token >= 0 for token in ids) and 0 < len(ids) <= ask.max_tokens
     if not (same and whole):
         raise LostError(f"{len(ids)} ids with {len(logprobs)} log-probs, for at most {ask.max_tokens} tokens")
+    if (
+        len(ids) < ask.max_tokens and ids[-1] not in ask.stops
+    ):  # vLLM calls it an answer: `finish_reason: abort`
+        raise LostError(f"an answer that was broken off after {len(ids)} of {ask.max_tokens} tokens")
     if versions != [(name, 0, len(ids))]:
         told = one_line(", ".join(str(version) for version, _, _ in versions))[:SHOWN]
         why = "another program gave it weights, or it is a new one"
