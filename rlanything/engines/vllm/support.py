@@ -131,11 +131,15 @@ class Options:
             raise UnsupportedError(f"tolerance must be above 0, or null, got {self.tolerance}")
 
     def _check_types(self) -> None:
-        for name, value in (("cache_gib", self.cache_gib), ("max_batched_tokens", self.max_batched_tokens)):
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                raise UnsupportedError(f"{name} = {value!r}: must be a number")
+        if isinstance(self.cache_gib, bool) or not isinstance(self.cache_gib, int | float):
+            raise UnsupportedError(f"cache_gib = {self.cache_gib!r}: must be a number")
+        if isinstance(self.max_batched_tokens, bool) or not isinstance(self.max_batched_tokens, int):
+            raise UnsupportedError(
+                f"max_batched_tokens = {self.max_batched_tokens!r}: must be a whole number"
+            )
         for name, switch in (("prefix_caching", self.prefix_caching), ("eager", self.eager)):
             if not isinstance(switch, bool):
                 raise UnsupportedError(f"{name} = {switch!r}: must be true or false")
-        if self.tolerance is not None and not isinstance(self.tolerance, int | float):
+        number = isinstance(self.tolerance, int | float) and not isinstance(self.tolerance, bool)
+        if self.tolerance is not None and not number:
             raise UnsupportedError(f"tolerance = {self.tolerance!r}: must be a number, or null")

@@ -11,7 +11,7 @@ from fake_vllm import Fake
 from safetensors.torch import load_file
 from served_cases import REQUESTS, listening
 
-from rlanything.core.errors import MachineError
+from rlanything.core.errors import MachineError, UserError
 from rlanything.core.types import Request
 from rlanything.engines.vllm.instance import Ask, save_config
 from rlanything.engines.vllm.served.fleet import divide
@@ -165,6 +165,11 @@ def test_a_server_that_does_not_fit_says_why(opened, model, folder, tmp_path):
             opened(model, addresses=[address]).generate(REQUESTS)
 
 
+def test_a_server_with_a_name_that_no_machine_can_have_does_not_answer(opened, model):
+    with pytest.raises(UserError, match=r"http://a\.\.b:8001: no server of vLLM answers"):
+        opened(model, addresses=["http://a..b:8001"]).generate(REQUESTS)
+
+
 def test_a_folder_that_cannot_be_written_is_named(opened, model, tmp_path):
     engine = opened(model, folder=str(tmp_path / "missing"))
     with pytest.raises(ValueError, match=r"engine\.folder = .*missing: cannot be written \(No such file"):
@@ -253,10 +258,13 @@ def test_an_answer_that_does_not_hold_together_is_lost(change, monkeypatch):
         ({"addresses": ["http://a:99999"]}, "must have the form"),
         ({"addresses": ["http://u:p@a:1"]}, "must have the form"),
         ({"addresses": ["http://a:1", "http://a:1"]}, "one is given twice"),
+        ({"addresses": ["http://a:1", "http://A:1/"]}, "one is given twice"),
         ({"addresses": ["http://a:1"], "replicas": 2}, "1 of them, for replicas = 2"),
         ({"folder": "weights"}, "folder = 'weights': must begin with /"),
         ({"cache_gib": 0.0001}, r"engine\.cache_gib = 0\.0001: .* so it must be at least"),
         ({"max_batched_tokens": 8}, "max_batched_tokens must be at least max_batch"),
+        ({"max_batched_tokens": 8192.5}, "max_batched_tokens = 8192.5: must be a whole number"),
+        ({"tolerance": True}, "tolerance = True: must be a number, or null"),
     ],
 )
 def test_values_that_are_not_allowed(opened, model, arguments, words):

@@ -50,9 +50,8 @@ class Serving:
         addresses = self.addresses
         if isinstance(addresses, str):
             raise UnsupportedError(f"addresses = {addresses!r}: must be a list, such as [{addresses}]")
-        for address in addresses:
-            _check_address(str(address))
-        if len(set(addresses)) < len(addresses):
+        servers = {_server(str(address)) for address in addresses}
+        if len(servers) < len(addresses):
             raise UnsupportedError("addresses: one is given twice")
         if 0 < len(addresses) < self.replicas:
             raise UnsupportedError(
@@ -60,11 +59,14 @@ class Serving:
             )
 
 
-def _check_address(address: str) -> None:
+def _server(address: str) -> tuple[str | None, int | None]:
+    """Host and port, by which two ways to write an address are the same. Raises `UnsupportedError` for other forms."""
     try:
         parts = urlsplit(address)
-        whole = parts.scheme == "http" and bool(parts.hostname) and parts.port is not None
+        server = parts.hostname, parts.port
     except ValueError:
-        whole = False
+        server = None, None
+    whole = all(part is not None for part in server) and parts.scheme == "http"
     if not whole or parts.path.strip("/") or parts.query or parts.username:
         raise UnsupportedError(f"addresses: {address!r} must have the form http://HOST:PORT")
+    return server

@@ -116,7 +116,7 @@ class Client:
                 text, status = await answer.text(errors="replace"), answer.status
         except TimeoutError:
             raise LostError(f"{path}: no whole answer within {self._limits.timeout_s:g} s") from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:  # the last for a host that cannot be
             raise LostError(f"{path}: {type(error).__name__}: {one_line(str(error))[:SHOWN]}") from None
         if status >= 500:
             raise LostError(f"{path}: HTTP {status}: {one_line(text)[:SHOWN]}")
