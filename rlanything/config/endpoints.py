@@ -126,7 +126,9 @@ class Endpoint(Section):
             host, _ = parts.hostname, parts.port
         except ValueError:
             parts, host = urlsplit(""), None
-        if "@" in self.base_url or parts.query or parts.fragment:
+        if any(
+            mark in self.base_url for mark in "@?#"
+        ):  # a mark alone would stand before the rest of the path
             raise ValueError(
                 "base_url: must hold no user, password, query or fragment, because the configuration is stored with "
                 "every run; the key belongs in the environment variable that key_env names"
@@ -144,7 +146,8 @@ class Endpoint(Section):
                 "key_env: must be the name of an environment variable in capitals, e.g. OPENAI_API_KEY, and not the "
                 "key itself; null: the endpoint needs no key"
             )
-        if self.key_env is not None and self.base_url.startswith("http:") and not self.is_local:
+        plain = urlsplit(self.base_url).scheme != "https"  # in whatever letters it is written
+        if self.key_env is not None and plain and not self.is_local:
             raise ValueError(
                 f"base_url = {self.base_url!r}: a key would travel unencrypted; allowed: https://, http:// to this "
                 "machine, or key_env: null for an endpoint without a key"

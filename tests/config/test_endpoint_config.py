@@ -67,6 +67,8 @@ def test_a_reward_model_that_trains_is_refused_behind_an_endpoint():
         (f"+endpoints.adapter.extra.tools=[{{api_key: {SECRET}}}]", "extra.api_key: looks like a secret"),
         ("endpoints.adapter.base_url=ftp://host", "must be an address"),
         ("endpoints.adapter.base_url=http://example.org/v1", "a key would travel unencrypted"),
+        ("endpoints.adapter.base_url=HTTP://example.org/v1", "a key would travel unencrypted"),
+        ('endpoints.adapter.base_url="https://example.org/v1?"', "base_url: must hold no user"),
         ("+endpoints.adapter.extra.seed=1", "extra.seed: the engine writes this field"),
         ("endpoints.adapter.backoff_s=90", "backoff_s = 90"),
         ("endpoints.adapter.input_price=1", "give both, or neither"),
