@@ -6,6 +6,7 @@ import email.utils
 import random
 import time
 from collections.abc import Callable
+from datetime import UTC
 
 MOST_DOUBLINGS = 32
 
@@ -26,7 +27,10 @@ def retry_after(value: str | None, now: Callable[[], float] = time.time) -> floa
     if value.strip().isdecimal() and value.isascii():
         return float(value)
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - now())
+        date = email.utils.parsedate_to_datetime(value)
+        if date.tzinfo is None:  # the oldest form names no zone; all of them are GMT
+            date = date.replace(tzinfo=UTC)
+        return max(0.0, date.timestamp() - now())
     except (ValueError, OverflowError, TypeError):
         return None
 

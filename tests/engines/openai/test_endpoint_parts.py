@@ -6,6 +6,7 @@ import copy
 import email.utils
 import pickle
 import random
+import time
 
 import pytest
 from endpoint_server import KEY
@@ -41,6 +42,20 @@ def test_waits_grow_and_are_spread():
     draw = random.Random(0)
     means = [sum(delay(n, 1.0, 60.0, draw) for _ in range(2000)) / 2000 for n in range(1, 9)]
     assert means == pytest.approx([min(60.0, 2.0 ** (n - 1)) / 2 for n in range(1, 9)], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "date", ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
+)
+def test_every_form_of_a_date_is_of_the_same_moment_wherever_this_machine_is(monkeypatch, date):
+    """RFC 9110, section 5.6.7."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert retry_after(date, lambda: 784111777.0 - 30) == 30
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_retry_after_is_a_number_or_a_date():
