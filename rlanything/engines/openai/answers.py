@@ -39,6 +39,8 @@ UNSUPPORTED = re.compile(
 """Must be in those words too, where the status alone says something else."""
 NOT_OF_PICTURES = frozenset({401, 402, 403}) | BUSY
 """Statuses that are about the key, the money or the load, whatever the words are."""
+BROKEN_OFF = frozenset({"error", "abort"})
+"""What a server calls the end of a reply that it did not finish: OpenRouter an error, and vLLM one that is stopped."""
 Mask = Callable[[str], str]
 """Replaces the key in a text: a server may repeat what it was sent."""
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -154,8 +156,9 @@ def _reply(headers: Mapping[str, str], body: bytes, mask: Mask) -> Reply | Fault
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         return _unreadable("it holds no choices[0].message")
-    if choice.get("error") or choice.get("finish_reason") == "error":
-        return Fault(f"an error in the reply: {shown(_message(choice)[0])}")
+    end = choice.get("finish_reason")
+    if choice.get("error") or (isinstance(end, str) and end in BROKEN_OFF):
+        return Fault(f"an error in the reply: {shown(_message(choice)[0] or str(end))}")
     return _said(data, choice, message)
 
 

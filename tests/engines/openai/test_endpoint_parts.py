@@ -181,10 +181,15 @@ def test_a_key_is_neither_printed_nor_copied_nor_pickled():
 
 
 @pytest.mark.parametrize(
-    "broken", [{"finish_reason": "error"}, {"error": {"message": "upstream ended"}, "finish_reason": None}]
+    "broken",
+    [
+        {"finish_reason": "error"},
+        {"error": {"message": "upstream ended"}, "finish_reason": None},
+        {"finish_reason": "abort"},
+    ],
 )
 def test_a_reply_that_the_provider_broke_off_is_asked_for_again(broken):
-    """OpenRouter says so inside of the choice, with status 200."""
+    """OpenRouter says so inside of the choice, and vLLM's server when it is stopped, with status 200."""
     choice = {"message": {"content": "The step was go"}, **broken}
     found = read(200, {}, canonical_json({"choices": [choice]}).encode(), None, str)
     assert isinstance(found, Fault)
