@@ -122,9 +122,8 @@ class Asking:
                     f"endpoints.{self.name}: {fault.reason}, and the endpoint asks to wait {fault.retry_after:.0f} s, "
                     f"longer than max_backoff_s = {endpoint.max_backoff_s:g}. The same command goes on later"
                 )
-            wait = fault.retry_after + self._draw.uniform(
-                0.0, min(endpoint.backoff_s, endpoint.max_backoff_s)
-            )
+            # Never shorter than without it: 0, or a date that has passed, says little of when to come back.
+            wait = max(wait, fault.retry_after + self._draw.uniform(0.0, endpoint.backoff_s))
             self._resume_at = max(self._resume_at, time.monotonic() + fault.retry_after)
         self._tell(f"{fault.reason}; attempt {number + 1} of {endpoint.attempts} in {wait:.1f} s")
         await asyncio.sleep(wait)

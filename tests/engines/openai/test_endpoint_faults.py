@@ -12,6 +12,7 @@ from endpoint_server import KEY, MODEL, Endpoint, serving
 from rlanything.config import Endpoint as Section
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.core.types import Completion, Request
+from rlanything.engines.openai import asking
 from rlanything.engines.openai.engine import OpenAIEngine
 from rlanything.engines.openai.text_ids import TextChat
 
@@ -66,6 +67,16 @@ def test_a_retry_after_is_waited_for_and_shown():
     assert time.monotonic() - start >= 1
     assert len(said) == 1
     assert "endpoint of the adapter: 429: fault 429; attempt 2 of 4 in 1.0 s" in said[0]
+
+
+@pytest.mark.parametrize("after", ["0", "Sun, 06 Nov 1994 08:49:37 GMT"])
+def test_a_retry_after_that_says_nothing_makes_no_wait_shorter(monkeypatch, after):
+    monkeypatch.setattr(asking, "delay", lambda number, *_: 0.1 * number)
+    said: list[str] = []
+    with serving([f"429 {after}"] * 3) as server:
+        start = time.monotonic()
+        engine(server, said=said).generate([ask()])
+    assert time.monotonic() - start >= 0.6
 
 
 def test_a_retry_after_that_is_too_long_ends_the_work_at_once():
