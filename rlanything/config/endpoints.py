@@ -55,7 +55,7 @@ class Endpoint(Section):
     model: str = Field(min_length=1, max_length=200)
     """The name of the model at the endpoint."""
     answers_as: str | None = None
-    """The name under which the endpoint answers, where it does not begin with `model`."""
+    """The name under which the endpoint answers, where it is neither `model` nor that with a version after it."""
     key_env: str | None = "OPENAI_API_KEY"
     """The name of the environment variable with the key; None: the endpoint needs no key."""
     context: Positive = 32768

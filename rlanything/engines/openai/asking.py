@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
@@ -20,6 +21,8 @@ from rlanything.engines.openai.key import Key
 T = TypeVar("T")
 MOST_NAMES, SHOWN_NAMES = 1000, 10
 """Names of an endpoint's models that are compared with the wanted one, and that are shown."""
+VERSION = re.compile(r"-v?[0-9][0-9.-]*|-latest|[:@].+", re.DOTALL)
+"""What may follow the name of a model in an answer: a number, a date or `latest` after a hyphen, or a tag."""
 SAY_EVERY = 5.0
 """Seconds between two lines about waiting."""
 
@@ -192,5 +195,8 @@ def _nearest(wanted: str, listed: Sequence[str]) -> str:
 
 
 def same_model(name: str, wanted: str) -> bool:
-    """Whether a server's name is of the wanted model: the same, or with a version after it (`gpt-4o-2024-08-06`)."""
-    return name == wanted or name.startswith((f"{wanted}-", f"{wanted}:", f"{wanted}@"))
+    """Whether a server's name is of the wanted model: the same, or with a version after it (`gpt-4o-2024-08-06`).
+
+    Other words after a hyphen are another model (`gpt-4o-mini`), and after a colon or an @ a tag of the same.
+    """
+    return name == wanted or (name.startswith(wanted) and bool(VERSION.fullmatch(name[len(wanted) :])))

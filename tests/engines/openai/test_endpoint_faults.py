@@ -139,7 +139,7 @@ def test_another_model_that_answers_ends_the_work():
     with serving(["other_model"]) as server, pytest.raises(ConfigError, match=r"another-model.*answers_as"):
         engine(server).generate([ask()])
     with serving(["other_model"]) as server:
-        assert text(engine(server, answers_as="another").generate([ask()])[0]) == "TEXT"
+        assert text(engine(server, answers_as="another-model").generate([ask()])[0]) == "TEXT"
 
 
 def test_one_request_fails_and_the_others_are_kept(tmp_path):

@@ -169,6 +169,10 @@ def test_a_version_after_the_name_is_the_same_model():
     assert same_model("llama3:latest", "llama3")
     assert not same_model("gpt-4o", "gpt-4")
     assert not same_model("gpt-4", "gpt-4o")
+    for other in ("gpt-4o-mini", "gpt-4o-audio-preview-2024-10-01", "gpt-4o-", "gpt-4o-2024-mini"):
+        assert not same_model(other, "gpt-4o")
+    for version in ("vertex-3@20240620", "vertex-3-002", "vertex-3-v0.3", "vertex-3-latest"):
+        assert same_model(version, "vertex-3")
 
 
 def test_a_key_is_neither_printed_nor_copied_nor_pickled():
