@@ -68,7 +68,8 @@ class Client:
         except TimeoutError:
             return Fault(f"no whole answer within {self._endpoint.timeout_s:g} s")
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            return Fault(shown(self._key.masked(_without_user(f"{type(error).__name__}: {error}"))))
+            said = _without_user(f"{type(error).__name__}: {error}", self._proxy)
+            return Fault(shown(self._key.masked(said)))
         if found is None:
             return Fault(f"an answer of more than {self._endpoint.max_reply_mb} MB")
         wait = retry_after(answer.headers.get("Retry-After"))
@@ -86,14 +87,19 @@ class Client:
         return b"".join(parts)
 
 
-def _without_user(text: str) -> str:
-    """A text whose addresses have no user and no password: that of a proxy may be in an error."""
-    return _USER.sub("://***@", text)
+def _without_user(text: str, proxy: str | None = None) -> str:
+    """A text whose addresses have no user and no password: that of a proxy may be in an error.
+
+    proxy: its address, whose user and password are found in any form: they may hold what no address should.
+    """
+    user, found, _ = (proxy or "").partition("://")[2].rpartition("@")
+    return _USER.sub("://***@", text.replace(f"{user}@", "***@") if found else text)
 
 
 def _proxy(address: str) -> str | None:
-    """The proxy that the environment names for an address; None: none."""
+    """The proxy that the environment names for an address; None: none. `HOST:PORT` is one that speaks http."""
     parts = urlsplit(address)
     if proxy_bypass(parts.hostname or ""):
         return None
-    return getproxies().get(parts.scheme)
+    proxy = getproxies().get(parts.scheme)
+    return proxy if proxy is None or "://" in proxy else f"http://{proxy}"

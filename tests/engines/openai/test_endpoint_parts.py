@@ -18,7 +18,7 @@ from rlanything.engines.openai import text_ids
 from rlanything.engines.openai.answers import SHOWN, Fault, Refused, Reply, read, shown
 from rlanything.engines.openai.asking import same_model
 from rlanything.engines.openai.backoff import Bucket, delay, retry_after
-from rlanything.engines.openai.client import _without_user
+from rlanything.engines.openai.client import _proxy, _without_user
 from rlanything.engines.openai.key import Key
 from rlanything.engines.openai.usage import Usage
 
@@ -205,3 +205,19 @@ def test_a_proxys_password_is_in_no_message():
     assert _without_user(said) == (
         "ClientHttpProxyError: 407, url='http://***@127.0.0.1:8080' and https://example.org/a@b"
     )
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://bob:hun/ter2@127.0.0.1:8080", "http://bob:hun ter2@127.0.0.1:8080"]
+)
+def test_a_proxys_password_is_in_no_message_where_its_address_is_wrong(proxy):
+    assert _without_user(f"InvalidURL: {proxy}", proxy) == "InvalidURL: http://***@127.0.0.1:8080"
+
+
+def test_a_proxy_without_a_scheme_speaks_http(monkeypatch):
+    monkeypatch.setenv("https_proxy", "bob:hunter2@127.0.0.1:8080")
+    monkeypatch.setenv("no_proxy", "inside.example")
+    assert _proxy("https://example.org/v1") == "http://bob:hunter2@127.0.0.1:8080"
+    assert _proxy("https://inside.example/v1") is None
+    monkeypatch.setenv("https_proxy", "")
+    assert _proxy("https://example.org/v1") is None
