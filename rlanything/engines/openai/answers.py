@@ -28,7 +28,8 @@ OWN_FAULT = frozenset(
 """Codes of an error that one request has by itself. Other requests may succeed."""
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes of a 429 that waiting does not change."""
-TOO_LONG = re.compile(r"context length|context window|maximum.{0,40}tokens", re.IGNORECASE)
+TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long|maximum.{0,40}tokens", re.IGNORECASE)
+"""In the words of a server with status 400. llama.cpp's are of the context's size."""
 OF_PICTURES = re.compile(
     r"\b(images?|image_url|pictures?|vision|multi-?modal)\b|content must be a string", re.IGNORECASE
 )

@@ -156,6 +156,22 @@ def test_no_json_of_a_server_raises(content, usage, choices, model):
                 Usage.of(found)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "This model's maximum context length is 8192 tokens. However, you requested 9100 tokens",
+        "request (14429 tokens) exceeds the available context size (8192 tokens), try increasing it",
+        "prompt is too long: 215000 tokens > 200000 maximum",
+    ],
+)
+def test_a_prompt_that_is_too_long_is_an_invalid_reply_in_the_words_of_every_server(words):
+    """Of OpenAI, llama.cpp and Anthropic. The code of llama.cpp is the status again, as a number."""
+    body = canonical_json({"error": {"message": words, "code": 400}}).encode()
+    found = read(400, {}, body, None, same)
+    assert isinstance(found, Reply)
+    assert found.reason.startswith("the endpoint refused the request (400: ")
+
+
 @given(st.text())
 def test_what_is_shown_of_a_server_is_one_short_line_of_visible_ascii(text):
     line = shown(text)
