@@ -87,11 +87,34 @@ def test_an_image_processor_that_cannot_be_read_is_refused_with_its_folder(copie
 
 
 def test_a_processor_that_blows_pictures_up_is_stopped_before_it_does(copied):
-    eyes = copied(size={"shortest_edge": 10**11, "longest_edge": 10**12})
     with pytest.raises(ConfigError, match=r"takes [\d,]+ tokens; from 1 to 16,384 are allowed"):
-        eyes.tokens(100, 80)
+        copied(size={"shortest_edge": 10**11, "longest_edge": 10**12})
+    eyes = copied(size={"shortest_edge": 784, "longest_edge": 10**12})
     with pytest.raises(ConfigError, match="allowed"):
-        eyes.pixels([NAMES[0]])
+        eyes.tokens(8000, 8000)
+    wide = Image(SIGNATURE + header(8000, 2000) + chunk(b"IDAT", b"") + chunk(b"IEND", b""))
+    with pytest.raises(ConfigError, match="allowed"):
+        eyes.knowing(wide).pixels([wide.sha256])
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        (
+            {"size": {"shortest_edge": "a", "longest_edge": "b"}},
+            "a picture of 64 x 64 pixels cannot be shown",
+        ),
+        ({"size": {"shortest_edge": 0, "longest_edge": 0}}, "cannot be shown: division by zero"),
+        ({"do_resize": False}, "its image processor reads no picture"),
+        ({"rescale_factor": "x"}, "its image processor reads no picture"),
+        ({"image_std": [0, 0, 0]}, r"makes pixels that no model can read \(16 patches for 4 tokens\)"),
+        ({"temporal_patch_size": 3}, "has temporal_patch_size = 3, and the model temporal_patch_size = 2"),
+        ({"image_processor_type": "CLIPImageProcessor"}, "get_number_of_image_patches"),
+    ],
+)
+def test_a_processor_that_reads_no_picture_is_refused_when_it_is_loaded(copied, values, told):
+    with pytest.raises(ConfigError, match=told):
+        copied(**values)
 
 
 def test_a_picture_that_is_too_narrow_is_refused_with_its_size():
@@ -101,10 +124,16 @@ def test_a_picture_that_is_too_narrow_is_refused_with_its_size():
         loaded(KIND)[2].tokens(4000, 10)
 
 
-def test_pixels_that_cannot_be_unpacked_are_an_error_that_names_the_picture():
+WHOLE = zlib.compress(b"\0" * (30 * (3 * 30 + 1)))
+
+
+@pytest.mark.parametrize(
+    ("pixels", "between"),
+    [(zlib.compress(b"\0" * 5)[:-3], b""), (WHOLE, chunk(b"iCCP", b"")), (WHOLE, chunk(b"gAMA", b""))],
+)
+def test_pixels_that_cannot_be_unpacked_are_an_error_that_names_the_picture(pixels, between):
     """Its chunks fit their checksums, so only unpacking can tell."""
-    data = SIGNATURE + header(30, 30) + chunk(b"IDAT", zlib.compress(b"\0" * 5)[:-3]) + chunk(b"IEND", b"")
-    image = Image(data)
+    image = Image(SIGNATURE + header(30, 30) + chunk(b"IDAT", pixels) + between + chunk(b"IEND", b""))
     model = loaded(KIND)[0]
     eyes = sight.load(str(folder(KIND)), None, model, {image.sha256: image}.__getitem__)
     with pytest.raises(MachineError, match=f"picture {image.sha256}: it cannot be decoded"):

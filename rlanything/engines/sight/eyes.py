@@ -26,6 +26,12 @@ from rlanything.core.printable import one_line
 
 MOST_TOKENS = 16_384
 """The most tokens of one picture. The processor is a stranger's file and may ask for any number."""
+SAME = (
+    ("patch_size", "patch_size"),
+    ("merge_size", "spatial_merge_size"),
+    ("temporal_patch_size", "temporal_patch_size"),
+)
+"""Keys of a processor and of a model's vision_config that must be equal."""
 KEPT = 8
 """Pictures whose pixels are kept: each takes tens of megabytes, and the next turn shows most of them again."""
 
@@ -66,7 +72,7 @@ class Eyes:
     def __init__(self, processor: Any, model: PreTrainedModel, find: Find) -> None:
         self.token: int = require_sight(model).image_token_id
         seen = model.config.vision_config
-        for ours, theirs in (("patch_size", "patch_size"), ("merge_size", "spatial_merge_size")):
+        for ours, theirs in SAME:
             if getattr(processor, ours, None) != getattr(seen, theirs, None):
                 raise ConfigError(
                     f"{type(model).__name__}: preprocessor_config.json has {ours} = {getattr(processor, ours, None)}, "
@@ -79,7 +85,7 @@ class Eyes:
         """How many tokens a picture of this size takes. Raises `ConfigError` for one that no prompt should show."""
         try:
             patches = self._processor.get_number_of_image_patches(height, width)
-        except ValueError as error:
+        except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
             raise ConfigError(f"a picture of {width} x {height} pixels cannot be shown: {error}") from None
         count = patches // self._processor.merge_size**2
         if not 0 < count <= MOST_TOKENS:
@@ -88,6 +94,19 @@ class Eyes:
                 "allowed. `size` in the checkpoint's preprocessor_config.json decides"
             )
         return int(count)
+
+    def check(self) -> None:
+        """Read `BLANK` once. Raises `ConfigError` for a processor that cannot, or whose pixels are no numbers."""
+        count = self.tokens(BLANK.width, BLANK.height)
+        try:
+            pixels, grid = decode(self._processor, BLANK)
+        except Exception as error:  # its settings are a stranger's, and it may raise anything
+            raise ConfigError(f"its image processor reads no picture: {one_line(str(error))[:300]}") from None
+        if not pixels.isfinite().all() or int(grid.prod()) // self._processor.merge_size**2 != count:
+            raise ConfigError(
+                f"its image processor makes pixels that no model can read ({len(pixels)} patches for {count} tokens); "
+                "`image_std`, `size` and the other keys of the checkpoint's preprocessor_config.json decide"
+            )
 
     def blank(self) -> tuple[str, list[int]]:
         """The name of `BLANK`, and the ids that stand for it."""
@@ -148,9 +167,14 @@ class Eyes:
 
 
 def load(source: str, revision: str | None, model: PreTrainedModel, find: Find) -> Eyes:
-    """The eyes of a checkpoint's model. Raises `ConfigError` for one without, and for files that cannot be read."""
+    """The eyes of a checkpoint's model. Raises `ConfigError` for one without, and for files that cannot be used."""
     require_sight(model)
-    return Eyes(load_processor(source, revision), model, find)
+    found = Eyes(load_processor(source, revision), model, find)
+    try:
+        found.check()
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
+    return found
 
 
 def locate(ids: Sequence[int], token: int, counts: Sequence[int]) -> list[int]:
@@ -189,7 +213,7 @@ def decode(processor: Any, image: Image) -> tuple[Tensor, Tensor]:
     try:
         with Pillow.open(io.BytesIO(image.png), formats=["PNG"]) as opened:
             found = processor.preprocess([opened.convert("RGB")], return_tensors="pt")
-    except (OSError, SyntaxError, ValueError) as error:  # whole chunks, and pixels that cannot be unpacked
+    except (IndexError, OSError, SyntaxError, ValueError) as error:  # whole chunks that cannot be unpacked
         raise MachineError(f"picture {image.sha256}: it cannot be decoded ({error})") from None
     return found["pixel_values"], found["image_grid_thw"]
 
