@@ -41,15 +41,17 @@ class Serving:
             if not number or not 0 < seconds < float("inf"):
                 raise UnsupportedError(f"{name} = {seconds!r}: must be a number of seconds above 0")
         self._check_addresses()
-        if self.folder is not None and not Path(self.folder).is_absolute():
+        named = self.folder is None or (isinstance(self.folder, str) and Path(self.folder).is_absolute())
+        if not named:
             raise UnsupportedError(
                 f"folder = {self.folder!r}: must begin with /, because servers have folders of their own"
             )
 
     def _check_addresses(self) -> None:
         addresses = self.addresses
-        if isinstance(addresses, str):
-            raise UnsupportedError(f"addresses = {addresses!r}: must be a list, such as [{addresses}]")
+        if isinstance(addresses, str) or not isinstance(addresses, Sequence):
+            example = addresses if isinstance(addresses, str) else "http://HOST:PORT"
+            raise UnsupportedError(f"addresses = {addresses!r}: must be a list, such as [{example}]")
         servers = {_server(str(address)) for address in addresses}
         if len(servers) < len(addresses):
             raise UnsupportedError("addresses: one is given twice")
@@ -67,6 +69,6 @@ def _server(address: str) -> tuple[str | None, int | None]:
     except ValueError:
         server = None, None
     whole = all(part is not None for part in server) and parts.scheme == "http"
-    if not whole or parts.path.strip("/") or parts.query or parts.username:
+    if not whole or parts.path.strip("/") or any(mark in address for mark in "@?#"):
         raise UnsupportedError(f"addresses: {address!r} must have the form http://HOST:PORT")
     return server
