@@ -124,7 +124,7 @@ class Options:
         if not 0 < self.cache_gib < float("inf"):
             raise UnsupportedError(f"cache_gib must be above 0, got {self.cache_gib}")
         if self.dtype not in FORMATS:
-            raise UnsupportedError(f"dtype = {self.dtype!r}: {unknown(self.dtype, FORMATS)}")
+            raise UnsupportedError(f"dtype = {self.dtype!r}: {unknown(str(self.dtype), FORMATS)}")
         if self.lora not in LORA:
             raise UnsupportedError(f"lora = {self.lora!r}: {unknown(str(self.lora), LORA)}")
         if self.tolerance is not None and not self.tolerance > 0:

@@ -268,6 +268,7 @@ def test_an_answer_that_does_not_hold_together_is_lost(change, monkeypatch):
         ({"cache_gib": 0.0001}, r"engine\.cache_gib = 0\.0001: .* so it must be at least"),
         ({"max_batched_tokens": 8}, "max_batched_tokens must be at least max_batch"),
         ({"max_batched_tokens": 8192.5}, "max_batched_tokens = 8192.5: must be a whole number"),
+        ({"dtype": 5}, "dtype = 5: unknown; known: auto, bfloat16, float32"),
         ({"tolerance": True}, "tolerance = True: must be a number, or null"),
     ],
 )
