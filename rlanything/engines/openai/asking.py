@@ -23,6 +23,8 @@ MOST_NAMES, SHOWN_NAMES = 1000, 10
 """Names of an endpoint's models that are compared with the wanted one, and that are shown."""
 VERSION = re.compile(r"-v?[0-9][0-9.-]*|-latest|[:@].+", re.DOTALL)
 """What may follow the name of a model in an answer: a number, a date or `latest` after a hyphen, or a tag."""
+UNLISTED = (404, 405, 501)
+"""Statuses of a server that lists no models. The address may be wrong as well."""
 SAY_EVERY = 5.0
 """Seconds between two lines about waiting."""
 
@@ -66,6 +68,7 @@ class Asking:
 
     async def check(self, client: Client) -> None:
         """Ask which models the endpoint has. Raises `ConfigError` when it lacks the configured one; else as `reply`."""
+        hint = f"an endpoint that lists no models needs endpoints.{self.name}.lists_models=false"
 
         async def attempt() -> list[str] | Fault | Refused:
             found = await client.send("GET", "/models")
@@ -73,9 +76,15 @@ class Asking:
                 return found
             if found.status == 200:
                 listed = answers.names(found.body, self.key.masked)
-                return Fault(f"unreadable list of models: {listed}") if isinstance(listed, str) else listed
+                return (
+                    Fault(f"unreadable list of models: {listed}; {hint}")
+                    if isinstance(listed, str)
+                    else listed
+                )
             read = self._read(found)
-            return Refused(read.reason, found.status) if isinstance(read, Reply) else read
+            if found.status in UNLISTED or isinstance(read, Reply):
+                return Refused(f"GET /models: {read.reason}; {hint}", found.status)
+            return read
 
         listed = await self._repeat(attempt)
         if isinstance(listed, Fault):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint_server import KEY, MODEL, Endpoint, serving
+from endpoint_server import KEY, MODEL, Endpoint, Handler, serving
 
 from rlanything.config import Endpoint as Section
 from rlanything.core.errors import ConfigError, MachineError
@@ -212,6 +212,18 @@ def test_of_many_models_the_nearest_names_are_shown():
     assert str(caught.value).endswith("and 290 more")
     with serving(models=()) as server, pytest.raises(ConfigError, match="lists no models"):
         engine(server).check()
+
+
+@pytest.mark.parametrize("listed", [404, 405, 501, "no JSON"])
+def test_an_endpoint_that_lists_no_models_is_told_what_it_needs(monkeypatch, listed):
+    status, body = (listed, b"") if isinstance(listed, int) else (200, listed.encode())
+    monkeypatch.setattr(Handler, "do_GET", lambda handler: handler.send(status, body))
+    with serving() as server:
+        with pytest.raises(
+            (ConfigError, MachineError), match=r"needs endpoints\.adapter\.lists_models=false"
+        ):
+            engine(server).check()
+        engine(server, lists_models=False).check()
 
 
 def test_the_check_finds_a_wrong_model_key_and_address():
