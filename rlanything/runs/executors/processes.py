@@ -7,12 +7,17 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 
 from rlanything.runs.executors.pool import LostError, tail
 from rlanything.runs.executors.worker import Answer, Greeting, Maker, Order
 from rlanything.runs.workers import SPAWN, die_with_parent, interrupted_later, portable, redirect_stderr
+
+SMALL = 1 << 15
+"""Bytes of an order that a connection takes, whether or not the worker reads them."""
 
 
 class ProcessHand:
@@ -21,6 +26,7 @@ class ProcessHand:
     def __init__(self, make: Maker, log: Path) -> None:
         self.greeting: Greeting | None = None
         self._log = log
+        self._sender: Thread | None = None
         self.connection, theirs = SPAWN.Pipe()
         self._process = SPAWN.Process(target=_serve, args=(theirs, make, log))
         with interrupted_later():
@@ -28,9 +34,14 @@ class ProcessHand:
         theirs.close()  # so that the connection closes when the process ends
 
     def ask(self, order: Order) -> None:
-        """See `Hand`."""
+        """See `Hand`. A long order is sent beside: a worker that was stopped reads nothing, and nobody waits for it."""
+        data = ForkingPickler.dumps(order)
+        if len(data) > SMALL:
+            self._sender = Thread(target=self._send, args=(data,), daemon=True, name="order")
+            self._sender.start()
+            return
         try:
-            self.connection.send(order)
+            self.connection.send_bytes(data)
         except OSError:
             raise LostError(self._cause()) from None
 
@@ -46,11 +57,17 @@ class ProcessHand:
         """See `Hand`."""
         self._process.kill()
         self._process.join()
+        if self._sender is not None:
+            self._sender.join()  # it ends with the process that should read
         self.connection.close()
 
     def last_words(self) -> str:
         """See `Hand`."""
         return tail(self._log)
+
+    def _send(self, data: memoryview) -> None:
+        with suppress(OSError):  # `receive` says why
+            self.connection.send_bytes(data)
 
     def _cause(self) -> str:
         """Why the process has ended."""

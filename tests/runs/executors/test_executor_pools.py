@@ -15,6 +15,7 @@ from ray_cases import NO_RAY, Nodes, ray_missing
 
 from rlanything.core.errors import ConfigError, MachineError
 from rlanything.runs.executors.processes import ProcessPool
+from rlanything.runs.executors.worker import Order
 
 RAY = pytest.param(
     "ray", marks=[pytest.mark.skipif(ray_missing, reason=NO_RAY), pytest.mark.xdist_group("ray")]
@@ -77,6 +78,25 @@ def test_a_worker_that_hangs_is_helped_and_then_ended(pool_of, tmp_path):
         stuck.since -= 20
         assert placed(crew, config) == rolled_out()
     assert "it has not answered for 20 s, and was ended" in said[0]
+
+
+def test_a_long_order_to_a_worker_that_was_stopped_holds_nobody_up(tmp_path):
+    pool = ProcessPool(FatedMaker(tmp_path))
+    hand = pool.start()
+    _, greeting = hand.receive()
+    os.kill(greeting.pid, signal.SIGSTOP)
+    asking = threading.Thread(target=hand.ask, args=(Order(0, "examine", ("x" * 10_000_000,)),), daemon=True)
+    asking.start()
+    asking.join(20)
+    assert not asking.is_alive()
+    assert pool.wait([hand], 0.2) == []
+    os.kill(greeting.pid, signal.SIGCONT)
+    error, _ = hand.receive()  # the whole order has come, and holds nothing that can be examined
+    assert isinstance(error, TypeError)
+    os.kill(greeting.pid, signal.SIGSTOP)
+    hand.ask(Order(0, "examine", ("x" * 10_000_000,)))
+    hand.kill()
+    pool.close()
 
 
 @pytest.mark.long
