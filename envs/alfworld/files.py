@@ -90,7 +90,7 @@ def read_game(folder: Path) -> Task:
         annotated = sentence not in goal.sentences
         if annotated and sentence not in [a["task_desc"] for a in trajectory["turk_annotations"]["anns"]]:
             raise GameError(f"its sentence {sentence!r} does not say the goal: {goal.sentences[0]}")
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:  # overflow: a number as 1e999
         raise GameFileError(f"{folder / 'traj_data.json'}: {_reason(error)}") from error
     return _read_scene(folder, scene, goal, sentence, annotated)
 

@@ -85,7 +85,7 @@ def _placements(inside: list[Fact], located: list[Fact], receptacles: dict[str, 
 
 def _fact(node: Any) -> Fact:
     if not isinstance(node, list) or not node or isinstance(node[0], list):
-        raise GameError(f"{node!r} is no fact")
+        raise GameError(f"{node if isinstance(node, str) else '(..)'} in :init is no fact")
     return tuple(from_pddl(a) if isinstance(a, str) else "" for a in node)
 
 

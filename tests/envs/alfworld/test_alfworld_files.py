@@ -84,6 +84,13 @@ def drop(key: str) -> Callable[[str], str]:
         ("traj_data.json", drop("task_type"), "traj_data.json: it lacks 'task_type'"),
         ("traj_data.json", drop("scene"), "traj_data.json: it lacks 'scene'"),
         ("traj_data.json", lambda t: t.replace("pick", "make"), "task type"),
+        ("traj_data.json", lambda t: t.replace('"scene_num": ', '"scene_num": 1e999, "was": '), "infinity"),
+        (
+            "initial_state.pddl",
+            lambda t: t.replace("(:init", f"(:init {'(' * 9999}{')' * 9999}"),
+            "(..) in :init",
+        ),
+        ("initial_state.pddl", lambda t: t.replace("(:init", "(:init fridge"), "fridge in :init is no fact"),
         ("initial_state.pddl", lambda t: t[: len(t) // 2], "truncated: 2 parentheses are open at its end"),
         ("initial_state.pddl", lambda t: "", "not one (define ..)"),
         ("initial_state.pddl", lambda t: t + ")", "closes a parenthesis too many"),
