@@ -22,6 +22,9 @@ class Planner:
         self._tools = next(
             (tools for verb, tools, _ in world.treatable if verb == world.goal.task), frozenset()
         )
+        self._loose = world.targets & world.pickupable
+        self._open_to = [d for d in world.destinations if self._loose <= world.accepts[d]]
+        """Destinations that may hold the target. A downloaded game may lack a fact that the tables have."""
 
     def distance(self, state: State, known: Ints) -> int:
         """Commands to the goal by the best plan; at least `MISSING` when something must be found first.
@@ -53,12 +56,12 @@ class Planner:
             return self._look(state, known, place, opened)
         if self.world.goal.copies == 2:
             return self._put_two(state, known, place, opened)
-        pairs = ((o, d) for o in self._candidates(state, known) for d in self.world.destinations)
+        pairs = ((o, d) for o in self._candidates(state, known) for d in self._open_to)
         return min((self._deliver(state, o, place, opened, d)[0] for o, d in pairs), default=2 * MISSING)
 
     def _candidates(self, state: State, known: Ints) -> Iterable[int]:
         """Targets that may be used next: the held one, or every known one."""
-        return (state.held,) if state.held != NOTHING else sorted(self.world.targets & known)
+        return (state.held,) if state.held != NOTHING else sorted(self._loose & known)
 
     def _deliver(
         self, state: State, o: int, place: int, opened: Ints, destination: int
@@ -87,10 +90,10 @@ class Planner:
     def _put_two(self, state: State, known: Ints, place: int, opened: Ints) -> int:
         """Cost of putting two copies into one destination, as far as known copies go."""
         options = [2 * MISSING]
-        for d in self.world.destinations:
+        for d in self._open_to:
             there = state.inside[d] & self.world.targets & known
             missing = 2 - len(there)
-            loose = sorted((self.world.targets & known | {state.held} - {NOTHING}) - there)
+            loose = sorted((self._loose & known | {state.held} - {NOTHING}) - there)
             orders = [
                 p for p in permutations(loose, min(missing, len(loose))) if state.held in (NOTHING, *p[:1])
             ]

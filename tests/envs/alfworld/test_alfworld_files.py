@@ -105,7 +105,7 @@ def drop(key: str) -> Callable[[str], str]:
             lambda t: t.replace("(exists (?o - object)", "(forall (?o - object)"),
             "the goal",
         ),
-        ("initial_state.pddl", lambda t: t.replace("(pickupable", "(moveable"), ""),
+        ("initial_state.pddl", lambda t: t.replace("(cleanable", "(moveable"), ""),
         ("initial_state.pddl", lambda t: t.replace("(inReceptacle Z", "(inReceptacle"), ""),
         ("game.tw-pddl", lambda t: t[:100], "game.tw-pddl: "),
         ("game.tw-pddl", lambda t: t.replace("Your task is to", "Please"), "does not say the task"),

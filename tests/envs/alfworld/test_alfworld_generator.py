@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from statistics import mean
 
 import pytest
@@ -247,6 +248,20 @@ def test_validate_refuses_solved_and_unsolvable_games(tasks: list[Task]) -> None
     bare = {r: p for r, p in game.receptacles.items() if class_of(r) != game.goal.destination}
     kept = {o: r for o, r in game.placements.items() if r in bare}
     assert "there is no" in why_invalid(task_of(Game(game.scene, game.goal, bare, kept)))
+
+
+@pytest.mark.parametrize("kind", sorted(TASK_TYPES))
+def test_validate_refuses_games_whose_target_cannot_be_moved(kind: str, tasks: list[Task]) -> None:
+    """The real engine cannot load them. Only downloaded games can lack these facts."""
+    task = next(t for t in tasks if t.payload["task_type"] == TASK_TYPES[kind])
+    game = Game.from_payload(task.payload)
+    goal = game.goal
+    fixed = tuple(f"pickupable {o}" for o in game.objects_of(goal.target))
+    full = (f"canContain {goal.destination}Type {goal.target}Type",) if goal.destination else ()
+    for removed in (fixed, full) if full else (fixed,):
+        assert why_invalid(task_of(replace(game, removed=removed))) == "the goal cannot be reached"
+    if len(fixed) > max(1, goal.copies):
+        assert why_invalid(task_of(replace(game, removed=fixed[:1]))) == ""
 
 
 def _with(task: Task, **changes: object) -> Task:
