@@ -40,7 +40,7 @@ def rewritten(parent: Task, reply: str, change: Change) -> Task:
     changed = change(game, wish, rng)
     if reason := why_unplayable(changed):
         raise InvalidProposal(reason)
-    if changed.payload == game.payload:
+    if replace(changed, annotated=game.annotated).payload == game.payload:  # its sentence is no change
         raise InvalidProposal("the proposal is the task that there is already")
     kept = changed.goal == game.goal and not game.annotated
     sentence = parent.instruction if kept else changed.goal.sentences[rng.randrange(2)]

@@ -159,6 +159,9 @@ def test_the_parent_itself_is_refused(family: AlfworldFamily, tasks: list[Task])
     for task in tasks:
         with pytest.raises(InvalidProposal, match="the task that there is already"):
             family.parse(task, wish_of(game_of(task)).line)
+        said = Task("alfworld", "do it.", {**task.payload, "annotated": True})  # by a person
+        with pytest.raises(InvalidProposal, match="the task that there is already"):
+            family.parse(said, wish_of(game_of(said)).line)
 
 
 def test_a_treatment_that_the_object_does_not_allow(family: AlfworldFamily) -> None:
