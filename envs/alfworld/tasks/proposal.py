@@ -2,7 +2,8 @@
 
     task: heat object: apple receptacle: countertop copies: 1 hidden: yes destinations: 1
 
-For `look` the receptacle is the lamp and there are no destinations. Knobs that are not given stay as they are.
+For `look` the receptacle is the lamp and there are no destinations. Numbers that are not given stay as they are. Where
+`hidden` is not given, copies that are added or moved may go anywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from envs.alfworld.games.ids import class_of
 from rlanything.core.types import InvalidProposal
 
 MOST = 5
-"""Most copies of a target, and most destinations."""
+"""Most copies of a target, and most destinations, that a reply may ask for. A room may have more already."""
 _LONGEST = 20_000
 """Characters of a reply that are read, from its end."""
 _KEYS = ("task", "object", "receptacle", "copies", "hidden", "destinations")
@@ -83,10 +84,11 @@ def _counted(classes: Iterable[str], closed: Iterable[str] = ()) -> str:
     return ", ".join(f"{name} {n}{' closed' if name in closed else ''}" for name, n in sorted(counts.items()))
 
 
-def read_wish(reply: str) -> Wish:
+def read_wish(reply: str, present: Wish | None = None) -> Wish:
     """The last complete wish in untrusted text. Raises `InvalidProposal` when there is none.
 
-    Case, markdown and punctuation are ignored; the keys may be on several lines.
+    present: the task that there is, whose numbers are allowed however large they are. Case, markdown and punctuation
+    are ignored; the keys may be on several lines.
     """
     text = re.sub(r"[*_`#|]+", " ", reply[-_LONGEST:].lower())
     last: InvalidProposal | None = None
@@ -95,7 +97,7 @@ def read_wish(reply: str) -> Wish:
         for key, value in _PAIR.findall(part):
             pairs.setdefault(key, value)
         try:
-            return _wish(pairs)
+            return _wish(pairs, present)
         except InvalidProposal as error:
             last = last or error
     raise last or InvalidProposal("the reply has no line of the form `task: .. object: .. receptacle: ..`")
@@ -109,13 +111,14 @@ def _parts(text: str) -> Iterator[str]:
         end = start
 
 
-def _wish(pairs: dict[str, str]) -> Wish:
+def _wish(pairs: dict[str, str], present: Wish | None) -> Wish:
     missing = [key for key in _KEYS[:3] if key not in pairs]
     if missing:
         raise InvalidProposal(f"the reply does not say {' and '.join(missing)}")
     if pairs["task"] not in TASK_TYPES:
         raise InvalidProposal(f"task {pairs['task']!r} is not one of {', '.join(TASK_TYPES)}")
-    copies, destinations = _number(pairs, "copies"), _number(pairs, "destinations")
+    copies = _number(pairs, "copies", None if present is None else present.copies)
+    destinations = _number(pairs, "destinations", None if present is None else present.destinations)
     hidden = pairs.get("hidden")
     if hidden not in (None, "yes", "no"):
         raise InvalidProposal(f"hidden must be yes or no, not {hidden!r}")
@@ -125,11 +128,11 @@ def _wish(pairs: dict[str, str]) -> Wish:
     return Wish(pairs["task"], pairs["object"], pairs["receptacle"], copies, flag, destinations)
 
 
-def _number(pairs: dict[str, str], key: str) -> int | None:
+def _number(pairs: dict[str, str], key: str, present: int | None) -> int | None:
     if key not in pairs:
         return None
     digits = pairs[key].lstrip("0")
-    if digits not in map(str, range(1, MOST + 1)):
+    if digits not in map(str, (*range(1, MOST + 1), present)):
         raise InvalidProposal(f"{key} must be a number from 1 to {MOST}, not {pairs[key][:20]!r}")
     return int(digits)
 

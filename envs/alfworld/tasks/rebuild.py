@@ -35,7 +35,7 @@ def rewritten(parent: Task, reply: str, change: Change) -> Task:
         game = Game.from_payload(parent.payload)
     except GameError as error:
         raise InvalidProposal(f"the parent is no game: {error}") from error
-    wish = read_wish(reply)
+    wish = read_wish(reply, wish_of(game))
     rng = random.Random(content_id([parent.task_id, wish.line]))
     changed = change(game, wish, rng)
     if reason := why_unplayable(changed):

@@ -164,6 +164,28 @@ def test_the_parent_itself_is_refused(family: AlfworldFamily, tasks: list[Task])
             family.parse(said, wish_of(game_of(said)).line)
 
 
+def test_a_reply_may_keep_a_number_that_the_room_has(family: AlfworldFamily) -> None:
+    """Downloaded kitchens have twenty cabinets. The description says so, and a reply may say it again."""
+    large = AlfworldFamily(task_types=["pick"], ood_receptacles=(20, 40))
+    targets = [(task, game_of(task).goal.target.lower()) for task in large.make("out_of_domain", 8, 0)]
+    wishes = [
+        (task, f"task: pick object: {o} receptacle: {r}")
+        for task, o in targets
+        for r in ("cabinet", "drawer")
+    ]
+    children = [child for task, line in wishes if (child := parsed(family, task, line))]
+    crowded = next(child for child in children if child.payload["knobs"]["destinations"] > 5)
+    count, last = crowded.payload["knobs"]["destinations"], family.describe(crowded).splitlines()[-1]
+    assert last.endswith(f" destinations: {count}")
+    again = parsed(
+        family, crowded, last.replace("hidden: yes", "hidden: no").replace("copies: 1", "copies: 3")
+    )
+    assert again is not None
+    assert again.payload["knobs"]["destinations"] == count
+    with pytest.raises(InvalidProposal, match="destinations must be a number from 1 to 5"):
+        family.parse(crowded, f"{last.rpartition(' ')[0]} {count + 1}")
+
+
 def test_a_treatment_that_the_object_does_not_allow(family: AlfworldFamily) -> None:
     parent = kitchen("pick", distractors=[14, 16])
     things = {class_of(o) for o in game_of(parent).placements}
