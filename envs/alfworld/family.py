@@ -36,7 +36,8 @@ class AlfworldFamily:
     task_types, levels: names, or names with shares, of the generated tasks; with `data`, task_types selects games.
     held_out: task types that no arm trains on. The split `practice`, from which embedded base models learn, has all
         types, the split `held_out` these alone, every other split the rest. An adapter may not ask for them.
-    receptacles, distractors: [least, most] of a generated room in train and in_domain.
+    receptacles, distractors: [least, most] of a generated room in train and in_domain. A goal that needs more
+        receptacles gets more, and a lamp of the floor plan comes besides.
     ood_levels, ood_receptacles, ood_distractors: the same for out_of_domain and reward_panel, whose floor plans are
         not used in training.
     timeout: seconds that the real engine may take for one answer.
@@ -152,7 +153,10 @@ class AlfworldFamily:
         return task
 
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
-        """A reply that `parse` accepts and that makes the task harder or easier. Raises `InvalidProposal` for none."""
+        """A reply that `parse` accepts and that makes the task harder or easier, with `scene` where its room allows it.
+
+        Raises `InvalidProposal` for none.
+        """
         reply = self._edit.rewrite(task, direction, seed)
         if self._held_out:
             self.parse(task, reply)

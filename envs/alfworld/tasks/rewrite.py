@@ -24,7 +24,8 @@ ENOUGH = (1.0, 6.0)
 def rewrite_task(task: Task, direction: Direction, seed: int) -> str:
     """A reply that `parse_proposal` accepts and whose task needs more (harder) or fewer (easier) expected commands.
 
-    Where no change is in the range `ENOUGH`, the best one is taken. Raises `InvalidProposal` when the room allows none.
+    Where no change is in the range `ENOUGH`, the best one is taken. In up to three rooms of a hundred that needs as
+    many. Raises `InvalidProposal` when the room allows none.
     """
     game = Game.from_payload(task.payload)
     rng = random.Random(seed)
