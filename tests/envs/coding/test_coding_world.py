@@ -13,7 +13,15 @@ from envs.coding.family import CodingFamily
 from envs.coding.problem import Case, Problem, ProblemError
 from envs.coding.program_judge import ProgramJudge
 from envs.coding.sandbox import Status
-from envs.coding.world.cases import NoTestsError, cases, draw_case, first_failed, problem_of, shortened
+from envs.coding.world.cases import (
+    NoTestsError,
+    cases,
+    draw_case,
+    first_failed,
+    problem_of,
+    shortened,
+    unfinished,
+)
 from envs.coding.world.chain import Chain, ChainError, Step, UndefinedError, constants, parse
 from envs.coding.world.operations import OPERATIONS, Kind
 from envs.coding.world.sampling import LEVELS, belongs, draw_chain, held_out
@@ -67,7 +75,18 @@ def test_tests_are_right_different_and_show_every_step(chain: Chain) -> None:
     assert found == cases(chain, 6)
     assert len({case.input for case in found}) == 6
     assert first_failed(chain, found) is None
-    assert all(first_failed(other, found) is not None for other in shortened(chain))
+    assert all(first_failed(other, found) is not None for other in (*shortened(chain), *unfinished(chain)))
+
+
+def test_tests_show_a_last_step_that_makes_another_kind_of_value() -> None:
+    """A list of one digit is printed as the number is; so is a row of stars that is counted again."""
+    largest, digits = Step(OPERATIONS["largest"]), Step(OPERATIONS["digits"])
+    found = cases(Chain(Kind.NUMBERS, (largest, digits)), 6)
+    assert first_failed(Chain(Kind.NUMBERS, (largest,)), found) is not None
+    for steps in (("remainder", 5), ("digits", 0)), (("stars", 0), ("word lengths", 0)):
+        chain = Chain(Kind.NUMBER, (Step(OPERATIONS["add"], 2), *(Step(OPERATIONS[n], k) for n, k in steps)))
+        with pytest.raises(NoTestsError):
+            cases(chain, 6)
 
 
 def test_wordings_say_different_things() -> None:
