@@ -186,7 +186,7 @@ class CodingFamily:
         """The task that an adapter's reply asks for, with tests that agree. Raises `InvalidProposal`."""
         problem = Problem.from_task(parent)
         if _of_the_world(problem):
-            found = teacher.read_rewrite(problem, reply, self._rewrite_tests)
+            found = teacher.read_rewrite(problem, reply, self._rewrite_tests, self._tests_like(problem))
         else:
             found = read_problem(problem, reply, max(1, self._rewrite_tests))
         return found.to_task({key: parent.metadata[key] for key in ("split",) if key in parent.metadata})
@@ -268,12 +268,18 @@ class CodingFamily:
     def rewrite(self, task: Task, direction: Direction, seed: int) -> str:
         """A reply that `parse` accepts and that makes the task harder or easier."""
         rng = random.Random(derive_seed(seed, "coding/rewrite", task.task_id, direction.value))
-        return teacher.rewrite(Problem.from_task(task), direction, rng, self._rewrite_tests)
+        problem = Problem.from_task(task)
+        return teacher.rewrite(problem, direction, rng, self._rewrite_tests, self._tests_like(problem))
 
     def check_data(self, splits: Collection[str]) -> None:
         """Raise `ValueError` unless the files of problems of these splits are there."""
         if self._sets is not None:
             self._sets.check(splits)
+
+    def _tests_like(self, problem: Problem) -> Mixture:
+        """The mixture whose tests the problems of this one's split have."""
+        trained = teacher.split_of(teacher.chain_of(problem)) == TRAIN
+        return self._trained if trained else self._near
 
     def _results(self, work: Sequence[tuple[Problem, str]]) -> list[JobResult]:
         """The results of answers on their problems' own tests."""

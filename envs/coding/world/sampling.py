@@ -109,12 +109,17 @@ def _fresh(
         if chain.statement in taken or not belongs(chain, split):
             continue
         try:
-            careless = slips(chain, mixture.detected)
-            problem = problem_of(chain, mixture.tests, level, careless)
-            return problem if mixture.shown is None else plainest(problem, mixture.shown, careless)
+            return problem_with_tests(chain, level, mixture)
         except NoTestsError:
             continue
     return None
+
+
+def problem_with_tests(chain: Chain, level: str, mixture: Mixture) -> Problem:
+    """The chain as a problem with the tests of the mixture. Raises `NoTestsError`."""
+    careless = slips(chain, mixture.detected)
+    problem = problem_of(chain, mixture.tests, level, careless)
+    return problem if mixture.shown is None else plainest(problem, mixture.shown, careless)
 
 
 def plainest(problem: Problem, count: int, others: Sequence[Chain]) -> Problem:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from envs.coding.problem import Case, Problem
 from envs.coding.replies import UNCHANGED, read_tests, require_agreeing, write_test
-from envs.coding.world.cases import NoTestsError, cases, draw_case, first_failed, problem_of, shortened
+from envs.coding.world.cases import NoTestsError, draw_case, first_failed, shortened
 from envs.coding.world.chain import LONGEST, Chain, ChainError, Step, UndefinedError, parse
 from envs.coding.world.operations import OPERATIONS
-from envs.coding.world.sampling import LEVELS, belongs, draw_step
+from envs.coding.world.sampling import LEVELS, Mixture, belongs, draw_step, problem_with_tests
 from envs.splits import SPLITS
 from rlanything.core.types import Direction, InvalidProposal
 
@@ -48,7 +48,7 @@ def test_reply(chain: Chain, rng: random.Random, noise: float, aims: Sequence[Ch
     raise NoTestsError(f"no test for {chain.key!r}")
 
 
-def rewrite(problem: Problem, direction: Direction, rng: random.Random, tests: int) -> str:
+def rewrite(problem: Problem, direction: Direction, rng: random.Random, tests: int, mixture: Mixture) -> str:
     """A reply that `read_rewrite` accepts, with `tests` tests: one step more (harder) or less (easier).
 
     Where the split has no such problem, a step is replaced. Raises `ValueError` when that fails too.
@@ -62,7 +62,7 @@ def rewrite(problem: Problem, direction: Direction, rng: random.Random, tests: i
         if changed.key == chain.key or split_of(changed) != split_of(chain):
             continue
         try:
-            found = cases(changed, len(problem.cases))
+            found = problem_with_tests(changed, level_of(changed), mixture).cases
         except NoTestsError:
             continue
         return write_rewrite(changed, shortest(found, tests))
@@ -79,8 +79,8 @@ def write_rewrite(chain: Chain, shown: tuple[Case, ...]) -> str:
     return "\n".join([f"{OPENING} {chain.statement}", *(write_test(case) for case in shown)])
 
 
-def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
-    """The problem that a reply asks for. Raises `InvalidProposal`.
+def read_rewrite(parent: Problem, reply: str, least: int, mixture: Mixture) -> Problem:
+    """The problem that a reply asks for, with its tests and those that `mixture` gives. Raises `InvalidProposal`.
 
     The problem's reference solution must pass every test of the reply, and there must be at least `least` tests.
     The problem must differ from its parent in more than words and tests. It must belong to the parent's split, so that
@@ -104,7 +104,7 @@ def read_rewrite(parent: Problem, reply: str, least: int) -> Problem:
         raise InvalidProposal(f"test {wrong} is not what the problem asks for")
     if split_of(chain) != split_of(chain_of(parent)):
         raise InvalidProposal("problems of this kind are kept for evaluation")
-    return _with_tests(chain, tests, len(parent.cases))
+    return _with_tests(chain, tests, mixture)
 
 
 def split_of(chain: Chain) -> str:
@@ -112,11 +112,15 @@ def split_of(chain: Chain) -> str:
     return next(split for split in SPLITS if belongs(chain, split))
 
 
-def _with_tests(chain: Chain, tests: tuple[Case, ...], count: int) -> Problem:
-    """The problem with the reply's tests and `count` generated ones (`cases.cases`)."""
-    level = next((name for name, steps in LEVELS.items() if steps >= len(chain.steps)), list(LEVELS)[-1])
+def level_of(chain: Chain) -> str:
+    """The level of a chain of so many steps, or the hardest one."""
+    return next((name for name, steps in LEVELS.items() if steps >= len(chain.steps)), list(LEVELS)[-1])
+
+
+def _with_tests(chain: Chain, tests: tuple[Case, ...], mixture: Mixture) -> Problem:
+    """The problem with the reply's tests and those of a drawn problem: a rewrite hides as much as its parent."""
     try:
-        made = problem_of(chain, count, level)
+        made = problem_with_tests(chain, level_of(chain), mixture)
     except NoTestsError:
         raise InvalidProposal("no inputs show what every step of the problem does") from None
     given = {case.input for case in tests}

@@ -18,7 +18,7 @@ from envs.coding.world.operations import OPERATIONS, Kind
 from envs.coding.world.teacher import chain_of
 from envs.splits import SPLITS
 from rlanything.core.splits import TRAIN
-from rlanything.core.types import Task
+from rlanything.core.types import Direction, Task
 
 ALWAYS = dict.fromkeys(HABITS, 1.0)
 OF_PRINTING = ("brackets", "quotes", "decimals")
@@ -90,6 +90,29 @@ def test_few_tests_of_training_and_more_of_panels() -> None:
     for few, all_of_them in zip(problems(shown, TRAIN, 20), problems(whole, TRAIN, 20), strict=True):
         assert few.statement == all_of_them.statement
         assert set(few.cases) <= set(all_of_them.cases)
+
+
+def test_rewritten_problems_of_training_hide_the_habits_too() -> None:
+    """Else the arm that rewrites is shown what the others are not."""
+    family = habitual(rewrite_tests=0)
+    made = [
+        Problem.from_task(family.parse(task, family.rewrite(task, way, 0)))
+        for task in family.make(TRAIN, 50, 0)
+        for way in Direction
+    ]
+    assert {len(problem.cases) for problem in made} == {2}
+    hidden = [s for problem in made for name, s in detected(problem).items() if name not in OF_PRINTING]
+    assert sum(hidden) <= 0.1 * len(hidden)
+
+
+def test_rewritten_problems_that_hide_nothing_detect_the_habits() -> None:
+    family = habitual(train_tests=None, rewrite_tests=0)
+    tasks = family.make(TRAIN, 50, 0)
+    made = [
+        Problem.from_task(family.parse(task, family.rewrite(task, Direction.HARDER, 0))) for task in tasks
+    ]
+    hidden = [s for problem in made for name, s in detected(problem).items() if name not in OF_PRINTING]
+    assert sum(hidden) >= 0.4 * len(hidden)
 
 
 def test_habits_change_demonstrations_and_none_without_noise() -> None:
