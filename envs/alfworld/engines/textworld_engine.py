@@ -86,12 +86,10 @@ class TextworldEnvironment:
 
     def _ask(self, request: dict[str, str]) -> dict[str, Any]:
         """Send a request and wait for its answer. Any failure ends the child."""
-        child = self._started()
+        child, deadline = self._started(), time.monotonic() + self._timeout
         try:
-            assert child.stdin is not None
-            child.stdin.write(json.dumps(request).encode() + b"\n")
-            child.stdin.flush()
-            answer = json.loads(self._line(child))
+            self._send(child, json.dumps(request).encode() + b"\n", deadline)
+            answer = json.loads(self._line(child, deadline))
         except (BrokenPipeError, EOFError, json.JSONDecodeError) as error:
             raise EngineCrashedError(self._end_child(f"{type(error).__name__} {error}")) from error
         except TimeoutError:
@@ -115,16 +113,28 @@ class TextworldEnvironment:
             )
         return self._child
 
-    def _line(self, child: subprocess.Popen[bytes]) -> bytes:
+    def _send(self, child: subprocess.Popen[bytes], data: bytes, deadline: float) -> None:
+        """Write all of it: a large room is more than a pipe holds. Raises `TimeoutError` or `BrokenPipeError`."""
+        assert child.stdin is not None
+        os.set_blocking(child.stdin.fileno(), False)
+        with selectors.DefaultSelector() as selector:
+            selector.register(child.stdin, selectors.EVENT_WRITE)
+            while data:
+                self._wait(selector, deadline)
+                data = data[os.write(child.stdin.fileno(), data) :]
+
+    def _wait(self, selector: selectors.BaseSelector, deadline: float) -> None:
+        if not selector.select(max(0.0, deadline - time.monotonic())):
+            raise TimeoutError(f"the engine did not answer within {self._timeout:g} s")
+
+    def _line(self, child: subprocess.Popen[bytes], deadline: float) -> bytes:
         """One line of the child's answer. Raises `TimeoutError`, or `EOFError` when the child is gone."""
         assert child.stdout is not None
-        deadline = time.monotonic() + self._timeout
         received = b""
         with selectors.DefaultSelector() as selector:
             selector.register(child.stdout, selectors.EVENT_READ)
             while not received.endswith(b"\n"):
-                if not selector.select(max(0.0, deadline - time.monotonic())):
-                    raise TimeoutError(f"the engine did not answer within {self._timeout:g} s")
+                self._wait(selector, deadline)
                 chunk = child.stdout.read(1 << 16)
                 if not chunk:
                     raise EOFError("the engine ended")

@@ -25,6 +25,7 @@ from envs.alfworld.family import AlfworldFamily
 from envs.alfworld.files import data_root, load_tasks, write_game
 from envs.alfworld.games.alfred import TASK_TYPES
 from envs.alfworld.games.game import Game, GameError
+from envs.alfworld.games.pddl import problem_pddl
 from envs.alfworld.play.world import compile_world
 from envs.alfworld.tasks.sampling import task_of
 from envs.alfworld.teacher.oracle import Oracle
@@ -52,6 +53,19 @@ def test_a_hanging_child_is_killed_in_time(tasks: list[Task]) -> None:
         environment.reset(tasks[0], 0)
     assert time.monotonic() - start < 5
     environment.close()
+
+
+def test_a_child_that_does_not_read_a_large_room_is_killed_in_time(tasks: list[Task]) -> None:
+    """A pipe holds 64 kB, and the room is more."""
+    game = Game.from_payload(tasks[0].payload)
+    books = {f"Book|+{k / 100:05.2f}|+00.00|+00.00": sorted(game.receptacles)[0] for k in range(400)}
+    large = replace(game, placements={**game.placements, **books})
+    assert len(problem_pddl(large, "game")) > 1 << 16
+    environment = TextworldEnvironment(0.5, child("time.sleep(20)"))
+    start = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"did not answer within 0.5 s"):
+        environment.reset(task_of(large), 0)
+    assert time.monotonic() - start < 10
 
 
 def test_a_child_that_trickles_is_killed_in_time(tasks: list[Task]) -> None:
