@@ -53,15 +53,17 @@ decimal point."""
 
 
 def careless(chain: Chain, habits: Mapping[str, float], rng: random.Random) -> Chain:
-    """The chain as somebody with habits writes it; habits: the chance of each where it concerns the chain."""
-    for name, chance in habits.items():
-        if HABITS[name].concerns(chain) and rng.random() < chance:
-            chain = HABITS[name].of(chain)
+    """The chain as somebody with habits writes it; habits: the chance of each where it concerns the chain.
+
+    The order is that of `HABITS`, so that the order of a configuration changes nothing. A list that got brackets is a
+    text, which may get quotes.
+    """
+    for name, habit in HABITS.items():
+        if habit.concerns(chain) and rng.random() < habits.get(name, 0.0):
+            chain = habit.of(chain)
     return chain
 
 
 def slips(chain: Chain, habits: Mapping[str, float]) -> list[Chain]:
     """For each habit with a chance above 0 that concerns the chain, the chain as it is written then."""
-    return [
-        HABITS[name].of(chain) for name, chance in habits.items() if chance and HABITS[name].concerns(chain)
-    ]
+    return [habit.of(chain) for name, habit in HABITS.items() if habits.get(name) and habit.concerns(chain)]

@@ -131,6 +131,17 @@ def test_habits_change_demonstrations_and_none_without_noise() -> None:
         assert family.demonstrate(task, 1, 1e-9)[0][1] == careless(chain, ALWAYS, random.Random(0)).program
 
 
+def test_neither_the_order_of_habits_nor_one_without_a_chance_changes_anything() -> None:
+    half = dict.fromkeys(HABITS, 0.5)
+    backwards = dict(reversed(half.items()))
+    few, same = {"brackets": 0.5}, {"brackets": 0.5, "duplicates": 0.0, "sign": 0.0}
+    for one, other in ((half, backwards), (few, same)):
+        first, second = habitual(habits=one), habitual(habits=other)
+        tasks = first.make(TRAIN, 60, 0)
+        assert second.make(TRAIN, 60, 0) == tasks
+        assert [first.demonstrate(t, 1, 0.3) for t in tasks] == [second.demonstrate(t, 1, 0.3) for t in tasks]
+
+
 def test_the_chance_of_a_habit_is_its_share_of_the_programs_that_it_concerns() -> None:
     family = CodingFamily(habits={"duplicates": 0.6})
     lists = [t for t in family.make(TRAIN, 400, 0) if chain_of(Problem.from_task(t)).reads is Kind.NUMBERS]
