@@ -107,7 +107,7 @@ class Examiner(Protocol):
         ...
 
     def failed_tests(self, task: Task, tables: Tables) -> list[dict[int, str]]:
-        """For each program: the task's own tests that it fails, as number -> text. A critic reads them."""
+        """For each program: the tests that it fails, of those that a critic reads, as number -> text."""
         ...
 
     def program(self, task: Task, answer: str) -> str:
