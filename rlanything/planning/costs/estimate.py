@@ -94,8 +94,8 @@ def model_sizes(config: Config, root: Path) -> dict[str, Size]:
         if endpoint is not None:
             sizes[name] = served_size(endpoint)
             continue
-        made = Path(of.path).parts[0] == "runs" and Path(of.path).name  # trained by an arm, perhaps later
-        if made in ("policy", "reward"):
+        made = Path(of.path).parts[:1] == ("runs",) and Path(of.path).name  # trained by an arm, perhaps later
+        if made in ("policy", "reward") and made in sizes:
             sizes[name] = sizes[made]
         elif of.path in known:
             sizes[name] = known[of.path]

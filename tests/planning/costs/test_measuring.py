@@ -6,6 +6,7 @@ and 3 of a command more at each step), and a question about a step 36 more (20 +
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from rlanything.planning.costs.devices import CPU, Device
 from rlanything.planning.costs.estimate import Estimate, estimate, model_sizes
 from rlanything.planning.costs.hours import stage_hours
 from rlanything.planning.costs.measuring import Measuring, StageWork
-from rlanything.planning.costs.sizes import Size
+from rlanything.planning.costs.sizes import DECLARED, Size
 from rlanything.planning.costs.workload import Calls
 
 ROOT = Path(__file__).parents[3]
@@ -210,6 +211,19 @@ def test_a_checkpoint_that_an_arm_will_make_has_the_size_of_its_role():
     sizes = model_sizes(configuration(made, *STRONG), ROOT)
     assert sizes["reward_policy"] == sizes["policy"]
     assert sizes["judge strong"] == sizes["reward"]
+
+
+def test_a_model_that_goes_on_from_a_trained_checkpoint_has_the_size_of_its_file(tmp_path):
+    (tmp_path / "experiments").symlink_to(ROOT / "experiments")
+    made = "runs/full/seed-0/checkpoints/policy"
+    config = configuration(f"model.policy.path={made}", f"+evaluate.reward_policy.path={made}")
+    with pytest.raises(ConfigError, match=f"model.policy.path = {made}: no such folder"):
+        model_sizes(config, tmp_path)
+    (tmp_path / made).mkdir(parents=True)
+    declared = json.loads((ROOT / DECLARED).read_text())["Qwen/Qwen2.5-0.5B-Instruct"]
+    (tmp_path / made / "config.json").write_text(json.dumps(declared))
+    sizes = model_sizes(config, tmp_path)
+    assert sizes["policy"].parameters == sizes["reward_policy"].parameters == 494_032_768
 
 
 def test_a_judge_of_unknown_size_is_named():
