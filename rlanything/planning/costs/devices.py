@@ -10,6 +10,8 @@ from rlanything.core.errors import ConfigError, unknown
 
 GB = 10**9
 CPU = "cpu"
+AS_STATED = 0.15
+"""How far the memory that PyTorch sees may be from the data sheet's, as a share: cards of one name differ in it."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +63,21 @@ def device(name: str) -> Device:
 
 
 def of_this_machine() -> Device | None:
-    """The device in `DEVICES` that this machine's first accelerator is, by its name in PyTorch.
+    """The device in `DEVICES` that this machine's first accelerator is, by its name and its memory in PyTorch.
 
-    None if it is unknown.
+    None if it is unknown, as an A100 of 40 GB is, an L40S, or a part of an H100.
     """
     import torch
 
     if not torch.cuda.is_available():
         return None
     name = torch.cuda.get_device_name(0).replace(" ", "").replace("GeForce", "")
-    return next((known for known in DEVICES if known.name.partition("-")[0] in name), None)
+    memory = torch.cuda.get_device_properties(0).total_memory
+    return next((known for known in DEVICES if _is(known, name, memory)), None)
+
+
+def _is(known: Device, name: str, memory: int) -> bool:
+    return known.name.partition("-")[0] in name and abs(memory / known.memory - 1) <= AS_STATED
 
 
 def this_cpu() -> Device:

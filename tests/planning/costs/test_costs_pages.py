@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
+import torch
 from costs_cases import ROOT, SMALL, one_gpu, planned
 
 from rlanything.cli import main
@@ -140,6 +142,29 @@ def test_without_a_device_the_counts_are_printed_and_the_device_is_asked_for(mon
     said = capsys.readouterr().out
     assert "7,615,616,512 parameters" in said
     assert "name it with --device" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "known"),
+    [
+        ("NVIDIA H100 80GB HBM3", 79.6 * 2**30, "H100"),
+        ("NVIDIA A100-SXM4-80GB", 79.3 * 2**30, "A100-80GB"),
+        ("NVIDIA GeForce RTX 4090", 23.6 * 2**30, "RTX4090"),
+        ("NVIDIA L4", 22.2 * 2**30, "L4"),
+        ("NVIDIA A100-SXM4-40GB", 39.4 * 2**30, None),
+        ("NVIDIA L40S", 44.4 * 2**30, None),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", 15.6 * 2**30, None),
+        ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 9.8 * 2**30, None),
+    ],
+)
+def test_a_card_is_known_by_its_name_and_its_memory(monkeypatch, name, memory, known):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: name)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=int(memory))
+    )
+    found = devices.of_this_machine()
+    assert (found and found.name) == known
 
 
 @pytest.mark.parametrize(
