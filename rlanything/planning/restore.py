@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError, MachineError
@@ -31,9 +32,8 @@ def restore(root: Path, *, force: bool = False) -> list[str]:
     """
     _check(root)
     tracked = [name for name in (PARAMS, LOCK, *RESULTS) if _git(root, "ls-tree", "HEAD", name)]
-    names = ("diff", "--name-only", "--relative")
-    changed = _git(root, *names, "--diff-filter=a", "HEAD", "--", *tracked).splitlines()
-    added = _git(root, *names, "--diff-filter=A", "HEAD", "--", *tracked).splitlines()
+    changed = _names(root, "--diff-filter=a", tracked)
+    added = _names(root, "--diff-filter=A", tracked)
     said = [f"{name}: not in the last commit, and left as it is" for name in added]
     for name in (name for name in (PARAMS, LOCK) if name in changed and (root / name).is_file()):
         (root / KEPT).mkdir(parents=True, exist_ok=True)
@@ -60,6 +60,12 @@ def _check(root: Path) -> None:
             f"{root / PIPELINE}: not that of the last commit, and dvc.lock belongs to it; commit it, or take it back "
             f"with `git checkout HEAD {PIPELINE}`, and then again: `rlanything config restore`"
         )
+
+
+def _names(root: Path, which: str, tracked: Sequence[str]) -> list[str]:
+    """Files that differ from the last commit. With -z git writes names as they are; an arm may be called größe."""
+    found = _git(root, "diff", "--name-only", "--relative", "-z", which, "HEAD", "--", *tracked)
+    return found.split("\0")[:-1]
 
 
 def _git(root: Path, *words: str) -> str:

@@ -123,3 +123,13 @@ def test_a_new_result_that_is_staged_stays_and_is_named(project, capsys):
     assert contents(project) == before
     assert (project / "report" / "b").read_text() == "new"
     assert "report/b: not in the last commit, and left as it is" in capsys.readouterr().out
+
+
+def test_a_result_is_taken_back_whatever_letters_its_name_has(project):
+    file = project / "report" / "größe"
+    file.write_text("recorded")
+    do(project, "git", "add", "report")
+    do(project, "git", "commit", "-qm", "an arm of that name")
+    file.write_text("changed")
+    assert main(["--root", str(project), "config", "restore"]) == 0
+    assert file.read_text() == "recorded"
