@@ -13,8 +13,9 @@ from workspace_cases import TINY, run
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.planning import compose
-from rlanything.sweep.trials.inputs import SOURCES, link
-from rlanything.workspaces import trial
+from rlanything.runs.layout import Layout
+from rlanything.sweep.trials.inputs import MADE, SOURCES, link
+from rlanything.workspaces import linked, trial
 
 BOLD = [*TINY, "learn.policy.lr=0.001"]
 
@@ -59,6 +60,26 @@ def test_tasks_that_changed_under_the_same_settings_are_found_by_their_bytes(pro
         said = capsys.readouterr().err
         assert "arm outcome was trained with other tasks or base models" in said
         assert "data/tasks/in_domain.jsonl: " in said
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_trial_refuses_the_projects_new_tasks_also_where_these_lie_on_another_disk(
+    project, tmp_path_factory, elsewhere
+):
+    disk = tmp_path_factory.mktemp("disk")
+    for name in MADE if elsewhere else ():
+        (disk / name).mkdir()
+        (project / name).symlink_to(disk / name)
+    layout = Layout(project)
+    for file in (layout.manifest, layout.bootstrap):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{}")
+    found = trial.prepare(project, project / "params.yaml", BOLD)
+    assert found.inputs == project
+    linked.check(found.root, project, found.config, "train", "full")
+    compose.write(project / "params.yaml", [*TINY, "seed=1"], project)
+    with pytest.raises(ConfigError, match=r"made under other settings since \(seed: 0 -> 1\)"):
+        linked.check(found.root, project, found.config, "train", "full")
 
 
 def test_overrides_name_one_workspace_in_any_order(project):
