@@ -12,7 +12,7 @@ PARAMS = "params.yaml"
 KEPT = frozenset(
     {
         *("alfworld", "bootstrap", "checks", "inputs", "live", "livebench", "locks", "logs", "replies"),
-        *("restored", "started", "sweeps", "timings", "verify"),
+        *("pictures", "restored", "started", "sweeps", "timings", "vega.js", "verifiers", "verify", "vllm"),
     }
 )
 """What the project itself keeps in its `.rla/`."""
@@ -49,9 +49,16 @@ def free(name: str, root: Path) -> Path:
         raise ConfigError(
             f"workspace {name!r}: choose another name; the project keeps its own files in {place}"
         )
-    if not _NAME.fullmatch(name) or (place.exists() and not (place / PARAMS).is_file()):
-        raise ConfigError(f"workspace {name!r}: choose another name, of letters, digits, dots and dashes")
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"workspace {name!r}: choose another name, of letters, digits, _, dots and dashes")
+    if place.exists() and not (place / PARAMS).is_file() and not _begun(place):
+        raise ConfigError(f"workspace {name!r}: choose another name; {place} is no workspace")
     return place
+
+
+def _begun(place: Path) -> bool:
+    """Whether a folder without a params.yaml is a workspace whose making was killed: it holds nothing but links."""
+    return place.is_dir() and all(each.is_symlink() or each.suffix == ".tmp" for each in place.iterdir())
 
 
 def name_of(root: Path) -> str:

@@ -12,8 +12,10 @@ from workspace_cases import TINY, run
 
 from rlanything.buffer import TaskBuffer, write_snapshot
 from rlanything.cli import main
+from rlanything.config import load
 from rlanything.core.errors import ConfigError
 from rlanything.core.types import Task
+from rlanything.planning import compose
 from rlanything.workspaces import listing, places, trial
 
 
@@ -79,11 +81,26 @@ def test_a_name_is_of_one_configuration(project, capsys):
         (project / ".rla" / "locks").mkdir(exist_ok=True)
         with pytest.raises(ConfigError, match="choose another name"):
             places.free(name, project)
-    for name in ("live", "inputs", "sweeps", "checks", "timings", "livebench", "Logs"):
+    for name in ("live", "inputs", "sweeps", "checks", "timings", "livebench", "Logs", "vllm", "verifiers"):
         with pytest.raises(ConfigError, match="choose another name; the project keeps"):
             places.free(name, project)
     assert trial.trial_name(["a=1", "b=2"]) == trial.trial_name(["b=2", "a=1"])
     assert trial.trial_name(["a=1"]) != trial.trial_name(["a=2"])
+
+
+def test_a_workspace_whose_making_was_killed_is_made_by_the_same_command(project, monkeypatch):
+    words = [*TINY, "seed=1"]
+    with monkeypatch.context() as killed:
+        killed.setattr(compose, "write", lambda *_: pytest.fail("killed"))
+        with pytest.raises(pytest.fail.Exception):
+            trial.prepare(project, project / "params.yaml", words, "bold")
+    assert (project / ".rla" / "bold" / "envs").is_symlink()
+    found = trial.prepare(project, project / "params.yaml", words, "bold")
+    assert load(found.root / "params.yaml") == found.config
+    (project / ".rla" / "other").mkdir()
+    (project / ".rla" / "other" / "mine.txt").touch()
+    with pytest.raises(ConfigError, match=r"choose another name; .*/other is no workspace"):
+        trial.prepare(project, project / "params.yaml", words, "other")
 
 
 def test_an_unknown_workspace_names_the_nearest(project, capsys):
