@@ -167,13 +167,15 @@ def make(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declare
 
     Raises:
         ConfigError: before any work, for embedded models, an environment that teaches nothing, a path that is no free
-            folder below the root, or a folder that roles cannot share.
+            folder below the root, data that is there already, or a folder that roles cannot share.
         MachineError: before any work, where the environment cannot run on this machine; for a model of real size that
             has no room on the device.
     """
     for name, (_, source) in _sources(config).items():
         _require_free(name, source.path, root)
     check(config, root, steps, kinds, declared)
+    if not _is_expert(config) and (root / DATA).exists():
+        raise ConfigError(f"{root / DATA}: it exists, and is not overwritten; remove it first")
     standins = StandIns(config, root, _lessons(config, root), steps)
     places = _places(config, root, kinds, declared)
     for place, (name, role, chosen) in places.items():

@@ -137,6 +137,15 @@ def test_nothing_that_is_there_is_overwritten(project):
     assert not (project / standins.DATA).exists()
 
 
+def test_data_that_is_there_is_not_overwritten(project):
+    mine = project / standins.DATA / "mine.json"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("{}")
+    with pytest.raises(ConfigError, match="checkpoints/data: it exists, and is not overwritten"):
+        standins.make(rehearsal(), project, 1, {})
+    assert mine.is_file()
+
+
 @pytest.mark.parametrize(
     ("overrides", "steps", "said"),
     [
