@@ -6,10 +6,13 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, ValidationError
 
 from rlanything.buffer.storage import START
 from rlanything.core.errors import ConfigError
+from rlanything.core.records.forms import first_error
+from rlanything.files.reader import FileError
 from rlanything.files.yaml_file import mapping, read_mapping
 
 
@@ -23,12 +26,28 @@ class Pipeline:
     """The files and folders in the project that stages read and that no stage makes, by their path from `root`."""
 
 
+class Output(BaseModel):
+    """What a dvc.lock says of an output."""
+
+    path: str
+    md5: str
+    nfiles: int = 1
+
+
+class _Stage(BaseModel):
+    outs: list[Output] = []
+
+
+class _Lock(BaseModel):
+    stages: dict[str, _Stage] = {}
+
+
 @dataclass(frozen=True)
 class Locked:
     """The outputs in a dvc.lock."""
 
-    outputs: Mapping[str, Mapping[str, Any]]
-    """Path -> entry (md5, size, number of files)."""
+    outputs: Mapping[str, Output]
+    """By their path."""
     former: tuple[str, ...]
     """Outputs of stages that the pipeline no longer has. DVC keeps their entries."""
 
@@ -64,10 +83,11 @@ def _start(root: Path) -> list[Path]:
 def read_lock(path: Path, text: str, stages: Collection[str]) -> Locked:
     """The outputs in a dvc.lock; `stages`: those that the pipeline has.
 
-    text: the content of `path`. Raises `FileError` for anything but a mapping in YAML."""
-    found = mapping(path, text).get("stages", {})
-    outputs = {
-        out["path"]: out for name, stage in found.items() if name in stages for out in stage.get("outs", [])
-    }
-    every = {out["path"] for stage in found.values() for out in stage.get("outs", [])}
+    text: the content of `path`. Raises `FileError` for anything but what DVC writes."""
+    try:
+        found = _Lock.model_validate(mapping(path, text)).stages
+    except ValidationError as error:
+        raise FileError(f"{path}: {first_error(error)}") from None
+    outputs = {out.path: out for name, stage in found.items() if name in stages for out in stage.outs}
+    every = {out.path for stage in found.values() for out in stage.outs}
     return Locked(outputs, tuple(sorted(every - outputs.keys())))

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.core.printable import safe
 from rlanything.files.atomic import remove
 from rlanything.repro import workspace
 from rlanything.repro.difference import Difference, Folder, first_difference
+from rlanything.repro.pipeline import Output
 from rlanything.repro.provenance_page import divided
 from rlanything.runs import provenance
 
@@ -29,7 +30,7 @@ class Outcome:
     outputs: output -> whether it has the same bytes. files: number of files in all outputs. difference: the first
     difference, if one was found. unknown: why none could be found, although outputs differ. divided: as from
     `divided_arms`: no run from the start gives these arms' bytes. former: outputs of stages that the pipeline no longer
-    has, which were not made again."""
+    has, which were not made again. unclaimed: outputs that were made, and that dvc.lock does not have."""
 
     outputs: Mapping[str, bool]
     files: int
@@ -37,11 +38,12 @@ class Outcome:
     unknown: str = ""
     divided: tuple[str, ...] = ()
     former: tuple[str, ...] = ()
+    unclaimed: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
-        """Whether every output is the same."""
-        return all(self.outputs.values())
+        """Whether every output is recorded, and the same."""
+        return all(self.outputs.values()) and not self.unclaimed
 
 
 def verify(root: Path, revision: str | None, say: Callable[[str], None], *, keep: bool = False) -> Outcome:
@@ -82,7 +84,10 @@ def compare(root: Path, revision: str | None, copy: workspace.Workspace) -> Outc
     claimed, made = copy.locked.outputs, copy.made().outputs
     outputs = {path: _same(out, made.get(path)) for path, out in claimed.items()}
     outcome = Outcome(
-        outputs, sum(out.get("nfiles", 1) for out in claimed.values()), former=copy.locked.former
+        outputs,
+        sum(out.nfiles for out in claimed.values()),
+        former=copy.locked.former,
+        unclaimed=tuple(path for path in made if path not in claimed),
     )
     differing = tuple(path for path, same in outputs.items() if not same)
     if not differing:
@@ -100,6 +105,9 @@ def compare(root: Path, revision: str | None, copy: workspace.Workspace) -> Outc
 def text(outcome: Outcome) -> str:
     """The outcome for a terminal."""
     lines = [f"  {'same   ' if same else 'DIFFERS'}  {path}" for path, same in outcome.outputs.items()]
+    lines += [
+        f"  unknown  {path}: not in dvc.lock, so nothing says what it was" for path in outcome.unclaimed
+    ]
     lines += [f"  not run  {path}: of a stage that the pipeline no longer has" for path in outcome.former]
     count = sum(outcome.outputs.values())
     lines.append(
@@ -114,8 +122,8 @@ def text(outcome: Outcome) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _same(claimed: Mapping[str, Any], made: Mapping[str, Any] | None) -> bool:
-    return made is not None and claimed["md5"] == made["md5"]
+def _same(claimed: Output, made: Output | None) -> bool:
+    return made is not None and claimed.md5 == made.md5
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from stage_cases import ROOT
 
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.repro import verify, workspace
+from rlanything.repro.pipeline import read_lock
 
 pytestmark = pytest.mark.integration
 
@@ -90,6 +92,29 @@ def test_a_pipeline_that_drifts_is_caught_with_its_first_difference(project, mon
     assert "same     data/tasks" in printed
     assert "DIFFERS  runs/full" in printed
     assert "runs/full/metrics.jsonl: iteration 1, line 2, accuracy\n  first:  3.0\n  second: 3.5" in printed
+
+
+def test_an_output_that_nothing_is_recorded_of_is_not_verified(project, capsys):
+    lock = yaml.safe_load((project / "dvc.lock").read_text())
+    del lock["stages"]["train"]
+    (project / "dvc.lock").write_text(yaml.safe_dump(lock))
+    assert main(["--root", str(project), "verify-repro"]) == 1
+    printed = capsys.readouterr().out
+    assert "unknown  runs/full: not in dvc.lock, so nothing says what it was" in printed
+    assert "1 of 1 outputs (1 files) came out with the same bytes" in printed
+
+
+@pytest.mark.parametrize(
+    ("lock", "said"),
+    [
+        ("stages: []", "stages"),
+        ("stages: {tasks: {outs: [data/tasks]}}", r"stages\.tasks\.outs\.0"),
+        ("stages: {tasks: {outs: [{path: data/tasks, etag: x}]}}", r"stages\.tasks\.outs\.0\.md5"),
+    ],
+)
+def test_a_lock_that_dvc_did_not_write_is_refused_by_its_field(lock, said):
+    with pytest.raises(ConfigError, match=rf"dvc\.lock: .*{said}"):
+        read_lock(Path("dvc.lock"), lock, ["tasks"])
 
 
 @pytest.mark.parametrize("level", ["--project", pytest.param("--global", marks=pytest.mark.long)])
