@@ -44,7 +44,11 @@ def changed(rules: Rules, overrides: Sequence[str]) -> Rules:
         if not equals:
             raise ConfigError(f"{override!r}: expected key=value, e.g. signals.lambda=1")
         section, name = _place(data, key)
-        section[name] = yaml.safe_load(value)
+        try:
+            section[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            reason = str(error).splitlines()[0]
+            raise ConfigError(f"{override!r}: no value that YAML can read ({reason})") from None
     config = parse(data)
     before, after = rules.config.adaptation.acceptance, config.adaptation.acceptance
     if after == "paired" and before != after:

@@ -235,6 +235,7 @@ def test_a_higher_threshold_asks_for_more_that_was_never_made(root):
         ("adaptation.alpha_low=0.9", "alpha_low"),
         ("adaptation.acceptance=paired", "there is nothing to pair"),
         ("signals.lambda", "expected key=value"),
+        ("signals.lambda=[1", "no value that YAML can read"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused_by_name(root, override, message):
