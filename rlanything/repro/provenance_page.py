@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,13 +29,19 @@ _PARTS = {
 
 
 def arm_of(name: str, root: Path) -> str:
-    """The arm that `name` means: `full`, `full/seed-0`, or a path to one of them. Raises `ConfigError`."""
-    parts = Path(name).parts
+    """The arm that `name` means: `full`, `full/seed-0`, or a path to one of them below `root`. Raises `ConfigError`."""
     known = sorted(p.stem for p in (root / "provenance").glob("*.json"))
-    for part in reversed(parts):
-        if part in known:
-            return part
+    runs = root.resolve() / "runs"
+    for place in (Path(os.path.normpath(above / name)) for above in (runs, runs.parent)):
+        within = place.relative_to(runs).parts if place.is_relative_to(runs) else ()
+        if within and within[0] in known and (len(within) == 1 or within[1] in _seeds(root, within[0])):
+            return within[0]
+    parts = Path(name).parts
     raise ConfigError(f"no record of run {name!r}: {unknown_run(parts[-1] if parts else name, known)}")
+
+
+def _seeds(root: Path, arm: str) -> list[str]:
+    return [f"seed-{seed}" for seed in provenance.read(root, arm)["seeds"]]
 
 
 def page(arm: str, config: Config, root: Path) -> dict[str, Any]:

@@ -117,6 +117,14 @@ def test_an_unknown_run_is_refused_with_the_nearest_name(project):
         provenance_page.arm_of("ful", project)
 
 
+def test_a_name_means_a_run_of_this_project_alone(project):
+    for name in (ARM, f"{ARM}/seed-0", f"runs/{ARM}", str(project / "runs" / ARM / "seed-0")):
+        assert provenance_page.arm_of(name, project) == ARM
+    for name in (f"../other/runs/{ARM}", f"{ARM}/seed-7", f"nothing/{ARM}"):
+        with pytest.raises(ConfigError, match="no record of run"):
+            provenance_page.arm_of(name, project)
+
+
 def test_a_record_of_another_schema_is_refused(project):
     path = project / "provenance" / "full.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 99}))
