@@ -132,6 +132,10 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
             },
             "adaptation.alpha_low = 0.7, adaptation.alpha_high = 0.6 cannot be run",
         ),
+        (
+            {"space": {"env.engine": ["fast", "fasst"]}},
+            "env.engine = fasst cannot be run: env: engine: 'fasst' is not one of fast, textworld",
+        ),
         ({"space": {"env": ["alfworld", "alfworld_easy"]}}, "a group of files"),
         ({"space": {"learn.policy": [1]}}, "learn.policy"),
         (

@@ -80,16 +80,18 @@ def _check_space(sweep: Sweep, base: Mapping[str, Any], root: Path) -> None:
     except ConfigError as error:
         raise ConfigError(f"space: {error}") from None
     for sets in extremes(sweep):
-        _check_point(sweep, base, sets)
+        _check_point(sweep, base, sets, root)
 
 
-def _check_point(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value]) -> None:
+def _check_point(sweep: Sweep, base: Mapping[str, Any], sets: Mapping[str, Value], root: Path) -> None:
     data = copy.deepcopy(dict(base))
     for key, value in sets.items():
         section, _, name = key.rpartition(".")
         (look_up(data, section) if section else data)[name] = value
     try:
-        _check_arms(sweep, parse(data))
+        config = parse(data)
+        _check_arms(sweep, config)
+        check.check(config, root, engine=False)
     except ConfigError as error:
         shown = ", ".join(f"{key} = {value}" for key, value in sets.items())
         raise ConfigError(f"space: {shown} cannot be run: {error}") from None

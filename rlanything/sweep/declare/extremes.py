@@ -12,7 +12,7 @@ from rlanything.sweep.declare.space import rounded, thresholds
 from rlanything.sweep.declare.sweep import Sweep
 
 CORNERS = 1024
-"""The most corners that are checked; each check takes less than a millisecond."""
+"""The most corners that are checked; each check takes a millisecond or two."""
 BETWEEN = 0.382
 """A place between two ends, as a share of the way; it gives a fraction where the ends are like 1.0."""
 
