@@ -52,10 +52,20 @@ def compare(sides: Sequence[Side], root: Path) -> Compared:
     config = next((side.config for side in sides if side.config is not None), None)
     if config is None:
         config = check.read(root / "params.yaml", root, engine=False)
-    contents = replace(contents_of(config), signals=())
+    contents = replace(contents_of(config), signals=(), metrics=_metrics(config, sides))
     return Compared(
         root, sides, found, contents, config, differences(found, contents.metrics), differing(sides)
     )
+
+
+def _metrics(config: Config, sides: Sequence[Side]) -> tuple[Metric, ...]:
+    """Those of `config`, then what other sides measure besides on panels of their own; of one kind of reward model."""
+    kind = name_of(config)
+    configs = [config, *(side.config for side in sides if side.config is not None)]
+    every = [metric for of in configs if name_of(of) == kind for metric in contents_of(of).metrics]
+    first = {metric.name: metric for metric in reversed(every)}  # of one name that of the first side
+    ordered = [first[name] for name in dict.fromkeys(metric.name for metric in every)]
+    return tuple(sorted(ordered, key=lambda metric: (not metric.is_success, not metric.is_share)))
 
 
 def headline(found: Compared) -> str:

@@ -14,6 +14,7 @@ from rlanything.cli import main
 from rlanything.compare.comparison import headline, notes
 from rlanything.compare.page import comparison_md
 from rlanything.compare.results import Pairing, Why
+from rlanything.config import parse
 from rlanything.core.errors import ConfigError
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast, corrected
@@ -76,6 +77,25 @@ def test_panels_and_environments_that_differ_are_said(root, tmp_path):
     shown = {row.key: row.values for row in found.settings}
     assert shown["env.secret"] == ("(not shown)", "–"), "a text of the environment may be private"
     assert "do not print" not in comparison_md(found)
+
+
+def test_a_panel_that_only_one_side_has_is_said_whichever_side_it_is(root, tmp_path):
+    declared = config().model_dump(mode="json", by_alias=True)
+    declared["tasks"]["panels"]["mine"] = {"split": "in_domain", "tasks": 24, "measures": ["policy"]}
+    others = [tmp_path / "one", tmp_path / "two"]
+    for other in others:
+        experiment(other, ("base", "full"), of=parse(declared))
+        data = evaluation("full", 2)
+        for seed in data["seeds"].values():
+            seed["mine"] = seed["in_domain"]
+        write_evaluation(other, data)
+    for names in ((".", str(others[0])), (str(others[0]), ".")):
+        found = compared(root, *names)
+        assert [row.why for row in found.differences if row.metric.name == "mine"] == [Why.ONE_SIDE]
+        assert [metric.is_success for metric in found.metrics[:3]] == [True, True, True]
+        assert "mine" in comparison_md(found)
+    rows = [row for row in compared(root, ".", *map(str, others)).differences if row.metric.name == "mine"]
+    assert {row.side for row in rows} == {1, 2}
 
 
 def test_a_revision_is_read_from_git_and_nothing_is_claimed_without_its_tasks(root, capsys):
