@@ -12,6 +12,8 @@ from rlanything.repro.file_difference import Place, first_place
 
 STAGES = ("data", "models", "runs", "labels", "evaluation", "report")
 """Folders of results, in the order in which the pipeline makes them."""
+PROJECT = ("dvc.yaml", "params.yaml")
+"""Files that a folder with results has, if it is no run. Its data/ and models/ may be links to another folder's."""
 _IN_RUN = (
     "buffer",
     "rollouts",
@@ -81,14 +83,14 @@ def first_difference(first: Tree, second: Tree) -> Difference | None:
 
 
 def folders(first: Path, second: Path) -> tuple[Folder, Folder]:
-    """Two folders to compare. In projects, only the outputs of the pipeline are compared.
+    """Two folders to compare. In projects, workspaces and trials, only the outputs of the pipeline are compared.
 
     Raises `ConfigError` for a path that is not a folder."""
     for path in (first, second):
         if not path.is_dir():
             raise ConfigError(f"{path}: no such folder")
     only = tuple(name for name in STAGES if (first / name).is_dir() or (second / name).is_dir())
-    project = (first / "dvc.yaml").is_file() and (second / "dvc.yaml").is_file()
+    project = all(any((of / name).is_file() for name in PROJECT) for of in (first, second))
     return Folder(first, only if project else ()), Folder(second, only if project else ())
 
 

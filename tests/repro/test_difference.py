@@ -49,6 +49,17 @@ def test_a_run_does_not_differ_from_its_copy(pair, capsys):
     assert "files, byte for byte" in capsys.readouterr().out
 
 
+def test_workspaces_differ_where_the_tasks_behind_their_links_do(tmp_path):
+    for name in ("first", "second"):
+        (tmp_path / f"of-{name}").mkdir()
+        (tmp_path / f"of-{name}" / "panel.jsonl").write_text(f'"{name}"')
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "params.yaml").touch()
+        (tmp_path / name / "data").symlink_to(tmp_path / f"of-{name}")
+    difference = found((tmp_path / "first", tmp_path / "second"))
+    assert difference.path == PurePosixPath("data/panel.jsonl")
+
+
 @pytest.mark.integration
 def test_another_token_is_named_and_not_what_followed_from_it(pair, capsys):
     _, copy = pair
