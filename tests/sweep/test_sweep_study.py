@@ -9,7 +9,9 @@ from optuna.trial import TrialState
 from sweep_cases import BAND, LAMBDA, declared, make, write_results
 
 from rlanything.core.errors import ConfigError
+from rlanything.files.records import write_json
 from rlanything.sweep.trials.board import REPEATS
+from rlanything.sweep.trials.measure import training_curve
 from rlanything.sweep.trials.status import status_line
 
 
@@ -83,6 +85,19 @@ def test_tpe_keeps_away_from_where_another_trial_is_running(tmp_path):
     (first, beside), (same, alone) = drawn
     assert first == same
     assert beside != alone
+
+
+def test_a_point_that_could_not_be_measured_moves_no_other_one(tmp_path):
+    """A pruner compares the points of the same number: they have the same draws."""
+    rows = [{"iteration": k, "panel/rm_pairwise": value} for k, value in ((0, 0.5), (5, None), (10, 0.7))]
+    for place, row in enumerate([*rows[:2], {"iteration": 6}, rows[2]]):
+        write_json(tmp_path / "seed-0" / "iterations" / f"{place:04d}" / "metrics.json", row)
+    curve = training_curve([tmp_path / "seed-0"], "rm_pairwise")
+    assert curve == [None, 0.7]
+    board = make(declared(pruner="median"), tmp_path / "sweep")
+    trial = board.study.ask()
+    assert not board.study.report(trial.number, curve)
+    assert board.study.trials()[0].intermediate_values == {1: 0.7}
 
 
 def test_a_trial_that_was_not_drawn_to_the_end_is_completed(tmp_path):

@@ -157,16 +157,16 @@ class SweepStudy:
     def _trial(self, number: int) -> optuna.Trial:
         return optuna.Trial(self.study, self.trials()[number]._trial_id)
 
-    def report(self, number: int, curve: Sequence[float]) -> bool:
-        """Record the new points of a trial's curve; returns whether the pruner gives the trial up.
+    def report(self, number: int, curve: Sequence[float | None]) -> bool:
+        """Record the new points of a trial's curve, but for None; returns whether the pruner gives the trial up.
 
         Trials with a label never are: the others are compared with them.
         """
         trial = self._trial(number)
         known = self.trials()[number].intermediate_values
-        new = [step for step in range(len(curve)) if step not in known]
-        for step in new:
-            trial.report(curve[step], step)
+        new = {step: value for step, value in enumerate(curve) if value is not None and step not in known}
+        for step, value in new.items():
+            trial.report(value, step)
         return bool(new) and not trial.user_attrs.get(LABEL) and trial.should_prune()
 
     def note(self, number: int, **attributes: Any) -> None:

@@ -109,7 +109,8 @@ def curve_panels(runs: Mapping[int, Sequence[Mapping[str, Any]]], last: int) -> 
     """
     found = {}
     for metric in _curves(runs):
-        points = {seed: curve_points(run, metric)[-last:] for seed, run in runs.items()}
+        every = {seed: [v for v in curve_points(run, metric) if v is not None] for seed, run in runs.items()}
+        points = {seed: values[-last:] for seed, values in every.items()}
         if all(len(values) == last for values in points.values()):
             means = {seed: float(np.mean(values)) for seed, values in points.items()}
             found[metric] = _run_panel(means, most=1.0)
@@ -122,10 +123,14 @@ def _curves(runs: Mapping[int, Sequence[Mapping[str, Any]]]) -> list[str]:
     return sorted(key.removeprefix(CURVE) for key in keys if key.startswith(CURVE))
 
 
-def curve_points(run: Iterable[Mapping[str, Any]], metric: str) -> list[float]:
-    """The points of a curve after the start of training, in order; `run`: lines of metrics.jsonl."""
-    points = [row.get(f"{CURVE}{metric}") for row in run if row["iteration"] > 0]
-    return [float(value) for value in points if value is not None]
+def curve_points(run: Iterable[Mapping[str, Any]], metric: str) -> list[float | None]:
+    """The points of a curve after the start of training, in order; `run`: lines of metrics.jsonl.
+
+    None: a point at which there was nothing to measure, as no pair of steps. It keeps its place.
+    """
+    key = f"{CURVE}{metric}"
+    points = [row[key] for row in run if row["iteration"] > 0 and key in row]
+    return [None if value is None else float(value) for value in points]
 
 
 def _run_panel(values: Mapping[int, float], most: float = float("inf")) -> Panel:
@@ -134,7 +139,7 @@ def _run_panel(values: Mapping[int, float], most: float = float("inf")) -> Panel
     return Panel(tuple(values), ("run",), hits, np.ones_like(hits), (0.0, most))
 
 
-def training_curve(seeds: Sequence[Path], metric: str) -> list[float]:
+def training_curve(seeds: Sequence[Path], metric: str) -> list[float | None]:
     """The points that a pruner compares: seed after seed, up to the first seed that is not finished.
 
     Point k of seed s has the same random draws in every trial. The point before training is left out: it is the same
@@ -144,7 +149,7 @@ def training_curve(seeds: Sequence[Path], metric: str) -> list[float]:
         seeds: the seeds' live folders, in order; those that have not begun need not exist.
         metric: one with a curve (`declare.metrics.has_curve`).
     """
-    points: list[float] = []
+    points: list[float | None] = []
     for seed in seeds:
         files = sorted((seed / "iterations").glob("[0-9]*/metrics.json"))
         points += curve_points(map(read_object, files), metric)
@@ -153,6 +158,6 @@ def training_curve(seeds: Sequence[Path], metric: str) -> list[float]:
     return points
 
 
-def finished_curve(runs: Sequence[Path], metric: str) -> list[float]:
+def finished_curve(runs: Sequence[Path], metric: str) -> list[float | None]:
     """The same points as `training_curve`, of seeds that are all finished; runs: their folders in order."""
     return [point for run in runs for point in curve_points(rows(run), metric)]
