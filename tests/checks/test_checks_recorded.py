@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "checks"
 TABLES = (
     *("weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
-    *("pairwise", "pairwise_votes", "many_votes"),
+    *("pairwise", "pairwise_votes", "many_votes", "votes_alone"),
 )
 """Studies of which docs/checks.md has every hypothesis in a row: difference with its interval, p."""
 
