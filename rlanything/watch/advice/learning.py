@@ -24,6 +24,8 @@ BELOW_BASE = 1.5
 happens in fewer than one of ten runs."""
 PANEL_TASKS = 50
 """Tasks of a panel where nothing says how many there are; the default scale measures as many."""
+MIXED = "let votes decide only where outcomes differ (`advantage: mixed` of the arm)"
+"""What mended a policy that lost beside a reward model that learns (docs/checks.md, votes_alone)."""
 
 
 def nothing_learnt(rows: Sequence[Row]) -> Warned | None:
@@ -76,9 +78,7 @@ def alike(rows: Sequence[Row]) -> Warned | None:
         "votes alike",
         f"all votes agree on {now:.0%} of the steps, of {first:.0%} at first: errors that they share are not averaged "
         "out, and the policy may learn them",
-        "lower learn.reward.lr, or let votes decide only where outcomes differ: signals.policy_min=0.125 "
-        "signals.policy_max=0.875 signals.advantage_scale=task; `rlanything rollouts votes RUN` shows how often they "
-        "err",
+        f"lower learn.reward.lr, or {MIXED}; `rlanything rollouts votes RUN` shows how often they err",
     )
 
 
@@ -96,7 +96,7 @@ def flattered(rows: Sequence[Row]) -> Warned | None:
         "votes flatter",
         f"the mean vote rose by {found.rise:.2f} while accuracy changed by {100 * found.gain:+.1f} points, "
         f"from iteration {found.since} on: the policy may be learning to please the reward model",
-        "`rlanything view RUN` shows votes beside outcomes; lower signals.lambda, or train the reward model as well",
+        f"`rlanything rollouts paid RUN` shows what the votes pay for; {MIXED}",
     )
 
 
