@@ -6,7 +6,7 @@ and has a positive advantage is what it exploits.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ WORD = 20
 """Characters of an action's first word that are kept. A model wrote it."""
 LEAST = 0.01
 """A kind with a smaller share of the steps, at the start and at the end, has no line in the text."""
-VALUES = ("steps", "vote", "advantage", "alike")
+VALUES = ("a_rollout", "vote", "advantage", "alike")
 
 
 class Kind(NamedTuple):
@@ -53,7 +53,7 @@ class Paid:
     def means(self, rollouts: int) -> dict[str, float | None]:
         """Steps a rollout. Means over steps: of the mean vote, and of the advantage, also on those that are alike."""
         return {
-            "steps": self.steps / rollouts,
+            "a_rollout": self.steps / rollouts,
             "vote": self.votes / self.voted if self.voted else None,
             "advantage": self.advantages / self.steps if self.steps else None,
             "alike": self.alike_advantages / self.alike if self.alike else None,
@@ -63,8 +63,8 @@ class Paid:
 def paid(name: str, root: Path, *, environment: bool | None = None) -> Json:
     """The page: every kind of steps, in the first and in the last quarter of the iterations.
 
-    The runs that `name` means are taken together. Rollouts of rewrites on trial, and failures of the environment, are
-    not counted. An advantage that did not train counts as 0.
+    The runs that `name` means are taken together. Rollouts of rewrites on trial and of tasks that the oracle does not
+    know, and failures of the environment, are not counted. An advantage that did not train counts as 0.
 
     Args:
         name: an arm, a run or its folder.
@@ -76,6 +76,10 @@ def paid(name: str, root: Path, *, environment: bool | None = None) -> Json:
             oracle or is not asked.
     """
     runs, iterations = voting(name, root)
+    if len(iterations) < 2:
+        raise ConfigError(
+            f"{name}: has rollouts of one iteration; the start of training is compared with its end"
+        )
     oracles = [oracle_of(run, root, environment) for run in runs]
     quarter = max(1, len(iterations) // 4)
     spans = (iterations[:quarter], iterations[-quarter:])
@@ -98,11 +102,11 @@ def paid(name: str, root: Path, *, environment: bool | None = None) -> Json:
 
 def text(page: Json, screen: Screen) -> str:
     """The page as a table, without rare kinds."""
-    totals = [sum(row["spans"][k]["steps"] for row in page["rows"]) for k in (0, 1)]
+    totals = [sum(row["spans"][k]["a_rollout"] for row in page["rows"]) for k in (0, 1)]
     shown = [
         row
         for row in page["rows"]
-        if any(span["steps"] >= LEAST * total for span, total in zip(row["spans"], totals, strict=True))
+        if any(span["a_rollout"] >= LEAST * total for span, total in zip(row["spans"], totals, strict=True))
     ]
     names = [
         "",
@@ -113,7 +117,7 @@ def text(page: Json, screen: Screen) -> str:
         [
             "good" if row["good"] else "bad",
             safe(f"{row['word']}: {row['reason']}"),
-            *(_number(span[key], signed=key != "steps") for key in VALUES for span in row["spans"]),
+            *(_number(span[key], signed=key != "a_rollout") for key in VALUES for span in row["spans"]),
         ]
         for row in shown
     ]
@@ -138,30 +142,31 @@ def _count(
         for iteration in iterations:
             stored = StoredIteration(run.stored, iteration)
             records = [r for r in stored.episodes if compared(r.episode) and not r.proposal]
-            rollouts += len(records)
             outcomes = _outcomes(records)
             for record in records:
                 trajectory = record.episode.trajectory
                 kinds = _kinds(oracle, stored, record)
                 if oracle.problem:
                     raise ConfigError(f"{run.name}, iteration {iteration}: {oracle.problem}")
+                rollouts += bool(kinds)
                 for step, kind in enumerate(kinds):
                     alike = len(outcomes[trajectory.slot, trajectory.task_id, step]) == 1
                     _add(found[kind], record, step, alike)
     if not rollouts:
+        span = f"{iterations[0]} to {iterations[-1]}"
         raise ConfigError(
-            f"{runs[0].name}: no rollout of iterations {iterations[0]} to {iterations[-1]} counts"
+            f"{runs[0].name}: no rollout of iterations {span} counts and is known to the oracle"
         )
     return found, rollouts
 
 
-def _outcomes(records: Sequence[EpisodeRecord]) -> dict[tuple[int, str, int], Counter[int]]:
+def _outcomes(records: Sequence[EpisodeRecord]) -> dict[tuple[int, str, int], set[int]]:
     """The outcomes of the tries that have a step, by slot, task and index of the step."""
-    found: defaultdict[tuple[int, str, int], Counter[int]] = defaultdict(Counter)
+    found: defaultdict[tuple[int, str, int], set[int]] = defaultdict(set)
     for record in records:
         tried = record.episode.trajectory
         for step in range(len(tried.steps)):
-            found[tried.slot, tried.task_id, step][tried.outcome] += 1
+            found[tried.slot, tried.task_id, step].add(tried.outcome)
     return found
 
 

@@ -30,7 +30,7 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
 
     Where a switch is off, the column repeats a dependency that every arm has.
     """
-    judged = "signals.lambda" if arm.step_votes else "signals.policy_min"
+    judged = "signals.lambda" if arm.step_votes and arm.vote_weight is None else "signals.policy_min"
     question = "judge" if config.model.context == "chat" else "judge_history"
     served = {"adapter_endpoint": "endpoints.adapter" if arm.adapt else "seed"}
     counted = {"written": "signals.written" if arm.step_votes else "seed"}
@@ -38,7 +38,7 @@ def _switches(config: Config, arm: ArmConfig) -> Columns:
         **(served if config.endpoints.served else {}),
         **(counted if writes_tests(config) else {}),
         "judge_model": _judge_model(config, arm, arm.reward_from),
-        "scale": "signals.advantage_scale" if arm.advantage == "step" else "seed",
+        "scale": "seed" if arm.advantage == "trajectory" else "signals.advantage_scale",
         "policy_min": "signals.policy_min" if arm.outcome else "seed",
         "policy_max": "signals.policy_max" if arm.outcome else "seed",
         "signals": "signals" if arm.train_reward else judged,

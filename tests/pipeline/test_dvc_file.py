@@ -12,6 +12,7 @@ from rlanything.config import load, parse
 from rlanything.planning import dvcfile
 from rlanything.planning.compose import compose
 from rlanything.stages.declared import STAGES
+from rlanything.stages.dependencies import trained
 from rlanything.stages.stage import Stage
 
 BODIES = {name: stage.get("do", stage) for name, stage in pipeline()["stages"].items()}
@@ -65,6 +66,17 @@ def test_parameters_that_are_named_exist(stage: Stage):
                 section = section[part]
 
 
+def test_an_arm_depends_on_the_scale_and_the_lambda_that_its_advantages_have():
+    def columns(**changes):
+        arm = CONFIG.arms["policy"].model_copy(update=changes)
+        found = trained(CONFIG.model_copy(update={"arms": {"policy": arm}}))["policy"]
+        return found["scale"], found["signals"]
+
+    assert columns() == columns(advantage="mixed") == ("signals.advantage_scale", "signals.lambda")
+    assert columns(vote_weight=0.5) == ("signals.advantage_scale", "signals.policy_min")
+    assert columns(step_votes=False, advantage="trajectory") == ("seed", "signals.policy_min")
+
+
 @pytest.mark.parametrize("arm", TRAINED)
 def test_what_an_arm_depends_on_follows_its_switches(arm):
     train, evaluate = (pipeline()["stages"][name]["foreach"][arm] for name in ("train", "evaluate"))
@@ -72,7 +84,7 @@ def test_what_an_arm_depends_on_follows_its_switches(arm):
     judged = "signals.lambda" if switches.step_votes else "signals.policy_min"
     assert train["signals"] == ("signals" if switches.train_reward else judged)
     assert train["judge_model"] == "models/reward"
-    assert train["scale"] == ("signals.advantage_scale" if switches.advantage == "step" else "seed")
+    assert train["scale"] == ("seed" if switches.advantage == "trajectory" else "signals.advantage_scale")
     assert (train["policy_min"], train["policy_max"]) == ("signals.policy_min", "signals.policy_max")
     assert train["learner"] == ("learn.reward" if switches.train_reward else "learn.policy")
     assert train["adaptation"] == ("adaptation" if switches.adapt else "seed")

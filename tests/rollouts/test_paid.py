@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 
 import pytest
+from live_cases import in_training
 from stage_cases import small
 
 from envs.alfworld.family import AlfworldFamily
@@ -20,8 +21,8 @@ RUN = "full/seed-0"
 
 def test_means_are_of_the_steps_that_have_a_value():
     sums = Paid(steps=4, voted=2, votes=1.0, advantages=-2.0, alike=1, alike_advantages=0.5)
-    assert sums.means(8) == {"steps": 0.5, "vote": 0.5, "advantage": -0.5, "alike": 0.5}
-    assert Paid().means(8) == {"steps": 0.0, "vote": None, "advantage": None, "alike": None}
+    assert sums.means(8) == {"a_rollout": 0.5, "vote": 0.5, "advantage": -0.5, "alike": 0.5}
+    assert Paid().means(8) == {"a_rollout": 0.0, "vote": None, "advantage": None, "alike": None}
 
 
 @pytest.mark.integration
@@ -52,16 +53,16 @@ def test_the_steps_are_those_of_the_records_and_their_kinds_those_of_the_oracle(
                     alike[kind].append(advantage)
         assert page["rollouts"][k] == len(tried)
         rows = {(r["good"], r["reason"], r["word"]): r["spans"][k] for r in page["rows"]}
-        assert {kind for kind, row in rows.items() if row["steps"]} == set(steps)
+        assert {kind for kind, row in rows.items() if row["a_rollout"]} == set(steps)
         for kind, found in steps.items():
-            assert rows[kind]["steps"] == pytest.approx(len(found) / len(tried))
+            assert rows[kind]["a_rollout"] == pytest.approx(len(found) / len(tried))
             assert rows[kind]["advantage"] == pytest.approx(sum(found) / len(found))
             assert rows[kind]["vote"] == pytest.approx(sum(votes[kind]) / len(votes[kind]))
             mean = sum(alike[kind]) / len(alike[kind]) if alike[kind] else None
             assert rows[kind]["alike"] == (mean if mean is None else pytest.approx(mean))
     first = page["rows"][0]
-    assert max(s["steps"] for s in first["spans"]) == max(
-        s["steps"] for row in page["rows"] for s in row["spans"]
+    assert max(s["a_rollout"] for s in first["spans"]) == max(
+        s["a_rollout"] for row in page["rows"] for s in row["spans"]
     )
 
 
@@ -84,10 +85,37 @@ def test_the_table_leaves_out_rare_kinds_and_shows_no_control_sign(undisturbed, 
     assert head == f"what the votes of {RUN} pay for"
     assert runs.startswith(f"{RUN}; iterations 0 to 0 -> ")
     assert names.split() == ["step", "a", "rollout", "->", "vote", "->", "advantage", "->", "alike", "->"]
-    totals = [sum(row["spans"][k]["steps"] for row in page["rows"]) for k in (0, 1)]
-    common = [r for r in page["rows"] if any(r["spans"][k]["steps"] >= 0.01 * totals[k] for k in (0, 1))]
+    totals = [sum(row["spans"][k]["a_rollout"] for row in page["rows"]) for k in (0, 1)]
+    common = [r for r in page["rows"] if any(r["spans"][k]["a_rollout"] >= 0.01 * totals[k] for k in (0, 1))]
     assert 0 < len(rows) == len(common)
     assert "where all tries with that step end alike" in meaning
+
+
+@pytest.mark.integration
+def test_a_task_that_the_oracle_does_not_know_is_not_counted(undisturbed, monkeypatch):
+    run = StoredRun(undisturbed)
+    last = StoredIteration(run, run.iterations[-1])
+    counted = [r.episode.trajectory for r in last.episodes if not r.proposal and r.episode.trajectory.counts]
+    unknown, validate = counted[0].task_id, AlfworldFamily.validate
+    monkeypatch.setattr(
+        AlfworldFamily,
+        "validate",
+        lambda self, task: "not mine" if task.task_id == unknown else validate(self, task),
+    )
+    page = paid(RUN, undisturbed.parents[2], environment=True)
+    assert page["rollouts"][1] == sum(t.task_id != unknown for t in counted)
+    monkeypatch.setattr(AlfworldFamily, "validate", lambda self, task: "not mine")
+    with pytest.raises(
+        ConfigError, match="no rollout of iterations 0 to 0 counts and is known to the oracle"
+    ):
+        paid(RUN, undisturbed.parents[2], environment=True)
+
+
+@pytest.mark.integration
+def test_a_run_with_one_iteration_has_nothing_to_compare(undisturbed, tmp_path):
+    in_training(undisturbed.parents[2], tmp_path, published=1)
+    with pytest.raises(ConfigError, match="has rollouts of one iteration"):
+        paid("full", tmp_path, environment=True)
 
 
 @pytest.mark.integration

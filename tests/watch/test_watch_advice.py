@@ -29,6 +29,7 @@ def test_votes_that_rise_while_success_does_not_are_told_with_their_first_iterat
     assert kinds(pleased) == {"votes flatter"}
     (one,) = checks.warnings([numbers(row) for row in pleased])
     assert "rose by 0.60 while accuracy changed by -10.0 points, from iteration 9 on" in one.text
+    assert one.todo.startswith("`rlanything rollouts paid RUN`")
     assert kinds([*rows(8, mean_vote=0.1), *rows(10, 8, mean_vote=0.6, accuracy=0.9)]) == set()
     assert kinds(pleased[:9]) == set(), "too few iterations to say"
 
