@@ -64,6 +64,7 @@ def small(*overrides: str) -> Config:
 
 SMALL_CODING = (
     "env=coding",
+    "seed=5",  # with most seeds the small writer writes no right test for the panel
     "scale=smoke",
     "tasks.train=6",
     "tasks.panels.in_domain.tasks=2",
