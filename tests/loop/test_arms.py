@@ -16,6 +16,7 @@ from rlanything.loop.group import Group
 from rlanything.loop.iteration import IterationResult
 
 SWITCHES = {"step_votes": False, "train_reward": False, "adapt": False}
+TRAINED = {"step_votes": True, "train_reward": True, "adapt": False}
 OUTCOME = ArmConfig(**SWITCHES, advantage="trajectory")
 OUTCOME_STEPS = ArmConfig(**SWITCHES)
 STEP_ONLY = ArmConfig(outcome=False, step_votes=True, train_reward=False, adapt=False)
@@ -81,6 +82,19 @@ def test_mixed_advantages_are_those_of_the_steps_where_outcomes_differ(wins, len
     assert all(a[-1] for a in found["step"] if len(a) > trained)
     cut = [(*a[:trained], *[0.0] * (len(a) - trained)) for a in found["step"]]
     assert found["mixed"] == cut
+
+
+@pytest.mark.parametrize("own", [0.0, 0.25, 4.0])
+def test_an_arm_s_own_vote_weight_is_that_of_its_policy_alone(own):
+    votes, signals = ("good", "bad", "bad"), {"lambda": 1.0}
+    arm = ArmConfig(**TRAINED, vote_weight=own)
+    worlds = [
+        World({0: 2}, votes=votes, arm=arm, **signals),
+        World({0: 2}, votes=votes, arm=ArmConfig(**TRAINED), **{"lambda": own, "reward_lambda": 1.0}),
+    ]
+    found = [world.loop.collect(world.start(task(0))) for world in worlds]
+    assert found[0].policy == found[1].policy
+    assert found[0].reward == found[1].reward != ()
 
 
 @pytest.mark.parametrize("wins", [0, 2, 4])

@@ -91,19 +91,6 @@ def test_each_lambda_moves_the_lessons_of_its_own_model_alone():
     assert found[0].reward == found[1].reward
 
 
-@pytest.mark.parametrize("own", [0.0, 0.25, 4.0])
-def test_an_arm_s_own_vote_weight_is_that_of_its_policy_alone(own):
-    votes, signals = ("good", "bad", "bad"), {"lambda": 1.0}
-    arm = POLICY_REWARD.model_copy(update={"vote_weight": own})
-    worlds = [
-        World({0: 2}, votes=votes, arm=arm, **signals),
-        World({0: 2}, votes=votes, arm=POLICY_REWARD, **{"lambda": own, "reward_lambda": 1.0}),
-    ]
-    found = [world.loop.collect(world.start(task(0))) for world in worlds]
-    assert found[0].policy == found[1].policy
-    assert found[0].reward == found[1].reward != ()
-
-
 @pytest.mark.parametrize(("wins", "trains"), [(0, False), (1, True), (3, True), (4, False)])
 def test_only_tasks_inside_the_policy_filter_train_the_policy(wins, trains):
     world = World({0: wins}, policy_min=0.25, policy_max=0.75, arm=POLICY)
