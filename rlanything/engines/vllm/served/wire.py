@@ -228,9 +228,8 @@ def read(answer: Json, ask: Ask, name: str) -> tuple[list[int], list[float]]:
     whole = all(isinstance(token, int) and token >= 0 for token in ids) and 0 < len(ids) <= ask.max_tokens
     if not (same and whole):
         raise LostError(f"{len(ids)} ids with {len(logprobs)} log-probs, for at most {ask.max_tokens} tokens")
-    if (
-        len(ids) < ask.max_tokens and ids[-1] not in ask.stops
-    ):  # vLLM calls it an answer: `finish_reason: abort`
+    # A server that is stopped sends what it has so far, as an answer (`finish_reason: abort`).
+    if len(ids) < ask.max_tokens and ids[-1] not in ask.stops:
         raise LostError(f"an answer that was broken off after {len(ids)} of {ask.max_tokens} tokens")
     if versions != [(name, 0, len(ids))]:
         told = one_line(", ".join(str(version) for version, _, _ in versions))[:SHOWN]
