@@ -142,7 +142,7 @@ def _count(
         for iteration in iterations:
             stored = StoredIteration(run.stored, iteration)
             records = [r for r in stored.episodes if compared(r.episode) and not r.proposal]
-            outcomes = _outcomes(records)
+            outcomes = outcomes_of(records)
             for record in records:
                 trajectory = record.episode.trajectory
                 kinds = _kinds(oracle, stored, record)
@@ -160,7 +160,7 @@ def _count(
     return found, rollouts
 
 
-def _outcomes(records: Sequence[EpisodeRecord]) -> dict[tuple[int, str, int], set[int]]:
+def outcomes_of(records: Sequence[EpisodeRecord]) -> dict[tuple[int, str, int], set[int]]:
     """The outcomes of the tries that have a step, by slot, task and index of the step."""
     found: defaultdict[tuple[int, str, int], set[int]] = defaultdict(set)
     for record in records:

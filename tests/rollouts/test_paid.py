@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 from live_cases import in_training
@@ -13,7 +14,7 @@ from envs.alfworld.family import AlfworldFamily
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
 from rlanything.repro.stored import StoredIteration, StoredRun
-from rlanything.rollouts.paid import Paid, paid
+from rlanything.rollouts.paid import Paid, outcomes_of, paid
 from rlanything.runs import build
 
 RUN = "full/seed-0"
@@ -109,6 +110,19 @@ def test_a_task_that_the_oracle_does_not_know_is_not_counted(undisturbed, monkey
         ConfigError, match="no rollout of iterations 0 to 0 counts and is known to the oracle"
     ):
         paid(RUN, undisturbed.parents[2], environment=True)
+
+
+@pytest.mark.integration
+def test_tries_are_compared_within_their_slot(undisturbed):
+    records = StoredIteration(StoredRun(undisturbed), 0).episodes
+    tries = [r.episode.trajectory for r in records]
+    elsewhere = [
+        replace(r, episode=replace(r.episode, trajectory=replace(t, slot=t.slot + 100, outcome=-t.outcome)))
+        for r, t in zip(records, tries, strict=True)
+    ]
+    alone, beside = outcomes_of(records), outcomes_of([*records, *elsewhere])
+    assert len(beside) == 2 * len(alone)
+    assert {key: beside[key] for key in alone} == alone
 
 
 @pytest.mark.integration
