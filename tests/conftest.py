@@ -37,6 +37,18 @@ def pytest_configure() -> None:
         os.environ.pop(name, None)
 
 
+SHOWN = 80  # characters of a parameter in the name of a test
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A long text names its case by its beginning only: one of 16 MB would fill every report of the tests."""
+    if isinstance(val, bytes) and len(val) > SHOWN:
+        return f"{argname}: {len(val)} bytes"
+    if isinstance(val, str) and len(val) > SHOWN:
+        return f"{argname}: {ascii(val[:SHOWN])[1:-1]}..."
+    return None
+
+
 def pytest_collectstart() -> None:
     """The garbage collector would go through a million objects of torch and of the tests again and again."""
     gc.disable()

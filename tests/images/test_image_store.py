@@ -59,7 +59,6 @@ def test_a_full_disk_leaves_no_part_of_a_picture(tmp_path, monkeypatch):
         (SHADES[0].png[:-3], "its content has another sha256 than its name"),
         (bytes((16 << 20) + 1), "holds more than 16 MB"),
     ],
-    ids=["missing", "exchanged", "cut", "large"],
 )
 def test_a_missing_exchanged_cut_or_large_file_is_an_error_that_names_it(tmp_path, content, words):
     store = ImageStore(tmp_path)
