@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 from pydantic import ValidationError
 
+from rlanything import targets
 from rlanything.config import Config
+from rlanything.core.errors import ConfigError
 
 CLASSES = ("env", "engine")
 """Sections whose keys are the arguments of a class, which code can gain and lose as well."""
@@ -19,26 +23,35 @@ def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
     A key that the code has gained counts where its value is not the default. One that it has lost does not count.
     """
-    old, new = _leaves(_upgraded(before)), _leaves(_upgraded(now))
+    old, new = _upgraded(before), _upgraded(now)
+    for name in CLASSES:
+        _complete(name, old.get(name), new.get(name))
+    was, now_is = _leaves(old), _leaves(new)
+    # Both have every key of today's code. So one that is alone is an entry of a mapping, or below a value.
     return [
-        key
-        for key in {**old, **new}
-        if (old[key] != new[key] if key in old and key in new else _counts(key, old, new))
+        key for key in {**was, **now_is} if key not in was or key not in now_is or was[key] != now_is[key]
     ]
 
 
-def _counts(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether a key that only one side has is a difference of the experiments.
+def _complete(name: str, old: Any, new: Any) -> None:
+    """Give each section the arguments that only the other one has, at their defaults.
 
-    It is where the other side has a value in place of its section (`null`), or other entries of the mapping that it
-    is in. An argument of a class, or a whole mapping, may have come with the code.
+    An argument of the old one that the class has lost is removed. Without the class every such argument counts.
     """
-    other = new if key in old else old
-    parent = key.rpartition(".")[0]
-    above = [key[:place] for place, sign in enumerate(key) if sign == "."]
-    if any(name in other for name in above) or any(name.startswith(f"{key}.") for name in other):
-        return True
-    return parent not in CLASSES and any(name.startswith(f"{parent}.") for name in other)
+    if not isinstance(old, dict) or not isinstance(new, dict) or old.keys() == new.keys():
+        return
+    try:
+        taken = inspect.signature(targets.named_class(new, name, object)).parameters
+    except (ConfigError, KeyError):
+        return
+    anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
+    for key in old.keys() ^ new.keys():
+        if key in taken and taken[key].default is not inspect.Parameter.empty:
+            default = json.loads(json.dumps(taken[key].default, default=str))  # a tuple is a list in JSON
+            old.setdefault(key, default)
+            new.setdefault(key, default)
+        elif key not in taken and not anything:
+            old.pop(key, None)
 
 
 def _leaves(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -59,7 +72,7 @@ def _upgraded(configuration: Mapping[str, Any]) -> dict[str, Any]:
         except ValidationError as error:
             lost = [item["loc"] for item in error.errors() if item["type"] == "extra_forbidden"]
             if not lost:
-                return dict(configuration)
+                return deepcopy(dict(configuration))
             for *place, name in lost:
                 section: Any = given
                 for part in place:

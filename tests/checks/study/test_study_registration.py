@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 from dataclasses import replace
@@ -13,6 +14,7 @@ from study_cases import HYPOTHESIS, OWN, ROOT, STUDIES, declared, space_of
 
 from rlanything.checks.study.declare import Study, load_study
 from rlanything.checks.study.registration import FILE, _content, _require_same, register, registered
+from rlanything.checks.study.upgraded import changed
 from rlanything.checks.workspace import Workspace
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
@@ -224,6 +226,39 @@ def test_no_change_of_the_experiment_passes_for_newer_code(space, place, value, 
     section[place[-1]] = value
     with pytest.raises(ConfigError, match=rf"differs now: {named}"):
         _require_same(folder, {**_content(study, where), "configuration": changed})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "named"),
+    [
+        ({}, {"edit": "tokens"}, ["env.edit"]),
+        ({"edit": "tokens"}, {}, ["env.edit"]),
+        ({}, {"habits": {"look": 1.0}}, ["env.habits", "env.habits.look"]),
+        ({}, {"edit": "scene"}, []),
+        ({}, {"held_out": []}, []),
+        ({"no_more": 1}, {}, []),
+    ],
+    ids=["gained", "default-again", "mapping", "gained-default", "default-of-a-tuple", "lost"],
+)
+def test_an_argument_of_the_environment_that_is_gained_counts_unless_it_is_the_default(before, now, named):
+    configuration = space_of(load_study(OWN)).config.model_dump(mode="json", by_alias=True)
+    bare = {k: v for k, v in configuration["env"].items() if k not in ("edit", "habits", "held_out")}
+    old, new = ({**configuration, "env": {**bare, **one}} for one in (before, now))
+    assert sorted(changed(old, new)) == named
+
+
+@pytest.mark.parametrize("place", [("tasks", "panels", "in_domain"), ("arms", "policy")])
+def test_a_whole_panel_or_arm_that_is_added_or_gone_counts(place):
+    old = space_of(load_study(OWN)).config.model_dump(mode="json", by_alias=True)
+    new = copy.deepcopy(old)
+    *sections, name = place
+    entries = new
+    for section in sections:
+        entries = entries[section]
+    entries["another"] = entries[name]
+    for found in (changed(old, new), changed(new, old)):
+        assert found
+        assert all(key.startswith(".".join([*sections, "another."])) for key in found)
 
 
 def test_a_workspace_that_has_begun_does_not_pass_what_git_has_under_its_name(space, tmp_path):
