@@ -78,6 +78,10 @@ def read_published(folder: Path) -> Found:
     for name, declared in ((RESULTS, results.declared), (registration.FILE, registered.declared)):
         if validated(Study, declared, f"{folder / name}: what it declares is not a valid study") != study:
             raise ConfigError(f"{folder / name}: {DECLARATION} declares another study; take both from git")
+    if differ := registration.changed_since(registered, config):
+        raise ConfigError(
+            f"{folder / PARAMS}: not the configuration that was registered; differs in {differ}; take it from git"
+        )
     by_name = {metric.name: metric for metric in metrics}
     return Found(
         study,

@@ -19,6 +19,7 @@ from rlanything.checks.study import earlier
 from rlanything.checks.study.declare import Study
 from rlanything.checks.study.upgraded import changed
 from rlanything.checks.workspace import Workspace
+from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.core.ids import content_id
 from rlanything.core.records.provenance import problem
@@ -111,6 +112,11 @@ def registered(study: Study, space: Workspace, folder: Path, command: str) -> Re
     return found
 
 
+def changed_since(registered: Registration, config: Config) -> str:
+    """The keys of a configuration that differ from the registered ones, a few of them; '' where none does."""
+    return _few(changed(registered.configuration, _configuration(config)))
+
+
 def _require_not_begun(space: Workspace, content: Mapping[str, Any]) -> None:
     """Raise `ConfigError` when what this study would train is trained already, under other hypotheses or tests."""
     kept = space.root / FILE
@@ -190,10 +196,15 @@ def _checked(found: dict[str, Any], path: str) -> Registration:
 
 
 def _content(study: Study, space: Workspace) -> dict[str, Any]:
-    """What is registered. The number of workers changes no result."""
-    configuration = space.config.model_dump(mode="json", by_alias=True)
+    """What is registered."""
+    return {"declared": study.model_dump(mode="json"), "configuration": _configuration(space.config)}
+
+
+def _configuration(config: Config) -> dict[str, Any]:
+    """The configuration without the number of workers, which changes no result."""
+    configuration = config.model_dump(mode="json", by_alias=True)
     configuration["train"].pop("workers")
-    return {"declared": study.model_dump(mode="json"), "configuration": configuration}
+    return configuration
 
 
 def _changes(old: Registration, new: Mapping[str, Any]) -> str:

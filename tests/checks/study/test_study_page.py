@@ -132,6 +132,16 @@ def test_a_declaration_that_is_not_that_of_the_results_is_refused(copy, changed)
         read_published(copy)
 
 
+@pytest.mark.parametrize("other", ["long", "written_tests"])
+def test_the_configuration_of_another_study_is_refused(copy, other):
+    """One with other numbers of the same setting, and one whose reward model has other metrics."""
+    shutil.copyfile(RECORDED / other / "params.yaml", copy / "params.yaml")
+    with pytest.raises(
+        ConfigError, match=r"params\.yaml: not the configuration that was registered; differs in"
+    ):
+        read_published(copy)
+
+
 @pytest.mark.parametrize("other", ["--register", "--page"])
 def test_a_dry_run_writes_nothing_whatever_else_is_asked_for(copy, other, capsys):
     words = ["--root", str(copy.parents[1]), "check", "study", "experiments/check/study.yaml"]
