@@ -88,6 +88,7 @@ def read(name: str, root: Path) -> Place:
     found = stages.states(config, root) if config is not None else []
     live, placed = in_training(root), finished(root)
     count, workers = (config.train.seeds, config.train.workers) if config is not None else (1, 1)
+    count, workers = min(count, seeds.MOST_SEEDS), min(workers, seeds.MOST_SEEDS)
     timed = left.with_left(found, [*live, *placed], count, workers)
     return Place(
         name,

@@ -21,7 +21,8 @@ RUNNING, WAITING, STOPPED, DONE, FINISHED = "running", "waiting", "stopped", "do
 """In training; not yet begun; nobody trains it; done, while other seeds of the arm are not; in runs/."""
 _NUMBER = re.compile(r"\d{4,9}")
 _MOST_TOTAL = 10**9
-_MOST_SEEDS = 1000
+MOST_SEEDS = 1000
+"""Seeds of an arm that are looked at. No experiment has more; a stranger's configuration may say anything."""
 RECENT = 10
 """Iterations whose times count for what is left: enough to hold one that measures panels."""
 
@@ -111,7 +112,7 @@ def live(root: Path, folder: Path, stage_runs: bool) -> Seed:
 def declared(arm: Path) -> int:
     """How many seeds the training in an arm's live folder has, those included that have not begun."""
     config = tolerant.mapping(arm / origins.FILE).get("config")
-    return min(_total(number_at(config, "train", "seeds")) or 0, _MOST_SEEDS)
+    return min(_total(number_at(config, "train", "seeds")) or 0, MOST_SEEDS)
 
 
 def finished(root: Path, folder: Path) -> Seed:

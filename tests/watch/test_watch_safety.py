@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import time
+from pathlib import Path
 
 import pytest
 import watch_cases as cases
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +22,7 @@ def shown(root, capsys, *names: str) -> str:
     for more in ([], ["--json"]):
         assert main(["--root", str(root), "watch", *names, *more]) == 0
     out = capsys.readouterr().out
+    json.loads(out[out.index("{\n") :], parse_constant=pytest.fail)  # NaN and Infinity are no JSON
     assert not {"\x1b", "\x07", "\u202e", "\r"} & set(out)
     return out
 
@@ -50,6 +54,16 @@ def test_numbers_of_a_stranger_end_nothing(tmp_path, capsys, value):
     now = {"iteration": value, "phase": "learn", "calls": value, "since": value, "at": value}
     (folder / "now.json").write_text(json.dumps(now))
     shown(tmp_path, capsys)
+
+
+def test_any_number_of_seeds_and_workers_is_planned_in_an_instant(tmp_path, capsys):
+    params = yaml.safe_load((Path(__file__).parents[2] / "params.yaml").read_text())
+    params["train"] |= {"seeds": 500_000_000, "workers": 200_000_000}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    cases.seed(cases.arm(tmp_path))
+    begun = time.monotonic()
+    shown(tmp_path, capsys)
+    assert time.monotonic() - begun < 20
 
 
 def test_numbers_that_overflow_together_end_nothing(tmp_path, capsys):

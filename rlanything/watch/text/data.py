@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -66,5 +67,14 @@ def _seed(seed: Seed) -> dict[str, Any]:
         "rejected": rejected,
         "metrics": dict(seed.rows[-1]) if seed.rows else {},
         "curves": {key: [row.get(key) for row in seed.rows] for key in keys},
-        "times": dict(seed.laps[-1]) if seed.laps else {},
+        "times": _finite(seed.laps[-1]) if seed.laps else {},
     }
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for numbers that JSON lacks. Times are a stranger's, and are not read here."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
