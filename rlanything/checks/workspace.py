@@ -30,7 +30,8 @@ from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_
 from rlanything.sweep.trials.key import Key
 
 FOLDER = Path(".rla") / "checks"
-KEY = "key.json"
+AGAIN = "remove it and start the same command again"
+"""What to do about a result of a workspace that cannot be read."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from scipy.special import bdtri
 
 from rlanything.checks.ladder.declare import CEILING, LADDER_CONTROLS, Ladder, Point
 from rlanything.checks.ladder.verdict import Criterion, Verdict, judge
+from rlanything.checks.workspace import AGAIN
 from rlanything.config import BASE, BASE_COOLED, Config
 from rlanything.core.splits import on_panel
 from rlanything.files.reader import read_object
@@ -92,7 +93,8 @@ def read(root: Path, ladder: Ladder, config: Config) -> Found:
     """What the workspace at `root` holds. Raises `ReportError` for an evaluation that cannot be read."""
     layout = Layout(root)
     names = [BASE, *ladder.trained, *LADDER_CONTROLS]
-    panels = {n: read_evaluation(layout.evaluation(n), n) for n in names if layout.evaluation(n).is_file()}
+    files = {name: layout.evaluation(name) for name in names}
+    panels = {name: read_evaluation(file, name, AGAIN) for name, file in files.items() if file.is_file()}
     success = tuple(metric for metric in metrics_for(config) if metric.is_success)
     found = Comparison(panels, metrics_for(config))
     rows = {metric.name: tuple(_rows(found, ladder, metric)) for metric in success}

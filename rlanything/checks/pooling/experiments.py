@@ -18,6 +18,7 @@ from rlanything.report.results.statistics import Contrast
 from rlanything.runs.layout import Layout
 
 PARAMS = "params.yaml"
+AGAIN = "take it from git, or make it again in its folder"
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def read_all(declared: Pooling, root: Path, params: Path) -> list[Experiment]:
 
 def _read(folder: Path, root: Path, arms: Sequence[str]) -> Experiment:
     files = {arm: Layout(folder).evaluation(arm) for arm in arms}
-    panels = {arm: read_evaluation(file, arm) for arm, file in files.items() if file.is_file()}
+    panels = {arm: read_evaluation(file, arm, AGAIN) for arm, file in files.items() if file.is_file()}
     name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else str(folder)
     return Experiment(name, load(folder / PARAMS), panels)
 

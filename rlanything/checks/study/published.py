@@ -94,7 +94,7 @@ def read_published(folder: Path) -> Found:
         ),
         _in_order(study, results.arms),
         _in_order(study, results.rewriting),
-        read_extras(folder, study.measured).within,
+        read_extras(folder, study.measured, "take it from git").within,
     )
 
 

@@ -10,6 +10,7 @@ from rlanything.checks.study.declare import Hypothesis, Study
 from rlanything.checks.study.registration import Registration
 from rlanything.checks.study.rewriting import Part, parts_of
 from rlanything.checks.study.verdict import Pair, Tested, Verdict, both_tests
+from rlanything.checks.workspace import AGAIN
 from rlanything.config import Config
 from rlanything.report.contents import Contents, contents_of
 from rlanything.report.drawn.arms import Within
@@ -71,7 +72,7 @@ def read(root: Path, study: Study, config: Config, registration: Registration) -
     """What the workspace at `root` holds. Raises `ReportError` for a result that cannot be read."""
     layout = Layout(root)
     panels = {
-        name: read_evaluation(layout.evaluation(name), name)
+        name: read_evaluation(layout.evaluation(name), name, AGAIN)
         for name in study.measured
         if layout.evaluation(name).is_file()
     }
@@ -94,7 +95,7 @@ def read(root: Path, study: Study, config: Config, registration: Registration) -
         rows,
         values,
         parts_of(read_curves(root, panels)),
-        read_extras(root, study.measured).within,
+        read_extras(root, study.measured, AGAIN).within,
     )
 
 

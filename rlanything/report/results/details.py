@@ -92,9 +92,12 @@ class Extras:
     solved: Mapping[str, Solved]
 
 
-def read_extras(root: Path, arms: Iterable[str]) -> Extras:
-    """The details of `base` and `arms`; an arm that was not evaluated is left out. Raises `ReportError`."""
-    found = {arm: seeds for arm in ordered([BASE, *arms]) if (seeds := _seeds(root, arm))}
+def read_extras(root: Path, arms: Iterable[str], advice: str = "") -> Extras:
+    """The details of `base` and `arms`; an arm that was not evaluated is left out.
+
+    Raises `ReportError` (advice: as `broken`).
+    """
+    found = {arm: seeds for arm in ordered([BASE, *arms]) if (seeds := _seeds(root, arm, advice))}
     every = [details for seeds in found.values() for details in seeds.values()]
     panels = dict.fromkeys(panel for details in every for panel in details.labels)
     return Extras(
@@ -104,14 +107,14 @@ def read_extras(root: Path, arms: Iterable[str]) -> Extras:
     )
 
 
-def _seeds(root: Path, arm: str) -> Mapping[int, Details]:
+def _seeds(root: Path, arm: str, advice: str) -> Mapping[int, Details]:
     path = root / "evaluation" / f"{arm}.json"
     if not path.is_file():
         return {}
     try:
         return Evaluation.model_validate(read_json(path)).seeds
     except ValidationError as error:
-        raise broken(path, first_error(error)) from None
+        raise broken(path, first_error(error), advice) from None
 
 
 def _within(seeds: Mapping[int, Details]) -> dict[str, list[list[float]]]:

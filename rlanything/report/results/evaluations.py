@@ -35,6 +35,10 @@ class ReportError(UserError):
     """The report cannot be made; the message says which file is in the way and what to do."""
 
 
+class _Damaged(Exception):
+    """What is wrong with the results in an evaluation file."""
+
+
 class Evaluation(BaseModel):
     """One arm's evaluation file: seed -> name of a metric -> its results, in the form of its evidence."""
 
@@ -66,18 +70,20 @@ def read_evaluations(root: Path, arms: Iterable[str]) -> Panels:
     return found
 
 
-def read_evaluation(path: Path, arm: str) -> dict[str, Panel]:
-    """Name of a metric -> panel, for every metric that the file holds. Raises `ReportError`."""
+def read_evaluation(path: Path, arm: str, advice: str = "") -> dict[str, Panel]:
+    """Name of a metric -> panel, for every metric that the file holds. Raises `ReportError` (advice: as `broken`)."""
     try:
         evaluation = Evaluation.model_validate(read_json(path))
         if evaluation.arm != arm:
-            raise broken(path, f"holds arm {evaluation.arm!r}, not {arm!r}")
+            raise _Damaged(f"holds arm {evaluation.arm!r}, not {arm!r}")
         metrics = _metrics(evaluation.seeds)
-        panels = {metric.name: _panel(metric, evaluation.seeds, path) for metric in metrics}
+        panels = {metric.name: _panel(metric, evaluation.seeds) for metric in metrics}
     except ValidationError as error:
-        raise broken(path, first_error(error)) from None
+        raise broken(path, first_error(error), advice) from None
     except FileError as error:
-        raise broken(path, f"not valid JSON ({error})") from None
+        raise broken(path, f"not valid JSON ({error})", advice) from None
+    except _Damaged as error:
+        raise broken(path, str(error), advice) from None
     return {name: panel for name, panel in panels.items() if panel is not None}
 
 
@@ -104,9 +110,9 @@ def _metrics(seeds: Mapping[int, Mapping[str, Any]]) -> list[Metric]:
     return sorted(found, key=lambda metric: order.index(metric.kind))
 
 
-def _panel(metric: Metric, seeds: Mapping[int, Mapping[str, Any]], path: Path) -> Panel | None:
+def _panel(metric: Metric, seeds: Mapping[int, Mapping[str, Any]]) -> Panel | None:
     """One metric of every seed that has it, or None."""
-    cells = {seed: _channels(metric, seeds[seed], f"seeds.{seed}", path) for seed in sorted(seeds)}
+    cells = {seed: _channels(metric, seeds[seed], f"seeds.{seed}") for seed in sorted(seeds)}
     return panel_of(metric, cells)
 
 
@@ -126,16 +132,21 @@ def panel_of(metric: Metric, cells: Mapping[int, Mapping[str, Channels]]) -> Pan
     return Panel(tuple(cells), tuple(tasks), hits, totals, limits)
 
 
-def _channels(metric: Metric, results: Mapping[str, Any], where: str, path: Path) -> dict[str, Channels]:
+def _channels(metric: Metric, results: Mapping[str, Any], where: str) -> dict[str, Channels]:
     if metric.stored not in results:
         return {}
     try:
         stored = TypeAdapter(metric.evidence.stored).validate_python(results[metric.stored])
     except ValidationError as error:
-        raise broken(path, first_error(error, where, metric.stored)) from None
+        raise _Damaged(first_error(error, where, metric.stored)) from None
     return metric.evidence.channels(stored)
 
 
-def broken(path: Path, trouble: str) -> ReportError:
-    """What to raise for an evaluation file with this trouble."""
+def broken(path: Path, trouble: str, advice: str = "") -> ReportError:
+    """What to raise for an evaluation file with this trouble.
+
+    advice: what to do about a file that is not the project's own evaluation; the message then names the whole path.
+    """
+    if advice:
+        return ReportError(f"{path}: {trouble}; {advice}")
     return ReportError(f"evaluation/{path.name}: {trouble}; make it again with `{EVALUATE}`")

@@ -15,6 +15,7 @@ from rlanything.checks.study import command, figure
 from rlanything.checks.study.published import read_published
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
+from rlanything.report.results.evaluations import ReportError
 
 RECORDED = Path(__file__).parents[3] / "checks"
 
@@ -138,6 +139,15 @@ def test_the_configuration_of_another_study_is_refused(copy, other):
     shutil.copyfile(RECORDED / other / "params.yaml", copy / "params.yaml")
     with pytest.raises(
         ConfigError, match=r"params\.yaml: not the configuration that was registered; differs in"
+    ):
+        read_published(copy)
+
+
+def test_a_damaged_result_is_named_with_its_folder(copy):
+    path = copy / "evaluation" / "policy.json"
+    path.write_text('{"seeds": {"0": {"success_within": {"in_domain": [2]}}}}')
+    with pytest.raises(
+        ReportError, match=r"checks/study/evaluation/policy\.json: seeds.*; take it from git$"
     ):
         read_published(copy)
 
