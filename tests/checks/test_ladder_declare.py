@@ -67,6 +67,7 @@ def test_the_judges_of_its_arms_are_those_that_it_declares():
         ({"accuracies": [0.5, 1.5, 1.0]}, "accuracies.1 = 1.5"),
         ({"accuracies": [0.5, 0.5, 1.0]}, "accuracies: 0.5 is there twice"),
         ({"seeds": 1}, "seeds = 1"),
+        ({"power": {"power": 0.05, "alpha": 0.5}}, "power = 0.05: must be above alpha = 0.5"),
         ({"compare": ["outcome"]}, "compare: 'outcome' is the zero"),
         ({"compare": ["polic"]}, "arm 'polic': unknown; did you mean 'policy'?"),
         ({"compare": ["base_cooled"]}, "'base_cooled' is a control and no arm"),

@@ -40,6 +40,15 @@ class Power(Section):
     seeds: Annotated[tuple[Several, ...], LISTED] = ()
     games: Annotated[tuple[Several, ...], LISTED] = ()
 
+    @model_validator(mode="after")
+    def _possible(self) -> Power:
+        if self.power <= self.alpha:
+            raise ValueError(
+                f"power = {self.power:g}: must be above alpha = {self.alpha:g}, with which the test finds a difference "
+                "of 0"
+            )
+        return self
+
 
 class Ladder(Training):
     """One ladder."""
