@@ -20,17 +20,23 @@ def finished(space: Workspace, check: str) -> Iterator[None]:
     atomic.make(space.root)
     with locks.held(space.root / "lock", f"{space.root}: another process runs this check"):
         space.prepare()
-        left, began = list(space.tasks()), space.now()
+        left = list(space.tasks())
+        _require_as_it_was(space)
         for number, task in enumerate(left, 1):
             say(check, f"{number} of {len(left)}: {task.title}")
             task.work()
-            if space.now() != began:
-                raise ConfigError(
-                    f"{space.root}: code, configuration, tasks or base models of {space.project} were changed while "
-                    "the check ran, so its arms could not be compared. Undo the change, and the same command goes on; "
-                    "with it, the command begins anew"
-                )
+            _require_as_it_was(space)
         yield
+
+
+def _require_as_it_was(space: Workspace) -> None:
+    """Raise `ConfigError` where the project is not the one that the workspace is named after."""
+    if not space.is_current():
+        raise ConfigError(
+            f"{space.root}: code, configuration, tasks or base models of {space.project} were changed while "
+            "the check ran, so its arms could not be compared. Undo the change, and the same command goes on; "
+            "with it, the command begins anew"
+        )
 
 
 def print_tasks(space: Workspace, check: str) -> None:

@@ -30,6 +30,8 @@ from rlanything.sweep.trials.inputs import MADE, SOURCES, Inputs, link, missing_
 from rlanything.sweep.trials.key import Key
 
 FOLDER = Path(".rla") / "checks"
+SHOWN = 8
+"""Digits of the key in a workspace's name."""
 AGAIN = "remove it and start the same command again"
 """What to do about a result of a workspace that cannot be read."""
 
@@ -66,7 +68,7 @@ class Workspace:
         if declared.ceiling is not None:
             space.ceiling_config()
         return cls(
-            project / FOLDER / f"{name}-{space.key(data)[:8]}", project, declared, config, inputs, workers
+            project / FOLDER / f"{name}-{space.key(data)[:SHOWN]}", project, declared, config, inputs, workers
         )
 
     def key(self, data: Mapping[str, Any]) -> str:
@@ -76,10 +78,14 @@ class Workspace:
         own = code_hashes([__name__])  # what runs the controls
         return content_id({**key, "own": own, "config": common, "declared": self.declared.making()})
 
-    def now(self) -> str:
-        """The key as it is at this moment. Raises `ConfigError` where the project can no longer be composed."""
+    def is_current(self) -> bool:
+        """Whether the key of this moment is that in the folder's name.
+
+        Raises `ConfigError` where the project can no longer be composed.
+        """
         hashes.forget()
-        return self.key(compose.compose(self.declared.hydra_overrides(self.workers), self.project))
+        now = self.key(compose.compose(self.declared.hydra_overrides(self.workers), self.project))
+        return self.root.name.endswith(f"-{now[:SHOWN]}")
 
     def ceiling_overrides(self) -> list[str]:
         """The check's overrides with the ceiling's on top."""

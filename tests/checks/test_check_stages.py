@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from stage_cases import ROOT
 
 from rlanything.checks import running, stages
 from rlanything.checks.declaration import published
-from rlanything.checks.workspace import Task
+from rlanything.checks.ladder.declare import load_ladder
+from rlanything.checks.workspace import Task, Workspace
 from rlanything.core.errors import ConfigError
 
 DECLARED = {
@@ -132,25 +134,35 @@ def test_two_processes_do_not_publish_one_check_at_the_same_time(tmp_path):
 
 
 class Space:
-    """A workspace whose project is changed by its second task."""
+    """A workspace whose project is changed after so many tasks."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.project, self.done = root, root, []
+    def __init__(self, root: Path, after: int) -> None:
+        self.root, self.project, self.after, self.done = root, root, after, []
 
     def prepare(self) -> None: ...
 
-    def now(self) -> str:
-        return "changed" if len(self.done) > 1 else "as it was"
+    def is_current(self) -> bool:
+        return len(self.done) < self.after
 
     def tasks(self) -> Iterator[Task]:
         return iter([Task(name, partial(self.done.append, name)) for name in ("one", "two", "three")])
 
 
-def test_nothing_more_is_done_once_the_project_has_changed_and_nothing_published(tmp_path):
-    space = Space(tmp_path)
+@pytest.mark.parametrize("after", [0, 2])
+def test_nothing_more_is_done_once_the_project_has_changed_and_nothing_published(tmp_path, after):
+    """After 0: while the check started, when its workspace had its name."""
+    space = Space(tmp_path, after)
     with (
         pytest.raises(ConfigError, match="were changed while the check ran"),
         running.finished(space, "check"),
     ):
         pytest.fail("it would be published now")
-    assert space.done == ["one", "two"]
+    assert space.done == ["one", "two"][:after]
+
+
+def test_a_workspace_is_current_until_the_project_is_another():
+    ladder = load_ladder(ROOT / "experiments" / "check" / "ladder.yaml")
+    space = Workspace.of("ladder", ladder, ROOT, ROOT / "params.yaml", 1)
+    assert space.is_current()
+    other = ladder.model_copy(update={"seeds": ladder.seeds + 1})
+    assert not replace(space, declared=other).is_current()
