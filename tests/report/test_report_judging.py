@@ -69,6 +69,16 @@ def test_start_and_end_are_the_first_and_the_last_iterations(tmp_path):
     assert [x for x, _ in by_level(votes, "full", "end")] == [100.0]
 
 
+def test_iterations_are_in_the_order_of_their_numbers(tmp_path):
+    """After 9999 comes 10000, which has one digit more."""
+    write_rollouts(tmp_path, "full", 0, iterations=6)
+    folder = tmp_path / "runs/full/seed-0/rollouts"
+    found = read_votes(tmp_path, CURVES)
+    for number, path in enumerate(sorted(folder.glob("iter_*")), 9_997):
+        path.rename(folder / f"iter_{number:04d}.jsonl.gz")
+    assert read_votes(tmp_path, CURVES) == found
+
+
 def test_a_run_without_stored_rollouts_has_no_votes(tmp_path):
     assert read_votes(tmp_path, CURVES) == {}
     write_rollouts(tmp_path, "full", 0, iterations=0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError
 
+from rlanything.buffer.views.find.runs import natural
 from rlanything.core.records.forms import first_error
 from rlanything.files.reader import FileError, read_objects
 from rlanything.report.results.curves import RECENT, TRAIN, Curves
@@ -135,7 +136,7 @@ def read_votes(root: Path, curves: Curves) -> dict[str, dict[int, RunVotes]]:
 
 
 def _run(root: Path, folder: str) -> RunVotes | None:
-    files = sorted((root / folder).glob("iter_*.jsonl.gz"))
+    files = sorted((root / folder).glob("iter_*.jsonl.gz"), key=natural)
     files = [file for file in files if file.stat().st_size > EMPTY]
     return RunVotes(_window(files[:RECENT], root), _window(files[-RECENT:], root)) if files else None
 
