@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -104,6 +105,34 @@ def test_every_metric_of_a_run_is_explained(trained):
 def test_links_lead_somewhere(page):
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+PAGES = [*DOCS, ROOT / "README.md", ROOT / "docs" / "notebook.ipynb", *sorted(ROOT.glob("envs/*/README.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_into_a_page_lead_to_one_of_its_headings(page):
+    links = re.findall(r"\]\(([^)#:\s]*\.md|)#([^)\s]+)\)", page.read_text())
+    places = [((page.parent / name) if name else page, anchor) for name, anchor in links]
+    assert [f"{of.name}#{anchor}" for of, anchor in places if anchor not in anchors(of.read_text())] == []
+
+
+def test_an_anchor_is_made_as_github_makes_it():
+    page = (
+        "# A `b`: c\n```bash\n# no heading\n```\n## runs/&lt;arm&gt;/x-&lt;n&gt;\n## [Same](x.md)\n## Same\n"
+    )
+    assert anchors(page) == {"a-b-c", "runsarmx-n", "same", "same-1"}
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that GitHub gives the headings of a page."""
+    found: list[str] = []
+    for heading in re.findall(
+        r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), flags=re.MULTILINE
+    ):
+        shown = html.unescape(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading))
+        found.append(re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-"))
+    return {f"{name}-{found[:k].count(name)}" if name in found[:k] else name for k, name in enumerate(found)}
 
 
 @pytest.mark.parametrize("page", [*DOCS, ROOT / "README.md"], ids=lambda page: page.name)
