@@ -91,7 +91,8 @@ def in_all(whole: Left) -> str:
     """The time left for everything, and what nobody knows of it."""
     if whole.unknown and len(whole.unknown) == whole.commands:
         return f"in all: {whole.commands} commands, nothing says yet how long they take"
-    beside = f", and {len(whole.unknown)} commands that were not timed yet" if whole.unknown else ""
+    untimed = "1 command that was" if len(whole.unknown) == 1 else f"{len(whole.unknown)} commands that were"
+    beside = f", and {untimed} not timed yet" if whole.unknown else ""
     return f"in all {rounded(whole.seconds)}{beside}"
 
 
@@ -163,7 +164,8 @@ def _left(place: Place, whole: Left) -> str:
 
 def _use(use: Use) -> Text:
     cores = "" if use.busy is None else f", {use.busy:.1f} cores busy"
-    own = f"{use.processes} processes, {size(use.memory)}{cores}; " if use.processes else ""
+    noun = "process" if use.processes == 1 else "processes"
+    own = f"{use.processes} {noun}, {size(use.memory)}{cores}; " if use.processes else ""
     away = f"others on {', '.join(use.elsewhere)}; " if use.elsewhere else ""
     text = f"{own}{away}free: {size(use.memory_free)} of {size(use.memory_total)} memory, {size(use.disk_free)} disk"
     for gpu in use.gpus:
