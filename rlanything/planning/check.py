@@ -27,7 +27,7 @@ FLOAT = 4
 """Bytes of a float32 weight."""
 GIVEN = ("model", "tokenizer", "eyes")
 """Arguments that the program passes to an engine. All others come from the section `engine`."""
-_ARM = re.compile(r"\w[\w.+-]*")
+_ARM = re.compile(r"\w[\w+-]*")
 
 
 def read(path: Path, root: Path, *, engine: bool = True, data: bool = True, installed: bool = True) -> Config:
@@ -77,7 +77,8 @@ def check(
 def arm_names(config: Config) -> None:
     """Raise `ConfigError` for an arm that could be more than a word in a command: a shell runs those of dvc.yaml.
 
-    Nor may two differ in capitals alone, as their folders would not on every file system.
+    DVC reads a dot in a name of dvc.yaml as a step into a section, so no name has one. Nor may two differ in capitals
+    alone, as their folders would not on every file system.
     """
     seen: dict[str, str] = {}
     for name in config.arms:
@@ -87,7 +88,7 @@ def arm_names(config: Config) -> None:
             )
         if not _ARM.fullmatch(name):
             raise ConfigError(
-                f"arms.{safe(name)}: an arm is a word in commands: it has letters, digits, _, ., + and - only, and "
+                f"arms.{safe(name)}: an arm is a word in commands: it has letters, digits, _, + and - only, and "
                 "begins with a letter, a digit or _"
             )
 

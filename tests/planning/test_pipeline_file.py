@@ -86,7 +86,9 @@ def test_an_arm_of_ones_own_depends_on_what_the_full_one_does(data):
     assert pipeline.files(["train@mine"], data) == pipeline.files(["train@full"], data)
 
 
-@pytest.mark.parametrize("name", ["x;touch here", "$(id)", "a b", "-x", "~x", "x&", "`id`", "${seed}", "x'y"])
+@pytest.mark.parametrize(
+    "name", ["x;touch here", "$(id)", "a b", "-x", "~x", "x&", "`id`", "${seed}", "x'y", "votes_0.85"]
+)
 def test_an_arm_that_is_more_than_a_word_reaches_no_command(tmp_path, data, name, capsys):
     (tmp_path / "experiments").symlink_to(ROOT / "experiments")
     (tmp_path / "params.yaml").write_text(yaml.safe_dump({**data, "arms": {name: data["arms"]["full"]}}))
