@@ -19,7 +19,7 @@ from rlanything.rewards.step_votes.kind import StepVotes
 
 ROOT = Path(__file__).parents[2]
 BELOW = {
-    "rlanything/config/experiment.py",
+    "rlanything/config/agreement.py",
     "rlanything/config/sources/source.py",
     "rlanything/report/results/metrics.py",
 }
