@@ -135,6 +135,7 @@ def _trains_arms(config: Config) -> None:
             raise ValueError(
                 f"arms.{safe(name)}: an arm names a folder: {FOLDER_NAME}, and not {BASE!r} or {BASE_COOLED!r}"
             )
+        _check_rewards(config, name)
         if config.judge_for(arm).is_oracle:
             _check_oracle(config, name)
         if arm.reward_from is not None:
@@ -164,6 +165,26 @@ def _knows_judges(config: Config) -> None:
             raise ValueError(
                 f"endpoints.judges.{name}: {unknown(name, config.evaluate.judges)} (evaluate.judges)"
             )
+
+
+def _check_rewards(config: Config, name: str) -> None:
+    """Raise `ValueError` where every reward of an arm would be 0, or every reply would be compared with none."""
+    arm, signals = config.arms[name], config.signals
+    if not arm.outcome and not arm.lambda_of(signals):
+        raise ValueError(
+            f"signals.lambda = {signals.lambda_}: with arms.{name}.outcome = False there is no other reward; must be "
+            f"above 0, or arms.{name}.vote_weight must"
+        )
+    if arm.train_reward and not arm.outcome and not signals.consistency_lambda:
+        raise ValueError(
+            f"signals.reward_lambda = {signals.consistency_lambda}: with arms.{name}.outcome = False the reward model "
+            "has no other reward; must be above 0"
+        )
+    if arm.train_reward and config.judge.m == 1:
+        raise ValueError(
+            f"judge.m = 1: arms.{name}.train_reward = True, and a reply teaches the reward model by what the others to "
+            "the same question are worth; must be at least 2"
+        )
 
 
 def _check_oracle(config: Config, name: str) -> None:

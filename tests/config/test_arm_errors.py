@@ -56,10 +56,25 @@ def test_an_arm_may_take_its_reward_model_only_from_an_arm_that_exists():
             {"arms__policy__outcome": False, "arms__policy__vote_weight": 0.0},
             "vote_weight = 0.0: with outcome = False there is no other reward",
         ),
+        (
+            {"arms__policy__outcome": False, "signals__lambda": 0.0},
+            "signals.lambda = 0.0: with arms.policy.outcome = False there is no other reward",
+        ),
+        (
+            {"arms__full__outcome": False, "signals__reward_lambda": 0.0},
+            "signals.reward_lambda = 0.0: with arms.full.outcome = False the reward model has no other reward",
+        ),
+        ({"judge__m": 1}, "judge.m = 1: arms.policy_reward.train_reward = True"),
     ],
 )
 def test_an_arm_that_makes_no_sense_is_refused(changes, message):
     assert message in problem(**changes)
+
+
+def test_what_would_make_no_sense_elsewhere_is_allowed_where_another_reward_or_no_learner_is():
+    arms = {"votes": {**PARAMS["arms"]["policy"], "outcome": False, "vote_weight": 0.5}}
+    found = parse(changed(arms=arms, signals__lambda=0.0, judge__m=1))
+    assert found.arm("votes").lambda_of(found.signals) == 0.5
 
 
 def test_an_arm_without_any_reward_is_refused():

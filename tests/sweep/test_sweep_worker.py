@@ -167,7 +167,7 @@ def test_killed_workers_lose_nothing_and_two_at_once_share(project, tmp_path):
 @pytest.mark.integration
 def test_trials_share_their_base_models_and_the_winner_meets_fresh_seeds(project):
     """judge.m changes what the base models depend on: two bootstraps for three trials, none for the project's m."""
-    file = write(project, space={"judge.m": [1, 3], "signals.lambda": [0.5]}, seeds=2, confirm=1)
+    file = write(project, space={"judge.m": [2, 3], "signals.lambda": [0.5]}, seeds=2, confirm=1)
     said = finish(start(project, file))
     study = folder(project)
     made = [p.name for p in (project / ".rla" / "sweeps" / "inputs").iterdir()]
