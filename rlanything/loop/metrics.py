@@ -110,10 +110,21 @@ def warnings(history: Sequence[Mapping[str, float | None]], patience: int = PATI
     trained = last_values(history, "policy_trajectories", patience)
     if not trained or max(trained) > 0.0:
         return []
+    if not any(_counted(row) for row in history[-patience:]):
+        return [
+            f"the policy learns nothing: every episode of the last {patience} iterations crashed or timed out. The "
+            "stored rollouts have each one's error (`rlanything rollouts show`)."
+        ]
     return [
         f"the policy learns nothing: no trajectory trained it for {patience} iterations. The rewards of each task were "
         "all alike, or no task was inside signals.policy_min and policy_max. Check both and how hard the tasks are."
     ]
+
+
+def _counted(row: Mapping[str, float | None]) -> bool:
+    """Whether an episode of the iteration ended without a crash; also where the metrics do not say how any ended."""
+    ended = [row.get(f"status/{status.value}") for status in (Status.OK, Status.TRUNCATED)]
+    return any(count is None or count > 0.0 for count in ended)
 
 
 def mean(values: Sequence[float]) -> float:

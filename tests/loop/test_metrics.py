@@ -144,6 +144,18 @@ def test_a_policy_that_learns_nothing_warns():
     assert "the policy learns nothing" in warning
 
 
+def test_a_policy_whose_every_episode_crashes_is_warned_of_that_and_not_of_its_rewards():
+    world = World({0: 2}, rollout={"tasks": 1})
+    state, rows = world.start(task(0, fault="raise in reset")), []
+    for _ in range(3):
+        result = world.loop.collect(state)
+        state, rows = result.state, [*rows, result.metrics]
+    (warning,) = warnings(rows)
+    assert "every episode of the last 3 iterations crashed or timed out" in warning
+    (other,) = warnings([*rows[:2], {**rows[2], "status/truncated": 1.0}])
+    assert "were all alike" in other
+
+
 def test_several_things_may_be_wrong_at_once():
     bad = {"mu": 0.9, "invalid_votes": 0.9, "policy_trajectories": 0.0}
     assert len(warnings([bad] * 3)) == 3
