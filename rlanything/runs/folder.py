@@ -67,7 +67,10 @@ class RunFolder:
         """
         atomic.make(self.iterations)
         for leftover in self.iterations.glob(".*"):
-            atomic.clear(leftover)
+            if (
+                leftover.is_dir()
+            ):  # a file beside the iterations is somebody else's, as .DS_Store is a file manager's
+                atomic.clear(leftover)
         usable = self.usable(say)
         for damaged in self.published()[len(usable) :]:
             atomic.remove(damaged)

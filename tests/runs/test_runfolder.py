@@ -74,6 +74,13 @@ def test_other_names_are_no_iterations(folder):
     assert folder.recover(pytest.fail) == 2
 
 
+def test_a_file_beside_the_iterations_is_left_alone(folder):
+    found = folder.iterations / ".DS_Store"
+    found.write_bytes(b"of a file manager")
+    assert folder.recover(pytest.fail) == 2
+    assert found.is_file()
+
+
 def test_a_fresh_run_has_nothing_to_go_on_from(tmp_path):
     assert RunFolder(tmp_path).recover(pytest.fail) == 0
 
