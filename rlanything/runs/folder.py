@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -37,6 +36,7 @@ from rlanything.files.images import ImageStore
 from rlanything.files.reader import FileError, read_object, read_text
 from rlanything.files.records import write_json, write_lines
 from rlanything.loop.iteration import IterationResult
+from rlanything.loop.record import metrics_record
 
 STATE = "state.ckpt"
 RECORD = ".jsonl.gz"
@@ -236,7 +236,7 @@ def write_iteration_files(
     head: the last hash in the chain of the run's earlier events.
     records: the records of the rollouts, by the name of their file.
     """
-    write_json(folder / "metrics.json", {k: _plain(v) for k, v in sorted(metrics.items())})
+    write_json(folder / "metrics.json", metrics_record(metrics))
     append_events(folder / "events.jsonl", result.events, head)
     head = read_events(folder / "events.jsonl").heads[-1]
     write_snapshot(result.state.buffer, folder / "buffer.jsonl", start, events=head)
@@ -275,8 +275,3 @@ def _pictures(folder: Path) -> dict[str, int]:
 def _pictures_ahead(folder: Path) -> dict[str, int]:
     """The same of the batch that was sampled ahead."""
     return images.sizes(folder / IMAGES_AHEAD)
-
-
-def _plain(value: Any) -> Any:
-    """The value for JSON, which has neither nan nor infinity: both become None."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
