@@ -67,9 +67,7 @@ class RunFolder:
         """
         atomic.make(self.iterations)
         for leftover in self.iterations.glob(".*"):
-            if (
-                leftover.is_dir()
-            ):  # a file beside the iterations is somebody else's, as .DS_Store is a file manager's
+            if leftover.is_dir():  # a file is somebody else's, as .DS_Store is a file manager's
                 atomic.clear(leftover)
         usable = self.usable(say)
         for damaged in self.published()[len(usable) :]:
