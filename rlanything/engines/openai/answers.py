@@ -28,8 +28,11 @@ OWN_FAULT = frozenset(
 """Codes of an error that one request has by itself. Other requests may succeed."""
 SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes of a 429 that waiting does not change."""
-TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long|maximum.{0,40}tokens", re.IGNORECASE)
+_SIZE = r"context (length|size|window)"
+TOO_LONG = re.compile(rf"{_SIZE}|prompt is too long|maximum.{{0,40}}tokens", re.IGNORECASE)
 """In the words of a server with status 400. llama.cpp's are of the context's size."""
+FULL = re.compile(rf"{_SIZE}\b.{{0,20}}\bexceed|\bexceed.{{0,40}}\b{_SIZE}", re.IGNORECASE)
+"""In the words of a server with status 500. llama.cpp has them where the slots that share a context have filled it."""
 OF_PICTURES = re.compile(
     r"\b(images?|image_url|pictures?|vision|multi-?modal)\b|content must be a string", re.IGNORECASE
 )
@@ -114,14 +117,23 @@ def read(
     if status == 413 and shows:  # the server's limit may be raised, so no reply of this is kept
         return Refused(said, status, of_pictures=True)
     if status == 413 or code in OWN_FAULT or (status == 400 and TOO_LONG.search(message)):
-        return Reply("", False, f"the endpoint refused the request ({said})")
+        return _refused(said)
     if shows and _of_pictures(status, message):
         return Refused(said, status, of_pictures=True)
     if status == 429 and code in SPENT:
         return Refused(said, status)
+    if status == 500 and FULL.search(
+        message
+    ):  # another request may have filled it: llama.cpp then ends all at once
+        return Fault(said, wait, final=_refused(said))
     if status in BUSY or status >= 500:
         return Fault(said, wait)
     return Refused(said, status)
+
+
+def _refused(said: str) -> Reply:
+    """The reply to a request that the server does not take. said: its status and words."""
+    return Reply("", False, f"the endpoint refused the request ({said})")
 
 
 def _of_pictures(status: int, message: str) -> bool:

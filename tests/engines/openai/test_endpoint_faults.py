@@ -114,6 +114,15 @@ def test_a_reply_that_the_endpoint_withholds_is_invalid_without_another_attempt(
     assert asking.take_usage().empty == len(server.seen) == 1
 
 
+def test_a_full_context_is_asked_again_and_then_an_invalid_reply():
+    with serving(["say 500 Context size has been exceeded."] * 5) as server:
+        asking = engine(server)
+        assert asking.generate([ask()]) == [Completion((), (), (), False)]
+        assert text(asking.generate([ask("b")])[0]) == "b 1", "it was full once, of what others had asked"
+    assert asking.take_usage().empty == 1
+    assert len(server.seen) == 6
+
+
 @pytest.mark.parametrize(
     ("fault", "told"),
     [

@@ -172,6 +172,23 @@ def test_a_prompt_that_is_too_long_is_an_invalid_reply_in_the_words_of_every_ser
     assert found.reason.startswith("the endpoint refused the request (400: ")
 
 
+@pytest.mark.parametrize(
+    ("words", "full"),
+    [
+        ("Context size has been exceeded.", True),
+        ("the request exceeds the available context size. try increasing the context size", True),
+        ("failed to allocate a context size of 8192 tokens", False),
+        ("the maximum of tokens per minute is exceeded in this context", False),
+    ],
+)
+def test_a_context_that_stays_full_is_an_invalid_reply_and_not_a_broken_server(words, full):
+    """llama.cpp says so with status 500, and to all requests at once, when together they have filled its context."""
+    found = read(500, {}, canonical_json({"error": {"message": words, "code": 500}}).encode(), None, same)
+    assert isinstance(found, Fault)
+    assert (found.final is not None) == full
+    assert found.final is None or words in found.final.reason
+
+
 @given(st.text())
 def test_what_is_shown_of_a_server_is_one_short_line_of_visible_ascii(text):
     line = shown(text)
