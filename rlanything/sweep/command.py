@@ -88,13 +88,15 @@ def _work(worker: Worker, path: Path, root: Path, say: Callable[[str], None]) ->
     """Work to the end and publish. A `SweepError` publishes what is finished, unless that replaces another study."""
     board, before = worker.board, stamp(root, path.stem)
     place = published_folder(root, path.stem)
+    if not replaces_nothing_else(board, root, path.stem):
+        say(f"{place} has the results of another study; they are replaced when this one is finished")
     try:
         worker.work()
     except SweepError:
         if replaces_nothing_else(board, root, path.stem):
             publish(board, path, root, before)
         else:
-            say(f"{place} keeps the results of an earlier study")
+            say(f"{place} keeps the results of another study")
         raise
     publish(board, path, root, before)
     say(f"{status_line(board, {}, 1)}; results: {place}")

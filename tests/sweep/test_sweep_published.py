@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+from contextlib import nullcontext
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import polars as pl
 import pytest
 from optuna.trial import TrialState
 from sweep_cases import declared, make, play, write_results
 
+from rlanything.sweep import command
 from rlanything.sweep.declare.space import SETS
+from rlanything.sweep.errors import SweepStopped
 from rlanything.sweep.results.comparisons import differences
 from rlanything.sweep.results.document import ITSELF, LEVEL, NO_DEFAULT, sentences, trials
 from rlanything.sweep.results.matplotlib_figures import draw
@@ -181,11 +187,34 @@ def test_a_study_that_ended_early_takes_no_other_studys_results_away(tmp_path):
     board = make(declared(confirm=0, budget={"trials": 2}), tmp_path / "study")
     file, target = tmp_path / "case.yaml", tmp_path / "sweeps" / "case"
     file.write_text("space: {}\n")
-    (board.folder / "key.json").write_text('{"config": 1}')
     assert replaces_nothing_else(board, tmp_path, "case")
     publish(board, file, tmp_path, None)
     assert replaces_nothing_else(board, tmp_path, "case")
-    (target / "key.json").write_text('{"config": 2}')
+    shutil.rmtree(tmp_path / "study")
+    again = make(declared(confirm=0, budget={"trials": 2}), tmp_path / "study")
+    assert not replaces_nothing_else(again, tmp_path, "case"), "its key is the same, its trials are others"
+    for damage in ("", "{", '{"op_code": 0}\n'):
+        (target / "study.journal").write_text(damage)
+        assert not replaces_nothing_else(board, tmp_path, "case")
+    (target / "study.journal").unlink()
     assert not replaces_nothing_else(board, tmp_path, "case")
-    (target / "key.json").unlink()
-    assert not replaces_nothing_else(board, tmp_path, "case")
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_what_a_sweep_replaces_is_said_before_its_work(tmp_path, stops):
+    file, said = tmp_path / "case.yaml", []
+    file.write_text("space: {}\n")
+    sweep = declared(confirm=0, budget={"trials": 2})
+    for study in ("one", "two"):
+        board = make(sweep, tmp_path / study)
+        play(board)
+        worker = SimpleNamespace(board=board, work=lambda: said.append("works"))
+        if study == "two" and stops:
+            worker.work = Mock(side_effect=SweepStopped("the disk is full"))
+        with pytest.raises(SweepStopped) if study == "two" and stops else nullcontext():
+            command._work(worker, file, tmp_path, said.append)
+    place = tmp_path / "sweeps" / "case"
+    assert said[0] == "works", "nothing was there"
+    assert said[2] == f"{place} has the results of another study; they are replaced when this one is finished"
+    kept = f"{place} keeps the results of another study"
+    assert (kept in said) == stops

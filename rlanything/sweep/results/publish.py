@@ -12,7 +12,6 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
 from rlanything.files import atomic, locks
-from rlanything.files.hashes import sha256
 from rlanything.files.reader import read_json
 from rlanything.files.records import write_json
 from rlanything.runs.layout import Layout
@@ -23,6 +22,7 @@ from rlanything.sweep.results.page import page_html
 from rlanything.sweep.results.table import summary, table
 from rlanything.sweep.results.views import views
 from rlanything.sweep.study.storage import JOURNAL
+from rlanything.sweep.study.study import FOLDER
 from rlanything.sweep.trials import key
 from rlanything.sweep.trials.board import Board
 from rlanything.sweep.trials.fresh import ERROR
@@ -61,12 +61,24 @@ def publish(board: Board, declared: Path, root: Path, before: int | None) -> Non
 
 
 def replaces_nothing_else(board: Board, root: Path, name: str) -> bool:
-    """Whether nothing is published under that name, or results of the same study."""
+    """Whether nothing is published under that name, or results of the same study.
+
+    A study whose folder was removed and made again has the same key and other trials.
+    """
     target = published_folder(root, name)
-    if not target.exists():
-        return True
-    mine, there = board.folder / key.FILE, target / key.FILE
-    return mine.is_file() and there.is_file() and sha256(mine) == sha256(there)
+    return not target.exists() or _identity(target / JOURNAL) == board.study.study.user_attrs[FOLDER]
+
+
+def _identity(path: Path) -> str | None:
+    """What the study in a published journal is known by; None where no study can be read there."""
+    if not path.is_file():
+        return None
+    try:
+        (study,) = JournalStorage(JournalFileBackend(str(path))).get_all_studies()
+    except (ValueError, KeyError):  # no journal, or not of one study
+        return None
+    found: str | None = study.user_attrs.get(FOLDER)
+    return found
 
 
 def _current(board: Board, target: Path) -> bool:
