@@ -187,7 +187,7 @@ def _rehearse(args: argparse.Namespace) -> int:
     from rlanything.config import parse
     from rlanything.planning import compose
     from rlanything.planning.costs import sizes
-    from rlanything.rehearsal import standins
+    from rlanything.rehearsal import standins, unfinished
 
     overrides = ["scale=rehearsal", *args.overrides]
     kinds = {role: getattr(args, role) for role in standins.ROLES if getattr(args, role)}
@@ -202,6 +202,7 @@ def _rehearse(args: argparse.Namespace) -> int:
     for folder in standins.make(config, args.root, args.steps, kinds, declared):
         print(f"{folder}: written")
     compose.write(params_file(args), overrides, args.root)
+    unfinished.end(args.root)
     print(f"{params_file(args)}: written; the rehearsal is `dvc repro`")
     return 0
 

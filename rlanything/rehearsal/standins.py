@@ -34,6 +34,7 @@ from rlanything.loop.prompts import Prompts
 from rlanything.rehearsal.architectures import Architecture, architecture
 from rlanything.rehearsal.expert_lessons import Expert, ExpertLessons
 from rlanything.rehearsal.lessons import Lessons, TeacherLessons
+from rlanything.rehearsal.unfinished import Unfinished
 from rlanything.rewards.kind import kind_of
 from rlanything.runs import build
 from rlanything.runs.progress.ticker import Ticker
@@ -157,7 +158,9 @@ class StandIns:
 
 
 def make(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declared = NONE) -> list[Path]:
-    """Write generated data and the stand-ins of all models; returns the models' folders.
+    """Write generated data and the stand-ins of all models; returns the folders of models that were not there yet.
+
+    What it made before it was ended is kept, until `unfinished.end`.
 
     Args:
         steps: optimizer steps of each one's lessons.
@@ -171,16 +174,25 @@ def make(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declare
         MachineError: before any work, where the environment cannot run on this machine; for a model of real size that
             has no room on the device.
     """
+    unfinished = Unfinished(root, config, steps, kinds, declared)
     for name, (_, source) in _sources(config).items():
-        _require_free(name, source.path, root)
+        place = (root / source.path).resolve()
+        if root.resolve() not in place.parents:
+            raise ConfigError(
+                f"{name}.path = {source.path}: a stand-in is written to a folder of the project"
+            )
+        unfinished.require_free(f"{name}.path = {source.path}", place)
     check(config, root, steps, kinds, declared)
-    if not _is_expert(config) and (root / DATA).exists():
-        raise ConfigError(f"{root / DATA}: it exists, and is not overwritten; remove it first")
+    if not _is_expert(config):
+        unfinished.require_free(str(root / DATA), root / DATA)
+    unfinished.begin()
     standins = StandIns(config, root, _lessons(config, root), steps)
     places = _places(config, root, kinds, declared)
-    for place, (name, role, chosen) in places.items():
+    missing = [place for place in places if not place.exists()]
+    for place in missing:
+        name, role, chosen = places[place]
         standins.make(name.removeprefix("model."), role, chosen, place)
-    return list(places)
+    return missing
 
 
 def check(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declared = NONE) -> None:
@@ -229,8 +241,9 @@ def _lessons(config: Config, root: Path) -> Lessons:
         return ExpertLessons(config, build.prompts(config, root), family, list(tasks.values()), images)
     generated = _generated(config)
     data = generated.stand_ins(config.tasks.drawn, config.seed)
-    with atomic.whole(root / DATA) as folder:
-        generated.write_data(folder, data)
+    if not (root / DATA).exists():
+        with atomic.whole(root / DATA) as folder:
+            generated.write_data(folder, data)
     return TeacherLessons(config, root, generated, [task for found in data.values() for task in found])
 
 
@@ -268,14 +281,6 @@ def _architecture(config: Config, role: str, kinds: Kinds, declared: Declared) -
             f"--{role} {name}: it reads text alone, and model.images.{role} = {shown}; choose qwen2_5_vl or qwen3_vl"
         )
     return chosen
-
-
-def _require_free(name: str, path: str, root: Path) -> None:
-    place = (root / path).resolve()
-    if root.resolve() not in place.parents:
-        raise ConfigError(f"{name}.path = {path}: a stand-in is written to a folder of the project")
-    if place.exists():
-        raise ConfigError(f"{name}.path = {path}: it exists, and is not overwritten; remove it first")
 
 
 def _begun(config: Config, tasks: Sequence[Task]) -> dict[str, Sequence[Image]]:
