@@ -15,7 +15,7 @@ from rlanything.core.errors import ConfigError, MachineError, unknown
 from rlanything.engines.openai import answers
 from rlanything.engines.openai.answers import Fault, Refused, Reply
 from rlanything.engines.openai.backoff import Bucket, delay
-from rlanything.engines.openai.client import Client, Response
+from rlanything.engines.openai.client import Client, Response, proxy_of
 from rlanything.engines.openai.key import Key
 
 T = TypeVar("T")
@@ -30,7 +30,10 @@ SAY_EVERY = 5.0
 
 
 class Asking:
-    """One endpoint and its limits. name: the role, for messages. say: prints a line about a wait."""
+    """One endpoint and its limits. name: the role, for messages. say: prints a line about a wait.
+
+    Raises `ConfigError` where the environment names a proxy that cannot be used.
+    """
 
     def __init__(self, endpoint: Endpoint, name: str, key: Key, say: Callable[[str], None]) -> None:
         self.endpoint, self.name, self.key = endpoint, name, key
@@ -41,10 +44,14 @@ class Asking:
         self._requests = Bucket(endpoint.requests_per_minute)
         self._tokens = Bucket(endpoint.tokens_per_minute)
         self._resume_at = self._said_at = 0.0
+        try:
+            self._proxy = proxy_of(endpoint)
+        except ValueError as error:
+            raise ConfigError(self._message("base_url", f"{endpoint.root!r}: {error}")) from None
 
     def client(self) -> Client:
         """A connection, for an `async with`."""
-        return Client(self.endpoint, self.key)
+        return Client(self.endpoint, self.key, self._proxy)
 
     async def reply(self, client: Client, body: bytes, tokens: int, *, shows: bool = False) -> Reply:
         """The reply to one request. tokens: what it may use at most, for the rate limit. shows: it has pictures.

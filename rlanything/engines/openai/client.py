@@ -17,6 +17,8 @@ from rlanything.engines.openai.answers import Fault, shown
 from rlanything.engines.openai.backoff import retry_after
 from rlanything.engines.openai.key import Key
 
+PROXIES = ("http", "https")
+"""Kinds of proxies that can be asked through."""
 _CHUNK = 1 << 16
 _USER = re.compile(r"://[^/@\s'\"]*@")
 """The user and password of an address."""
@@ -33,12 +35,11 @@ class Response:
 
 
 class Client:
-    """A connection to an endpoint, for the length of an `async with`."""
+    """A connection to an endpoint, for the length of an `async with`. proxy: its address, see `proxy_of`."""
 
-    def __init__(self, endpoint: Endpoint, key: Key) -> None:
-        self._endpoint, self._key = endpoint, key
+    def __init__(self, endpoint: Endpoint, key: Key, proxy: str | None = None) -> None:
+        self._endpoint, self._key, self._proxy = endpoint, key, proxy
         self._most = endpoint.max_reply_mb << 20
-        self._proxy = None if endpoint.is_local else _proxy(endpoint.root)
 
     async def __aenter__(self) -> Client:
         # trust_env stays off: with it, aiohttp would send a password of ~/.netrc in the place of the key.
@@ -96,10 +97,25 @@ def _without_user(text: str, proxy: str | None = None) -> str:
     return _USER.sub("://***@", text.replace(f"{user}@", "***@") if found else text)
 
 
-def _proxy(address: str) -> str | None:
-    """The proxy that the environment names for an address; None: none. `HOST:PORT` is one that speaks http."""
-    parts = urlsplit(address)
-    if proxy_bypass(parts.hostname or ""):
+def proxy_of(endpoint: Endpoint) -> str | None:
+    """The proxy that the environment names for an endpoint; None: none. `HOST:PORT` is one that speaks http.
+
+    `no_proxy` may name a host with or without its port. Raises `ValueError` for a proxy of another kind than `PROXIES`.
+    """
+    parts = urlsplit(endpoint.root)
+    host = parts.hostname or ""
+    port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    with_port = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if endpoint.is_local or proxy_bypass(host) or proxy_bypass(with_port):
         return None
     proxy = getproxies().get(parts.scheme)
-    return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
+    if proxy is None:
+        return None
+    if "://" not in proxy:
+        return f"http://{proxy}"
+    if (kind := proxy.partition("://")[0].lower()) not in PROXIES:  # of the rest nothing is shown: a password
+        raise ValueError(
+            f"{parts.scheme}_proxy names a proxy of the kind {shown(kind)}://, which is not supported; allowed are "
+            f"{' and '.join(PROXIES)}. Name one of these, or put {host} into no_proxy"
+        )
+    return proxy

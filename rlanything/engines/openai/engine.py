@@ -41,7 +41,7 @@ class OpenAIEngine:
         say: prints a line about a wait, or about replies without a text.
 
     Raises:
-        ConfigError: when the environment has no key under the configured name.
+        ConfigError: when the environment has no key under the configured name, or names a proxy of another kind.
     """
 
     def __init__(

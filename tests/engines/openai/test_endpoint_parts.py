@@ -13,12 +13,15 @@ from endpoint_server import KEY
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rlanything.config import Endpoint as Section
+from rlanything.core.errors import ConfigError
 from rlanything.core.ids import canonical_json
 from rlanything.engines.openai import text_ids
 from rlanything.engines.openai.answers import SHOWN, Fault, Refused, Reply, read, shown
 from rlanything.engines.openai.asking import same_model
 from rlanything.engines.openai.backoff import Bucket, delay, retry_after
-from rlanything.engines.openai.client import _proxy, _without_user
+from rlanything.engines.openai.client import _without_user, proxy_of
+from rlanything.engines.openai.engine import OpenAIEngine
 from rlanything.engines.openai.key import Key
 from rlanything.engines.openai.usage import Usage
 
@@ -247,10 +250,40 @@ def test_a_proxys_password_is_in_no_message_where_its_address_is_wrong(proxy):
     assert _without_user(f"InvalidURL: {proxy}", proxy) == "InvalidURL: http://***@127.0.0.1:8080"
 
 
+def proxy(address: str) -> str | None:
+    return proxy_of(Section(base_url=address, model="m"))
+
+
 def test_a_proxy_without_a_scheme_speaks_http(monkeypatch):
     monkeypatch.setenv("https_proxy", "bob:hunter2@127.0.0.1:8080")
     monkeypatch.setenv("no_proxy", "inside.example")
-    assert _proxy("https://example.org/v1") == "http://bob:hunter2@127.0.0.1:8080"
-    assert _proxy("https://inside.example/v1") is None
+    assert proxy("https://example.org/v1") == "http://bob:hunter2@127.0.0.1:8080"
+    assert proxy("https://inside.example/v1") is None
     monkeypatch.setenv("https_proxy", "")
-    assert _proxy("https://example.org/v1") is None
+    assert proxy("https://example.org/v1") is None
+
+
+@pytest.mark.parametrize("name", ["no_proxy", "NO_PROXY"])
+def test_no_proxy_may_name_a_port(monkeypatch, name):
+    for variable in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:8080")
+    monkeypatch.setenv(name, "inside.example:8443, plain.example:443,[2001:db8::1]:8000")
+    for address in ("inside.example:8443", "plain.example", "a.plain.example:443", "[2001:db8::1]:8000"):
+        assert proxy(f"https://{address}/v1") is None
+    for address in ("inside.example", "plain.example:8443", "[2001:db8::1]:8001"):
+        assert proxy(f"https://{address}/v1") == "http://127.0.0.1:8080"
+
+
+def test_a_proxy_of_another_kind_is_refused_before_any_work(monkeypatch):
+    monkeypatch.setenv("https_proxy", "socks5h://bob:hunter2@127.0.0.1:1080")
+    monkeypatch.delenv("no_proxy", raising=False)
+    section = Section(base_url="https://example.org/v1", model="m", key_env=None, lists_models=False)
+    with pytest.raises(
+        ConfigError, match=r"https_proxy names a proxy of the kind socks5h://.*http and https"
+    ) as caught:
+        OpenAIEngine(section, "adapter")
+    assert "bob" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+    monkeypatch.setenv("no_proxy", "example.org")
+    OpenAIEngine(section, "adapter")
