@@ -167,6 +167,19 @@ def test_what_is_left_unanswered_by_a_kill_is_answered_and_the_rest_kept(
     assert file.read_bytes() == before
 
 
+def test_a_question_that_has_changed_is_answered_again(project, data, tmp_path, capsys):
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    save(first, "livebench", QUESTIONS[:2])
+    save(second, "livebench", [QUESTIONS[0], question("two", "Read a number. Add 5. Print the result.")])
+    assert command("answer", project, data, arm="full", questions=str(first)) == 0
+    capsys.readouterr()
+    for known in (1, 2):
+        assert command("answer", project, data, arm="full", questions=str(second)) == 0
+        assert f"tiny: 2 of 2 questions answered, {known} of them before" in capsys.readouterr().out
+    lines = (data / TASK / "model_answer/tiny.jsonl").read_text().splitlines()
+    assert [json.loads(line)["question_id"] for line in lines] == ["one", "two", "two"], "the last one counts"
+
+
 def test_answers_of_two_policies_do_not_mix(project, data, capsys):
     assert command("answer", project, data, arm="full") == 2
     assert command("answer", project, data, arm="base") == 2

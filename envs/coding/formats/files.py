@@ -114,8 +114,8 @@ def _merged(path: Path) -> Iterator[tuple[str, Json | FormatError]]:
                 raise FormatError(f"{place}: {data}")
             apart[Record(data, place).name("question_id")] = data
     for place, data in records(path):
-        if isinstance(data, Mapping) and isinstance(name := data.get("question_id"), str):
-            data = {**apart.get(name, {}), **data}
+        if isinstance(data, Mapping) and isinstance(name := data.get("question_id"), str | int):
+            data = {**apart.get(str(name), {}), **data}
         yield place, data
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from envs.coding.environment import opening
 from envs.coding.livebench.appending import append, changed_since, cut_unfinished_line
 from envs.coding.livebench.install import LiveBenchError
-from envs.coding.livebench.judgments import CATEGORY, read_answers
+from envs.coding.livebench.judgments import CATEGORY, Answer, read_answers
 from envs.coding.livebench.selection import LATEST, asked, require_once
 from rlanything.core.exams import Question
 from rlanything.core.ids import content_id
@@ -54,19 +54,19 @@ class AnswerFiles:
         self.made = json.loads(json.dumps(made))
 
     def missing(self, questions: Iterable[Question]) -> list[Question]:
-        """The questions without an answer on disk.
+        """The questions without an answer on disk. One whose text has changed since its answer is among them.
 
         Raises `LiveBenchError` where the answers that are there were made by something else.
         """
         todo = list(questions)
         answered = {task: self._answered(task) for task in {question.task for question in todo}}
-        return [question for question in todo if question.question_id not in answered[question.task]]
+        return [q for q in todo if not self._answers(answered[q.task].get(q.question_id), q)]
 
     def keep(self, question: Question, text: str, tokens: int) -> None:
         """Write an answer of so many tokens as LiveBench does."""
         row: dict[str, Json] = {
             "question_id": question.question_id,
-            "answer_id": content_id([question.question_id, self.model, self.made, text])[:_ID_DIGITS],
+            "answer_id": self._answer_id(question, text),
             "model_id": self.model,
             "choices": [{"index": 0, "turns": [text]}],
             "tstamp": time.time(),
@@ -74,11 +74,20 @@ class AnswerFiles:
         }
         append(self._path(question.task), row)
 
+    def _answers(self, answer: Answer | None, question: Question) -> bool:
+        """Whether an answer is to this question, as it reads today."""
+        return answer is not None and answer.answer_id == self._answer_id(question, answer.whole)
+
+    def _answer_id(self, question: Question, text: str) -> str:
+        """The id of an answer. It tells of which text of the question it is: LiveBench's file has no field for that."""
+        parts = [question.question_id, question.text, self.model, self.made, text]
+        return content_id(parts)[:_ID_DIGITS]
+
     def _path(self, task: str) -> Path:
         return self.data / "live_bench" / CATEGORY / task / "model_answer" / f"{self.model}.jsonl"
 
-    def _answered(self, task: str) -> set[str]:
-        """Questions with an answer on disk. What made the answers is compared with the record, or recorded."""
+    def _answered(self, task: str) -> dict[str, Answer]:
+        """The answers on disk by question. What made the answers is compared with the record, or recorded."""
         path = self._path(task)
         record = path.with_suffix(".json")
         if path.is_file() and not record.is_file():
@@ -89,4 +98,4 @@ class AnswerFiles:
                 "give the new ones another --model name"
             )
         cut_unfinished_line(path)
-        return set(read_answers(path)) if path.is_file() else set()
+        return read_answers(path) if path.is_file() else {}

@@ -25,11 +25,12 @@ CATEGORY = "coding"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A model's answer to a question, after its thought; empty where the thought does not end."""
+    """A model's answer to a question, after its thought; empty where the thought does not end. whole: with it."""
 
     question_id: str
     text: str
     answer_id: str = ""
+    whole: str = ""
 
 
 def judgment_path(data: Path, task: str) -> Path:
@@ -54,7 +55,7 @@ def read_answers(path: Path) -> dict[str, Answer]:
         if not turns:
             record.fail("choices", "there is no answer in it")
         said = after_thought(turns[-1]) or ""
-        answer = Answer(record.name("question_id"), said, record.text("answer_id", ""))
+        answer = Answer(record.name("question_id"), said, record.text("answer_id", ""), turns[-1])
         found[answer.question_id] = answer
     return found
 

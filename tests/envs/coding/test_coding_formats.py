@@ -215,13 +215,14 @@ def test_the_same_question_twice_is_refused(tmp_path: Path) -> None:
         load(path, "livebench")
 
 
-def test_tests_in_files_of_their_own(tmp_path: Path) -> None:
-    question = livebench_question()
+@pytest.mark.parametrize("name", ["q1", 7])
+def test_tests_in_files_of_their_own(tmp_path: Path, name: str | int) -> None:
+    question = {**livebench_question(), "question_id": name}
     tests = {k: question.pop(k) for k in ("public_test_cases", "private_test_cases")}
     (tmp_path / "question.jsonl").write_text(json.dumps(question))
-    (tmp_path / "test_cases_0.jsonl").write_text(json.dumps({"question_id": "q1", **tests}))
+    (tmp_path / "test_cases_0.jsonl").write_text(json.dumps({"question_id": name, **tests}))
     problems, _ = load(tmp_path / "question.jsonl", "livebench")
-    assert problems == [read("livebench", livebench_question())]
+    assert problems == [read("livebench", {**livebench_question(), "question_id": name})]
     (tmp_path / "test_cases_1.jsonl").write_text('{"question": "q1"}')
     with pytest.raises(FormatError, match=r"test_cases_1.jsonl:1.question_id: missing"):
         load(tmp_path / "question.jsonl", "livebench")
