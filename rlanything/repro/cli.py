@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from rlanything.config import Config
+from rlanything.core.errors import ConfigError
 
 Subparsers = argparse._SubParsersAction  # argparse has no public name for it
 
@@ -80,7 +81,10 @@ def _difference(args: argparse.Namespace) -> int:
 
     trees = difference.folders(args.first, args.second)
     found = difference.first_difference(*trees)
-    print(found or f"the same {len(trees[0].names())} files, byte for byte")
+    count = len(trees[0].names())
+    if not found and not count:
+        raise ConfigError(f"{args.first}, {args.second}: neither has results to compare")
+    print(found or f"the same {count} files, byte for byte")
     return 1 if found else 0
 
 

@@ -89,9 +89,9 @@ def folders(first: Path, second: Path) -> tuple[Folder, Folder]:
     for path in (first, second):
         if not path.is_dir():
             raise ConfigError(f"{path}: no such folder")
-    only = tuple(name for name in STAGES if (first / name).is_dir() or (second / name).is_dir())
     project = all(any((of / name).is_file() for name in PROJECT) for of in (first, second))
-    return Folder(first, only if project else ()), Folder(second, only if project else ())
+    only = STAGES if project else ()
+    return Folder(first, only), Folder(second, only)
 
 
 def _compare(path: PurePosixPath, first: Tree, second: Tree, in_one: bool, in_two: bool) -> Difference | None:

@@ -155,11 +155,16 @@ def _descend(first: Json, second: Json) -> tuple[list[str | int], Json, Json]:
     """The keys that lead to the first difference, and both values there. Causes are compared before their effects."""
     keys: list[str | int] = []
     while True:
-        found = next((k for k in _common(first, second) if _get(first, k) != _get(second, k)), None)
+        found = next((k for k in _common(first, second) if _differ(_get(first, k), _get(second, k))), None)
         if found is None:
             return keys, first, second
         keys.append(found)
         first, second = _get(first, found), _get(second, found)
+
+
+def _differ(first: Json, second: Json) -> bool:
+    """Whether two values differ. NaN is like NaN, as it is inside of lists and objects that the reader has read."""
+    return bool(first != second and not (first != first and second != second))
 
 
 def _common(first: Json, second: Json) -> Sequence[str | int]:

@@ -117,6 +117,26 @@ def test_a_file_that_is_not_what_its_name_says_is_compared_byte_by_byte():
     assert place.where == "byte 2"
 
 
+@pytest.mark.parametrize("name", ["evaluation/full.json", "runs/full/seed-0/metrics.jsonl"])
+def test_a_value_that_is_no_number_on_both_sides_is_no_difference(name):
+    first, second = (f'{{"a": NaN, "b": {{"c": [NaN, {last}]}}}}'.encode() for last in (1, 2))
+    place = first_place(PurePosixPath(name), first, second)
+    assert (place.where.removeprefix("line 1, "), place.first, place.second) == ("b.c.1", "1", "2")
+    place = first_place(PurePosixPath(name), first, first.replace(b"NaN", b"0", 1))
+    assert (place.where.removeprefix("line 1, "), place.first, place.second) == ("a", "NaN", "0")
+
+
+@pytest.mark.parametrize("project", [False, True])
+def test_two_folders_without_results_are_not_called_equal(tmp_path, capsys, project):
+    for name in ("first", "second"):
+        (tmp_path / name / ".rla").mkdir(parents=True)
+        if project:
+            (tmp_path / name / "params.yaml").touch()
+    (tmp_path / "first" / ".rla" / "hidden").touch()
+    assert main(["first-difference", str(tmp_path / "first"), str(tmp_path / "second")]) == 2
+    assert "neither has results to compare" in capsys.readouterr().err
+
+
 def test_equal_values_in_other_words_differ_by_their_bytes():
     place = first_place(PurePosixPath("a.json"), b'{"a": 1}', b'{"a":1}')
     assert place.where == "byte 5"
