@@ -19,6 +19,14 @@ from rlanything.rollouts.runs import NamedRun
 
 GRID = 999
 """The largest coordinate of `computer_use`; one more is taken for it."""
+POINTING = frozenset(
+    {
+        *("mouse_move", "left_click", "left_click_drag", "right_click", "middle_click", "double_click"),
+        *("triple_click", "scroll", "hscroll"),
+        *("MOVE_TO", "CLICK", "RIGHT_CLICK", "DOUBLE_CLICK", "DRAG_TO", "SCROLL"),
+    }
+)
+"""Actions of both forms that have a place. What another one says of a place changes nothing."""
 LONGEST = 20_000
 """Characters of an action that are read, from its end."""
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
@@ -39,7 +47,7 @@ def screens(page: Mapping[str, Any]) -> list[list[Json]]:
 def point(action: str, seen: Sequence[Mapping[str, Any]]) -> list[float] | None:
     """Where an action points on the last picture that was seen: shares of its width and height, from its upper left.
 
-    None where the action names no place inside it."""
+    None where the action names no place inside it, or is of a kind that has none."""
     size = (seen[-1]["width"], seen[-1]["height"]) if seen else (None, None)
     call = _call(action)
     if call is None or None in size:
@@ -48,6 +56,9 @@ def point(action: str, seen: Sequence[Mapping[str, Any]]) -> list[float] | None:
     if not isinstance(given, Mapping) or "element" in given:
         return None
     relative = call.get("name") == "computer_use"
+    kind = given.get("action") if relative else call.get("action_type", call.get("name"))
+    if not isinstance(kind, str) or kind not in POINTING:
+        return None
     pair = given.get("coordinate") if relative else [given.get("x"), given.get("y")]
     if not isinstance(pair, list) or len(pair) != 2:
         return None

@@ -72,6 +72,10 @@ def test_a_point_is_where_the_environment_clicks(action):
         '{"action_type": "CLICK", "x": NaN, "y": 1}',
         '{"action_type": "CLICK", "x": true, "y": "1"}',
         '{"action_type": "CLICK", "parameters": 7}',
+        '{"action_type": "TYPING", "parameters": {"text": "a", "x": 3, "y": 4}}',
+        '{"action_type": "HOTKEY", "keys": ["ctrl", "s"], "x": 3, "y": 4}',
+        '{"action_type": ["CLICK"], "x": 3, "y": 4}',
+        '{"name": "computer_use", "arguments": {"action": "type", "text": "a", "coordinate": [3, 4]}}',
         '{"name": "computer_use", "arguments": {"action": "left_click", "coordinate": [1]}}',
     ],
 )
