@@ -35,7 +35,8 @@ def said(action: Action, item: Named | None) -> str:
             joint = "+" if action.kind == "chord" else ", "
             return f"You {verb} {quoted(joint.join(action.keys))}."
         case "scroll":
-            to = "down" if action.dy > 0 else "up" if action.dy < 0 else "sideways"
+            across = "sideways" if action.dx else "by 0"
+            to = "down" if action.dy > 0 else "up" if action.dy < 0 else across
             return f"You scrolled {to}{f' at {where}' if where else ''}."
         case "wait":
             return "You waited."

@@ -122,6 +122,8 @@ def test_no_tree_is_an_empty_view():
         (Action("chord", keys=("ctrl", "s")), 'You pressed "ctrl+s".'),
         (Action("let_go", keys=("shift",)), 'You let go of "shift".'),
         (Action("scroll", dy=30), "You scrolled down."),
+        (Action("scroll", dx=30, x=3, y=4), "You scrolled sideways at (3, 4)."),
+        (Action("scroll"), "You scrolled by 0."),
         (Action("drag", x=3, y=4), "You dragged to (3, 4)."),
         (Action("wait", wait=10), "You waited."),
     ],
