@@ -13,6 +13,7 @@ from scripted import chat_model, prompts
 
 from envs.desktop import rewording
 from envs.desktop.bridge.answers import TaskFailed, WorldError, WorldTimeout
+from envs.desktop.bridge.world import World
 from envs.desktop.osworld.files import TaskFileError
 from envs.desktop.osworld.tasks import task_file, templates
 from rlanything.config import RolloutConfig
@@ -59,8 +60,11 @@ def test_the_id_of_a_task_holds_file_and_evaluators(files):
     assert family(files).validate(pinned) == "the task is judged by other evaluators than env.evaluators"
 
 
-def test_what_a_world_says_of_itself_is_for_the_record(made, files):
+def test_what_a_world_says_of_itself_is_for_the_record(made, files, monkeypatch):
+    ended, close = [], World.close
+    monkeypatch.setattr(World, "close", lambda self: (ended.append(self), close(self)))
     found = made.programs()
+    assert len(ended) == 1, "the ids of its processes may be those of others when it is ended once more"
     assert found["provider"] == "docker"
     assert len(found["evaluators"]) == 64
     assert family(files, command=("no-such-program",)).programs() == {}
