@@ -94,7 +94,7 @@ class OSWorldFamily(WorldFamily):
             try:
                 return world.hello.facts
             finally:
-                world.broken = True  # it is a whole virtual machine, so it does not wait for an episode: the pool ends it
+                world.broken = True  # a whole virtual machine does not wait for an episode: the pool ends it
                 self._pool.give_back(world)
         return {}
 
