@@ -33,11 +33,11 @@ def check_sections(config: Config) -> None:
 def make_loggers(config: Config, root: Path, arm: str, seed: int) -> list[Logger]:
     """One logger for every entry of `train.loggers`, for one seed of an arm.
 
-    `{arm}` and `{seed}` in a text are replaced. A class that takes `save_dir` gets the folder
-    <save_dir>/<arm>/seed-<seed>. Raises `ConfigError` for a class that is not a logger, or for an argument that it does
-    not take.
+    `{arm}`, `{seed}` and `{root}`, the project's folder, are replaced in a text. A class that takes `save_dir` gets the
+    folder <save_dir>/<arm>/seed-<seed>. Raises `ConfigError` for a class that is not a logger, or for an argument that
+    it does not take.
     """
-    names = {"{arm}": arm, "{seed}": str(seed)}
+    names = {"{arm}": arm, "{seed}": str(seed), "{root}": str(root.resolve())}
     made = []
     for key, section in config.train.loggers.items():
         name = f"train.loggers.{key}"

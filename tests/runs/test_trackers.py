@@ -58,6 +58,13 @@ def test_every_seed_has_a_logger_with_a_folder_and_a_name_of_its_own(tmp_path):
     assert second.log_dir == str(tmp_path / "logs" / "full" / "seed-1" / "full-1" / "version_0")
 
 
+def test_the_projects_folder_is_filled_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = with_("loggers", _target_=CSV, save_dir="logs", name="{root}")
+    (logger,) = trackers.make_loggers(config, Path(), ARM, 0)
+    assert logger.name == str(tmp_path)
+
+
 def test_a_logger_that_is_given_no_folder_writes_beside_the_runs(tmp_path):
     (logger,) = trackers.make_loggers(with_("loggers", _target_=CSV, name=""), tmp_path, ARM, 2)
     assert logger.log_dir == str(tmp_path / ".rla" / "logs" / "full" / "seed-2" / "version_0")
@@ -142,8 +149,9 @@ READ_BACK = {"tensorboard": of_tensorboard, "wandb": of_wandb, "mlflow": of_mlfl
 @pytest.mark.parametrize("name", READ_BACK)
 def test_other_trackers_take_an_iteration_s_metrics_without_a_network(name, tmp_path, monkeypatch):
     pytest.importorskip(name, reason=f"{name} is not installed: make trackers; docs/tracking.md")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / ".rla").mkdir()
+    for folder in (".rla", "elsewhere"):
+        (tmp_path / folder).mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     config = parse(compose.compose([*SMALL, f"logger={name}"], ROOT))
     (logger,) = trackers.make_loggers(config, tmp_path, ARM, 0)
     logger.log_hyperparams(trackers.hyperparameters(config, ARM, 0))
