@@ -22,6 +22,9 @@ from typing import BinaryIO
 from rlanything.core.errors import ConfigError
 from rlanything.core.timing import phase
 
+_OLD = ".old-"
+"""Before the name of a folder that makes place for a new one."""
+
 
 def write_text(path: Path, text: str) -> None:
     """Write a file of UTF-8 text. Raises `OSError` naming the file.
@@ -204,9 +207,15 @@ def _put_back(place: Path) -> None:
         sync(place.parent)
 
 
+def set_aside(folder: Path) -> dict[Path, Path]:
+    """Place in `folder` -> where its old content is, for those that a kill between two renames left without any."""
+    found = {path.with_name(path.name.removeprefix(_OLD)): path for path in sorted(folder.glob(f"{_OLD}*"))}
+    return {place: aside for place, aside in found.items() if not place.exists()}
+
+
 def _gone(folder: Path) -> Path:
     return folder.with_name(f".gone-{folder.name}")  # not set aside: nothing puts it back
 
 
 def _aside(place: Path) -> Path:
-    return place.with_name(f".old-{place.name}")
+    return place.with_name(f"{_OLD}{place.name}")

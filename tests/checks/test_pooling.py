@@ -183,6 +183,20 @@ def test_what_a_killed_check_left_of_its_results_is_no_experiment(tmp_path, left
     assert [one.name for one in read(tmp_path, VOTES, root=tmp_path)] == ["checks/study", "checks/table1"]
 
 
+def test_an_experiment_that_a_killed_check_set_aside_is_missed(tmp_path):
+    for name in ("table1", "study"):
+        shutil.copytree(ROOT / "checks" / name, tmp_path / "checks" / name)
+    place = tmp_path / "checks" / "study"
+    aside = place.rename(place.with_name(".old-study"))
+    (place.parent / ".old-pool").mkdir()
+    with pytest.raises(
+        ConfigError, match=rf"{place}: it is missing, .* are in {aside}: run that check again"
+    ):
+        read(tmp_path, VOTES, root=tmp_path)
+    aside.rename(place)
+    assert len(read(tmp_path, VOTES, root=tmp_path)) == 2
+
+
 def test_experiments_can_be_told_apart_in_the_figure():
     assert shown_names([".", "checks/a", "old/b", "new/b", "checks/$c"]) == [
         ".", "a", "old/b", "new/b", r"\$c",

@@ -12,6 +12,7 @@ from rlanything.checks.pooling.declare import Compared, Pooling
 from rlanything.config import Config
 from rlanything.config.reading import load
 from rlanything.core.errors import ConfigError, unknown
+from rlanything.files import atomic
 from rlanything.report.results import statistics
 from rlanything.report.results.evaluations import Panels, read_evaluation
 from rlanything.report.results.statistics import Contrast
@@ -57,6 +58,13 @@ class Experiment:
 def folders(declared: Pooling, root: Path, params: Path) -> list[Path]:
     """The folders whose experiments are pooled. Raises `ConfigError` for one that holds none or cannot be read."""
     if declared.folders is None:
+        for place, aside in atomic.set_aside(root / PLACE).items():
+            if not (aside / "evaluation").is_dir():
+                continue
+            raise ConfigError(
+                f"{place}: it is missing, because a check was killed while it published its results. Those from before "
+                f"are in {aside}: run that check again, or rename the folder"
+            )
         there = sorted(path.parent for path in (root / PLACE).glob(f"*/{PARAMS}"))
         # What is being published, or was when it was killed, has a name that no check has.
         there = [path for path in there if NAME.fullmatch(path.name)]
