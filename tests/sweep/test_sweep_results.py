@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.distributions import FloatDistribution
+from optuna.trial import create_trial
 from sweep_cases import GAMES, LAMBDA, declared, make, play, truth, write_results
 
 from rlanything.files.records import write_json, write_lines
@@ -16,7 +18,7 @@ from rlanything.report.results.statistics import Estimate, Panel, holm
 from rlanything.sweep.results.comparisons import confirmation, differences
 from rlanything.sweep.results.contour import GRID
 from rlanything.sweep.results.document import CORRECTED, LEVEL, LUCK, NO_LUCK, NOT_SHOWN, sentences
-from rlanything.sweep.results.importance import FEWEST
+from rlanything.sweep.results.importance import FEWEST, importances
 from rlanything.sweep.results.matplotlib_figures import draw
 from rlanything.sweep.results.plotly_figures import PLOTS
 from rlanything.sweep.results.views import views
@@ -278,3 +280,18 @@ def test_thresholds_that_are_declared_apart_have_a_contour_too(tmp_path):
     board = make(declared(space=one, sampler="grid", confirm=0), tmp_path / "one")
     play(board, truth=lambda sets: 0.5)
     assert views(board, "case").contours == ()
+
+
+def test_a_parameter_with_one_value_in_all_trials_has_no_importance():
+    wide = FloatDistribution(0, 1)
+    trials = [
+        create_trial(
+            value=k / FEWEST,
+            params={"a": k / FEWEST, "b": (3 * k % FEWEST) / FEWEST, "same": 0.5},
+            distributions=dict.fromkeys(("a", "b", "same"), wide),
+        )
+        for k in range(FEWEST)
+    ]
+    found = importances(trials, [t.values[0] for t in trials], [0.1] * FEWEST, 1)
+    assert list(found) == ["a", "b"]
+    assert sum(one.mean for one in found.values()) == pytest.approx(1)

@@ -29,18 +29,23 @@ def importances(
 ) -> dict[str, Estimate]:
     """Parameter -> importance (they sum to 1) with its interval; empty for one parameter or too few trials.
 
+    A parameter that has one value in all trials is left out: nothing is known of it.
+
     Args:
         trials: finished trials inside the space, each point once.
         means: the objective of each.
         errors: the standard error of each mean.
         way: +1 when more is better.
     """
-    names = [n for n, d in trials[0].distributions.items() if not d.single()] if trials else []
+    declared = trials[0].distributions if trials else {}
+    names = [name for name in declared if len({trial.params[name] for trial in trials}) > 1]
     if len(names) < 2 or len(trials) < FEWEST:
         return {}
-    point = _ped_anova(trials, means, way)
+    point = _ped_anova(trials, means, way, names)
     rng = np.random.default_rng(derive_seed(0, "sweep.importance", len(trials)))
-    drawn = [_resampled(trials, np.array(means), np.array(errors), way, rng) for _ in range(REPLICATES)]
+    drawn = [
+        _resampled(trials, np.array(means), np.array(errors), way, names, rng) for _ in range(REPLICATES)
+    ]
     return {name: _interval(point.get(name, 0.0), [d.get(name, 0.0) for d in drawn]) for name in names}
 
 
@@ -54,14 +59,17 @@ def _resampled(
     means: np.ndarray,
     errors: np.ndarray,
     way: int,
+    names: list[str],
     rng: np.random.Generator,
 ) -> Mapping[str, float]:
     chosen = rng.integers(0, len(trials), len(trials))
     moved = means[chosen] + errors[chosen] * rng.normal(size=len(chosen))
-    return _ped_anova([trials[i] for i in chosen], moved, way)
+    return _ped_anova([trials[i] for i in chosen], moved, way, names)
 
 
-def _ped_anova(trials: Sequence[FrozenTrial], values: Iterable[float], way: int) -> Mapping[str, float]:
+def _ped_anova(
+    trials: Sequence[FrozenTrial], values: Iterable[float], way: int, names: list[str]
+) -> Mapping[str, float]:
     study = optuna.create_study(direction="maximize" if way > 0 else "minimize")
     study.add_trials(
         [
@@ -71,4 +79,4 @@ def _ped_anova(trials: Sequence[FrozenTrial], values: Iterable[float], way: int)
             for t, v in zip(trials, values, strict=True)
         ]
     )
-    return get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
+    return get_param_importances(study, evaluator=PedAnovaImportanceEvaluator(), params=names)
