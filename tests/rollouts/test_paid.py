@@ -13,6 +13,7 @@ from stage_cases import small
 from envs.alfworld.family import AlfworldFamily
 from rlanything.cli import main
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Status
 from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.rollouts.paid import Paid, outcomes_of, paid
 from rlanything.runs import build
@@ -110,6 +111,35 @@ def test_a_task_that_the_oracle_does_not_know_is_not_counted(undisturbed, monkey
         ConfigError, match="no rollout of iterations 0 to 0 counts and is known to the oracle"
     ):
         paid(RUN, undisturbed.parents[2], environment=True)
+
+
+@pytest.mark.integration
+def test_a_try_whose_environment_crashed_is_not_counted(undisturbed, monkeypatch):
+    """Its steps are not among the kinds, and its outcome makes no other try's steps differ."""
+    root, last = undisturbed.parents[2], StoredRun(undisturbed).iterations[-1]
+    before, episodes = paid(RUN, root, environment=True), StoredIteration.episodes.func
+
+    def crashed(record):
+        trajectory = replace(record.episode.trajectory, status=Status.ENV_ERROR, outcome=1)
+        return replace(record, episode=replace(record.episode, trajectory=trajectory))
+
+    def found(stored):
+        records = list(episodes(stored))
+        at = next(k for k, r in enumerate(records) if not r.proposal and r.episode.trajectory.counts)
+        return [crashed(r) if k == at and stored.iteration == last else r for k, r in enumerate(records)]
+
+    lost = next(
+        r.episode.trajectory
+        for r in StoredIteration(StoredRun(undisturbed), last).episodes
+        if not r.proposal and r.episode.trajectory.counts
+    )
+    monkeypatch.setattr(StoredIteration, "episodes", property(found))
+    after = paid(RUN, root, environment=True)
+    assert after["rollouts"] == [before["rollouts"][0], before["rollouts"][1] - 1]
+    steps = [
+        sum(row["spans"][1]["a_rollout"] for row in p["rows"]) * p["rollouts"][1] for p in (before, after)
+    ]
+    assert steps[0] - steps[1] == pytest.approx(len(lost.steps))
 
 
 @pytest.mark.integration
