@@ -35,6 +35,7 @@ DECLARED = {
     "many_votes": "study",
     "pairwise_votes": "study",
     "votes_alone": "study",
+    "below_chance": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",

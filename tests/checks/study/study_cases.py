@@ -16,7 +16,7 @@ STUDIES = (
     "weak_reward_faster.yaml",
     *("weak_reward_spread.yaml", "rewriting.yaml", "pairwise.yaml", "many_votes.yaml"),
     "pairwise_votes.yaml",
-    "votes_alone.yaml",
+    *("votes_alone.yaml", "below_chance.yaml"),
 )
 HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
 
