@@ -1,4 +1,4 @@
-"""What docs/checks.md says of recorded studies, beyond their pages and from them, follows from their stored results."""
+"""What docs/studies.md and docs/checks.md say of recorded studies, beyond their pages and from them, follows from their stored results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ TABLES = (
     *("weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
     *("pairwise", "pairwise_votes", "many_votes", "votes_alone"),
 )
-"""Studies of which docs/checks.md has every hypothesis in a row: difference with its interval, p."""
+"""Studies of which docs/studies.md has every hypothesis in a row: difference with its interval, p."""
 
 
 def said() -> str:
-    """The words of docs/checks.md, with single spaces."""
-    return " ".join((ROOT / "docs" / "checks.md").read_text().split())
+    """The words of docs/studies.md and of docs/checks.md, with single spaces."""
+    pages = ((ROOT / "docs" / page).read_text() for page in ("studies.md", "checks.md"))
+    return " ".join(" ".join(pages).split())
 
 
 def errors(study: str) -> tuple[float, float]:
@@ -64,7 +65,7 @@ def test_a_majority_of_three_votes_of_which_every_fourth_is_wrong():
 def test_a_table_has_every_hypothesis_with_its_numbers(study):
     found = json.loads((CHECKS / study / "study.json").read_text())["hypotheses"].values()
     after = said().split(f"`checks/{study}/` holds the record")[1]
-    section = re.split("### Result|holds the record", after)[0]
+    section = re.split("## Result|holds the record", after)[0]
     rows = re.findall(r"\| (\S+ \[\S+ \S+) \| (\S+) \| (holds|refuted|open)", section)
     assert sorted(rows) == sorted(map(row, found))
 
