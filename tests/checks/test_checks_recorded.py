@@ -1,4 +1,4 @@
-"""What docs/studies.md and docs/checks.md say of recorded studies, beyond their pages and from them, follows from their stored results."""
+"""What docs/studies.md and docs/checks.md say of recorded studies follows from their stored results."""
 
 from __future__ import annotations
 
