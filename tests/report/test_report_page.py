@@ -75,8 +75,7 @@ def test_the_keyboard_reaches_everything(made, tab):
     assert tab.evaluate("document.activeElement.className") == "wide", "a table that is wider than the screen"
     before = tab.evaluate("document.activeElement.scrollLeft")
     tab.keyboard.press("ArrowRight")
-    tab.wait_for_timeout(300)
-    assert tab.evaluate("document.activeElement.scrollLeft") > before
+    tab.wait_for_function("before => document.activeElement.scrollLeft > before", arg=before)
     tab.focus("summary")
     tab.keyboard.press("Enter")
     assert tab.evaluate("document.querySelector('details').open")
