@@ -136,6 +136,9 @@ def test_experiments_of_another_environment_are_left_out(tmp_path):
             r"step_only over outcome in in_domain was measured by 1 of \d+",
         ),
         (VOTES.replace("[in_domain]", "[in_domain, in_domain]"), "'in_domain' is there twice"),
+        (VOTES.replace("}]", "}, {arm: policy, over: outcome, reward_above: 0.5}]"), "is there twice"),
+        (VOTES.replace("}]", ", reward_above: 1}]"), "reward_above"),
+        (VOTES.replace("}]", ", reward_above: 0.99}]"), r"in in_domain was measured by 0 of \d+"),
         (VOTES + "folders: [checks/table1]\n", "folders"),
         (VOTES + "folders: [checks/table1, checks/nothing]\n", r"checks/nothing has no params\.yaml"),
         (VOTES + "folders: [checks/table1, checks/written_tests]\n", "pool each environment on its own"),
@@ -256,6 +259,23 @@ def test_p_is_corrected_over_all_rows():
     assert [row.pooled.p for row in found.rows] == pytest.approx(
         [max(min(1, sum(other >= p for other in alone) * p) for p in alone if p <= mine) for mine in alone]
     )
+
+
+def test_experiments_whose_first_reward_model_is_weaker_than_declared_are_shown_and_not_pooled(tmp_path):
+    """The first reward models of weak_reward and weak_reward_spread are right on 65 % of the steps, others on 85."""
+    text = VOTES.replace("}]", ", reward_above: 0.7}]")
+    everything, strong = (
+        pool(load_pooling(declared(tmp_path, each)), read(tmp_path, each)) for each in (VOTES, text)
+    )
+    weak = {"checks/weak_reward", "checks/weak_reward_spread"}
+    assert {one.experiment for one in strong.rows[0].others} >= weak
+    assert not {one.experiment for one in strong.rows[0].differences} & weak
+    together = {one.experiment for one in (*strong.rows[0].differences, *strong.rows[0].others)}
+    assert together == {one.experiment for one in everything.rows[0].differences}
+    page = document.to_markdown(strong, "pool")
+    assert "right on more than 70 % of the steps (balanced)" in page
+    assert "`checks/weak_reward`" in page.split("Not pooled:")[1]
+    assert "Not pooled" not in document.to_markdown(everything, "pool")
 
 
 def test_the_published_page_is_what_the_published_checks_say():

@@ -19,6 +19,8 @@ class Compared(Section):
 
     arm: str
     over: str
+    reward_above: Annotated[float, Field(ge=0, lt=1)] | None = None
+    """Only experiments count whose first reward model is right on a larger share of the steps (balanced); None: all."""
 
     @model_validator(mode="after")
     def _differ(self) -> Self:
@@ -50,7 +52,8 @@ class Pooling(Section):
     @field_validator("comparisons", "metrics", "folders")
     @classmethod
     def _once(cls, values: tuple[object, ...] | None) -> tuple[object, ...] | None:
-        twice = [value for value in values or () if (values or ()).count(value) > 1]
+        named = [value.arms if isinstance(value, Compared) else value for value in values or ()]
+        twice = [value for value in named if named.count(value) > 1]
         if twice:
             raise ValueError(f"{twice[0]!r} is there twice")
         return values

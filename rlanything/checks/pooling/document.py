@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +10,7 @@ from rlanything.checks.pooling.declare import Compared
 from rlanything.checks.pooling.experiments import Difference
 from rlanything.checks.pooling.results import Found, Row
 from rlanything.report.formatting import code, interval, markdown_table, p_text
+from rlanything.report.results.metrics import Metric
 
 
 def to_json(found: Found) -> dict[str, Any]:
@@ -22,6 +23,7 @@ def to_json(found: Found) -> dict[str, Any]:
                 **row.compared.model_dump(mode="json"),
                 "metric": row.metric.name,
                 "differences": [_difference(one) for one in row.differences],
+                "others": [_difference(one) for one in row.others],
                 "pooled": {**asdict(row.pooled.mean), "p": row.pooled.p, "tau": row.pooled.tau},
             }
             for row in found.rows
@@ -86,18 +88,31 @@ def _sections(found: Found) -> Iterator[str]:
         rows = [row for row in found.rows if row.compared == compared]
         yield f"## {code(compared.arm)} over {code(compared.over)}"
         yield f"![The difference in each experiment, and pooled](figures/{figure_name(compared)}.svg)"
-        names = [name for name in found.experiments if any(_of(name, row) for row in rows)]
-        seeds = {one.experiment: str(one.seeds) for row in rows for one in row.differences}
-        lines = [[code(name), seeds[name], *(_cell(name, row) for row in rows)] for name in names]
         means = [interval(row.pooled.mean, row.metric, sign=True) for row in rows]
+        lines = _lines(found, [(row.metric, row.differences) for row in rows])
+        others = _lines(found, [(row.metric, row.others) for row in rows])
         header = ["experiment", "seeds", *(row.metric.short for row in rows)]
         yield markdown_table(header, [*lines, ["pooled", "", *means]]).rstrip()
+        if compared.reward_above is not None:
+            yield (
+                "Pooled are experiments whose first reward model is right on more than "
+                f"{100 * compared.reward_above:g} % of the steps (balanced)."
+            )
+        if others:
+            yield "Not pooled:"
+            yield markdown_table(header, others).rstrip()
 
 
-def _of(name: str, row: Row) -> Difference | None:
-    return next((one for one in row.differences if one.experiment == name), None)
-
-
-def _cell(name: str, row: Row) -> str:
-    one = _of(name, row)
-    return interval(None if one is None else one.contrast.difference, row.metric, sign=True)
+def _lines(found: Found, columns: Sequence[tuple[Metric, Sequence[Difference]]]) -> list[list[str]]:
+    """A line for each experiment that has one of the differences."""
+    lines = []
+    for name in found.experiments:
+        cells = [next((one for one in column if one.experiment == name), None) for _, column in columns]
+        seeds = [one.seeds for one in cells if one is not None]
+        if seeds:
+            shown = [
+                interval(None if one is None else one.contrast.difference, metric, sign=True)
+                for one, (metric, _) in zip(cells, columns, strict=True)
+            ]
+            lines.append([code(name), str(seeds[0]), *shown])
+    return lines

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
+from statistics import fmean
 
 from rlanything.checks.declaration import NAME, PLACE
 from rlanything.checks.pooling.declare import Compared, Pooling
-from rlanything.config import Config
+from rlanything.config import BASE, Config
 from rlanything.config.reading import load
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files import atomic
@@ -19,6 +20,8 @@ from rlanything.report.results.statistics import Contrast
 from rlanything.runs.layout import Layout
 
 PARAMS = "params.yaml"
+PROCESS = "rm_process"
+"""The metric of `first_reward`, balanced over good and bad steps."""
 AGAIN = "take it from git, or make it again in its folder"
 
 
@@ -36,11 +39,21 @@ class Difference:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment. panels: of the arms that are compared, as far as it has them."""
+    """One experiment. panels: of the arms that are compared, as far as it has them.
+
+    first_reward: the share of steps on which its first reward model is right, balanced, mean over its reward panels; None
+    where that is not known.
+    """
 
     name: str
     config: Config
     panels: Panels
+    first_reward: float | None
+
+    def counts(self, compared: Compared) -> bool:
+        """Whether it is one of those whose differences are pooled."""
+        least = compared.reward_above
+        return least is None or (self.first_reward is not None and self.first_reward > least)
 
     def difference(self, compared: Compared, metric: str) -> Difference | None:
         """What it found; None where it lacks an arm or the metric, and where its error is not known."""
@@ -100,7 +113,16 @@ def _read(folder: Path, root: Path, arms: Sequence[str]) -> Experiment:
     files = {arm: Layout(folder).evaluation(arm) for arm in arms}
     panels = {arm: read_evaluation(file, arm, AGAIN) for arm, file in files.items() if file.is_file()}
     name = folder.relative_to(root).as_posix() if folder.is_relative_to(root) else str(folder)
-    return Experiment(name, load(folder / PARAMS), panels)
+    return Experiment(name, load(folder / PARAMS), panels, _first_reward(folder))
+
+
+def _first_reward(folder: Path) -> float | None:
+    file = Layout(folder).evaluation(BASE)
+    panels = read_evaluation(file, BASE, AGAIN) if file.is_file() else {}
+    # With several reward panels the name of one follows the metric's.
+    found = [statistics.estimate(panel) for name, panel in panels.items() if name.split("/")[0] == PROCESS]
+    means = [one.mean for one in found if one is not None]
+    return fmean(means) if means else None
 
 
 def _environment(config: Config) -> object:
@@ -131,7 +153,7 @@ def _check_independent(found: Sequence[Experiment]) -> None:
 def _check_measured(declared: Pooling, found: Sequence[Experiment], searched: Sequence[Path]) -> None:
     """Every comparison needs two experiments in every metric."""
     for compared, metric in declared.pairs:
-        count = sum(one.difference(compared, metric) is not None for one in found)
+        count = sum(one.counts(compared) and one.difference(compared, metric) is not None for one in found)
         if count > 1:
             continue
         for arm in compared.arms:

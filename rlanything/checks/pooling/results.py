@@ -14,11 +14,15 @@ from rlanything.report.results.metrics import Metric, named
 
 @dataclass(frozen=True)
 class Row:
-    """One comparison in one metric; p of `pooled` is corrected."""
+    """One comparison in one metric; p of `pooled` is corrected.
+
+    others: the differences of experiments that do not count, because of `reward_above`.
+    """
 
     compared: Compared
     metric: Metric
     differences: tuple[Difference, ...]
+    others: tuple[Difference, ...]
     pooled: Pooled
 
 
@@ -45,7 +49,11 @@ def pool(declared: Pooling, experiments: Sequence[Experiment]) -> Found:
 
 
 def _row(compared: Compared, metric: str, experiments: Sequence[Experiment]) -> Row:
-    differences = [one.difference(compared, metric) for one in experiments]
-    found = tuple(difference for difference in differences if difference is not None)
+    measured = [(one.counts(compared), one.difference(compared, metric)) for one in experiments]
+    found, others = (
+        tuple(difference for counts, difference in measured if counts is wanted and difference is not None)
+        for wanted in (True, False)
+    )
     means = [difference.contrast.difference.mean for difference in found]
-    return Row(compared, named(metric), found, pooled(means, [difference.error**2 for difference in found]))
+    mean = pooled(means, [difference.error**2 for difference in found])
+    return Row(compared, named(metric), found, others, mean)
