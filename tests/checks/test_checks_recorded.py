@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 CHECKS = ROOT / "checks"
 TABLES = (
     *("weak_reward", "weak_reward_faster", "weak_reward_spread", "rewriting"),
-    *("pairwise", "pairwise_votes", "many_votes", "votes_alone"),
+    *("pairwise", "pairwise_votes", "many_votes", "votes_alone", "below_chance"),
 )
 """Studies of which docs/studies.md has every hypothesis in a row: difference with its interval, p."""
 

@@ -218,7 +218,7 @@ def test_a_bad_file_is_refused_with_the_key_and_what_is_allowed(tmp_path, change
             "policy_reward, full",
         ),
         (
-            {"sampler": "gp", "overrides": ["signals.lambda=0.5"], "space": {"judge.m": [1, 3]}},
+            {"sampler": "gp", "overrides": ["signals.lambda=0.5"], "space": {"judge.m": [2, 3]}},
             "sampler = gp: needs the paper's point",
         ),
     ],
@@ -232,14 +232,14 @@ def test_an_impossible_space_is_refused_before_any_work(tmp_path, changes, expec
 
 def test_a_dry_run_says_in_words_what_is_drawn_and_when_it_ends(tmp_path, capsys):
     space = {
-        "judge.m": [1, 3],
+        "judge.m": [2, 3],
         "signals.lambda": {"low": 0.1, "high": 2.0, "log": True},
         "evaluate.temperature": {"low": 0.5, "high": 1.0, "step": 0.25},
         "learn.updates": {"low": 1, "high": 4},
     }
     command.print_sweep(written(tmp_path, space=space, budget={"trials": 20, "minutes": 90}), ROOT)
     said = capsys.readouterr().out
-    assert "  judge.m: one of 1, 3\n" in said
+    assert "  judge.m: one of 2, 3\n" in said
     assert "  signals.lambda: 0.1 to 2.0, on a log scale\n" in said
     assert "  evaluate.temperature: 0.5 to 1.0 in steps of 0.25\n" in said
     assert "  learn.updates: 1 to 4, whole numbers\n" in said

@@ -41,8 +41,8 @@ class Difference:
 class Experiment:
     """One experiment. panels: of the arms that are compared, as far as it has them.
 
-    first_reward: the share of steps on which its first reward model is right, balanced, mean over its reward panels; None
-    where that is not known.
+    first_reward: the share of steps on which its first reward model is right, balanced, mean over its reward panels;
+    None where that is not known.
     """
 
     name: str

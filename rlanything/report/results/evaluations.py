@@ -35,8 +35,8 @@ class ReportError(UserError):
     """The report cannot be made; the message says which file is in the way and what to do."""
 
 
-class _Damaged(Exception):
-    """What is wrong with the results in an evaluation file."""
+class _Damaged(ReportError):
+    """What is wrong with the results in an evaluation file; `read_evaluation` says in which."""
 
 
 class Evaluation(BaseModel):

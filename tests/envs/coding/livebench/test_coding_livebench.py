@@ -62,7 +62,9 @@ def test_the_last_judgment_of_a_model_counts(tmp_path: Path) -> None:
 
 def test_questions_and_answers_must_be_there(files: dict[str, Path]) -> None:
     answers = read_answers(files["answers"])
-    assert answers["one"] == Answer("one", fenced(SUMS[0]), "a-one")
+    whole = answers["one"].whole
+    assert answers["one"] == Answer("one", fenced(SUMS[0]), "a-one", whole)
+    assert fenced(SUMS[0]) in whole
     items, missing = select(files["questions"], {"one": answers["one"]}, date(2024, 11, 25))
     assert ([item.problem.source["id"] for item in items], missing) == (["one"], ["two"])
     assert [i.problem.source["id"] for i in select(files["questions"], answers, date(2024, 6, 24))[0]] == [
