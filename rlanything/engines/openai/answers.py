@@ -122,9 +122,8 @@ def read(
         return Refused(said, status, of_pictures=True)
     if status == 429 and code in SPENT:
         return Refused(said, status)
-    if status == 500 and FULL.search(
-        message
-    ):  # another request may have filled it: llama.cpp then ends all at once
+    # Another request may have filled the context: llama.cpp then ends all of them at once.
+    if status == 500 and FULL.search(message):
         return Fault(said, wait, final=_refused(said))
     if status in BUSY or status >= 500:
         return Fault(said, wait)
