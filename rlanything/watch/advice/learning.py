@@ -26,7 +26,8 @@ happens in fewer than one of ten runs."""
 PANEL_TASKS = 50
 """Tasks of a panel where nothing says how many there are; the default scale measures as many."""
 MIXED = "let votes decide only where outcomes differ (`advantage: mixed` in place of `advantage: step`)"
-"""What mended a policy that lost beside a reward model that learns (docs/checks.md, votes_alone)."""
+"""What mended a policy that lost beside a reward model: one that learns, or one that is wrong more often than right
+(docs/studies.md, votes_alone and below_chance)."""
 
 
 def nothing_learnt(rows: Sequence[Row]) -> Warned | None:
@@ -49,7 +50,8 @@ def at_chance(rows: Sequence[Row]) -> Warned | None:
     return Warned(
         "mu at chance",
         f"mu was at most 1 for {LAST} iterations (now {mu[-1]:.2f}): votes say nothing about success (Theorem 1)",
-        "train the reward model longer (bootstrap.reward), lower signals.lambda, or use a stronger one (model.reward)",
+        "train the reward model longer (bootstrap.reward), let it learn (arm `policy_reward`), use a stronger one "
+        f"(model.reward), lower signals.lambda, or {MIXED}",
     )
 
 
