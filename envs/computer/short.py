@@ -58,9 +58,8 @@ def _press(text: str, keyboard: Keyboard) -> Action | Refusal:
     keys = tuple(map(keyboard.key, said)) if verb.lower() == "press" and names else ()
     known = tuple(name for name in keys if name is not None)
     if keys and len(known) == len(keys) <= MOST_KEYS:
-        if (
-            keyboard.holds and len(known) > 1
-        ):  # of a chord, `ctrl+S` is the key S: a capital letter would add shift
+        if keyboard.holds and len(known) > 1:
+            # `ctrl+S` is the key S: a capital letter would add shift.
             return Action("chord", keys=tuple(name.lower() if name.isascii() else name for name in known))
         return Action("press", keys=known)
     return Refusal(f"that is not an action. Actions are: {FORMS}.")

@@ -138,7 +138,10 @@ def test_experiments_of_another_environment_are_left_out(tmp_path):
         (VOTES.replace("[in_domain]", "[in_domain, in_domain]"), "'in_domain' is there twice"),
         (VOTES.replace("}]", "}, {arm: policy, over: outcome, reward_above: 0.5}]"), "is there twice"),
         (VOTES.replace("}]", ", reward_above: 1}]"), "reward_above"),
-        (VOTES.replace("}]", ", reward_above: 0.99}]"), r"in in_domain was measured by 0 of \d+"),
+        (
+            VOTES.replace("}]", ", reward_above: 0.99}]"),
+            r"by 0 of \d+ .* and a first reward model above 0.99; at least two",
+        ),
         (VOTES + "folders: [checks/table1]\n", "folders"),
         (VOTES + "folders: [checks/table1, checks/nothing]\n", r"checks/nothing has no params\.yaml"),
         (VOTES + "folders: [checks/table1, checks/written_tests]\n", "pool each environment on its own"),
@@ -276,6 +279,16 @@ def test_experiments_whose_first_reward_model_is_weaker_than_declared_are_shown_
     assert "right on more than 70 % of the steps (balanced)" in page
     assert "`checks/weak_reward`" in page.split("Not pooled:")[1]
     assert "Not pooled" not in document.to_markdown(everything, "pool")
+
+
+def test_a_dry_run_names_what_is_not_pooled(capsys):
+    command.print_pooling(DECLARED, ROOT, ROOT / "params.yaml")
+    said = capsys.readouterr().out
+    assert (
+        "policy over outcome: in_domain, out_of_domain (reward_above 0.5; not pooled: checks/below_chance)"
+        in said
+    )
+    assert "  policy_reward over policy: in_domain, out_of_domain\n" in said
 
 
 def test_the_published_page_is_what_the_published_checks_say():

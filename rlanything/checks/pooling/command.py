@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rlanything.checks.declaration import PLACE, check_declaration, keep, published
 from rlanything.checks.pooling import document, experiments, figure, results
-from rlanything.checks.pooling.declare import Pooling, load_pooling
+from rlanything.checks.pooling.declare import Compared, Pooling, load_pooling
 from rlanything.checks.pooling.experiments import Experiment
 from rlanything.checks.pooling.results import Found
 from rlanything.checks.running import say
@@ -49,7 +50,14 @@ def print_pooling(file: Path, root: Path, params: Path) -> None:
     for one in read:
         print(f"  {one.name}: {', '.join(one.panels)}")
     for compared in declared.comparisons:
-        print(f"  {compared.arm} over {compared.over}: {', '.join(declared.metrics)}")
+        print(f"  {compared.arm} over {compared.over}: {', '.join(declared.metrics)}{_bound(compared, read)}")
+
+
+def _bound(compared: Compared, read: Sequence[Experiment]) -> str:
+    if compared.reward_above is None:
+        return ""
+    left = ", ".join(one.name for one in read if not one.counts(compared))
+    return f" (reward_above {compared.reward_above:g}; not pooled: {left or 'none'})"
 
 
 def _declared(file: Path, root: Path, params: Path) -> tuple[Pooling, list[Experiment]]:

@@ -34,6 +34,7 @@ def to_json(found: Found) -> dict[str, Any]:
 def _difference(one: Difference) -> dict[str, Any]:
     return {
         "experiment": one.experiment,
+        "first_reward": one.first_reward,
         "seeds": one.seeds,
         "tasks": one.tasks,
         **asdict(one.contrast.difference),

@@ -27,9 +27,10 @@ AGAIN = "take it from git, or make it again in its folder"
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two arms in one experiment; p is not corrected."""
+    """The difference of two arms in one experiment; p is not corrected. first_reward: see `Experiment`."""
 
     experiment: str
+    first_reward: float | None
     seeds: int
     tasks: int
     contrast: Contrast
@@ -65,7 +66,7 @@ class Experiment:
         if cells is None or contrast is None or found is None or found.variance == 0.0:
             return None
         seeds, tasks = cells.shape
-        return Difference(self.name, seeds, tasks, contrast, sqrt(found.variance))
+        return Difference(self.name, self.first_reward, seeds, tasks, contrast, sqrt(found.variance))
 
 
 def folders(declared: Pooling, root: Path, params: Path) -> list[Path]:
@@ -168,7 +169,12 @@ def _check_measured(declared: Pooling, found: Sequence[Experiment], searched: Se
         metrics = {name for one in found for panels in one.panels.values() for name in panels}
         if metric not in metrics:
             raise ConfigError(f"metrics: {metric!r}: {unknown(metric, metrics)}")
+        bound = (
+            ""
+            if compared.reward_above is None
+            else f" and a first reward model above {compared.reward_above:g}"
+        )
         raise ConfigError(
             f"comparisons: {compared.arm} over {compared.over} in {metric} was measured by {count} of "
-            f"{len(searched)} experiments with several seeds or tasks; at least two are pooled"
+            f"{len(searched)} experiments with several seeds or tasks{bound}; at least two are pooled"
         )
