@@ -94,6 +94,15 @@ def test_mu_that_falls_is_told_before_it_is_at_chance():
     assert kinds(rows(10, mu=1.08)) == set(), "low from the start, but it does not fall"
 
 
+@pytest.mark.parametrize("learns", [True, False])
+def test_a_reward_model_at_chance_is_to_learn_if_it_does_not(learns):
+    (one,) = checks.warnings(
+        [numbers(row) for row in rows(mu=0.97, **{"reward/rows": 9.0 if learns else 0.0})]
+    )
+    assert ("let it learn" in one.todo) is not learns
+    assert "`advantage: mixed`" in one.todo
+
+
 def test_a_policy_below_its_base_is_told_by_the_size_of_the_panel():
     curve = [0.6, 0.5, 0.4, 0.4]
     found = [numbers(cases.row(k, **{"panel/in_domain": value})) for k, value in enumerate(curve)]

@@ -47,11 +47,12 @@ def at_chance(rows: Sequence[Row]) -> Warned | None:
     mu = last(rows, "mu")
     if not mu or max(mu) > AT_CHANCE:
         return None
+    learns = "" if rows[-1].get("reward/rows") else "let it learn (arm `policy_reward`), "
     return Warned(
         "mu at chance",
         f"mu was at most 1 for {LAST} iterations (now {mu[-1]:.2f}): votes say nothing about success (Theorem 1)",
-        "train the reward model longer (bootstrap.reward), let it learn (arm `policy_reward`), use a stronger one "
-        f"(model.reward), lower signals.lambda, or {MIXED}",
+        f"train the reward model longer (bootstrap.reward), {learns}use a stronger one (model.reward), lower "
+        f"signals.lambda, or {MIXED}",
     )
 
 
