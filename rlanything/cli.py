@@ -124,7 +124,10 @@ def _add_rehearse(commands: Commands[argparse.ArgumentParser]) -> None:
         "--check", action="store_true", help="only say whether it could be rehearsed here; write nothing"
     )
     rehearse.add_argument(
-        "--steps", type=int, default=100, metavar="N", help="of each one's lessons; default: 100"
+        "--steps",
+        type=int,
+        metavar="N",
+        help="of each one's lessons; default: 100, and none for models of a real checkpoint's size",
     )
     for role in ("policy", "reward", "adapter"):
         rehearse.add_argument(

@@ -128,7 +128,7 @@ def _backward(
     total = sum(sum(row.weight) for row in batch)
     loss = 0.0
     for micro in micro_batches(batch, micro_batch_tokens):
-        packed = pack(micro, eyes=eyes)
+        packed = pack(micro, model.device, eyes)
         part = -(packed.weight_n * target_logprobs(model, packed)).sum() / total
         part.backward()
         loss += float(part.detach())

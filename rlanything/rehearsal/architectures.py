@@ -39,6 +39,9 @@ VOCAB = 2048
 HEAD = 32
 """Size of an attention head: the smallest that every engine can run."""
 
+WIDTH = 2 * HEAD
+"""Width of a small stand-in's layers."""
+
 _QWEN2 = (
     "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n{% endif %}"
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -103,7 +106,7 @@ class Architecture:
         return self.model(
             self.config(
                 vocab_size=len(tokenizer),
-                hidden_size=2 * HEAD,
+                hidden_size=WIDTH,
                 intermediate_size=6 * HEAD,
                 num_hidden_layers=2,
                 num_attention_heads=2,

@@ -2,7 +2,7 @@
 
 A model of random weights never writes an answer in a box, so a loop around it would only count unreadable replies. Each
 small stand-in therefore sees the loop's own prompts with right answers (`lessons`) for a hundred optimizer steps
-(`--steps`). One of a real checkpoint's size shows what memory and time that takes, and is taught nothing.
+(`--steps`). One of a real checkpoint's size shows what memory and time that takes. It is taught where `--steps` is given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rlanything.learn.packing import Row
 from rlanything.learn.supervised import fit
 from rlanything.loop.chat_model import ChatModel, Sight
 from rlanything.loop.prompts import Prompts
-from rlanything.rehearsal.architectures import Architecture, architecture
+from rlanything.rehearsal.architectures import WIDTH, Architecture, architecture
 from rlanything.rehearsal.expert_lessons import Expert, ExpertLessons
 from rlanything.rehearsal.lessons import Lessons, TeacherLessons
 from rlanything.rehearsal.unfinished import Unfinished
@@ -53,24 +53,28 @@ SIGHTED = "qwen3_vl"
 """The same of a model that is shown pictures."""
 DATA = Path("checkpoints/data")
 """Where the settings of a rehearsal look for games and problems."""
+STEPS = 100
+"""Optimizer steps of a small stand-in's lessons where the command names no number."""
+RATE = 5e-3
+"""AdamW's learning rate of a small stand-in. A wider one's is lower in proportion (Yang et al. 2022, arXiv 2203.03466)."""
 THOUGHT = "<think>\nThe goal decides.\n</think>\n\n"
 """What a stand-in with thoughts is taught to write before its answer, where its template does not begin a thought."""
 
 
 class StandIns:
-    """Makes the stand-ins of one configuration."""
+    """Makes the stand-ins of one configuration. steps: of their lessons; None: `STEPS` for the small ones alone."""
 
-    def __init__(self, config: Config, root: Path, lessons: Lessons, steps: int) -> None:
+    def __init__(self, config: Config, root: Path, lessons: Lessons, steps: int | None) -> None:
         self.config = config
         self.root = root
         self.prompts: Prompts = build.prompts(config, root)
         self.lessons = lessons
         self.steps = steps
 
-    def make(self, name: str, role: str, chosen: Architecture, place: Path) -> None:
-        """Write one stand-in to its folder, whole or not at all. name: decides its first weights.
+    def make(self, name: str, roles: Sequence[str], chosen: Architecture, place: Path) -> None:
+        """Write one stand-in to its folder, whole or not at all.
 
-        One of a real checkpoint's size is taught nothing.
+        name: decides its first weights. roles: what it is taught; more than one for a model that roles share.
         """
         tokenizer = chosen.tokenizer(self._texts(chosen))
         seed = derive_seed(self.config.seed, "rehearse", name) % 2**31
@@ -78,7 +82,8 @@ class StandIns:
             model = chosen.of_real_size(tokenizer, seed, placement.device(self.config.train))
         else:
             model = chosen.fresh(tokenizer, seed)
-            self._learn(name, role, chosen, model, tokenizer)
+        if self.steps is not None or not chosen.sizes:
+            self._learn(name, roles, chosen, model, tokenizer)
         with atomic.whole(place) as folder:
             checkpoint.save(model, tokenizer, folder)
             chosen.save_eyes(folder)
@@ -86,15 +91,19 @@ class StandIns:
     def _learn(
         self,
         name: str,
-        role: str,
+        roles: Sequence[str],
         chosen: Architecture,
         model: PreTrainedModel,
         tokenizer: PreTrainedTokenizerBase,
     ) -> None:
-        with self._sight(role, chosen, model) as seen:
-            with build.chat_model(self.config, model, tokenizer, seen) as chat_model:
-                rows = self._rows(role, chosen, chat_model)
-            self._teach(name, model, rows, self.lessons.factors.get(role, 1) * self.steps, seen)
+        rows: list[Sequence[Row]] = []
+        for role in roles:
+            with self._sight(role, chosen, model) as seen:
+                with build.chat_model(self.config, model, tokenizer, seen) as chat_model:
+                    rows += self._rows(role, chosen, chat_model)
+                if role == roles[-1]:  # a model that reads pictures has one role
+                    steps = sum(self.lessons.factors.get(one, 1) for one in roles) * (self.steps or STEPS)
+                    self._teach(name, model, rows, steps, seen)
 
     @contextmanager
     def _sight(self, role: str, chosen: Architecture, model: PreTrainedModel) -> Iterator[Sight | None]:
@@ -111,7 +120,8 @@ class StandIns:
     def _teach(
         self, name: str, model: PreTrainedModel, rows: Sequence[Sequence[Row]], steps: int, seen: Sight | None
     ) -> None:
-        settings = SupervisedConfig(episodes=len(rows), steps=steps, batch=4)
+        rate = RATE * WIDTH / model.config.get_text_config().hidden_size
+        settings = SupervisedConfig(episodes=len(rows), steps=steps, batch=4, lr=rate)
         ticker = Ticker(f"rehearse: {name}", steps)
         fit(
             model,
@@ -157,13 +167,15 @@ class StandIns:
         return [*shown, *pairs, *self.lessons.corpus()]
 
 
-def make(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declared = NONE) -> list[Path]:
+def make(
+    config: Config, root: Path, steps: int | None, kinds: Kinds, declared: Declared = NONE
+) -> list[Path]:
     """Write generated data and the stand-ins of all models; returns the folders of models that were not there yet.
 
     What it made before it was ended is kept, until `unfinished.end`.
 
     Args:
-        steps: optimizer steps of each one's lessons.
+        steps: optimizer steps of each one's lessons, real sizes too; None: `STEPS` for the small ones alone.
         kinds: architectures or names of real checkpoints by role; a role that is left out has that of `ROLES`, or
             `SIGHTED`. Judges that label steps are like the reward model.
         declared: name of a real checkpoint -> fields of its config.json.
@@ -190,18 +202,18 @@ def make(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declare
     places = _places(config, root, kinds, declared)
     missing = [place for place in places if not place.exists()]
     for place in missing:
-        name, role, chosen = places[place]
-        standins.make(name.removeprefix("model."), role, chosen, place)
+        name, roles, chosen = places[place]
+        standins.make(name.removeprefix("model."), roles, chosen, place)
     return missing
 
 
-def check(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declared = NONE) -> None:
+def check(config: Config, root: Path, steps: int | None, kinds: Kinds, declared: Declared = NONE) -> None:
     """Raise as `make` does before any work, whatever lies in the folders of the models."""
     if config.model.embedded is not None:
         raise ConfigError(
             "model.embedded: these models are made by `bootstrap`; a rehearsal is for checkpoints"
         )
-    if steps < 1:
+    if steps is not None and steps < 1:
         raise ConfigError(f"--steps {steps}: must be at least 1")
     _places(config, root, kinds, declared)
     if _is_expert(config):
@@ -210,24 +222,25 @@ def check(config: Config, root: Path, steps: int, kinds: Kinds, declared: Declar
 
 def _places(
     config: Config, root: Path, kinds: Kinds, declared: Declared
-) -> dict[Path, tuple[str, str, Architecture]]:
-    """Folder of a stand-in -> key, role in the lessons, and architecture.
+) -> dict[Path, tuple[str, list[str], Architecture]]:
+    """Folder of a stand-in -> key of the first role that has it, all roles in the lessons, and architecture.
 
-    Roles may share a folder where its model is taught nothing. Raises `ConfigError` where it is, or where they name
-    different architectures.
+    Roles may share a model of real size. Raises `ConfigError` for a small one, or where they name different
+    architectures.
     """
-    found: dict[Path, tuple[str, str, Architecture]] = {}
+    found: dict[Path, tuple[str, list[str], Architecture]] = {}
     for name, (role, source) in _sources(config).items():
         place = (root / source.path).resolve()
         if place not in found:
-            found[place] = name, role, _architecture(config, role, kinds, declared)
+            found[place] = name, [role], _architecture(config, role, kinds, declared)
             continue
-        other, _, chosen = found[place]
+        other, roles, chosen = found[place]
         if not chosen.sizes or (role in kinds and _architecture(config, role, kinds, declared) != chosen):
             raise ConfigError(
                 f"{name}.path = {source.path}: it is the folder of {other} too. Only roles with one checkpoint of real "
                 "size share a folder; a small stand-in is taught for one role"
             )
+        roles.append(role)
     return found
 
 

@@ -22,7 +22,12 @@ class Unfinished:
     """The mark of one command in a project. Folders are written whole, so one that is there is finished."""
 
     def __init__(
-        self, root: Path, config: Config, steps: int, kinds: Mapping[str, str], declared: Mapping[str, Any]
+        self,
+        root: Path,
+        config: Config,
+        steps: int | None,
+        kinds: Mapping[str, str],
+        declared: Mapping[str, Any],
     ) -> None:
         self._mark = root / MARK
         sizes = {kind: declared.get(kind) for kind in kinds.values()}
