@@ -56,6 +56,18 @@ def divided() -> bool:
     return processes.is_available() and processes.is_initialized()
 
 
+def wait_for_all() -> None:
+    """Return when every process of the run has come here. Where nothing was divided yet, they are connected first.
+
+    Raises `MachineError` when another one has ended."""
+    import torch.distributed as processes
+
+    if not processes.is_initialized():
+        processes.init_process_group("gloo")
+    with together():
+        processes.barrier()
+
+
 @contextmanager
 def hosted(host: Host) -> Iterator[None]:
     """In the block, `host` runs the environments."""

@@ -12,6 +12,7 @@ from rlanything.config import Config
 from rlanything.core.errors import ConfigError
 from rlanything.files import atomic, hashes, locks
 from rlanything.files.atomic import clear_leftovers
+from rlanything.loop.share import wait_for_all
 from rlanything.runs import families, provenance, timings
 from rlanything.runs.build import fetch_commit, first_process
 from rlanything.runs.fingerprint import Origin, checkpoints, made_from
@@ -58,6 +59,8 @@ def _run(config: Config, root: Path, arm: str) -> None:
         provenance.record_start(live, root, published, families.programs(config))
         divisions.correct(live, origin.key, lambda seed: _intact(folders[seed]))
     _train(config, root, origin, arm, [seed for seed in seeds if not folders[seed].finished.is_dir()])
+    if config.train.processes > 1:
+        wait_for_all()  # whoever is late still asks the live folder which seeds are finished
     if not first_process():
         return
     hashes.forget()

@@ -6,8 +6,12 @@ import os
 import socket
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import golden_cases as golden
 import pytest
@@ -17,6 +21,7 @@ from rank_cases import two_ranks
 from rlanything.core.types import ScoredReplies, ScoredTrajectory
 from rlanything.learn import batches
 from rlanything.learn.packing import Row, policy_rows, reward_rows
+from rlanything.runs.fingerprint import Origin, made_from
 from rlanything.runs.layout import Layout
 from rlanything.stages import train
 
@@ -147,6 +152,39 @@ def test_two_processes_that_divide_rollouts_votes_and_updates_give_the_recorded_
     """With `fsdp` they divide the weights too. Processes of torchrun are in tests/runs/test_rank_death.py."""
     two_ranks(root, trained, root, {"train__devices": 2, "train__strategy": strategy})
     golden.check(ARM, golden.kept(Layout(root).run(ARM, 0)))
+
+
+def trained_but_not_placed(root: Path, changes: dict[str, object]) -> None:
+    """Every seed is finished, and rank 0 is killed before it copies them."""
+    with mock.patch.object(train, "place", side_effect=KeyboardInterrupt), suppress(KeyboardInterrupt):
+        trained(root, changes)
+
+
+def trained_late(root: Path, changes: dict[str, object]) -> None:
+    """Rank 1 looks for the live folder as late as it can: rank 0 has removed it, or waits. It trains no seed again."""
+    if os.environ["RANK"] == "0":
+        return trained(root, changes)
+
+    def late(*arguments: Any) -> Origin:
+        origin, end = made_from(*arguments), time.monotonic() + 3.0
+        while Layout(root).live(origin.key, ARM, 0).is_dir() and time.monotonic() < end:
+            time.sleep(0.02)
+        return origin
+
+    with mock.patch.object(train, "made_from", late), mock.patch.object(train, "train_seed") as again:
+        trained(root, changes)
+    assert not again.called
+    return None
+
+
+@pytest.mark.integration
+def test_a_process_that_is_late_finds_the_finished_seeds_which_the_first_one_would_remove(root):
+    changes = {"train__devices": 2, "train__iterations": 1}
+    two_ranks(root, trained_but_not_placed, root, changes)
+    assert list(root.glob(".rla/live/*/full/seed-0/finished"))
+    two_ranks(root, trained_late, root, changes)
+    assert Layout(root).run(ARM, 0).is_dir()
+    assert not list(root.glob(".rla/live/[!.]*"))
 
 
 @pytest.mark.long
