@@ -23,7 +23,7 @@ from rlanything.config.endpoints import Endpoints
 from rlanything.config.evaluation import EvaluateConfig, Sampler
 from rlanything.config.executor import ExecutorConfig
 from rlanything.config.models import BootstrapConfig, ModelConfig
-from rlanything.config.section import Section
+from rlanything.config.section import Arguments, Section
 from rlanything.config.tasks import TasksConfig
 from rlanything.config.training import TrainConfig
 from rlanything.core.errors import ConfigError, unknown
@@ -34,8 +34,8 @@ class Config(Section):
 
     seed: Annotated[int, Field(ge=0, lt=1 << 63)]
     scale: str
-    env: dict[str, Any]
-    engine: dict[str, Any]
+    env: Arguments
+    engine: Arguments
     tasks: TasksConfig
     model: ModelConfig
     endpoints: Endpoints = Endpoints()

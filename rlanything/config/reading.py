@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rlanything.config.experiment import Config
+from rlanything.config.section import shown
 from rlanything.core.errors import ConfigError, unknown
 from rlanything.files.yaml_file import read_mapping
 
@@ -55,21 +55,7 @@ def _explain(item: dict[str, Any], whole: type[BaseModel]) -> str:
         return f"{where}: {message}"
     if item["type"] == "float_type" and isinstance(given, str) and re.fullmatch(r"[+-]?\d+e[+-]?\d+", given):
         message += f"; in YAML it is written {given.replace('e', '.0e')}"
-    return f"{where} = {_shown(given)}: {message}"
-
-
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 200
-
-
-def _shown(value: Any) -> str:
-    """A value for a message; files may hold very long ones."""
-    if value is None:
-        return "null"
-    if isinstance(value, int) and abs(value) >= 1 << 128:
-        return f"a number of {value.bit_length()} bits"
-    text = _SHORT.repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    return f"{where} = {shown(given)}: {message}"
 
 
 def _known(loc: tuple[int | str, ...], whole: type[BaseModel]) -> list[str]:

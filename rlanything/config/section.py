@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import reprlib
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -15,13 +18,63 @@ Temperature = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 200
+
+
+def shown(value: Any) -> str:
+    """A value for a message; files may hold very long ones."""
+    if value is None:
+        return "null"
+    if isinstance(value, int) and abs(value) >= 1 << 128:
+        return f"a number of {value.bit_length()} bits"
+    text = _SHORT.repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _is_json(section: dict[str, Any]) -> dict[str, Any]:
+    """The same section. Raises `ValueError` for what a run cannot store as it is, such as NaN, bytes and dates."""
+    for place, value in _leaves(section):
+        if not _is_scalar(value):
+            raise ValueError(
+                f"{place} = {shown(value)}: must be a text, a finite number, true, false or null, or a list or "
+                "mapping of them by texts, because a run stores its configuration as JSON"
+            )
+    return section
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether JSON holds a value that is no list and no mapping by texts. Python writes no number of 4301 digits."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, dict)
+
+
+def _leaves(
+    value: dict[Any, Any] | list[Any] | tuple[Any, ...], above: str = ""
+) -> Iterator[tuple[str, Any]]:
+    """Place and value of all that is no list and no mapping by texts."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        by_texts = isinstance(item, dict) and all(isinstance(name, str) for name in item)
+        if by_texts or isinstance(item, list | tuple):
+            yield from _leaves(item, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", item
+
+
+Arguments = Annotated[dict[str, Any], AfterValidator(_is_json)]
+"""The arguments of a class."""
+
+
 def _has_target(section: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(section.get("_target_"), str):
         raise ValueError("_target_ is missing: name the class, e.g. lightning.pytorch.loggers.CSVLogger")
     return section
 
 
-Named = Annotated[dict[str, Any], AfterValidator(_has_target)]
+Named = Annotated[Arguments, AfterValidator(_has_target)]
 """A class by `_target_`, with its arguments."""
 
 

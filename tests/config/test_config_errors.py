@@ -1,6 +1,7 @@
 """Bad configurations: refused before any work, with the key, its value, what is allowed and the nearest name."""
 
 import copy
+import datetime
 import math
 import os
 import re
@@ -96,6 +97,22 @@ def test_unknown_keys_are_refused_with_the_nearest_name(values, expected):
 )
 def test_wrong_types_and_ranges_are_refused_with_key_and_value(values, expected):
     assert expected in problem(**values)
+
+
+STRANGE = (math.nan, -math.inf, b"text", datetime.date(2026, 1, 2), {1: 2}, {3}, 16**5000)
+"""What YAML can write, and JSON cannot hold as it is."""
+
+
+@pytest.mark.parametrize("value", STRANGE, ids=lambda value: type(value).__name__)
+def test_arguments_of_a_class_are_what_json_holds(value):
+    stop = {"_target_": "lightning.pytorch.callbacks.EarlyStopping", "monitor": "x", "min_delta": value}
+    for place in ("callbacks", "loggers"):
+        message = problem(**{f"train__{place}": {"stop": stop}})
+        assert f"train.{place}.stop: min_delta = " in message
+        assert "must be a text, a finite number, true, false or null, or a list or mapping of them" in message
+    assert "engine: deep.1.x = " in problem(engine__deep=[0, {"x": value}])
+    assert "env: deep.1.x = " in problem(env__deep=[0, {"x": value}])
+    assert parse(changed(engine__deep=[0, {"x": [], "y": {}, "z": [None, "b", 1.5]}])).engine["deep"]
 
 
 def test_a_panel_may_be_measured_greedily():
