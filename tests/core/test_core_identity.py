@@ -101,6 +101,13 @@ def test_a_lone_surrogate_is_written_as_its_escape_and_read_back():
     assert content_id("\ud800") != content_id("\\ud800")
 
 
+def test_the_halves_of_a_pair_are_its_character_so_what_is_read_back_has_the_same_id():
+    halves = {"\udc00 \ud83d": ["a\ud83d" + "\ude00b", "\ude00\ud83d"]}
+    written = canonical_json(halves)
+    assert written == '{"\\udc00 \\ud83d":["a😀b","\\ude00\\ud83d"]}'
+    assert content_id(json.loads(written)) == content_id(halves)
+
+
 def test_content_ids_never_change():
     assert content_id({}) == "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
     assert (
