@@ -181,7 +181,7 @@ class LocalHost:
         seen: list[Observation] = []
 
         def reset() -> None:
-            seen.append(environment.reset(move.task, move.seed))
+            seen.append(_readable(environment.reset(move.task, move.seed)))
 
         status, error = _guarded(reset, move.timeout_s)
         played = Played(seen[0] if seen else Observation(""), status, error=error)
@@ -201,7 +201,7 @@ def _step(environment: Environment, action: str, timeout_s: float, seen: Observa
     def step() -> None:
         result = environment.step(action)
         ended = Status.OK if result.done else None
-        made.append(Played(result.observation, ended, result.done and result.success))
+        made.append(Played(_readable(result.observation), ended, result.done and result.success))
 
     status, error = _guarded(step, timeout_s)
     return Played(seen, status, error=error) if status is not None or not made else made[0]
@@ -214,6 +214,13 @@ def _judged(verdict: Verdict, timeout_s: float, seen: Observation) -> Played:
     if status is not None:
         return Played(seen, status, error=error)
     return Played(seen, Status.OK, True) if said == [True] else Played(seen)
+
+
+def _readable(observation: Observation) -> Observation:
+    """The same. Raises `UnicodeEncodeError` for half a surrogate pair: no tokenizer has an id for it."""
+    for text in (observation.text, *observation.actions):
+        text.encode()
+    return observation
 
 
 def _guarded(call: Callable[[], None], timeout_s: float) -> tuple[Status | None, str]:

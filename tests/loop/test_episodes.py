@@ -7,7 +7,7 @@ import signal
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scripted import ACTIONS, Family, task
+from scripted import ACTIONS, Family, Levels, task
 
 from rlanything.core.types import Observation, Status, StepResult
 from rlanything.loop import share
@@ -71,6 +71,16 @@ def test_a_crash_is_an_answer_and_the_same_one_when_it_is_asked_again(fault, sta
     assert (answers[-1].status, answers[-1].error) == (status, error)
     assert host.play([last]) == [answers[-1]]
     assert LocalHost(Family()).play([last])[0].error == error
+
+
+@pytest.mark.parametrize("said", [Observation("a \ud83d b"), Observation("a", ("go", "take \ude00"))])
+@pytest.mark.parametrize("call", ["reset", "step"])
+def test_half_a_surrogate_pair_that_no_model_can_read_is_an_error_of_the_environment(said, call, monkeypatch):
+    answer = said if call == "reset" else StepResult(said, False, False)
+    monkeypatch.setattr(Levels, call, lambda *_: answer)
+    answers, _ = moves(LocalHost(Family()), ["win"])
+    assert answers[-1].status is Status.ENV_ERROR
+    assert answers[-1].error.startswith("UnicodeEncodeError: 'utf-8' codec can't encode character")
 
 
 def test_an_error_of_closing_is_found_by_a_host_that_never_had_the_episode_too():
