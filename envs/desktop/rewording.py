@@ -72,10 +72,13 @@ def fixed_parts(template: str) -> list[str]:
 
 
 def _has(text: str, part: str, times: int = 1) -> bool:
-    """Whether a text has a part so often as a whole word: 112, 12.5 and -12 have no 12, and A33 has no A3."""
+    """Whether a text has a part so often as a whole word: 112, 12.5 and -12 have no 12, and A33 has no A3.
+
+    Capitals count: to an evaluator, a file Notes.txt is not notes.txt.
+    """
     sign = "(?<!-)" if part[:1].isdecimal() else ""
     pattern = rf"(?<!\w)(?<!\d\.){sign}{re.escape(part)}(?!\w)(?!\.\d)"
-    return len(re.findall(pattern, text, re.IGNORECASE)) >= times
+    return len(re.findall(pattern, text)) >= times
 
 
 def _times(template: str, part: str) -> int:
