@@ -288,6 +288,8 @@ def test_markdown_shows_task_text_as_it_is():
     assert escaped("<b>@me</b> `x` | *y*\nz") == "\\<b>&#64;&#8203;me\\</b> \\`x\\` \\| \\*y\\* z"
     assert escaped("full/seed-0@12 -> me") == "full/seed-0&#64;12 -> me"  # it can be copied
     assert escaped("@12 a@b.org a@1.org") == "&#64;&#8203;12 a&#64;&#8203;b.org a&#64;&#8203;1.org"
+    no_issue = "GH&#35;&#8203;3 &#36;&#8203;x&#36;&#8203; &#35;&#8203; a"
+    assert escaped("GH#3 $x$ # a") == no_issue  # nor formula, nor heading
     assert "\x1b" not in escaped(NASTY)
 
 

@@ -1,4 +1,4 @@
-"""`diff A B` as Markdown for a pull request. Task text is escaped: it can neither format nor mention anyone."""
+"""`diff A B` as Markdown for a pull request. Task text is escaped: it formats nothing, names nobody and no issue."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from rlanything.buffer.views.compare.two_way import listed
 from rlanything.buffer.views.terminal import share
 from rlanything.core.printable import one_line
 
-_SPECIAL = re.compile(r"(?P<iteration>(?<=[A-Za-z0-9])@(?=\d+(?![\w.-])))|[\\`*_\[\]<#|~@&]")
+_SPECIAL = re.compile(r"(?P<iteration>(?<=[A-Za-z0-9])@(?=\d+(?![\w.-])))|[\\`*_\[\]<#|~@&$]")
 """What Markdown gives a meaning. iteration: the @ in the name of a buffer."""
+_HOSTS = "@#$"
+"""What hosts give one: names of accounts, numbers of issues, formulas."""
 _NOTHING = "&#8203;"
-"""A character that is not seen. Hosts look for names of accounts in what is shown, after Markdown, so no way to write @
-keeps them from that; a character behind it does."""
+"""A character that is not seen. Hosts look for accounts and issues in what is shown, after Markdown, so no way to write
+@ or # keeps them from that; a character behind it does."""
 _SLOTS = 50
 """Slots that are listed; more are hard to read in a pull request."""
 _FIELDS = 6
@@ -67,14 +69,15 @@ def _three_cells(row: Mapping[str, Any]) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Text on one line that Markdown shows as it is, and in which @ names no account."""
+    """Text on one line that Markdown shows as it is. In it @ names no account, # no issue, and $ begins no formula."""
     return _SPECIAL.sub(_escape, one_line(text))
 
 
 def _escape(found: re.Match[str]) -> str:
-    if found[0] != "@":
-        return f"\\{found[0]}"
-    return "&#64;" if found["iteration"] else f"&#64;{_NOTHING}"
+    sign = found[0]
+    if sign not in _HOSTS:
+        return f"\\{sign}"
+    return f"&#{ord(sign)};" if found["iteration"] else f"&#{ord(sign)};{_NOTHING}"
 
 
 def _histogram(difficulty: Mapping[str, Any]) -> Iterator[str]:
