@@ -149,6 +149,16 @@ def test_unknown_names_offer_the_nearest(project, capsys, words, message):
     assert message in capsys.readouterr().err
 
 
+def test_a_workspace_has_no_revisions_and_does_not_read_those_of_its_project(project):
+    space = project / ".rla" / "bold"
+    write_house(space)
+    with pytest.raises(TaskBufferError) as told:
+        find("HEAD:full/seed-0", space)
+    said = f"git and DVC keep {project}, so revisions are named there; nearest: full/seed-0, full/seed-1"
+    assert str(told.value) == f"no run 'HEAD:full/seed-0' in {space}, and no revision: {said}"
+    assert find("full/seed-0", space).buffer == find(".rla/bold/runs/full/seed-0", project).buffer
+
+
 @pytest.fixture(scope="module")
 def pushed(made, tmp_path_factory):
     """The project, which pushed everything to a remote, the folder beside it, and lost its cache."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from rlanything.buffer.fields import TaskBufferError
 from rlanything.buffer.storage import snapshot_iteration
-from rlanything.buffer.views.find.revision import Revision, known_revisions, nearest
+from rlanything.buffer.views.find.revision import Revision, kept_in, known_revisions, nearest
 from rlanything.buffer.views.find.runs import RunBuffer, find_runs, open_run
 from rlanything.buffer.views.find.source import PARQUET, Source
 from rlanything.core.adaptation import AcceptanceRule
@@ -63,8 +63,13 @@ def _on_disk(base: str, path: Path, iteration: int | None, root: Path) -> Source
 
 
 def _at_revision(base: str, iteration: int | None, root: Path, prefer: str) -> Source:
-    revisions = known_revisions(root)
     made = [run.relative_to(root / RUNS).as_posix() for run in find_runs(root / RUNS)]
+    if (project := kept_in(root)) != root.resolve():
+        raise TaskBufferError(
+            f"no run {base!r} in {root}, and no revision: git and DVC keep {project}, so revisions are named there; "
+            f"{nearest(base, made)}"
+        )
+    revisions = known_revisions(root)
     known = [*made, *revisions]
     if not revisions:
         raise TaskBufferError(f"no run {base!r}; {nearest(base, known)}")

@@ -76,6 +76,12 @@ class Revision:
             return str(self._tree.read_text(path)) if self._tree.isfile(path) else ""
 
 
+def kept_in(root: Path) -> Path:
+    """The folder that DVC keeps: `root`, or the one above it whose workspace or folder `root` is."""
+    here = root.resolve()
+    return next((place for place in (here, *here.parents) if (place / ".dvc").is_dir()), here)
+
+
 def known_revisions(root: Path) -> list[str]:
     """Branches, tags and experiments of the project; none where there is no git."""
     command = ["git", "-C", str(root), "for-each-ref", "--format=%(refname)"]
