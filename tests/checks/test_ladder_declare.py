@@ -66,6 +66,13 @@ def test_the_judges_of_its_arms_are_those_that_it_declares():
         ({"accuracies": [0.5, 0.8]}, "accuracies: 1.0 is missing"),
         ({"accuracies": [0.5, 1.5, 1.0]}, "accuracies.1 = 1.5"),
         ({"accuracies": [0.5, 0.5, 1.0]}, "accuracies: 0.5 is there twice"),
+        (
+            {"accuracies": [0.85, 0.850000001, 1.0]},
+            "0.85 and 0.850000001 are too close: both would be the arm 'oracle_85'; keep one of them",
+        ),
+        ({"accuracies": [0.999999999, 1.0]}, "0.999999999 and 1.0 are too close: both would be the arm"),
+        ({"systematic": [0.5, 0.500000001]}, "0.5 and 0.500000001 are too close"),
+        ({"compare": ["oracle_85"]}, "compare: 'oracle_85' is the arm of one of the accuracies"),
         ({"seeds": 1}, "seeds = 1"),
         ({"power": {"power": 0.05, "alpha": 0.5}}, "power = 0.05: must be above alpha = 0.5"),
         ({"compare": ["outcome"]}, "compare: 'outcome' is the zero"),

@@ -80,6 +80,7 @@ class Ladder(Training):
         if self.zero in self.compare:
             raise ValueError(f"compare: {self.zero!r} is the zero that the others are compared with")
         self._require_own_keys()
+        self._require_own_names()
         return self
 
     @property
@@ -95,6 +96,20 @@ class Ladder(Training):
     def trained(self) -> tuple[str, ...]:
         """Every arm that is trained, in this order."""
         return (self.zero, *(point.arm for point in self.points), *self.compare)
+
+    def _require_own_names(self) -> None:
+        """Raise `ValueError` where two judges would have one arm, whose name holds six digits of a share."""
+        first: dict[str, Point] = {}
+        for point in self.points:
+            other = first.setdefault(point.arm, point)
+            for key in ("accuracy", "systematic"):
+                one, two = getattr(other, key), getattr(point, key)
+                if one != two:
+                    raise ValueError(
+                        f"{one} and {two} are too close: both would be the arm {point.arm!r}; keep one of them"
+                    )
+        if taken := next((name for name in self.compare if name in first), None):
+            raise ValueError(f"compare: {taken!r} is the arm of one of the accuracies")
 
     def check(self, config: Config) -> None:
         """Raise `ConfigError` for an arm, a panel or a control that its configuration cannot have."""
