@@ -32,15 +32,14 @@ _MOST = 5000
 class Place:
     """A folder with a pipeline. name: from the project, `.` for the project itself. problem: why there are no stages.
 
-    workers: seeds that are trained at once. in_progress: whether a process works here. whole: whether a pipeline is run
-    here from its first stage to its last (`dvc repro`), and not single stages, as in a trial.
+    in_progress: whether a process works here. whole: whether a pipeline is run here from its first stage to its last
+    (`dvc repro`), and not single stages, as in a trial.
     """
 
     name: str
     root: Path
     seeds: tuple[Seed, ...]
     stages: tuple[StageState, ...]
-    workers: int
     in_progress: bool
     whole: bool
     problem: str = ""
@@ -59,14 +58,20 @@ def _below(folder: Path, depth: int) -> Iterator[Path]:
     """The places below a folder. Links are not followed: they lead to other places."""
     if depth == 0:
         return
+    inside: list[Path] = []
     with suppress(OSError):
-        for path in sorted(folder.iterdir()):
+        inside = sorted(folder.iterdir())
+    for path in inside:
+        place = looked_through = False
+        with suppress(OSError):  # a folder that cannot be looked into hides no other
             if path.is_symlink() or not path.is_dir():
                 continue
-            if (path / ".rla").is_dir() or (path / "params.yaml").is_file():
-                yield path  # whatever its name: a workspace may be called `data`
-            elif path.name not in _SKIPPED:
-                yield from _below(path, depth - 1)
+            looked_through = path.name not in _SKIPPED
+            place = (path / ".rla").is_dir() or (path / "params.yaml").is_file()
+        if place:
+            yield path  # whatever its name: a workspace may be called `data`
+        elif looked_through:
+            yield from _below(path, depth - 1)
 
 
 def is_busy(root: Path) -> bool:
@@ -95,7 +100,6 @@ def read(name: str, root: Path) -> Place:
         root,
         (*live, *placed),
         tuple(timed),
-        workers,
         is_busy(root),
         (root / "dvc.yaml").is_file(),
         problem,

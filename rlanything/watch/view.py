@@ -141,7 +141,7 @@ def _alone(runs: Sequence[Path]) -> Place:
         for run in runs
     ]
     busy = any(seed.state == seeds.RUNNING for seed in read)
-    return Place(str(runs[0].parent), root, tuple(read), (), len(runs), busy, False)
+    return Place(str(runs[0].parent), root, tuple(read), (), busy, False)
 
 
 def _place_name(root: Path, project: Path) -> str:

@@ -47,6 +47,21 @@ def test_a_workspace_is_found_whatever_it_is_called(tmp_path):
     assert [name for name, _ in places.roots(tmp_path)] == [".", "data", "models", "runs"]
 
 
+def test_a_folder_that_cannot_be_looked_into_hides_no_other(tmp_path, monkeypatch):
+    for name in ("a", "b", "c"):
+        (tmp_path / ".rla" / name).mkdir(parents=True)
+        (tmp_path / ".rla" / name / "params.yaml").write_text("")
+    is_dir = Path.is_dir
+
+    def refused(path: Path) -> bool:
+        if path.parent.name == "b":
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    assert [name for name, _ in places.roots(tmp_path)] == [".", "a", "c"]
+
+
 def test_a_run_is_running_while_its_lock_is_held_and_stopped_when_its_process_is_gone(tmp_path, capsys):
     folder = cases.seed(cases.arm(tmp_path))
     with locks.held(folder / "lock", "busy"):
