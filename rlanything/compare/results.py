@@ -13,6 +13,7 @@ import numpy as np
 
 from rlanything.compare.side import Arm, Side
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import counted
 from rlanything.report.results.arms import ordered
 from rlanything.report.results.metrics import Metric
 from rlanything.report.results.statistics import (
@@ -55,7 +56,7 @@ class Pairing:
         """In words; there is no test where all answers are alike."""
         if self.same:
             return "the same results"
-        seeds = f"{self.seeds} {'seed' if self.seeds == 1 else 'seeds'}"
+        seeds = counted(self.seeds, "seed")
         if self.tasks is None:
             return seeds
         return f"{seeds}, {self.tasks}{f' of {self.every}' if self.partly else ''} tasks"

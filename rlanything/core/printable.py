@@ -1,4 +1,4 @@
-"""Text of others for a terminal: what a model or an environment wrote cannot move its cursor or hide anything."""
+"""Words for a terminal. In those of a model or an environment, nothing moves its cursor and nothing is hidden."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 def _escaped(character: str) -> str:
     return character.encode("unicode_escape").decode("ascii")
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 seed`, `2 seeds`: of a noun with a plain plural."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def one_line(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rlanything.config import BASE, BASE_COOLED, CONTROLS, Checkpoint, Config
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import counted
 from rlanything.core.seeds import derive_seed
 from rlanything.core.splits import keyed
 from rlanything.engines import sources
@@ -31,7 +32,7 @@ def evaluate_arm(config: Config, root: Path, arm: str) -> None:
         with sources.unchanged(root, *base, config.evaluate.solver):
             results = _measure(config, root, arm)
         write_json(place, {"arm": arm, **results})
-    print(f"evaluate: {arm}: {config.train.seeds} seeds")
+    print(f"evaluate: {arm}: {counted(config.train.seeds, 'seed')}")
 
 
 def _measure(config: Config, root: Path, arm: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.printable import counted
 from rlanything.sweep.declare import space, words
 from rlanything.sweep.declare.check import baseline_values, checked_base
 from rlanything.sweep.declare.file import load_sweep, sweep_name
@@ -106,17 +107,18 @@ def print_sweep(path: Path, root: Path) -> None:
     """Print what the sweep would run; runs nothing. Raises `ConfigError`."""
     sweep, name = load_sweep(path), sweep_name(path)
     base = checked_base(sweep, root)
-    print(
-        f"sweep {name}: arms {', '.join(sweep.arms)}, {sweep.seeds} seeds, objectives {', '.join(sweep.objectives)} "
-        f"({sweep.measured_by})"
-    )
+    arms, objectives = ", ".join(sweep.arms), ", ".join(sweep.objectives)
+    seeds = counted(sweep.seeds, "seed")
+    print(f"sweep {name}: arms {arms}, {seeds}, objectives {objectives} ({sweep.measured_by})")
     for parameter, distribution in space.distributions(sweep).items():
         print(f"  {parameter}: {words.drawn(distribution)}")
     for number, start in enumerate(starts(sweep, baseline_values(sweep, base))):
         outside = "" if start.point is not None else "; not a point of the space"
         sets = ", ".join(f"{k} = {v}" for k, v in start.sets.items())
         print(f"trial {number} {start.label or 'grid'}: {sets}{outside}")
-    confirmed = f"confirmed on {sweep.confirm} seeds" if sweep.confirm else "not confirmed on fresh seeds"
+    confirmed = (
+        f"confirmed on {counted(sweep.confirm, 'seed')}" if sweep.confirm else "not confirmed on fresh seeds"
+    )
     print(
         f"sampler {sweep.sampler}, pruner {sweep.pruner.kind}, budget {words.until(sweep.budget)}, {confirmed}"
     )

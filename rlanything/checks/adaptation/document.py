@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rlanything.checks.adaptation.results import SHARE, Distance, Found, Lost, Row
+from rlanything.core.printable import counted
 from rlanything.report.formatting import NONE, code, interval, markdown_table, p_text
 from rlanything.report.results.statistics import Estimate
 
@@ -32,7 +33,7 @@ def to_markdown(found: Found, name: str) -> str:
     parts = [
         f"# Adaptation {code(name)}",
         f"{sum(found.rewrites.values()):,} rewrites of {code(declared.arm)} were rolled out in training, with "
-        f"{len(found.seeds)} seeds. Both tasks of each, the old and the new one, were played again "
+        f"{counted(len(found.seeds), 'seed')}. Both tasks of each, the old and the new one, were played again "
         f"{declared.rollouts} times. Percent and points, with 95 % intervals over seeds.",
         "## Acceptance",
         "Changes of accuracy in the direction asked for. *Recorded* is what training measured, *fresh* what further "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rlanything.core.printable import counted
 from rlanything.report.formatting import NONE, code, markdown_table, p_text
 from rlanything.report.results.statistics import Estimate
 from rlanything.sweep.declare.metrics import format_estimate, sign
@@ -44,7 +45,8 @@ def report_markdown(board: Board, name: str, views: Views, figures: Sequence[str
     sweep = board.sweep
     parts = [
         f"# Sweep {name}",
-        f"Arms {', '.join(map(code, sweep.arms))}, {sweep.seeds} seeds a trial, sampler `{sweep.sampler}`, pruner "
+        f"Arms {', '.join(map(code, sweep.arms))}, {counted(sweep.seeds, 'seed')} a trial, "
+        f"sampler `{sweep.sampler}`, pruner "
         f"`{sweep.pruner.kind}`. Every trial: {' '.join(map(code, sweep.overrides)) or 'the default scale'}. "
         f"Shares: {sweep.measured_by}.",
         ABOUT,

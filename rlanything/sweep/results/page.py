@@ -13,6 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from rlanything.core.printable import counted
 from rlanything.pages import frame
 from rlanything.sweep.results.document import ABOUT, FIGURES, crashes, sentences, trials
 from rlanything.sweep.results.plotly_figures import PLOTS
@@ -33,7 +34,8 @@ def page_html(board: Board, name: str, views: Views) -> str:
     values = {
         "title": f"Sweep {name}",
         "start": TOP,
-        "about": f"Arms {', '.join(sweep.arms)}; {sweep.seeds} seeds a trial; sampler {sweep.sampler}. {ABOUT}",
+        "about": f"Arms {', '.join(sweep.arms)}; {counted(sweep.seeds, 'seed')} a trial; "
+        f"sampler {sweep.sampler}. {ABOUT}",
         "sentences": sentences(views),
         "figures": {k: FIGURES[k] for k in figures},
         "header": header,

@@ -162,11 +162,12 @@ def test_a_run_that_is_killed_pays_for_no_reply_twice_and_ends_with_the_same_byt
     assert replay_report.replay_run(root / RUN, []).problem == ""
 
 
-def test_an_evaluation_asks_the_endpoint_in_the_place_of_the_reward_model(trained, models, tmp_path):
+def test_an_evaluation_asks_the_endpoint_in_the_place_of_the_reward_model(trained, models, tmp_path, capsys):
     root = tmp_path / "project"
     shutil.copytree(trained, root, symlinks=True)
     with serving(answer=models, models=("reward", "adapter")) as server:
         evaluate.evaluate_arm(config(server), root, "full")
+        assert "evaluate: full: 1 seed\n" in capsys.readouterr().out
         assert {body["model"] for body in server.seen} == {"reward"}
         asked = len(server.seen)
         evaluate.evaluate_arm(config(server), root, "base")
