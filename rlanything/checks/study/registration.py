@@ -153,7 +153,7 @@ def _require_same(folder: Path, content: Mapping[str, Any]) -> Registration | No
 
 def _declared_otherwise(declared: Mapping[str, Any], content: Mapping[str, Any]) -> str:
     """The keys of two declarations that differ, a few of them; '' where none does."""
-    return _differing(flat(declared), flat(content["declared"]))
+    return _few(_differing(flat(declared), flat(content["declared"])))
 
 
 def _another(what: str, changes: str) -> ConfigError:
@@ -208,16 +208,16 @@ def _configuration(config: Config) -> dict[str, Any]:
 
 
 def _changes(old: Registration, new: Mapping[str, Any]) -> str:
-    """The keys that differ, a few of them."""
-    return _differing(
-        {**flat(old.declared), **flat(old.configuration)},
-        {**flat(new["declared"]), **flat(new["configuration"])},
-    )
+    """The keys that differ, a few of them. Those that the code has gained or lost are named where no other differs."""
+    own = _differing(flat(old.declared), flat(new["declared"]))
+    own += changed(old.configuration, new["configuration"])
+    code = _differing(flat(old.configuration), flat(new["configuration"]))
+    return _few(own) if own else f"keys that the code has gained or lost: {_few(code)}"
 
 
-def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """The keys that differ, a few of them; '' where none does."""
-    return _few([key for key in {**before, **after} if before.get(key) != after.get(key)])
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The keys that differ."""
+    return [key for key in {**before, **after} if before.get(key) != after.get(key)]
 
 
 def _few(keys: Sequence[str]) -> str:

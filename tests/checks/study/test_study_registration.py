@@ -191,11 +191,20 @@ def without(registration: Path, key: str) -> dict[str, object]:
 def test_a_study_that_newer_code_registers_again_names_its_first_registration(space):
     study, where, place = as_published(space)
     first = without(place / FILE, "staleness")
-    with pytest.raises(ConfigError, match=r"changed after it was registered \(train.staleness\)"):
+    with pytest.raises(ConfigError, match=r"\(keys that the code has gained or lost: train.staleness\)"):
         registered(study, where, place, "now")
     made = register(study, where, place)
     assert made.first.model_dump() == {key: first[key] for key in ("at", "commit", "hash")}
     assert registered(study, where, place, "now") == made
+
+
+def test_a_change_is_not_hidden_among_the_keys_that_newer_code_has_gained(space, tmp_path):
+    study, where, place = space
+    register(study, where, place)
+    for key in ("staleness", "offload", "nodes"):
+        without(place / FILE, key)
+    with pytest.raises(ConfigError, match=r"changed after it was registered \(smallest\)"):
+        registered(declared(tmp_path, smallest=0.01), where, place, "now")
 
 
 ORACLE = {"source": "oracle", "accuracy": 0.99, "systematic": 0.0}
