@@ -201,6 +201,18 @@ def test_experiments_whose_first_reward_model_is_weaker_than_declared_are_shown_
     assert "Not pooled" not in document.to_markdown(everything, "pool")
 
 
+def test_an_experiment_in_which_nothing_varies_is_named_as_left_out(tmp_path):
+    for name in ("table1", "study", "long"):
+        shutil.copytree(ROOT / "checks" / name, tmp_path / "checks" / name)
+    evaluation = tmp_path / "checks" / "long" / "evaluation"
+    alike = json.loads((evaluation / "outcome.json").read_text()) | {"arm": "policy"}
+    (evaluation / "policy.json").write_text(json.dumps(alike))
+    found = pool(load_pooling(declared(tmp_path, VOTES)), read(tmp_path, VOTES, root=tmp_path))
+    assert [one.experiment for one in found.rows[0].differences] == ["checks/study", "checks/table1"]
+    page = document.to_markdown(found, "mine")
+    assert "or none that both arms have): `checks/long` (in-domain)." in page
+
+
 def test_a_dry_run_names_what_is_not_pooled(capsys):
     command.print_pooling(DECLARED, ROOT, ROOT / "params.yaml")
     said = capsys.readouterr().out

@@ -102,6 +102,11 @@ def _sections(found: Found) -> Iterator[str]:
         if others:
             yield "Not pooled:"
             yield markdown_table(header, others).rstrip()
+        if unsure := [f"{code(name)} ({row.metric.short})" for row in rows for name in row.unsure]:
+            yield (
+                "Left out, because nothing says how uncertain their difference is (it is the same in every seed and "
+                f"task, or there is only one of each, or none that both arms have): {', '.join(unsure)}."
+            )
 
 
 def _lines(found: Found, columns: Sequence[tuple[Metric, Sequence[Difference]]]) -> list[list[str]]:

@@ -56,6 +56,10 @@ class Experiment:
         least = compared.reward_above
         return least is None or (self.first_reward is not None and self.first_reward > least)
 
+    def measures(self, compared: Compared, metric: str) -> bool:
+        """Whether both arms were measured in a metric. The error of their difference may still be unknown."""
+        return all(metric in self.panels.get(name, {}) for name in compared.arms)
+
     def difference(self, compared: Compared, metric: str) -> Difference | None:
         """What it found; None where it lacks an arm or the metric, and where its error is not known."""
         arm, over = (self.panels.get(name, {}).get(metric) for name in compared.arms)

@@ -16,13 +16,15 @@ from rlanything.report.results.metrics import Metric, named
 class Row:
     """One comparison in one metric; p of `pooled` is corrected.
 
-    others: the differences of experiments that do not count, because of `reward_above`.
+    others: the differences of experiments that do not count, because of `reward_above`. unsure: the names of those that
+    measured both arms, and the error of whose difference is not known.
     """
 
     compared: Compared
     metric: Metric
     differences: tuple[Difference, ...]
     others: tuple[Difference, ...]
+    unsure: tuple[str, ...]
     pooled: Pooled
 
 
@@ -56,4 +58,8 @@ def _row(compared: Compared, metric: str, experiments: Sequence[Experiment]) -> 
     )
     means = [difference.contrast.difference.mean for difference in found]
     mean = pooled(means, [difference.error**2 for difference in found])
-    return Row(compared, named(metric), found, others, mean)
+    known = {difference.experiment for difference in (*found, *others)}
+    unsure = tuple(
+        one.name for one in experiments if one.measures(compared, metric) and one.name not in known
+    )
+    return Row(compared, named(metric), found, others, unsure, mean)
