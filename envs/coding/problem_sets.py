@@ -53,7 +53,9 @@ class ProblemSets:
         path = Path(os.path.expandvars(self.files[split]))
         if not path.is_file():
             unset = "; an environment variable in it is not set" if "$" in str(path) else ""
-            raise ValueError(f"problems.{split}: there is no file {path}{unset}")
+            raise ValueError(
+                f"problems.{split}: there is no file {path}{unset}; docs/coding.md says where the paper's come from"
+            )
         return path
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlanything.core.errors import ConfigError
 from rlanything.planning.commands import Commands, configuration, params_file, say_uncommitted, warn
+
+if TYPE_CHECKING:
+    from rlanything.config import Config
 
 
 def add_config(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -54,9 +59,20 @@ def _config_write(args: argparse.Namespace) -> int:
     config = compose.write(path, args.overrides, args.root)
     print(f"wrote {path} (scale {config.scale})")
     warn(config, args.root)
+    _warn_of_data(config)
     if path == args.root / "params.yaml" and (args.root / dvcfile.NAME).is_file():
         dvcfile.write(args.root, config)
     return 0
+
+
+def _warn_of_data(config: Config) -> None:
+    """Print which files of the user the tasks come from, and are not there. Another machine may have them."""
+    from rlanything.planning import check
+
+    try:
+        check.stored(config)
+    except ConfigError as error:
+        print(f"rlanything: warning: {error}", file=sys.stderr)
 
 
 def _config_show(args: argparse.Namespace) -> int:
