@@ -10,7 +10,7 @@ from rlanything.planning.costs.assumptions import Assumptions
 from rlanything.planning.costs.endpoints import bill, endpoint_of
 from rlanything.planning.costs.estimate import Estimate, checkpoints
 from rlanything.planning.costs.low_rank import lora_weights
-from rlanything.planning.costs.sizes import Size
+from rlanything.planning.costs.sizes import EMBEDDED, Size
 from rlanything.planning.costs.text import gb, together, verdict
 from rlanything.planning.plan import ArmPlan
 from rlanything.rewards.kind import kind_of
@@ -66,7 +66,8 @@ def _size(config: Config, name: str, size: Size) -> str:
     _, checkpoint = checkpoints(config)[name]
     lora = config.learn.lora.get(name)
     trains = f", {lora_weights(size, lora):,} of LoRA train" if lora else ""
-    text = f"{size.parameters:,} parameters{trains}, {checkpoint.path}"
+    bound = "at most " if size.source == EMBEDDED else ""
+    text = f"{bound}{size.parameters:,} parameters{trains}, {checkpoint.path}"
     if config.model.embedded is not None:
         return text
     return f"{text} at {checkpoint.revision or 'its newest revision'} ({size.source})"

@@ -47,6 +47,12 @@ def test_time_is_iterations_times_rounds_of_seeds(tmp_path):
     assert text.partition("\nfull ")[2].splitlines()[0].endswith(" 0:06")
 
 
+def test_an_embedded_model_has_at_most_the_parameters_of_a_whole_vocabulary():
+    planned = plan.plan_arm(CONFIG, ROOT, "full")
+    said = summary.render(CONFIG, SIZES, [planned])
+    assert f"policy     at most {SIZES['policy'].parameters:,} parameters, models/policy\n" in said
+
+
 def rows(printed: str) -> dict[str, list[str]]:
     return {line.split()[0]: line.split()[1:] for line in printed.splitlines() if line}
 

@@ -20,6 +20,8 @@ from rlanything.planning.costs.tower import MOST, MOST_LAYERS, Tower, check_fiel
 
 DECLARED = Path("experiments/model/sizes.json")
 """The project's file with the sizes of known checkpoints: name on the hub -> what counts of its config.json."""
+EMBEDDED = "model.embedded"
+"""The source of the sizes of an embedded model. Its tokenizer may find fewer entries than `vocab`, never more."""
 IGNORED = (
     "auto_map",
     "quantization_config",
@@ -73,7 +75,7 @@ def embedded_size(sizes: Architecture, path: str) -> Size:
         "tie_word_embeddings": True,
     }
     # As many as transformers would build, which would have to be imported for it.
-    return from_fields(fields, path, "model.embedded", (sizes.parameters, True))
+    return from_fields(fields, path, EMBEDDED, (sizes.parameters, True))
 
 
 def read_size(checkpoint: Checkpoint, key: str, root: Path) -> Size:
