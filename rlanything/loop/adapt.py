@@ -104,8 +104,11 @@ class Adapter:
             return None, "the reply says nothing after its thought, or the thought does not end"
         try:
             task = self.family.parse(parent, answer)
+            task.instruction.encode()
         except InvalidProposal as error:
             return None, str(error)
+        except UnicodeEncodeError:  # an escape in JSON, as a model may write it
+            return None, "the instruction holds half a surrogate pair, which no model can read"
         reason = self.family.validate(task)
         return (None, reason) if reason else (task, "")
 

@@ -118,6 +118,13 @@ def test_an_invalid_reply_is_kept_with_its_reason(reply, reason):
     assert (proposal.task, proposal.reply, proposal.reason) == (None, reply, reason)
 
 
+def test_an_instruction_that_no_tokenizer_can_read_is_invalid(monkeypatch):
+    monkeypatch.setattr(Family, "parse", lambda *_: replace(task(7), instruction="go \ud83d"))
+    (proposal,) = Asking("level 7", attempts=1).propose()
+    reason = "the instruction holds half a surrogate pair, which no model can read"
+    assert (proposal.task, proposal.reason) == (None, reason)
+
+
 def test_only_slots_without_a_valid_reply_are_asked_again_with_another_seed():
     asking = Asking("nonsense", "level 8", "level 9", attempts=2)
     first, second = asking.propose((0, HARDER, 1.0, ""), (1, EASIER, 0.0, ""))
