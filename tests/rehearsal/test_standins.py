@@ -26,9 +26,11 @@ from rlanything.core.thoughts import after_thought
 from rlanything.core.types import Direction, InvalidProposal
 from rlanything.engines.placement import Role
 from rlanything.files.images import passing
+from rlanything.learn.supervised import fit
 from rlanything.planning import compose
 from rlanything.planning.costs.sizes import DECLARED
-from rlanything.rehearsal import standins
+from rlanything.rehearsal import standins, teaching
+from rlanything.rehearsal.architectures import WIDTH
 from rlanything.runs import build
 
 SMALL = (
@@ -98,11 +100,34 @@ def declares(folder, sizes: dict) -> None:
 
 def test_roles_with_one_checkpoint_of_real_size_get_one_that_is_taught_nothing(project, monkeypatch, capsys):
     monkeypatch.chdir(project)
-    monkeypatch.setattr(standins, "fit", lambda *_: pytest.fail("it is taught"))
+    monkeypatch.setattr(teaching, "fit", lambda *_: pytest.fail("it is taught"))
     declares(project, REAL)
     assert main(["rehearse", "--policy", "Big/Model", *SMALL, *shared()]) == 0
     assert capsys.readouterr().out.count("checkpoints/base: written") == 1
     assert json.loads((project / "checkpoints/base/config.json").read_text())["vocab_size"] == 4096
+
+
+def test_with_steps_it_is_taught_what_all_its_roles_write(project, monkeypatch):
+    """A hundred steps are each role's, so a shared model has three hundred."""
+    taught = []
+
+    def noting(model, rows, settings, *args, **named):
+        taught.append((len(rows), settings.steps, settings.lr))
+        return fit(model, rows, settings, *args, **named)
+
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(teaching, "fit", noting)
+    declares(project, {**REAL, "hidden_size": 2 * WIDTH, "num_key_value_heads": 1})
+    assert (
+        main(["rehearse", "--steps", "1", "--policy", "Big/Model", *SMALL, *shared("checkpoints/all")]) == 0
+    )
+    shutil.rmtree(project / "checkpoints")
+    (project / "params.yaml").unlink()
+    apart = ["--reward", "Big/Model", "--adapter", "Big/Model"]
+    assert main(["rehearse", "--steps", "1", "--policy", "Big/Model", *apart, *SMALL]) == 0
+    together, *each = taught
+    assert (len(each), min(rows for rows, _, _ in each)) == (3, 1)
+    assert together == (sum(rows for rows, _, _ in each), 3, teaching.RATE / 2)
 
 
 @pytest.mark.parametrize(
