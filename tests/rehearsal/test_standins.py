@@ -118,15 +118,14 @@ def test_with_steps_it_is_taught_what_all_its_roles_write(project, monkeypatch):
     monkeypatch.chdir(project)
     monkeypatch.setattr(teaching, "fit", noting)
     declares(project, {**REAL, "hidden_size": 2 * WIDTH, "num_key_value_heads": 1})
-    assert (
-        main(["rehearse", "--steps", "1", "--policy", "Big/Model", *SMALL, *shared("checkpoints/all")]) == 0
-    )
+    command = ["rehearse", "--steps", "1", "--policy", "Big/Model"]
+    assert main([*command, *SMALL, *shared("checkpoints/all")]) == 0
     shutil.rmtree(project / "checkpoints")
     (project / "params.yaml").unlink()
-    apart = ["--reward", "Big/Model", "--adapter", "Big/Model"]
-    assert main(["rehearse", "--steps", "1", "--policy", "Big/Model", *apart, *SMALL]) == 0
+    assert main([*command, "--reward", "Big/Model", "--adapter", "Big/Model", *SMALL]) == 0
     together, *each = taught
-    assert (len(each), min(rows for rows, _, _ in each)) == (3, 1)
+    assert len(each) == 3
+    assert all(rows for rows, _, _ in each)
     assert together == (sum(rows for rows, _, _ in each), 3, teaching.RATE / 2)
 
 
