@@ -36,6 +36,8 @@ DECLARED = {
     "pairwise_votes": "study",
     "votes_alone": "study",
     "below_chance": "study",
+    "slow_learning": "study",
+    "fast_learning": "study",
     "selection": "selection",
     "corruption": "corruption",
     "adaptation": "adaptation",

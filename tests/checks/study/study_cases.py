@@ -16,7 +16,7 @@ STUDIES = (
     "weak_reward_faster.yaml",
     *("weak_reward_spread.yaml", "rewriting.yaml", "pairwise.yaml", "many_votes.yaml"),
     "pairwise_votes.yaml",
-    *("votes_alone.yaml", "below_chance.yaml"),
+    *("votes_alone.yaml", "below_chance.yaml", "slow_learning.yaml", "fast_learning.yaml"),
 )
 HYPOTHESIS = {"claim": "It is.", "arm": "policy", "over": "outcome", "metric": "in_domain"}
 
