@@ -94,6 +94,26 @@ def test_a_server_that_cannot_start_says_why(opened):
         engine.generate(REQUESTS)
 
 
+CORE = "(EngineCore pid=12) ERROR 11-27 17:03:49 [core.py:1510] "
+"""How vLLM 0.32 begins a line of its inner process."""
+LATE = f"""
+print({CORE + "  raise ValueError('x')"!r}, {CORE + "torch.OutOfMemoryError: CUDA out of memory."!r}, sep="\\n")
+print(*range(60), "RuntimeError: See root cause above.", sep="\\n")
+raise SystemExit(1)
+"""
+
+
+def test_the_cause_is_shown_that_lies_far_above_the_end_of_the_log(opened):
+    engine = opened()
+    engine._program = [sys.executable, "-S", "-c", LATE]
+    with pytest.raises(UserError) as caught:
+        engine.generate(REQUESTS)
+    lines = str(caught.value).splitlines()
+    assert lines[1] == f"    | {CORE}torch.OutOfMemoryError: CUDA out of memory."
+    assert [line for line in lines if "x" in line] == ["    | the server ended with exit code 1"]
+    assert len(lines) == 22
+
+
 @pytest.mark.long
 def test_a_server_that_is_never_up_is_given_up(opened, capfd):
     engine = opened(start_s=0.5, restarts=1)

@@ -22,6 +22,8 @@ LINES, MOST = 20, 1 << 16
 """How many lines of a log are shown, and how many bytes of it are read."""
 _NOISE = re.compile(r"nanobind: | - (leaked|\.\.\. skipped) |.*resource_tracker|.*warnings\.warn")
 """Beginnings of lines that vLLM's libraries write at every end, after the line that matters."""
+_CAUSE = re.compile(r"\(EngineCore\b[^)]*\) ERROR .*?\] [\w.]+(Error|Exception)\b")
+"""The line that says why vLLM's inner process ended. The server writes its own traceback after it, of 60 lines."""
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _LAUNCH = re.compile(r"((LOCAL|GROUP|ROLE)_)?(RANK|WORLD_SIZE)|ROLE_NAME|MASTER_(ADDR|PORT)|TORCHELASTIC_\w+")
@@ -76,12 +78,17 @@ class Process:
         self._keeper.communicate()
 
     def last_words(self) -> str:
-        """The end of its log, with nothing in it that moves a terminal's cursor."""
+        """The end of its log, with nothing in it that moves a terminal's cursor.
+
+        Above it stands the error of vLLM's inner process, where that lies further up.
+        """
         with self._log.open("rb") as file:
             file.seek(max(0, self._log.stat().st_size - MOST))
             lines = file.read().decode("utf-8", "replace").splitlines()
         telling = [line for line in lines if not _NOISE.match(line)]
-        return "\n".join(f"    | {safe(line)}" for line in telling[-LINES:])
+        causes = [line for line in telling[:-LINES] if _CAUSE.match(line)]
+        shown = [*causes[-1:], *telling[-LINES:]]
+        return "\n".join(f"    | {safe(line)}" for line in shown)
 
 
 PROGRAM = [sys.executable, "-m", "vllm.entrypoints.openai.api_server"]
