@@ -22,7 +22,7 @@ from rlanything.core.errors import ModelOutputError, RLAnythingError
 from rlanything.core.types import Json
 
 LONGEST = 6
-"""Most steps of a chain."""
+"""Most steps of a problem. A program of a careless programmer may have more lines (`habits`)."""
 LONGEST_INPUT = 120
 """Characters of an input."""
 LARGEST = 10**6
@@ -74,8 +74,6 @@ class Chain:
     steps: tuple[Step, ...]
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.steps) <= LONGEST:
-            raise ChainError(f"{len(self.steps)} steps; a problem has 1 to {LONGEST}")
         held = self.reads
         for step in self.steps:
             if step.operation.takes is not held:
@@ -147,7 +145,7 @@ class Chain:
             raise ChainError("a chain is an object of reads and steps")
         if data["reads"] not in list(Kind):
             raise ChainError(f"reads: {data['reads']!r} is not one of {', '.join(Kind)}")
-        return cls(Kind(data["reads"]), tuple(_step(item) for item in data["steps"]))
+        return _problem(Kind(data["reads"]), [_step(item) for item in data["steps"]])
 
 
 def parse(statement: str) -> Chain:
@@ -164,12 +162,19 @@ def parse(statement: str) -> Chain:
     for sentence in re.findall(r"[^.]+\.?", body)[: LONGEST + 1]:
         steps.append(_understood(held, sentence.strip()))
         held = steps[-1].operation.gives
-    return Chain(starts[0][0], tuple(steps))
+    return _problem(starts[0][0], steps)
 
 
 def constants(operation: Operation) -> Sequence[int]:
     """The constants that an operation may have."""
     return (0,) if operation.constants is None else range(operation.constants[0], operation.constants[1] + 1)
+
+
+def _problem(reads: Kind, steps: Sequence[Step]) -> Chain:
+    """The chain of a problem. Raises `ChainError` for no steps, and for more than a problem may have."""
+    if not 1 <= len(steps) <= LONGEST:
+        raise ChainError(f"{len(steps)} steps; a problem has 1 to {LONGEST}")
+    return Chain(reads, tuple(steps))
 
 
 def _step(item: Json) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
@@ -11,14 +12,15 @@ from envs.coding.problem import Problem
 from envs.coding.program_judge import ProgramJudge
 from envs.coding.replies import read_test
 from envs.coding.sandbox import Status
-from envs.coding.world.cases import draw_case, first_failed
-from envs.coding.world.chain import Chain, Step
+from envs.coding.world.cases import NoTestsError, draw_case, first_failed, problem_of
+from envs.coding.world.chain import LONGEST, Chain, ChainError, Step, parse
 from envs.coding.world.habits import HABITS, careless, slips
 from envs.coding.world.operations import OPERATIONS, Kind
+from envs.coding.world.sampling import draw_chain
 from envs.coding.world.teacher import chain_of
 from envs.splits import SPLITS
 from rlanything.core.splits import TRAIN
-from rlanything.core.types import Direction, Task
+from rlanything.core.types import Direction, InvalidProposal, Task
 
 ALWAYS = dict.fromkeys(HABITS, 1.0)
 OF_PRINTING = ("brackets", "quotes", "decimals")
@@ -167,3 +169,34 @@ def _detects(family: CodingFamily, task: Task) -> bool:
     test = read_test(family.demonstrate_test(task, 1, 0.0), problem)
     assert first_failed(chain_of(problem), [test]) is None
     return any(first_failed(other, [test]) is not None for other in slips(chain_of(problem), OF_READING))
+
+
+LONG = (
+    "Read a number. Add 3. Multiply by 2. Square it. Add 5. Drop its sign. List its digits. Print the result."
+)
+
+
+def test_a_problem_with_the_most_steps_can_be_written_with_every_habit() -> None:
+    chain = parse(LONG)
+    assert len(chain.steps) == LONGEST
+    written = careless(chain, ALWAYS, random.Random(0))
+    assert [len(other.steps) for other in slips(chain, ALWAYS)] == [LONGEST + 1] * 2
+    assert (
+        written.program.count("\n") == chain.program.count("\n") + 3
+    )  # a sign, brackets, and quotes around them
+    with pytest.raises(ChainError, match=f"7 steps; a problem has 1 to {LONGEST}"):
+        Chain.from_json(slips(chain, ALWAYS)[0].to_json())
+
+
+def test_a_rewrite_with_the_most_steps_is_read_where_habits_are_declared() -> None:
+    family, rng = habitual(levels=("expert",)), random.Random(3)
+    parents = (draw_chain(kind, LONGEST - 1, rng) for kind in Kind for _ in range(40))
+    replies = []
+    for parent in parents:
+        with contextlib.suppress(NoTestsError, InvalidProposal):
+            task = problem_of(parent, 2).to_task()
+            reply = family.rewrite(task, Direction.HARDER, 0)
+            replies.append((reply, chain_of(Problem.from_task(family.parse(task, reply)))))
+    longest = [(reply, chain) for reply, chain in replies if len(chain.steps) == LONGEST]
+    assert len(longest) > 5
+    assert all(chain.statement in reply for reply, chain in longest)
