@@ -101,7 +101,8 @@ class _Reader:
         self._screen = screen
         self._open: list[_Node] = []
         self._found: list[_Node | None] = []
-        self.parser = expat.ParserCreate(namespace_separator=" ")
+        # It is a text already: the encoding that it declares, which may be none that Python knows, means nothing.
+        self.parser = expat.ParserCreate("utf-8", " ")
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end

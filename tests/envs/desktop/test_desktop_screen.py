@@ -102,6 +102,13 @@ def test_a_tree_that_is_deep_or_broken_in_its_signs_is_still_read():
     assert screen.read("<a b='\ud800'/>", SCREEN).items == ()
 
 
+@pytest.mark.parametrize("encoding", ["none", "rot13", "big5", "idna", "utf-16", "iso-8859-1"])
+def test_a_tree_is_a_text_whatever_encoding_it_declares(encoding):
+    head = f'<?xml version="1.0" encoding="{encoding}"?>{HEAD}'
+    found = screen.read(f"{head}{node('label', 'ä')}</desktop-frame>", SCREEN)
+    assert [item.name for item in found.items] == ["ä"]
+
+
 @given(st.text())
 def test_any_text_is_a_view_or_an_error(tree):
     with contextlib.suppress(WorldError):
