@@ -45,8 +45,9 @@ def test_a_cell_is_what_was_entered_in_the_first_sheet(tmp_path):
         b"", b"no xml", b"<a>", b"\x1f\x8b", gzip.compress(sheet().encode())[:-20], b"\x1f\x8b\x08garbage",
         gzip.compress(b"<a"), BOMB, b" " * (8 * 2**20) + sheet().encode(), sheet().encode("utf-16")[:-1],
         b'<!DOCTYPE a [<!ENTITY e "' + b"x" * 99 + b'">]>' + sheet(("00", "&e;")).encode(), b"<a>\xff\xfe\x00</a>",
+        b'<?xml version="1.0" encoding="none"?>' + sheet().encode(), b'<?xml version="1.0" encoding="rot13"?><a/>',
     ],
-    ids=range(12),
+    ids=range(14),
 )  # fmt: skip
 def test_a_spreadsheet_that_cannot_be_read_does_not_hold(tmp_path, content):
     (tmp_path / SHEET).write_bytes(content)

@@ -47,7 +47,13 @@ def holds(check: dict[str, Any], home: Path, items: Items) -> bool:
     kind = next(name for name in KINDS if name in check)
     try:
         return KINDS[kind](check, home, items)
-    except (OSError, ValueError, zlib.error, expat.ExpatError):  # what the agent made of its files
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        zlib.error,
+        expat.ExpatError,
+    ):  # what the agent made of its files
         return False
 
 
@@ -91,7 +97,7 @@ def _cell(check: dict[str, Any], home: Path, _items: Items) -> bool:
 def _first_sheet(path: Path) -> dict[tuple[str, str], str]:
     """(column, row) -> text of the cells of the first sheet of Gnumeric's format, packed or not.
 
-    Raises `OSError`, `ValueError`, `zlib.error` and `ExpatError`.
+    Raises `OSError`, `ValueError`, `zlib.error`, `ExpatError`, and `LookupError` for an encoding that nobody knows.
     """
     with path.open("rb") as opened:
         raw = opened.read(LARGEST_SHEET + 1)
