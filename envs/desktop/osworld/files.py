@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,8 @@ def index(folder: Path, named: str) -> dict[str, list[str]]:
     for app, names in found.items():
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or not _plain(app):
             raise TaskFileError(f"{folder / named}: {one_line(app)!r} has no list of ids")
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise TaskFileError(f"{folder / named}: {one_line(app)!r} names {one_line(twice[0])!r} twice")
     return found
 
 

@@ -264,6 +264,7 @@ def test_a_wrong_argument_is_named(files, more, message):
             "no id",
         ),
         (lambda f: (f / "test_nogdrive.json").write_text('{"os": []}'), "no tasks of multi_apps"),
+        (lambda f: (f / "test_nogdrive.json").write_text('{"os": ["e1", "e1"]}'), "'os' names 'e1' twice"),
         (
             lambda f: (f / "examples" / "os" / "e1.json").write_text(
                 json.dumps({**extended("e1"), "current_task": {}})
