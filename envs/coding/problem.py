@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -81,7 +80,7 @@ class Problem:
             raise ProblemError(f"function: {self.function!r} is no name of a function")
         if bool(self.function) != (self.compare is Comparison.VALUE):
             raise ProblemError(f"compare: {self.compare.value!r} does not go with function {self.function!r}")
-        if not (math.isfinite(self.time_s) and 0 < self.time_s <= MOST_SECONDS):
+        if not 0 < self.time_s <= MOST_SECONDS:  # nor is NaN
             raise ProblemError(f"time_s: {self.time_s} is not above 0 and at most {MOST_SECONDS:g}")
         if not 0 < self.memory_mb <= MOST_MEGABYTES:
             raise ProblemError(f"memory_mb: {self.memory_mb} is not from 1 to {MOST_MEGABYTES}")
