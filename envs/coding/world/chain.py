@@ -213,7 +213,7 @@ def _patterns(held: Kind) -> list[tuple[Operation, int, re.Pattern[str]]]:
 
 
 def _read(kind: Kind, stdin: str) -> Json:
-    line = stdin.strip("\n")
+    line = stdin.rstrip("\n")  # before the text it ends the line that a program reads
     if not line.isprintable() or len(stdin) > LONGEST_INPUT:  # a program's input() ends at \r too
         raise ValueError("more than a line of plain text")
     if kind is Kind.NUMBER:

@@ -147,6 +147,14 @@ def test_what_a_program_would_read_as_more_lines_is_no_input(end: str) -> None:
         Chain(Kind.TEXT, (Step(OPERATIONS["last word"]),)).output(f"red{end}oak")
 
 
+def test_an_input_may_end_with_empty_lines_and_not_begin_with_one() -> None:
+    for kind, name in ((Kind.NUMBER, "negate"), (Kind.NUMBERS, "largest"), (Kind.TEXT, "length")):
+        chain = Chain(kind, (Step(OPERATIONS[name]),))
+        assert chain.output("7\n\n") == chain.output("7")
+        with pytest.raises(UndefinedError, match="more than a line"):
+            chain.output("\n7")
+
+
 def test_kinds_must_fit() -> None:
     with pytest.raises(ChainError, match="needs numbers, and there is text"):
         Chain(Kind.TEXT, (Step(OPERATIONS["sum"]),))
