@@ -54,7 +54,7 @@ def outcome(job: Job, test: Test, report: Mapping[str, Any], limits: Mapping[str
         code, cpu, wall = int(report["code"]), float(report["cpu"]), float(report["wall"])
         text, result = _text(report["out"], limits), _text(report["result"], limits)
         began = compiled(report)
-    except (KeyError, TypeError, ValueError) as problem:
+    except (KeyError, TypeError, ValueError, OverflowError) as problem:
         raise BadReportError(f"a report without a proper {problem}") from problem
     value = None
     if not began:

@@ -152,6 +152,9 @@ def test_a_report_with_something_missing_is_none(broken):
         session.accept({key: value for key, value in report().items() if key != broken})
     with pytest.raises(BadReportError):
         session.accept({**report(), "end": "well"})
+    for key, value in (("code", float("inf")), ("cpu", 10**400), ("wall", "long")):
+        with pytest.raises(BadReportError):
+            session.accept({**report(), key: value})
     for stage in (3, -1, True, "2", None):
         with pytest.raises(BadReportError):
             session.accept(report(stage=stage))
