@@ -10,6 +10,7 @@ import base64
 import gzip
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,12 @@ _SCRIPT = "view.js"
 _DATA = "data"
 _PICTURES = "pictures"
 _SUFFIX = ".json.gz"
+BESIDE = "against"
+"""The folder inside `data/` with the parts of the run that the first is compared with."""
+_PART = re.compile(
+    rf"(?:{BESIDE}/)?(?:index|(?:iterations|tokens|history|words)/\d{{1,9}})\.json\.gz", re.ASCII
+)
+"""A part, from `data/`: what `writing` makes."""
 _FIRST = b"<!doctype html>\n<!-- A page of rlanything view in one file. -->\n"
 """How a single file begins; `page/index.html.jinja` writes it."""
 
@@ -129,7 +136,9 @@ def _written(path: Path, data: Path) -> bool:
     if path.is_symlink():
         return False
     picture = path.parent == data / _PICTURES and path.suffix == ".png" and bool(NAME.fullmatch(path.stem))
-    return path.is_dir() or path.parent == data.parent or path.name.endswith(_SUFFIX) or picture
+    if path.is_dir() or path.parent == data.parent or picture:
+        return True
+    return bool(_PART.fullmatch(path.relative_to(data).as_posix()))
 
 
 def _style() -> str:

@@ -15,14 +15,12 @@ from rlanything.view.filters import FILTERS
 from rlanything.view.history import FILES as HISTORY_FILES
 from rlanything.view.iteration import IterationPage
 from rlanything.view.rows import STATUSES, Rows
-from rlanything.view.site import Site, is_folder, is_single
+from rlanything.view.site import BESIDE, Site, is_folder, is_single
 from rlanything.view.words import FILES, Words
 
 MOST_MB = 64
 """The largest single file: a browser reads it whole before it shows anything."""
 _OTHER = "exists and is no page of `rlanything view`, or holds more than one"
-BESIDE = "against"
-"""The folder inside `data/` with the parts of the run that the first is compared with."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,13 @@ def test_what_is_there_and_no_page_stays(project, tmp_path, capsys):
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "x"
 
 
-@pytest.mark.parametrize("mine", ["thesis.tex", ".git/config", "data/notes.txt", "data/iterations/raw.bin"])
+@pytest.mark.parametrize(
+    "mine",
+    [
+        *("thesis.tex", ".git/config", "data/notes.txt", "data/iterations/raw.bin", "data/mine.json.gz"),
+        *("data/iterations/best.json.gz", "data/raw/0.json.gz"),
+    ],
+)
 def test_a_page_with_a_file_of_mine_in_it_stays(project, tmp_path, mine):
     place = tmp_path / "page"
     view_cases.made(place, view_cases.steps_run())
