@@ -17,6 +17,8 @@ COMPARISON, RUN = "Comparison", "Run"
 """How the titles of these pages begin."""
 PAGE = "index.html"
 """The page in a folder."""
+_LINK = re.compile(rf'href="(figures/[\w.-]{{1,80}}\.(?:{"|".join(KINDS)}))"')
+"""A figure's file, as the page in the folder links to it."""
 _STARTS = tuple(
     f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}'.encode()
     for title in (COMPARISON, RUN)
@@ -64,10 +66,14 @@ def _folder_problem(folder: Path) -> str:
     if not folder.is_dir():
         return "is a file, not a folder; without a / at its end it is a page"
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    figures = {name for name in found if re.fullmatch(rf"figures/[\w.-]+\.({'|'.join(KINDS)})", name)}
-    if not found or (found - figures == {PAGE} and not _problem(folder / PAGE)):
+    if not found or (PAGE in found and not _problem(folder / PAGE) and found <= _files(folder / PAGE)):
         return ""
     return "holds other files than a page of a run or of a comparison with its figures; name another folder"
+
+
+def _files(page: Path) -> set[str]:
+    """What a folder of these commands has: its page, and the figures that the page links to."""
+    return {PAGE, *_LINK.findall(page.read_text(encoding="utf-8", errors="replace"))}
 
 
 def _problem(file: Path) -> str:

@@ -12,12 +12,16 @@ from report_cases import config, evaluation, metrics
 
 from rlanything.buffer import TaskBuffer, write_snapshot
 from rlanything.cli import main
-from rlanything.compare.figures import free, free_folder
+from rlanything.compare.figures import folder_of, free, free_folder
 from rlanything.compare.run.page import single_md
 from rlanything.compare.run.single import single
+from rlanything.core.errors import ConfigError
+from rlanything.report.drawn.canvas import Chart, empty
 from rlanything.report.figures import KINDS
 from rlanything.report.results.evaluations import read_evaluation
 from rlanything.report.results.statistics import contrast, estimate
+
+CHART = Chart("learning", (), lambda: empty(2, 1, 1)[0])
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +118,7 @@ def test_a_run_in_training_shows_what_is_published(tmp_path):
 
 
 @pytest.mark.long
-def test_a_folder_has_the_figures_as_files_with_their_numbers(root, tmp_path, capsys, monkeypatch):
+def test_a_folder_has_the_figures_as_files_with_their_numbers(root, tmp_path, monkeypatch):
     words = ["--root", str(root), "report", "--run", "full", "--output", f"{tmp_path}/run/"]
     made = figures_made(monkeypatch)
     assert main(words) == 0
@@ -129,10 +133,19 @@ def test_a_folder_has_the_figures_as_files_with_their_numbers(root, tmp_path, ca
     assert all(f'href="figures/{name}"' in page for name in files)
     assert (tmp_path / "run/figures/learning.pdf").read_bytes().startswith(b"%PDF")
     assert (tmp_path / "run/figures/learning.csv").read_text().startswith("panel,arm,of,x,value,low,high\n")
-    (tmp_path / "run/mine.txt").write_text("mine")
-    assert main(words) == 2
-    assert "holds other files than a page of a run or of a comparison" in capsys.readouterr().err
-    assert (tmp_path / "run/mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("mine", ["mine.txt", "figures/mine.png", "figures/more/learning.csv"])
+def test_a_folder_with_a_file_of_mine_in_it_stays(tmp_path, mine):
+    made = folder_of("Run full", "# Run\n\n![Learning](figures/learning.png)\n\n", [CHART])
+    for name, content in made.items():
+        (tmp_path / "run" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "run" / name).write_bytes(content)
+    assert free_folder(tmp_path / "run").problem(tmp_path / "run") == "", "a folder may be made again"
+    (tmp_path / "run" / mine).parent.mkdir(exist_ok=True)
+    (tmp_path / "run" / mine).write_text("mine")
+    with pytest.raises(ConfigError, match="holds other files than a page of a run or of a comparison"):
+        free_folder(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
