@@ -31,6 +31,12 @@ LONGEST = 20_000
 """Characters of an action that are read, from its end."""
 _CALL = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _FENCED = re.compile(r"```[\w-]*[ \t]*\n?(.*?)```", re.DOTALL)
+_SHORT = re.compile(
+    r"(?:(?:click|double|right|hover) \d{1,4}|type \d{1,4}(?: .*)?|scroll \d{1,4} (?:up|down)|press [^\s{]+|"
+    r"wait|done|fail)\.?",
+    re.DOTALL | re.IGNORECASE | re.ASCII,
+)
+"""Actions that are short texts (`envs/computer/short.py`). What one of them types may be a call, and names no place."""
 _SHOWN = ("sha256", "width", "height", "problem")
 
 
@@ -77,7 +83,8 @@ def files(run: NamedRun, rollouts: Sequence[Mapping[str, Any]]) -> dict[str, Pat
 def _call(action: str) -> Mapping[str, Any] | None:
     """The call of an action: in its tags, alone, in the last fenced block, or the one JSON object among words.
 
-    None also where it could mean two things: then nothing was done (`envs/computer/reply.py`).
+    None also where it could mean two things: then nothing was done (`envs/computer/reply.py`). A short text comes
+    before an object among words.
     """
     text = action[-LONGEST:].strip()
     tagged, fenced = _CALL.findall(text), _FENCED.findall(text)
@@ -85,6 +92,8 @@ def _call(action: str) -> Mapping[str, Any] | None:
         return None
     if tagged or text.startswith("{"):
         return _object(tagged[0] if tagged else text)
+    if any(_SHORT.fullmatch(one.strip()) for one in (text, *fenced[-1:])):
+        return None
     start = text.find("{")
     return (_object(fenced[-1]) if fenced else None) or (
         _object(text[start:], alone=False) if start >= 0 else None

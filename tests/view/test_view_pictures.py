@@ -13,6 +13,7 @@ from image_cases import png
 from view_cases import SAME, group, made, page, read, rollout, step
 
 from envs.computer import reply
+from envs.computer.actions import Refusal
 from rlanything.core.images import Image
 from rlanything.files.images import ImageStore
 from rlanything.view import site as sites
@@ -48,6 +49,9 @@ def known(image: Image) -> dict[str, Any]:
         f"The button.\n```json\n{PIXELS}\n```",
         f"```\n{PIXELS}\n```\nor\n```\n{CLICK}\n```",
         f"I click. {PIXELS} Done.",
+        f"press {PIXELS}",
+        f"type five {PIXELS}",
+        f"```\nI click.\n```\n{PIXELS}",
     ],
 )
 def test_a_point_is_where_the_environment_clicks(action):
@@ -68,6 +72,11 @@ def test_a_point_is_where_the_environment_clicks(action):
         f"<tool_call>{CLICK}</tool_call><tool_call>{CLICK}</tool_call>",
         f"{PIXELS} or {CLICK}",
         f"{{ {PIXELS}",
+        f"type 5 {PIXELS}",
+        f"Type 0 {PIXELS}\nand more.",
+        f"```\ntype 3 {PIXELS}\n```",
+        f"Not {PIXELS} but\n```\nClick 7.\n```",
+        f"```\npress ctrl+s\n```\n{PIXELS}",
         '{"action_type": "CLICK", "x": -1, "y": 1}',
         '{"action_type": "CLICK", "x": NaN, "y": 1}',
         '{"action_type": "CLICK", "x": true, "y": "1"}',
@@ -80,6 +89,9 @@ def test_a_point_is_where_the_environment_clicks(action):
     ],
 )
 def test_an_action_without_a_place_points_nowhere(action):
+    done = reply.read(action, SCREEN)
+    placed = not isinstance(done, Refusal) and not done.number and done.x is not None
+    assert not placed or done.x >= SCREEN[0]
     assert point(action, [known(SHOWN[0])]) is None
     assert point(PIXELS, []) is None
     assert point(PIXELS, [DAMAGED]) is None
