@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -153,8 +154,15 @@ def _named(name: str, root: Path) -> list[Path]:
 
 def _live(root: Path) -> list[Path]:
     """The runs in training, the newest first. A hidden folder is one that is being removed."""
-    keys = sorted((root / LIVE).glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    keys = sorted((root / LIVE).glob("[!.]*"), key=_changed, reverse=True)
     return [run for key in keys for run in find_runs(key)]
+
+
+def _changed(folder: Path) -> float:
+    """When a folder was changed; 0 for one that is gone: a training that ends renames its own while this looks."""
+    with suppress(OSError):
+        return folder.stat().st_mtime
+    return 0.0
 
 
 def _short(folder: Path, root: Path) -> str:

@@ -275,6 +275,12 @@ def test_programs_are_shown_with_every_test(coding_project, tmp_path, capsys):
     assert out.count("\n  program ") + out.count("\n> program ") == len(rows)
 
 
+def test_a_training_that_ends_while_runs_are_looked_for_hides_no_other(undisturbed, tmp_path):
+    in_training(undisturbed.parents[2], tmp_path, published=1)
+    (tmp_path / ".rla/live/ended").symlink_to(tmp_path / "renamed")  # as seen by who listed it before
+    assert show(ARM, root=tmp_path)["state"] == "in training"
+
+
 def test_numbers_in_messages_are_short():
     assert select.numbers([3, 0, 1, 2, 7, 8]) == "0 to 3, 7, 8"
     assert select.numbers([]) == ""
