@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -83,6 +84,7 @@ class ProcessBox:
         pid = self._process.pid
         with open(f"/proc/{pid}/task/{pid}/children") as file:
             for child in map(int, file.read().split()):
-                os.kill(child, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it ends just now
+                    os.kill(child, signal.SIGKILL)
         self._process.kill()
         self._process.wait()

@@ -15,7 +15,7 @@ from conftest import BACKENDS, LIMITS, TAG, opened
 from docker.errors import APIError
 
 from envs.coding.sandbox import MOST_WORKERS, Job, Limits, SandboxError, Status, Stdio, open_sandbox, worker
-from envs.coding.sandbox.backends import bwrap
+from envs.coding.sandbox.backends import bwrap, process_box
 from envs.coding.sandbox.backends.container import connect
 from envs.coding.sandbox.backends.process_box import ProcessBox
 from envs.coding.sandbox.backends.unsandboxed import Unsandboxed
@@ -156,6 +156,22 @@ def test_boxes_that_never_start_end_with_their_last_words(command, words):
     with pytest.raises(SandboxError, match=r"no box starts: .*" + words):
         Sandbox(backend, 1, Limits())
     assert backend.started == worker.STARTS
+
+
+def test_a_stuck_box_whose_process_ends_by_itself_is_killed(monkeypatch):
+    killed, kill = [], os.kill
+
+    def ends_before(pid, number):
+        kill(pid, number)
+        killed.append(pid)
+        raise ProcessLookupError
+
+    monkeypatch.setattr(process_box, "CLOSE_S", 0.5)
+    stuck = ProcessBox(["/bin/sh", "-c", "sleep 60; sleep 60"])
+    monkeypatch.setattr(os, "kill", ends_before)
+    assert stuck.close() == ""
+    assert killed[-1] == stuck._process.pid
+    assert stuck._process.returncode == -signal.SIGKILL
 
 
 def test_a_missing_program_is_named():
