@@ -67,7 +67,7 @@ def buffers(sides: Sequence[Side], group: Group, root: Path) -> Iterator[str]:
         if arm is None or reference is None:
             continue
         for one, two in _pairs(reference, arm)[:MOST_SEEDS]:
-            names = [_name(side, folder, root) for side, folder in ((sides[start], one), (sides[i], two))]
+            names = [_name(folder, root) for folder in (one, two)]
             yield f"{sides[start].letter} and {sides[i].letter}, {_counted(one, two, names)}"
         if sides[start].revision and arm.curves:
             name = f"{arm.name}/seed-{min(arm.curves)}"
@@ -82,7 +82,7 @@ def _pairs(one: Arm, two: Arm) -> list[tuple[Path, Path]]:
     return [(one.folders[seed], two.folders[seed]) for seed in sorted(one.folders) if seed in two.folders]
 
 
-def _name(side: Side, folder: Path, root: Path) -> str:
+def _name(folder: Path, root: Path) -> str:
     """The run by a name that `rlanything buffer` finds."""
     runs = root / "runs"
     return folder.relative_to(runs).as_posix() if folder.is_relative_to(runs) else str(folder)
