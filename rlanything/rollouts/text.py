@@ -153,4 +153,4 @@ def _block(text: str, indent: int = 2) -> Text:
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value + 0.0:+.3f}"  # no -0.000
+    return "-" if value is None else f"{round(value, 3) + 0.0:+.3f}"  # no -0.000

@@ -26,7 +26,7 @@ from rlanything.files.records import write_json
 from rlanything.repro.stored import StoredIteration, StoredRun
 from rlanything.rewards.kind import KINDS
 from rlanything.rewards.step_votes.signals import StepVoteModel
-from rlanything.rollouts import decoding, runs, select, votes
+from rlanything.rollouts import decoding, runs, select, text, votes
 from rlanything.rollouts.cli import show
 from rlanything.rollouts.page import EXPLAIN
 from rlanything.runs.fingerprint import made_from
@@ -284,6 +284,8 @@ def test_a_training_that_ends_while_runs_are_looked_for_hides_no_other(undisturb
 def test_numbers_in_messages_are_short():
     assert select.numbers([3, 0, 1, 2, 7, 8]) == "0 to 3, 7, 8"
     assert select.numbers([]) == ""
+    shown = [text._number(value) for value in (None, -0.0, -0.0004, -0.0006, 1.0)]
+    assert shown == ["-", "+0.000", "+0.000", "-0.001", "+1.000"]
 
 
 def test_texts_without_end_are_not_printed(root, capsys, monkeypatch):
