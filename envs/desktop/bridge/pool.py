@@ -26,6 +26,7 @@ class Pool:
         self._process = os.getpid()
         self.starts = 0
         """How many worlds were started."""
+        self._tried = False  # by `ready`; a world that was only asked what it is says nothing of the next one
         atexit.register(self.close)
 
     def ready(self) -> None:
@@ -33,7 +34,8 @@ class Pool:
 
         Raises `MachineError`. That a world fails in another way is left to the episode that takes it.
         """
-        if self.starts == 0:
+        if not self._tried:
+            self._tried = True
             with contextlib.suppress(WorldError, WorldTimeout):
                 self.give_back(self.take())
 

@@ -227,8 +227,10 @@ def test_what_fails_ahead_of_time_says_so_when_it_is_asked_for(files, monkeypatc
     ],
 )
 def test_another_world_than_is_meant_ends_the_run(files, more, message):
+    made = family(files, **{"command": BRIDGE, **more})
+    assert made.programs() == {}, "what it says of itself is asked for first"
     with pytest.raises(MachineError, match=message):
-        family(files, **{"command": BRIDGE, **more}).environment()
+        made.environment()
 
 
 @pytest.mark.parametrize(
