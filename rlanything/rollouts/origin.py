@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rlanything.core.errors import ConfigError
+from rlanything.core.types import Json
 from rlanything.files.reader import read_object
 from rlanything.rollouts.runs import NamedRun
 from rlanything.runs import provenance
@@ -22,12 +23,16 @@ def origin_of(run: NamedRun) -> Origin:
     return Origin(*(found[part] for part in PARTS))
 
 
+def divisions_of(run: NamedRun) -> list[dict[str, Json]]:
+    """The divisions that a run in training has had so far, as its record will have them; [] for one alone."""
+    return divisions.record(run.stored.folder.parent, origin_of(run).key)
+
+
 def fingerprint_of(run: NamedRun) -> str:
     """The hash of what decides a run's bytes: the same from its last division on, afterwards, and on every machine.
 
     Raises `ConfigError` for a record that cannot be read."""
     if not run.finished:
-        origin = origin_of(run)
-        return provenance.fingerprint(origin, divisions.record(run.stored.folder.parent, origin.key))
+        return provenance.fingerprint(origin_of(run), divisions_of(run))
     found: str = provenance.read(run.root, run.arm)["fingerprint"]
     return found

@@ -9,11 +9,13 @@ import yaml
 from live_cases import in_training
 from stage_cases import small
 
+from rlanything.compare.run.page import single_md
 from rlanything.compare.run.single import single
 from rlanything.core.errors import ConfigError
 from rlanything.exports.about import about
 from rlanything.rollouts import runs
-from rlanything.rollouts.origin import PARTS, fingerprint_of
+from rlanything.rollouts.origin import PARTS, fingerprint_of, origin_of
+from rlanything.runs.resuming.divisions import Division, note
 from rlanything.view.facts import identity
 
 pytestmark = pytest.mark.integration
@@ -32,6 +34,20 @@ def test_view_compare_and_exports_have_the_same_fingerprint(undisturbed, tmp_pat
             identity(run).removesuffix("/full/seed-0"),
         }  # fmt: skip
         assert found == {kept}
+
+
+def test_so_it_is_of_a_run_whose_division_was_changed_while_it_trains(undisturbed, tmp_path):
+    live = in_training(undisturbed.parents[2], tmp_path, published=1)
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(small().model_dump(mode="json", by_alias=True)))
+    run, _ = runs.find("full", tmp_path)
+    undivided, key = fingerprint_of(run), origin_of(run).key
+    note(
+        live.parent, [Division(name, {"train.devices": k}, {"0": k}) for k, name in enumerate(("older", key))]
+    )
+    found = single("full", tmp_path).record
+    assert found["fingerprint"] == fingerprint_of(run) == about(run)["fingerprint"] != undivided
+    assert [each["values"] for each in found["divisions"]] == [{"train.devices": 0}, {"train.devices": 1}]
+    assert "a hash of configuration, code, inputs and divisions" in single_md(single("full", tmp_path))
 
 
 @pytest.mark.parametrize("part", PARTS)

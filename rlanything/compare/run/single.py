@@ -13,7 +13,7 @@ from rlanything.compare.run.staged import alone
 from rlanything.config import BASE, BASE_COOLED, Config
 from rlanything.report.report_data import ReportData, gathered
 from rlanything.report.results.evaluations import Panels, read_evaluation
-from rlanything.rollouts.origin import origin_of
+from rlanything.rollouts.origin import divisions_of, fingerprint_of, origin_of
 from rlanything.rollouts.runs import NamedRun
 from rlanything.runs import provenance
 from rlanything.runs.layout import Layout
@@ -92,5 +92,6 @@ def _record(run: NamedRun) -> Mapping[str, Any]:
     """The record of a finished run; of one in training, what it keeps of it."""
     if run.finished:
         return provenance.read(run.root, run.arm)
-    own = origin_of(run)
-    return {**asdict(own), "fingerprint": own.fingerprint, "seeds": {}, "panels": None, "starts": []}
+    divided = {"divisions": found} if (found := divisions_of(run)) else {}
+    unknown: dict[str, Any] = {"seeds": {}, "panels": None, "starts": []}
+    return {**asdict(origin_of(run)), "fingerprint": fingerprint_of(run), **divided, **unknown}
