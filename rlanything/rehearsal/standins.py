@@ -103,12 +103,19 @@ def _places(
             found[place] = name, [role], _architecture(config, role, kinds, declared)
             continue
         other, roles, chosen = found[place]
-        if not chosen.sizes or (role in kinds and _architecture(config, role, kinds, declared) != chosen):
+        own = REWARD if role == LABELLER else role
+        if not chosen.sizes or (own in kinds and _architecture(config, role, kinds, declared) != chosen):
             raise ConfigError(
                 f"{name}.path = {source.path}: it is the folder of {other} too. Only roles with one checkpoint of real "
                 "size share a folder; a small stand-in is taught for one role"
             )
-        roles.append(role)
+        if shown := getattr(config.model.images, own, 0):
+            raise ConfigError(
+                f"{name}.path = {source.path}: it is the folder of {other} too, whose model reads text alone, and "
+                f"model.images.{own} = {shown}; give it a folder of its own"
+            )
+        if role not in roles:  # judges that label learn the same, so once is enough
+            roles.append(role)
     return found
 
 

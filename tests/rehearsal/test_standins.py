@@ -154,6 +154,23 @@ def test_a_folder_that_roles_cannot_share_is_refused(project, kinds):
     assert not (project / "checkpoints").exists()
 
 
+def test_judges_that_label_with_a_shared_checkpoint_are_one_role_in_its_lessons():
+    judges = [f"+evaluate.judges.{name}.path=checkpoints/base" for name in ("one", "other")]
+    found = standins._places(
+        rehearsal(*shared(), *judges), ROOT, {"policy": "Big/Model"}, {"Big/Model": REAL}
+    )
+    (_, roles, _), *others = found.values()
+    assert (roles, others) == (["policy", "reward", "adapter", "labeller"], [])
+
+
+def test_a_role_that_is_shown_pictures_shares_no_checkpoint_that_reads_text():
+    config = parse(compose.compose(["scale=rehearsal", *GUI, *shared(), "model.images.policy=0"], ROOT))
+    with pytest.raises(
+        ConfigError, match=r"model\.reward\.path.*model\.images\.reward = 2; give it a folder"
+    ):
+        standins._places(config, ROOT, {"policy": "Big/Model"}, {"Big/Model": REAL})
+
+
 def test_nothing_that_is_there_is_overwritten(project):
     (project / "checkpoints" / "reward").mkdir(parents=True)
     with pytest.raises(ConfigError, match=r"model\.reward\.path = checkpoints/reward: it exists"):
