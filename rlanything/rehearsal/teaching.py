@@ -2,7 +2,7 @@
 
 A model of random weights never writes an answer in a box, so a loop around it would only count unreadable replies. Each
 small stand-in therefore sees the loop's own prompts with right answers (`lessons`) for a hundred optimizer steps
-(`--steps`). One of a real checkpoint's size is taught where `--steps` is given.
+(`--steps`), or a multiple (`Lessons.factors`). One of a real checkpoint's size is taught where `--steps` is given.
 """
 
 from __future__ import annotations
