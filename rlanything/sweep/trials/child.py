@@ -14,9 +14,9 @@ from pathlib import Path
 from rlanything.stages.missing import Command
 
 LAST_LINES = 12
+"""Lines of a log that are kept as the error."""
 MOST_READ = 4000
 """Bytes at the end of a log that are read."""
-"""Lines of a log that are kept as the error."""
 
 
 def start_command(root: Path, command: Command, log: Path, inherit: Sequence[int]) -> subprocess.Popen[bytes]:
